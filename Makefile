@@ -1,0 +1,38 @@
+# One command for each thing; `make help` lists them. Nothing is needed beforehand but make and Python 3.11 or newer.
+
+PORT ?= 8000
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint format bench golden clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup:  ## Install everything into .venv (done by the others when needed)
+	@tools/setup.sh
+
+run: setup  ## Serve the demo agent on http://127.0.0.1:8000 (PORT= changes it)
+	@exec $(BIN)/limelight serve --port $(PORT)
+
+test: setup lint  ## Check types and style, run all tests
+	@$(BIN)/pytest
+
+lint: setup  ## Check types and style
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/pyright --warnings
+
+format: setup  ## Put the code into its form
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: setup  ## Measure against other servers, side by side (some minutes)
+	@$(BIN)/python -m benchmarks
+
+golden: setup  ## Write the golden transcripts anew; look at the difference before you commit it
+	@LIMELIGHT_GOLDEN=write $(BIN)/pytest tests/dialects
+
+clean:  ## Remove what setup and tests have made
+	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist

@@ -1,0 +1,5 @@
+"""`python -m limelight` is `limelight`."""
+
+from limelight.cli import main
+
+main()

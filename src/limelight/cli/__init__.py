@@ -1,0 +1,36 @@
+"""The command line: a file a command."""
+
+import sys
+
+import typer
+
+from limelight import __version__
+from limelight.cli import serve
+from limelight.errors import SetupError, StoreError
+
+app = typer.Typer(name="limelight", help="Puts an agent's work in the light.", no_args_is_help=True)
+app.command()(serve.serve)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"limelight {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Say the version and exit."
+    ),
+) -> None:
+    """Options of the program itself."""
+
+
+def main() -> None:
+    """Run a command; what is wrong with the set-up is one line on stderr, and exit code 2."""
+    try:
+        app()
+    except (SetupError, StoreError) as error:
+        typer.echo(f"limelight: {error.detail}", err=True)
+        sys.exit(2)

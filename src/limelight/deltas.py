@@ -1,0 +1,74 @@
+"""Deltas and how neighbours are joined: what lets a reader who fell behind get less and still get everything.
+
+Pure. The compact form of the log groups by `delta_key`; streams that catch up send what `join` makes.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from limelight.events import ReasoningDelta, Record, TextDelta, ToolArgsDelta, ToolOutputDelta
+
+Delta = TextDelta | ReasoningDelta | ToolArgsDelta | ToolOutputDelta
+
+MAX_DELTA = 16 * 1024
+"""The most bytes that a delta's text may take as JSON; a larger one is split, and joining stops there."""
+
+
+class Joined(NamedTuple):
+    """A Record that stands for `first_seq` … `record.seq`."""
+
+    first_seq: int
+    record: Record
+
+
+def delta_key(event: Delta) -> tuple[Any, ...]:
+    """Deltas with the same key are pieces of one text."""
+    match event:
+        case TextDelta() | ReasoningDelta():
+            return (type(event), event.agent_id, event.message_id)
+        case ToolArgsDelta():
+            return (ToolArgsDelta, event.agent_id, event.call_id)
+        case ToolOutputDelta():
+            return (ToolOutputDelta, event.agent_id, event.call_id, event.stream)
+
+
+def join(records: Iterable[Record]) -> Iterator[Joined]:
+    """Join neighbouring deltas of one text. A joined Record has the seq and time of its last one."""
+    group: list[Record] = []
+    texts: list[str] = []
+    key: tuple[Any, ...] = ()
+    size = 0
+    for record in records:
+        event = record.event
+        if not isinstance(event, Delta):
+            if group:
+                yield _joined(group, texts)
+                group = []
+            yield Joined(record.seq, record)
+            continue
+        event_key, event_size = delta_key(event), json_size(event.text)
+        if group and (event_key != key or size + event_size > MAX_DELTA or record.run_id != group[0].run_id):
+            yield _joined(group, texts)
+            group = []
+        if not group:
+            group, texts, key, size = [], [], event_key, 0
+        group.append(record)
+        texts.append(event.text)
+        size += event_size
+    if group:
+        yield _joined(group, texts)
+
+
+def _joined(group: list[Record], texts: list[str]) -> Joined:
+    last = group[-1]
+    if len(group) == 1:
+        return Joined(last.seq, last)
+    event = msgspec.structs.replace(last.event, text="".join(texts))
+    return Joined(group[0].seq, Record(last.seq, last.run_id, last.at, event))
+
+
+def json_size(text: str) -> int:
+    """How many bytes a text takes inside a JSON string, quotes included."""
+    return len(msgspec.json.encode(text))

@@ -1,0 +1,1 @@
+"""The demo: an agent that works with real files and needs no model."""

@@ -1,0 +1,144 @@
+"""The demo agent: a plain async generator that looks things up in the session's files. No model, no key.
+
+It is written the way that anybody's function agent would be: it yields text, events and a file, and knows nothing else.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from limelight.demo import tools
+from limelight.events import (
+    AgentFinished,
+    AgentStarted,
+    AnyEvent,
+    Plan,
+    Status,
+    TextDelta,
+    TextFinished,
+    Todo,
+    TodoStatus,
+    ToolFinished,
+    ToolStarted,
+)
+from limelight.messages import Message
+from limelight.sources.base import Context, FileMade, Item
+
+PACE = 0.012
+"""Seconds between two words, about as fast as a model talks."""
+COMMON = frozenset(
+    re.findall(
+        r"\w+",
+        "a about an and are can do does for have how i in is it me my of on show tell that the there they this to was"
+        " were what when where which who why with you your file files please",
+    )
+)
+
+
+async def demo(messages: list[Message], ctx: Context) -> AsyncIterator[str | Item]:
+    """Looks things up in a few sample files: real tools, a sub-agent, a report. Needs no model and no key."""
+    question = next(message.text for message in reversed(messages) if message.role == "user")
+    words = [w for w in re.findall(r"\w+", question.lower()) if w not in COMMON][:8]
+    folder = ctx.workspace
+    await asyncio.to_thread(tools.seed, folder)
+
+    async for word in _spoken("Let me look at what is there."):
+        yield word
+    yield _plan(0)
+    async for event in _call("list", "list_files", {}, lambda: tools.list_files(folder)):
+        yield event
+    yield _plan(1)
+
+    hits: list[dict[str, Any]] = []
+    async for event in _research(words, ctx, hits):
+        yield event
+    yield _plan(2)
+
+    if "error" in question.lower():
+        yield Status(text="Reading a file that does not exist, as you asked for an error")
+        async for event in _call(
+            "oops", "read_file", {"name": "nowhere.md"}, lambda: tools.read_file(folder, "nowhere.md")
+        ):
+            yield event
+
+    report = _report(question, hits)
+    async for event in _call(
+        "note", "write_file", {"name": "report.md"}, lambda: tools.write_file(folder, "report.md", report)
+    ):
+        yield event
+    yield FileMade(name="report.md", data=report.encode(), media_type="text/markdown", call_id="note")
+    yield _plan(3)
+    async for word in _spoken(_answer(words, hits)):
+        yield word
+
+
+async def _research(words: list[str], ctx: Context, hits: list[dict[str, Any]]) -> AsyncIterator[AnyEvent]:
+    """The sub-agent: it searches, reads the best file, and reports."""
+    who = "librarian-1"
+    yield ToolStarted(call_id="research", name="task", args={"agent": "librarian", "question": " ".join(words)})
+    yield AgentStarted(agent_id=who, name="librarian", call_id="research")
+    yield Status(agent_id=who, text="Searching the files")
+    async for event in _call("search", "search", {"words": words}, lambda: tools.search(ctx.workspace, words), who):
+        yield event
+        if isinstance(event, ToolFinished) and isinstance(event.result, list):
+            hits += event.result
+    if hits:
+        best = hits[0]["file"]
+        async for event in _call(
+            "read", "read_file", {"name": best}, lambda: tools.read_file(ctx.workspace, best), who
+        ):
+            yield event
+    said = f"{len(hits)} lines fit, the best in {hits[0]['file']}." if hits else "Nothing fits."
+    async for word in _spoken(said):
+        yield TextDelta(agent_id=who, message_id="librarian-says", text=word)
+    yield TextFinished(agent_id=who, message_id="librarian-says")
+    yield AgentFinished(agent_id=who)
+    yield ToolFinished(call_id="research", result=said)
+
+
+async def _call(
+    call_id: str, name: str, args: dict[str, Any], work: Callable[[], Any], agent_id: str = ""
+) -> AsyncIterator[AnyEvent]:
+    """Run a tool in a thread, so that a slow disk blocks nobody, and say how it went."""
+    yield ToolStarted(agent_id=agent_id, call_id=call_id, name=name, args=args)
+    try:
+        result = await asyncio.to_thread(work)
+    except OSError as error:
+        yield ToolFinished(agent_id=agent_id, call_id=call_id, result=f"Error: {error}", error=str(error))
+    else:
+        yield ToolFinished(agent_id=agent_id, call_id=call_id, result=result)
+
+
+def _plan(done: int) -> Plan:
+    steps = ("See which files there are", "Have the librarian search them", "Write a report")
+    items: list[Todo] = []
+    for number, step in enumerate(steps):
+        status: TodoStatus = "completed" if number < done else "in_progress" if number == done else "pending"
+        items.append(Todo(step, status))
+    return Plan(items=tuple(items), update=done > 0)
+
+
+async def _spoken(text: str) -> AsyncIterator[str]:
+    """A text as a model would say it: word by word."""
+    for piece in re.findall(r"\s*\S+|\s+$", text):
+        yield piece
+        await asyncio.sleep(PACE)
+
+
+def _report(question: str, hits: list[dict[str, Any]]) -> str:
+    lines = [f"- {hit['file']}, line {hit['line']}: {hit['text']}" for hit in hits]
+    return "\n".join([f"# {question.strip()[:80]}", "", *(lines or ["- nothing found"]), ""])
+
+
+def _answer(words: list[str], hits: list[dict[str, Any]]) -> str:
+    if not hits:
+        about = f" about **{' '.join(words)}**" if words else ""
+        return (
+            f"I found nothing{about}. My files are about bees, lighthouses, limelight and rivers: "
+            "ask me about one of them.\n\n"
+            "I am the demo agent and work without a model; serve an agent of your own with "
+            "`limelight serve my_module:agent`."
+        )
+    quoted = "\n".join(f"> {hit['text']}  \n> *{hit['file']}, line {hit['line']}*\n" for hit in hits[:3])
+    return f"Here is what the files say about **{' '.join(words)}**:\n\n{quoted}\nThe whole list is in `report.md`."

@@ -1,0 +1,66 @@
+"""What a dialect is, and what all of them share: depth, the text form of a value, cursors.
+
+A dialect follows ONE run, from its `run_started`. It is fed Records in order and answers with payloads, one JSON text
+each; ids and framing are the encoder's business. It must not know stores, the hub, HTTP, asyncio or the time.
+"""
+
+from typing import ClassVar, NamedTuple, Protocol, Self
+
+import msgspec
+
+from limelight.errors import BadCursor
+from limelight.events import AgentStarted, Event, JsonValue, Record
+
+encode = msgspec.json.Encoder().encode
+
+
+class Dialect(Protocol):
+    """One wire protocol. `DROPS` names the events that it has no frame for, so that none vanishes by accident."""
+
+    event_name: ClassVar[str]
+    """The SSE `event:` of every frame; "" for none."""
+    DROPS: ClassVar[frozenset[type[Event]]]
+
+    def __init__(self) -> None: ...
+
+    def feed(self, record: Record) -> list[bytes]:
+        """The payloads of this Record, in order."""
+        ...
+
+    def gap(self, first: int, last: int) -> bytes:
+        """The payload that says: Records `first` … `last` are no longer kept."""
+        ...
+
+
+class Cursor(NamedTuple):
+    """A place in a stream: everything up to Record `seq` was received, or, if `k` > 0, the first k frames of it."""
+
+    seq: int
+    k: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """`57` or `57.1`; raises BadCursor."""
+        seq, dot, k = text.partition(".")
+        if not (seq.isascii() and seq.isdecimal()) or (dot and not (k.isascii() and k.isdecimal())) or len(text) > 32:
+            raise BadCursor(f"a cursor is a number like 57 or 57.1, not {text[:40]!r}")
+        return cls(int(seq), int(k or 0))
+
+
+class AgentTree:
+    """Who started whom, so that depth never depends on the order in which agents end."""
+
+    def __init__(self) -> None:
+        self._depths: dict[str, int] = {"": 0}
+
+    def add(self, event: AgentStarted) -> int:
+        depth = self._depths[event.agent_id] = self.depth(event.parent_id) + 1
+        return depth
+
+    def depth(self, agent_id: str) -> int:
+        return self._depths.get(agent_id, 0)
+
+
+def text_of(value: JsonValue) -> str:
+    """A result as text: a string as it is, anything else as JSON."""
+    return value if isinstance(value, str) else encode(value).decode()

@@ -1,0 +1,44 @@
+"""From Records to SSE bytes in one dialect, with ids that make resuming exact.
+
+A Record may give several frames: the last has the id `seq`, those before it `seq.1`, `seq.2` …; for a Record that was
+joined from several, these inner ids count from its first one, because that is where a resume begins to read again.
+Every `run_started` begins with a fresh dialect. Pure; streams and the hub's lanes are the callers.
+"""
+
+from collections.abc import Callable
+
+from limelight.dialects.base import Dialect
+from limelight.events import Record, RunStarted
+
+
+class SseEncoder:
+    """Follows one session's log in one dialect."""
+
+    def __init__(self, make_dialect: Callable[[], Dialect]) -> None:
+        self._make_dialect = make_dialect
+        self._dialect = make_dialect()
+        name = self._dialect.event_name
+        self._head = b"\nevent: " + name.encode() + b"\ndata: " if name else b"\ndata: "
+
+    def encode(self, record: Record, first_seq: int | None = None, skip: int = 0) -> bytes:
+        """The bytes of one Record's frames, without the first `skip` of them."""
+        payloads = self.feed(record)
+        if len(payloads) == 1 and not skip:
+            return b"id: %d%b%b\n\n" % (record.seq, self._head, payloads[0])
+        inner = record.seq if first_seq is None else first_seq
+        frames: list[bytes] = []
+        for k, payload in enumerate(payloads, start=1):
+            if k > skip:
+                cursor = b"%d" % record.seq if k == len(payloads) else b"%d.%d" % (inner, k)
+                frames.append(b"id: %b%b%b\n\n" % (cursor, self._head, payload))
+        return b"".join(frames)
+
+    def feed(self, record: Record) -> list[bytes]:
+        """Let the dialect see a Record, and give its payloads as they are."""
+        if isinstance(record.event, RunStarted):
+            self._dialect = self._make_dialect()
+        return self._dialect.feed(record)
+
+    def gap(self, first: int, last: int) -> bytes:
+        """The frame that says what is no longer kept; a resume behind it goes on after the gap."""
+        return b"id: %d%b%b\n\n" % (last, self._head, self._dialect.gap(first, last))

@@ -1,0 +1,231 @@
+"""The typed wire of the Deep Agent document: `{"type": …, "data": {…}}`, seven types, plus types and keys beyond them.
+
+A client that knows only the document's types and keys works unchanged; `docs/protocols/typed.md` lists what is added.
+"""
+
+from typing import Any, ClassVar, assert_never
+
+from limelight.dialects.base import AgentTree, encode, text_of
+from limelight.events import (
+    AgentFinished,
+    AgentStarted,
+    ApprovalRequested,
+    ApprovalResolved,
+    ArtifactMade,
+    Event,
+    FinalAnswer,
+    Plan,
+    ReasoningDelta,
+    ReasoningFinished,
+    Record,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    SourceCited,
+    Status,
+    StepFinished,
+    StepStarted,
+    TextDelta,
+    TextFinished,
+    ToolArgsDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolReady,
+    ToolStarted,
+    Usage,
+)
+
+DONE = b'{"type":"done"}'
+
+
+class TypedDialect:
+    """Keeps what later frames must repeat: names of open calls, open approvals, and how deep each agent is."""
+
+    event_name: ClassVar[str] = ""
+    DROPS: ClassVar[frozenset[type[Event]]] = frozenset({TextFinished, ReasoningFinished, StepStarted, StepFinished})
+
+    def __init__(self) -> None:
+        self._tree = AgentTree()
+        self._names: dict[str, str] = {}
+        self._streamed_args: set[str] = set()
+        self._approvals: dict[str, dict[str, Any]] = {}
+
+    def feed(self, record: Record) -> list[bytes]:
+        event = record.event
+        if type(event) is TextDelta:
+            return [self._token(event.text, event.agent_id)]
+        match event:
+            case RunStarted():
+                return [_frame("status", description="Thinking...", agent_depth=0)]
+            case Status():
+                return [_frame("status", description=event.text, **self._who(event))]
+            case TextDelta():
+                return [self._token(event.text, event.agent_id)]
+            case ReasoningDelta():
+                depth = self._tree.depth(event.agent_id)
+                return [_frame("reasoning", content=event.text, agent_id=event.agent_id, agent_depth=depth)]
+            case Plan():
+                return [self._plan(event)]
+            case ToolStarted() | ToolArgsDelta() | ToolReady() | ToolOutputDelta() | ToolFinished():
+                return self._tool(event)
+            case AgentStarted():
+                depth = self._tree.add(event)
+                return [
+                    _frame(
+                        "agent_start",
+                        agent_id=event.agent_id,
+                        name=event.name,
+                        depth=depth,
+                        parent_id=event.parent_id,
+                        **_given(tool_id=event.call_id),
+                    )
+                ]
+            case AgentFinished():
+                depth = self._tree.depth(event.agent_id)
+                return [_frame("agent_end", agent_id=event.agent_id, depth=depth, **_given(error=event.error))]
+            case ApprovalRequested() | ApprovalResolved():
+                return [self._approval(event)]
+            case SourceCited():
+                return [_frame("citation", title=event.title, url=event.url, text=event.text, **self._who(event))]
+            case ArtifactMade():
+                return [self._artifact(event)]
+            case Usage():
+                return [
+                    _frame(
+                        "usage",
+                        model=event.model,
+                        input_tokens=event.input_tokens,
+                        output_tokens=event.output_tokens,
+                        **self._who(event),
+                    )
+                ]
+            case FinalAnswer():
+                return self._answer(event)
+            case RunFinished():
+                return [DONE]
+            case RunFailed():
+                return [
+                    _frame("error", message=event.message, code=event.code, error_id=event.error_id),
+                    DONE,
+                ]
+            case RunCancelled():
+                return [_frame("cancelled", reason=event.reason), DONE]
+            case TextFinished() | ReasoningFinished() | StepStarted() | StepFinished():
+                return []
+            case _:
+                assert_never(event)
+
+    def gap(self, first: int, last: int) -> bytes:
+        return encode({"type": "gap", "data": {"from": first, "to": last}})
+
+    def _who(self, event: Event) -> dict[str, Any]:
+        """`agent_depth` is always there; `agent_id` is only for sub-agents."""
+        return {"agent_depth": self._tree.depth(event.agent_id), **_given(agent_id=event.agent_id)}
+
+    def _token(self, text: str, agent_id: str) -> bytes:
+        if not agent_id:  # most frames are these, so they are put together by hand
+            return b'{"type":"token","data":{"content":%b,"agent_depth":0}}' % encode(text)
+        return _frame("token", content=text, agent_depth=self._tree.depth(agent_id), agent_id=agent_id)
+
+    def _answer(self, event: FinalAnswer) -> list[bytes]:
+        """An answer that was streamed as text is there already; one that was not is sent now."""
+        text = text_of(event.content)
+        if event.message_id is not None or not text:
+            return []
+        return [
+            _frame(
+                "token",
+                content=text,
+                agent_depth=0,
+                **_given(truncated=event.truncated, result_url=event.result_url),
+            )
+        ]
+
+    def _plan(self, event: Plan) -> bytes:
+        what: dict[str, Any] = {"items": event.items} if event.items else {"text": event.text}
+        return _frame("plan", **what, update=event.update, **self._who(event), **_given(truncated=event.truncated))
+
+    def _tool(self, event: ToolStarted | ToolArgsDelta | ToolReady | ToolOutputDelta | ToolFinished) -> list[bytes]:
+        tool_id = event.call_id
+        match event:
+            case ToolStarted():
+                self._names[tool_id] = event.name
+                known = {} if event.args is None else {"args": event.args}
+                return [
+                    _frame(
+                        "tool_start",
+                        tool_id=tool_id,
+                        name=event.name,
+                        **self._who(event),
+                        **known,
+                        **_cut(event),
+                    )
+                ]
+            case ToolArgsDelta():
+                self._streamed_args.add(tool_id)
+                return [_frame("tool_args", tool_id=tool_id, content=event.text)]
+            case ToolReady():
+                if tool_id in self._streamed_args:
+                    self._streamed_args.discard(tool_id)
+                    return []
+                return [_frame("tool_args", tool_id=tool_id, content=text_of(event.args), **_cut(event))]
+            case ToolOutputDelta():
+                return [_frame("tool_output", tool_id=tool_id, stream=event.stream, content=event.text)]
+            case ToolFinished():
+                return [
+                    _frame(
+                        "tool_end",
+                        tool_id=tool_id,
+                        name=self._names.pop(tool_id, "unknown"),
+                        result=text_of(event.result),
+                        **self._who(event),
+                        **_given(error=event.error, duration_ms=event.duration_ms),
+                        **_cut(event),
+                    )
+                ]
+
+    def _approval(self, event: ApprovalRequested | ApprovalResolved) -> bytes:
+        if isinstance(event, ApprovalRequested):
+            data = {
+                "approval_id": event.approval_id,
+                "tool_id": event.call_id,
+                "name": event.name,
+                "args": event.args,
+                "decisions": event.decisions,
+                "expires_at": event.expires_at,
+                **self._who(event),
+            }
+            self._approvals[event.approval_id] = data
+            return _frame("approval", **data, state="requested", by="")
+        data = self._approvals.pop(event.approval_id)
+        if event.args is not None:
+            data["args"] = event.args
+        return _frame("approval", **data, state=event.decision, by=event.by, **_given(reason=event.reason))
+
+    def _artifact(self, event: ArtifactMade) -> bytes:
+        return _frame(
+            "artifact",
+            artifact_id=event.artifact_id,
+            name=event.name,
+            media_type=event.media_type,
+            size=event.size,
+            url=f"/artifacts/{event.artifact_id}",
+            **self._who(event),
+            **_given(tool_id=event.call_id),
+        )
+
+
+def _frame(type_: str, **data: Any) -> bytes:
+    return encode({"type": type_, "data": data})
+
+
+def _given(**data: Any) -> dict[str, Any]:
+    """Only what has a value: absent keys are how this wire says "nothing"."""
+    return {key: value for key, value in data.items() if value not in (None, "", False)}
+
+
+def _cut(event: ToolStarted | ToolReady | ToolFinished) -> dict[str, Any]:
+    if not event.truncated:
+        return {}
+    return {"truncated": True, "size": event.size, "result_url": event.result_url}

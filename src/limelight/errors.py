@@ -1,0 +1,244 @@
+"""The error tree. Every error has a `code`, which is the same on every wire and in the documents.
+
+    LimelightError
+    ├── RequestError     the caller can mend it; becomes problem+json before a stream starts
+    │   ├── BadRequest, BadJson, BadCursor, UnknownFormat (400), Unauthorized (401), Forbidden (403)
+    │   ├── NotFound (404): RunNotFound, SessionNotFound, ToolNotFound, ArtifactNotFound, ApprovalNotFound, UnknownAgent
+    │   ├── MethodNotAllowed (405), SessionBusy, QueueFull, AlreadyDecided (409), ApprovalExpired (410)
+    │   └── BodyTooLarge (413), UnsupportedMediaType (415), InvalidBody (422): EmptyMessages
+    ├── Draining         (503) no new work is taken
+    ├── RunError         ends a run: becomes `run_failed` with this code
+    │   └── BadEvent, AgentFailed, EndedEarly, RunTimeout, SilenceTimeout, Interrupted
+    ├── StoreError       (503) the log cannot be used
+    │   └── StoreUnavailable, StoreNewer, StoreCorrupt, StoreLocked, LeaseLost
+    └── SetupError       wrong before anything runs: a setting, a target, a port; one line that names the fix
+
+This module must not know HTTP beyond a status number, nor any store or framework.
+"""
+
+
+class LimelightError(Exception):
+    """The root. `detail` is one sentence for a human and, where possible, names the fix."""
+
+    code: str = "internal"
+    status: int = 500
+    title: str = "Internal error"
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(detail or self.title)
+        self.detail = detail or self.title
+
+
+class RequestError(LimelightError):
+    """Something the caller sent. `errors` are (path, message) pairs; `run_id` names the run it is about."""
+
+    code = "bad_request"
+    status = 400
+    title = "Bad request"
+
+    def __init__(self, detail: str = "", *, path: str = "", run_id: str = "") -> None:
+        super().__init__(detail)
+        self.errors = [(path, detail)] if path else []
+        self.run_id = run_id
+
+
+class BadRequest(RequestError):
+    """Anything that has no code of its own: a parameter that is out of range, say."""
+
+
+class BadJson(RequestError):
+    code = "bad_json"
+    title = "The body is not valid JSON"
+
+
+class BadCursor(RequestError):
+    code = "bad_cursor"
+    title = "A cursor is a number like 57 or 57.1"
+
+
+class UnknownFormat(RequestError):
+    code = "unknown_format"
+    title = "There is no such format"
+
+
+class Unauthorized(RequestError):
+    code = "unauthorized"
+    status = 401
+    title = "An API key is needed"
+
+
+class Forbidden(RequestError):
+    code = "forbidden"
+    status = 403
+    title = "Not allowed"
+
+
+class NotFound(RequestError):
+    code = "not_found"
+    status = 404
+    title = "Not found"
+
+
+class RunNotFound(NotFound):
+    code = "run_not_found"
+    title = "There is no such run"
+
+
+class SessionNotFound(NotFound):
+    code = "session_not_found"
+    title = "There is no such session"
+
+
+class ToolNotFound(NotFound):
+    code = "tool_not_found"
+    title = "There is no such tool call in this run"
+
+
+class ArtifactNotFound(NotFound):
+    code = "artifact_not_found"
+    title = "There is no such artifact"
+
+
+class ApprovalNotFound(NotFound):
+    code = "approval_not_found"
+    title = "There is no such approval in this run"
+
+
+class UnknownAgent(NotFound):
+    code = "unknown_agent"
+    title = "There is no such agent"
+
+
+class MethodNotAllowed(RequestError):
+    code = "method_not_allowed"
+    status = 405
+    title = "This route does not take that method"
+
+
+class SessionBusy(RequestError):
+    code = "session_busy"
+    status = 409
+    title = "The session has a live run"
+
+
+class QueueFull(RequestError):
+    code = "queue_full"
+    status = 409
+    title = "Too many requests wait for this session"
+
+
+class AlreadyDecided(RequestError):
+    code = "already_decided"
+    status = 409
+    title = "The approval is already decided"
+
+
+class ApprovalExpired(RequestError):
+    code = "expired"
+    status = 410
+    title = "The approval has expired"
+
+
+class BodyTooLarge(RequestError):
+    code = "body_too_large"
+    status = 413
+    title = "The body is over the limit"
+
+
+class UnsupportedMediaType(RequestError):
+    code = "unsupported_media_type"
+    status = 415
+    title = "Send application/json"
+
+
+class InvalidBody(RequestError):
+    code = "invalid"
+    status = 422
+    title = "The body does not have the expected shape"
+
+
+class EmptyMessages(InvalidBody):
+    code = "empty_messages"
+    title = "`messages` needs at least one user message"
+
+
+class Draining(LimelightError):
+    code = "shutting_down"
+    status = 503
+    title = "The server is shutting down"
+
+
+class RunError(LimelightError):
+    """Ends a run as `run_failed` with this code."""
+
+    status = 502
+    title = "The run failed"
+
+
+class BadEvent(RunError):
+    code = "bad_event"
+    title = "The agent did something out of order"
+
+
+class AgentFailed(RunError):
+    code = "agent_error"
+    title = "The agent raised an error"
+
+
+class EndedEarly(RunError):
+    code = "ended_early"
+    title = "The agent stopped without coming to an end"
+
+
+class RunTimeout(RunError):
+    code = "run_timeout"
+    title = "The run took longer than its limit"
+
+
+class SilenceTimeout(RunError):
+    code = "silence_timeout"
+    title = "The agent was silent for longer than its limit"
+
+
+class Interrupted(RunError):
+    code = "interrupted"
+    title = "The server stopped while the run was going on"
+
+
+class StoreError(LimelightError):
+    """The log cannot be used."""
+
+    code = "store_error"
+    status = 503
+    title = "The store cannot be used"
+
+
+class StoreUnavailable(StoreError):
+    code = "store_unavailable"
+
+
+class StoreNewer(StoreError):
+    code = "store_newer"
+    title = "The database was made by a newer version of Limelight"
+
+
+class StoreCorrupt(StoreError):
+    code = "store_corrupt"
+    title = "The database is damaged"
+
+
+class StoreLocked(StoreError):
+    code = "store_locked"
+    title = "Another server uses this data folder"
+
+
+class LeaseLost(StoreError):
+    code = "lease_lost"
+    title = "Another process has sealed this run"
+
+
+class SetupError(LimelightError):
+    """Wrong before anything runs. The detail is the one line that a person gets to see."""
+
+    code = "setup"
+    title = "Limelight cannot start"

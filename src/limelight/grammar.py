@@ -1,0 +1,313 @@
+"""Which orders of events are legal, what is open, and which events close it.
+
+One Grammar follows one run. It is fed every Event before that Event reaches the log, and raises BadEvent for one that
+has no place there. It does no I/O and has no clock; the engine and the recovery after a crash are its callers.
+
+The rules in short: `run_started` is first and alone; everything else needs an open agent; ids of calls, agents,
+approvals and messages are used once per run; arguments stream before a call is ready, output comes after; whatever
+was opened is closed before its agent ends, and before the one terminal event.
+"""
+
+from typing import assert_never
+
+import msgspec
+
+from limelight.errors import BadEvent
+from limelight.events import (
+    AgentFinished,
+    AgentStarted,
+    AnyEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    ArtifactMade,
+    FinalAnswer,
+    Plan,
+    ReasoningDelta,
+    ReasoningFinished,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    SourceCited,
+    Status,
+    StepFinished,
+    StepStarted,
+    Terminal,
+    TextDelta,
+    TextFinished,
+    ToolArgsDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolReady,
+    ToolStarted,
+    Usage,
+    kind_of,
+)
+
+
+class OpenCall(msgspec.Struct):
+    """A tool call that has begun and not ended."""
+
+    agent_id: str
+    args_text: list[str] | None
+    """The pieces of the arguments so far; None once they are whole."""
+    approval_id: str = ""
+    """The approval it waits for, if it does."""
+
+
+class OpenAgent(msgspec.Struct, frozen=True):
+    """A sub-agent that has begun and not ended."""
+
+    parent_id: str
+    call_id: str
+
+
+class Grammar:
+    """Follows one run. `check` takes an event in or raises BadEvent; `missing_before` says what would make it legal."""
+
+    def __init__(self) -> None:
+        self.started = False
+        self.terminal: Terminal | None = None
+        self.answered = False
+        self.agents: dict[str, OpenAgent] = {}
+        """Open sub-agents, in the order in which they began."""
+        self.texts: dict[str, str] = {}
+        """Open text messages and their agents; reasoning, calls, steps and approvals likewise."""
+        self.reasonings: dict[str, str] = {}
+        self.calls: dict[str, OpenCall] = {}
+        self.steps: dict[str, StepStarted] = {}
+        self.approvals: dict[str, ApprovalRequested] = {}
+        self._used: set[tuple[str, str]] = set()
+
+    @property
+    def waiting(self) -> bool:
+        """True while a person has to decide something."""
+        return bool(self.approvals)
+
+    @property
+    def busy(self) -> bool:
+        """True while silence is no bad sign: a tool runs or a person thinks."""
+        return bool(self.calls or self.approvals)
+
+    def check(self, event: AnyEvent) -> None:
+        """Take the event in, or raise BadEvent and stay as before."""
+        if type(event) is TextDelta and self.texts.get(event.message_id) == event.agent_id and self.terminal is None:
+            return  # nine events in ten: one more piece of an open message
+        if self.terminal is not None:
+            raise _bad(event, "the run has already ended")
+        if isinstance(event, RunStarted):
+            self._start(event)
+            return
+        if not self.started:
+            raise _bad(event, "a run begins with run_started")
+        if isinstance(event, AgentStarted):
+            self._agent_started(event)
+            return
+        if event.agent_id and event.agent_id not in self.agents:
+            raise _bad(event, f"agent {event.agent_id!r} is not open")
+        self._inside(event)
+
+    def closing(self, reason: str, agent_id: str = "") -> list[AnyEvent]:
+        """The events that close all that `agent_id` and its sub-agents have open, innermost first.
+
+        For the main agent that is everything; the terminal event itself is not among them. A tool that is cut off here
+        counts as failed, with `reason` as its error.
+        """
+        events: list[AnyEvent] = []
+        for child, agent in self.agents.items():
+            if agent.parent_id == agent_id:
+                events += self._closing_agent(reason, child)
+        events += [TextFinished(agent_id=a, message_id=m) for m, a in self.texts.items() if a == agent_id]
+        events += [ReasoningFinished(agent_id=a, message_id=m) for m, a in self.reasonings.items() if a == agent_id]
+        events += [
+            ApprovalResolved(agent_id=agent_id, approval_id=a, decision="reject", reason=reason, by="system")
+            for a, request in self.approvals.items()
+            if request.agent_id == agent_id
+        ]
+        for call_id, call in self.calls.items():
+            if call.agent_id == agent_id:
+                if call.args_text is not None:
+                    args = "".join(call.args_text)
+                    events.append(ToolReady(agent_id=agent_id, call_id=call_id, args=args))
+                events.append(ToolFinished(agent_id=agent_id, call_id=call_id, result=f"Error: {reason}", error=reason))
+        if agent_id in self.steps:
+            step = self.steps[agent_id]
+            events.append(StepFinished(agent_id=agent_id, number=step.number, step_kind=step.step_kind, error=reason))
+        return events
+
+    def missing_before(self, event: AnyEvent, reason: str) -> list[AnyEvent]:
+        """The events that have to come first so that this one, which ends something, leaves nothing open inside it."""
+        match event:
+            case RunFinished() | RunFailed() | RunCancelled():
+                return self.closing(reason)
+            case AgentFinished() if event.agent_id in self.agents:
+                return self.closing(reason, event.agent_id)
+            case ToolFinished():
+                return [
+                    closed
+                    for child, agent in self.agents.items()
+                    if agent.call_id == event.call_id
+                    for closed in self._closing_agent(reason, child)
+                ]
+            case _:
+                return []
+
+    def _closing_agent(self, reason: str, agent_id: str) -> list[AnyEvent]:
+        return [*self.closing(reason, agent_id), AgentFinished(agent_id=agent_id, error=reason)]
+
+    def _start(self, event: RunStarted) -> None:
+        if self.started:
+            raise _bad(event, "a run starts once")
+        if event.agent_id:
+            raise _bad(event, "the main agent starts a run")
+        self.started = True
+
+    def _agent_started(self, event: AgentStarted) -> None:
+        if not event.agent_id:
+            raise _bad(event, "a sub-agent needs an agent_id of its own")
+        if event.parent_id and event.parent_id not in self.agents:
+            raise _bad(event, f"its parent {event.parent_id!r} is not open")
+        if event.call_id:
+            call = self.calls.get(event.call_id)
+            if call is None or call.agent_id != event.parent_id:
+                raise _bad(event, f"its parent has no open call {event.call_id!r}")
+        self._use_once(event, "agent", event.agent_id)
+        self.agents[event.agent_id] = OpenAgent(event.parent_id, event.call_id)
+
+    def _inside(self, event: AnyEvent) -> None:
+        match event:
+            case TextDelta():
+                self._message_delta(event, self.texts, "text")
+            case TextFinished():
+                self._message_finished(event, self.texts)
+            case ReasoningDelta():
+                self._message_delta(event, self.reasonings, "reasoning")
+            case ReasoningFinished():
+                self._message_finished(event, self.reasonings)
+            case StepStarted():
+                if event.agent_id in self.steps:
+                    raise _bad(event, f"step {self.steps[event.agent_id].number} is still open")
+                self.steps[event.agent_id] = event
+            case StepFinished():
+                step = self.steps.get(event.agent_id)
+                if step is None or step.number != event.number:
+                    raise _bad(event, f"step {event.number} is not open")
+                del self.steps[event.agent_id]
+            case ToolStarted():
+                self._use_once(event, "call", event.call_id)
+                self.calls[event.call_id] = OpenCall(event.agent_id, [] if event.args is None else None)
+            case ToolArgsDelta() | ToolReady() | ToolOutputDelta() | ToolFinished():
+                self._call(event)
+            case ApprovalRequested():
+                self._approval_requested(event)
+            case ApprovalResolved():
+                self._approval_resolved(event)
+            case AgentFinished():
+                self._agent_finished(event)
+            case FinalAnswer():
+                self._final_answer(event)
+            case RunFinished() | RunFailed() | RunCancelled():
+                self._end(event)
+            case Status() | Plan() | SourceCited() | ArtifactMade() | Usage():
+                pass
+            case RunStarted() | AgentStarted():
+                raise AssertionError("check() has dealt with these")
+            case _:
+                assert_never(event)
+
+    def _use_once(self, event: AnyEvent, what: str, id_: str) -> None:
+        if not id_:
+            raise _bad(event, f"it needs a {what} id")
+        if (what, id_) in self._used:
+            raise _bad(event, f"the {what} id {id_!r} was used before")
+        self._used.add((what, id_))
+
+    def _message_delta(self, event: TextDelta | ReasoningDelta, open_: dict[str, str], what: str) -> None:
+        owner = open_.get(event.message_id)
+        if owner is None:
+            self._use_once(event, what, event.message_id)
+            open_[event.message_id] = event.agent_id
+        elif owner != event.agent_id:
+            raise _bad(event, f"message {event.message_id!r} belongs to agent {owner!r}")
+
+    def _message_finished(self, event: TextFinished | ReasoningFinished, open_: dict[str, str]) -> None:
+        if open_.get(event.message_id) != event.agent_id:
+            raise _bad(event, f"message {event.message_id!r} is not open")
+        del open_[event.message_id]
+
+    def _call(self, event: ToolArgsDelta | ToolReady | ToolOutputDelta | ToolFinished) -> None:
+        call = self.calls.get(event.call_id)
+        if call is None or call.agent_id != event.agent_id:
+            raise _bad(event, f"call {event.call_id!r} is not open")
+        match event:
+            case ToolArgsDelta():
+                if call.args_text is None:
+                    raise _bad(event, f"the arguments of {event.call_id!r} are already whole")
+                call.args_text.append(event.text)
+            case ToolReady():
+                if call.args_text is None:
+                    raise _bad(event, f"call {event.call_id!r} was ready before")
+                call.args_text = None
+            case ToolOutputDelta() | ToolFinished():
+                if call.args_text is not None:
+                    raise _bad(event, f"the arguments of {event.call_id!r} are not whole yet")
+                if call.approval_id:
+                    raise _bad(event, f"call {event.call_id!r} waits for approval {call.approval_id!r}")
+                if isinstance(event, ToolFinished):
+                    self._nothing_missing(event)
+                    del self.calls[event.call_id]
+
+    def _approval_requested(self, event: ApprovalRequested) -> None:
+        call = None
+        if event.call_id:
+            call = self.calls.get(event.call_id)
+            if call is None or call.agent_id != event.agent_id:
+                raise _bad(event, f"call {event.call_id!r} is not open")
+            if call.args_text is not None:
+                raise _bad(event, f"the arguments of {event.call_id!r} are not whole yet")
+            if call.approval_id:
+                raise _bad(event, f"call {event.call_id!r} waits for an approval already")
+        self._use_once(event, "approval", event.approval_id)
+        self.approvals[event.approval_id] = event
+        if call is not None:
+            call.approval_id = event.approval_id
+
+    def _approval_resolved(self, event: ApprovalResolved) -> None:
+        request = self.approvals.get(event.approval_id)
+        if request is None or request.agent_id != event.agent_id:
+            raise _bad(event, f"approval {event.approval_id!r} is not open")
+        del self.approvals[event.approval_id]
+        if request.call_id:
+            self.calls[request.call_id].approval_id = ""
+
+    def _agent_finished(self, event: AgentFinished) -> None:
+        if not event.agent_id:
+            raise _bad(event, "the main agent ends with the run")
+        self._nothing_missing(event)
+        del self.agents[event.agent_id]
+
+    def _final_answer(self, event: FinalAnswer) -> None:
+        if event.agent_id:
+            raise _bad(event, "only the main agent gives the final answer")
+        if self.answered:
+            raise _bad(event, "there is one final answer")
+        if event.message_id is not None and ("text", event.message_id) not in self._used:
+            raise _bad(event, f"message {event.message_id!r} was never sent")
+        self.answered = True
+
+    def _end(self, event: Terminal) -> None:
+        if event.agent_id:
+            raise _bad(event, "only the main agent ends a run")
+        if isinstance(event, RunFinished) and not self.answered:
+            raise _bad(event, "a finished run has a final_answer")
+        self._nothing_missing(event)
+        self.terminal = event
+
+    def _nothing_missing(self, event: AnyEvent) -> None:
+        left = self.missing_before(event, "")
+        if left:
+            raise _bad(event, f"still missing: {', '.join(sorted({kind_of(e) for e in left}))}")
+
+
+def _bad(event: AnyEvent, why: str) -> BadEvent:
+    return BadEvent(f"{kind_of(event)}: {why}")

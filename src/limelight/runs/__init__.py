@@ -1,0 +1,1 @@
+"""Runs: one run's life, what all runs share, and how viewers follow them."""

@@ -1,0 +1,44 @@
+"""The agents that this server offers, by name."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from limelight.errors import UnknownAgent
+from limelight.sources.base import Source
+
+
+class Agent(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent on offer."""
+
+    name: str
+    source: Source
+    title: str
+    description: str
+
+
+class Agents:
+    """What can be asked. The first one is the default."""
+
+    def __init__(self, agents: Iterable[Agent]) -> None:
+        self._by_name = {agent.name: agent for agent in agents}
+
+    def __iter__(self) -> Iterator[Agent]:
+        return iter(self._by_name.values())
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    @property
+    def default(self) -> Agent:
+        return next(iter(self._by_name.values()))
+
+    def get(self, name: str | None) -> Agent:
+        """The named one, or the default if no name is given."""
+        if name is None:
+            return self.default
+        agent = self._by_name.get(name)
+        if agent is None:
+            known = ", ".join(self._by_name)
+            raise UnknownAgent(f"there is no agent {name[:100]!r}; this server has: {known}", path="agent")
+        return agent

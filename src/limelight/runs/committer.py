@@ -1,0 +1,101 @@
+"""Append before deliver, for all runs at once.
+
+Whatever the live runs have written since the last commit becomes one batch; when the store has it, and not before,
+viewers get it. A commit starts as soon as the one before it is done, so an idle server commits the first event at
+once and a busy one commits many together. If the store fails, the batch is tried again: nothing is skipped and
+nothing is delivered.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from limelight.errors import LeaseLost, StoreError
+from limelight.events import Record
+from limelight.stores.base import Append, SessionRef, Store
+
+log = logging.getLogger(__name__)
+RETRY_SECONDS = (0.05, 0.2, 0.5, 1.0, 2.0)
+
+
+class Writing(Protocol):
+    """A run as the committer sees it."""
+
+    @property
+    def ref(self) -> SessionRef: ...
+
+    def take(self) -> Append:
+        """What it has written since the last time."""
+        ...
+
+    def committed(self, append: Append) -> None:
+        """That is in the log now."""
+        ...
+
+    def lost(self) -> None:
+        """It may not write any more: somebody else has sealed it."""
+        ...
+
+
+class Committer:
+    """One task that feeds the store."""
+
+    def __init__(self, store: Store, publish: Callable[[SessionRef, Sequence[Record]], None]) -> None:
+        self._store = store
+        self._publish = publish
+        self._waiting: dict[int, Writing] = {}
+        self._wake: asyncio.Future[None] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="limelight-committer")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    def mark(self, run: Writing) -> None:
+        """This run has something to commit."""
+        self._waiting[id(run)] = run
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            if not self._waiting:
+                self._wake = loop.create_future()
+                await self._wake
+                self._wake = None
+            runs = list(self._waiting.values())
+            self._waiting = {}
+            await self._commit([(run, run.take()) for run in runs])
+
+    async def _commit(self, work: list[tuple[Writing, Append]]) -> None:
+        tries = 0
+        while work:
+            try:
+                await self._store.append([append for _, append in work])
+                break
+            except LeaseLost:
+                work = await self._without_lost(work)
+                return
+            except StoreError as error:
+                log.error("the log cannot be written, trying again: %s", error)
+                await asyncio.sleep(RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)])
+                tries += 1
+        for run, append in work:
+            self._publish(run.ref, append.records)
+            run.committed(append)
+
+    async def _without_lost(self, work: list[tuple[Writing, Append]]) -> list[tuple[Writing, Append]]:
+        """One of them has lost its lease; write them one by one to find out which."""
+        for run, append in work:
+            if len(work) == 1:
+                log.error("run %s was sealed by another process", append.run_id)
+                run.lost()
+            else:
+                await self._commit([(run, append)])
+        return []

@@ -1,0 +1,88 @@
+"""What an agent holds of its run: who it works for, where its files are, whether it was stopped, and a way to ask."""
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+from limelight.errors import AlreadyDecided
+from limelight.events import AnyEvent, ApprovalRequested, ApprovalResolved
+from limelight.runs.engine import Execution
+from limelight.runs.ids import now_ms, sortable_id
+from limelight.sources.base import Approval, User
+from limelight.stores.base import Decide
+
+
+class RunContext:
+    """The `ctx` of one turn."""
+
+    def __init__(self, execution: Execution, user: User, workspace: Path) -> None:
+        self._execution = execution
+        self._thread = threading.get_ident()
+        self._workspace = workspace
+        self._decisions: dict[str, asyncio.Future[Decide]] = {}
+        self.user = user
+
+    @property
+    def run_id(self) -> str:
+        return self._execution.run.run_id
+
+    @property
+    def session_id(self) -> str:
+        return self._execution.ref.session_id
+
+    @property
+    def workspace(self) -> Path:
+        self._workspace.mkdir(parents=True, exist_ok=True)
+        return self._workspace
+
+    @property
+    def cancelled(self) -> bool:
+        return self._execution.stopping
+
+    def emit(self, event: AnyEvent) -> None:
+        if threading.get_ident() == self._thread:
+            self._execution.accept(event)
+        else:
+            self._execution.accept_from_thread(event)
+
+    async def approve(self, name: str, args: dict[str, Any], *, call_id: str = "", agent_id: str = "") -> Approval:
+        """Ask a person. No answer in time is a no."""
+        seconds = self._execution.limits.approval_seconds
+        approval_id = sortable_id("apr_")
+        self._decisions[approval_id] = asyncio.get_running_loop().create_future()
+        self.emit(
+            ApprovalRequested(
+                agent_id=agent_id,
+                approval_id=approval_id,
+                name=name,
+                args=args,
+                call_id=call_id,
+                expires_at=now_ms() + round(seconds * 1000),
+            )
+        )
+        try:
+            said = await asyncio.wait_for(self._decisions[approval_id], seconds)
+        except TimeoutError:
+            said = Decide(self.run_id, approval_id, "reject", reason="expired", by="system")
+        finally:
+            del self._decisions[approval_id]
+        self.emit(
+            ApprovalResolved(
+                agent_id=agent_id,
+                approval_id=approval_id,
+                decision=said.decision,
+                args=said.args if said.decision == "edit" else None,
+                reason=said.reason,
+                by=said.by,
+            )
+        )
+        edited = said.args if said.decision == "edit" and said.args is not None else args
+        return Approval(said.decision, edited, said.reason, said.by)
+
+    def decide(self, signal: Decide) -> None:
+        """Somebody has answered."""
+        waiting = self._decisions.get(signal.approval_id)
+        if waiting is None or waiting.done():
+            raise AlreadyDecided()
+        waiting.set_result(signal)

@@ -1,0 +1,81 @@
+"""Control: what people say to a run that goes on. Stop, and the answers to its questions.
+
+A signal goes through the store, so that it reaches the process that holds the run, wherever it was said.
+"""
+
+import asyncio
+import logging
+
+from limelight.errors import AlreadyDecided, ApprovalExpired, ApprovalNotFound
+from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled
+from limelight.runs.ids import now_ms
+from limelight.runs.sessions import Sessions
+from limelight.stores.base import Cancel, Decide, Run, Store
+
+log = logging.getLogger(__name__)
+
+
+class Control:
+    """Sends signals, and carries out those that arrive for the runs of this process."""
+
+    def __init__(self, store: Store, sessions: Sessions) -> None:
+        self._store = store
+        self._sessions = sessions
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._listen(), name="limelight-control")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def cancel(self, run_id: str, reason: str, by: str) -> None:
+        """Stop a run, also one that still waits for its turn."""
+        waiting = self._sessions.waiting(run_id)
+        if waiting is not None:
+            waiting.stop(reason)
+        else:
+            await self._store.signal(Cancel(run_id, reason, by))
+
+    async def decide(self, run: Run, decision: Decide) -> None:
+        """Answer an approval. Raises if there is none, or if it is too late."""
+        requested, resolved = await self._approval(run, decision.approval_id)
+        if requested is None:
+            raise ApprovalNotFound(f"run {run.run_id} has no approval {decision.approval_id!r}")
+        expired = resolved is not None and resolved.reason == "expired"
+        if expired or (resolved is None and requested.expires_at is not None and requested.expires_at < now_ms()):
+            raise ApprovalExpired(f"the time to decide on {requested.name} ran out", run_id=run.run_id)
+        if resolved is not None or not run.live:
+            raise AlreadyDecided(f"{requested.name} was decided already", run_id=run.run_id)
+        await self._store.signal(decision)
+
+    async def _approval(self, run: Run, approval_id: str) -> tuple[ApprovalRequested | None, ApprovalResolved | None]:
+        requested: ApprovalRequested | None = None
+        after = run.first_seq - 1
+        while records := await self._store.records(run.ref, after=after, limit=512):
+            for record in records:
+                event = record.event
+                if isinstance(event, ApprovalRequested) and event.approval_id == approval_id:
+                    requested = event
+                if isinstance(event, ApprovalResolved) and event.approval_id == approval_id:
+                    return requested, event
+            after = records[-1].seq
+            if after >= run.last_seq:
+                break
+        return requested, None
+
+    async def _listen(self) -> None:
+        async for signal in self._store.signals():
+            live = self._sessions.live(signal.run_id)
+            if live is None:
+                continue  # it ended meanwhile
+            match signal:
+                case Cancel():
+                    live.execution.stop(RunCancelled(reason=signal.reason))
+                case Decide():
+                    try:
+                        live.context.decide(signal)
+                    except AlreadyDecided:
+                        log.info("approval %s was decided already", signal.approval_id)

@@ -1,0 +1,314 @@
+"""One run's life: from `run_started` to exactly one terminal event.
+
+An Execution pumps its source, checks each event against the grammar, fits it, numbers it and hands it to the
+committer. It ends in one of five ways: the source finishes, fails, is stopped, outlives a limit, or the server goes
+away; in each of them whatever is open is closed first. What a source says after that is dropped. It must not know
+dialects, viewers or HTTP.
+"""
+
+import asyncio
+import logging
+import time
+
+import msgspec
+
+from limelight.deltas import Delta
+from limelight.errors import AgentFailed, BadEvent, EndedEarly, LimelightError, RunTimeout, SilenceTimeout
+from limelight.events import (
+    EVENT_TYPES,
+    AnyEvent,
+    ApprovalResolved,
+    ArtifactMade,
+    Record,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    Status,
+    StepFinished,
+    StepStarted,
+    Terminal,
+    ToolFinished,
+    ToolReady,
+    ToolStarted,
+)
+from limelight.grammar import Grammar
+from limelight.runs.committer import Committer
+from limelight.runs.fitting import fit
+from limelight.runs.ids import now_ms, sortable_id
+from limelight.sources.base import FileMade, Source, Turn
+from limelight.stores.base import Append, Artifact, Result, Run, RunState, SessionRef, Store
+
+log = logging.getLogger(__name__)
+
+STOP_GRACE = 0.2
+"""Seconds that a source gets to end by itself once it is stopped."""
+MAX_UNCOMMITTED = 256
+"""Events that a run may be ahead of the log; then its source has to wait."""
+UNSTOPPABLE = "A step that cannot be interrupted is still running; what it returns will be dropped."
+CUT_OFF = "the run ended before this did"
+
+
+class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a run may take, and how much of a result is kept."""
+
+    run_seconds: float = 3600
+    silence_seconds: float = 300
+    approval_seconds: float = 600
+    result_max: int = 50 * 1024 * 1024
+
+
+class Execution:
+    """A live run."""
+
+    def __init__(self, run: Run, store: Store, committer: Committer, limits: RunLimits) -> None:
+        self.run = run
+        self.limits = limits
+        self.grammar = Grammar()
+        self._store = store
+        self._committer = committer
+        self._loop = asyncio.get_running_loop()
+        self._seq = run.last_seq
+        self._at = run.started_at
+        self._pending: list[Record] = []
+        self._results: list[Result] = []
+        self._uncommitted = 0
+        self._room: asyncio.Future[None] | None = None
+        self._state: RunState = "running"
+        self._since: dict[str, float] = {}
+        self._verdict: asyncio.Future[Terminal] = self._loop.create_future()
+        self._written: asyncio.Future[None] = self._loop.create_future()
+        self._heard = self._loop.time()
+        self._deadline = self._heard + limits.run_seconds
+        self._watchdog: asyncio.TimerHandle | None = None
+
+    @property
+    def ref(self) -> SessionRef:
+        return self.run.ref
+
+    @property
+    def stopping(self) -> bool:
+        """True once it is decided how the run ends, whether or not the source knows yet."""
+        return self._verdict.done() or self.grammar.terminal is not None
+
+    # The life
+
+    async def live(self, started: RunStarted, source: Source, turn: Turn) -> None:
+        """The whole run. Returns when its terminal event is in the log."""
+        self.accept(started)
+        pump = asyncio.create_task(self._pump(source, turn), name=f"limelight-{self.run.run_id}")
+        self._watch()
+        await asyncio.wait({pump, self._verdict}, return_when=asyncio.FIRST_COMPLETED)
+        if not pump.done():
+            pump.cancel()
+            await asyncio.wait({pump}, timeout=STOP_GRACE)
+            if not pump.done() and self.grammar.terminal is None:
+                self.accept(Status(text=UNSTOPPABLE))
+        if self._watchdog is not None:
+            self._watchdog.cancel()
+        pump.add_done_callback(_swallow)
+        self.seal(self._verdict.result() if self._verdict.done() else self._ending_of(pump))
+        await self._written
+
+    async def _pump(self, source: Source, turn: Turn) -> None:
+        items = source.run(turn)
+        try:
+            async for item in items:
+                if isinstance(item, FileMade):
+                    await self._keep(item)
+                else:
+                    self.accept(item)
+                if self._uncommitted >= MAX_UNCOMMITTED:
+                    await self._has_room()
+                if self.grammar.terminal is not None:
+                    return
+        except SystemExit as error:  # an agent that calls exit() ends its run, not the server
+            raise AgentFailed(f"SystemExit: {error}") from error
+        finally:
+            await items.aclose()
+
+    async def _keep(self, file: FileMade) -> None:
+        """Store a file's bytes, then say that it is there."""
+        artifact_id = sortable_id("art_")
+        artifact = Artifact(
+            artifact_id=artifact_id, ref=self.ref, name=file.name, media_type=file.media_type, body=file.data
+        )
+        await self._store.put_artifact(artifact, self.run.run_id)
+        self.accept(
+            ArtifactMade(
+                agent_id=file.agent_id,
+                artifact_id=artifact_id,
+                name=file.name,
+                media_type=file.media_type,
+                size=len(file.data),
+                call_id=file.call_id,
+            )
+        )
+
+    def _ending_of(self, pump: "asyncio.Task[None]") -> Terminal:
+        """How a source that ended by itself has ended; a terminal event of its own counts first."""
+        if self.grammar.terminal is not None:
+            return self.grammar.terminal
+        error = AgentFailed("the agent's work was cancelled from inside") if pump.cancelled() else pump.exception()
+        return self.failure(EndedEarly() if error is None else error)
+
+    def failure(self, error: BaseException) -> RunFailed:
+        """The terminal event for an error. Its story goes to the server's log, under the error_id."""
+        error_id = sortable_id("err_")
+        if isinstance(error, LimelightError):
+            code, message = error.code, error.detail
+        else:
+            code, message = AgentFailed.code, f"{type(error).__name__}: {error}"
+        ours = isinstance(error, LimelightError) and error.__cause__ is None
+        log.error(
+            "run %s failed, %s (%s): %s",
+            self.run.run_id,
+            error_id,
+            code,
+            message,
+            exc_info=None if ours else error,
+        )
+        return RunFailed(code=code, message=message, error_id=error_id)
+
+    def stop(self, verdict: Terminal) -> None:
+        """End the run in this way. The first word counts."""
+        if not self.stopping:
+            self._verdict.set_result(verdict)
+
+    def seal(self, terminal: Terminal) -> None:
+        """Close what is open and write the terminal event, unless the source has done so itself."""
+        if self.grammar.terminal is not None:
+            return
+        reason = terminal.message if isinstance(terminal, RunFailed) else CUT_OFF
+        reason = "stopped" if isinstance(terminal, RunCancelled) else reason
+        for event in self.grammar.closing(reason):
+            self._write(event)
+        if isinstance(terminal, RunFinished) and not self.grammar.answered:
+            terminal = self.failure(EndedEarly())
+        self._write(terminal)
+
+    # What comes in
+
+    def accept(self, event: AnyEvent) -> None:
+        """One event of the source, with whatever has to come before it. Raises BadEvent; drops what comes too late."""
+        if self.grammar.terminal is not None:
+            return
+        self._heard = self._loop.time()
+        if isinstance(event, Delta):
+            self._write(event)
+            return
+        if not isinstance(event, EVENT_TYPES):
+            raise BadEvent(f"a source yields events and files, not {type(event).__name__}")
+        for missing in self.grammar.missing_before(event, CUT_OFF):
+            self._write(missing)
+        self._write(self._timed(event))
+
+    def accept_from_thread(self, event: AnyEvent) -> None:
+        """As `accept`, for callers that cannot get the exception."""
+
+        def accept() -> None:
+            try:
+                self.accept(event)
+            except BadEvent as error:
+                self.stop(self.failure(error))
+
+        self._loop.call_soon_threadsafe(accept)
+
+    def _write(self, event: AnyEvent) -> None:
+        self.grammar.check(event)
+        fitted = fit(event, self.run.run_id, self.limits.result_max)
+        self._at = max(self._at, now_ms())  # a clock that jumps back does not make the log go back
+        for part in fitted.events:
+            self._seq += 1
+            self._pending.append(Record(self._seq, self.run.run_id, self._at, part))
+        self._results += fitted.results
+        self._uncommitted += len(fitted.events)
+        self._committer.mark(self)
+
+    def _timed(self, event: AnyEvent) -> AnyEvent:
+        """Measure what the source did not: a tool from when it runs, not from when the model began to call it."""
+        now = time.perf_counter()
+        match event:
+            case ToolStarted() | ToolReady():
+                self._since[event.call_id] = now
+            case ApprovalResolved() if event.approval_id in self.grammar.approvals:
+                self._since[self.grammar.approvals[event.approval_id].call_id] = now
+            case StepStarted():
+                self._since[f"step:{event.agent_id}"] = now
+            case ToolFinished() if event.duration_ms is None:
+                return self._with_duration(event, event.call_id, now)
+            case StepFinished() if event.duration_ms is None:
+                return self._with_duration(event, f"step:{event.agent_id}", now)
+            case _:
+                pass
+        return event
+
+    def _with_duration(self, event: ToolFinished | StepFinished, key: str, now: float) -> AnyEvent:
+        since = self._since.pop(key, None)
+        if since is None:
+            return event
+        return msgspec.structs.replace(event, duration_ms=round((now - since) * 1000))
+
+    # What goes out
+
+    def take(self) -> Append:
+        append = Append(run_id=self.run.run_id, records=self._pending, results=self._results)
+        state = _state_of(self.grammar)
+        if state != self._state:
+            append.state = self._state = state
+        self._pending, self._results = [], []
+        return append
+
+    def committed(self, append: Append) -> None:
+        self._uncommitted -= len(append.records)
+        if self._room is not None and not self._room.done():
+            self._room.set_result(None)
+        if append.state in ("finished", "failed", "cancelled") and not self._written.done():
+            self._written.set_result(None)
+
+    def lost(self) -> None:
+        if not self._written.done():
+            self._written.set_result(None)
+        self.stop(RunCancelled(reason="another process has sealed this run"))
+
+    async def _has_room(self) -> None:
+        while self._uncommitted >= MAX_UNCOMMITTED:
+            self._room = self._loop.create_future()
+            await self._room
+
+    # The limits
+
+    def _watch(self) -> None:
+        """Look now, and again at the earliest time at which a limit can be reached."""
+        now = self._loop.time()
+        if self.grammar.waiting:  # a person thinks: neither limit counts
+            self._deadline += 1
+            self._watchdog = self._loop.call_later(1, self._watch)
+            return
+        if self.grammar.busy:  # a tool runs: its silence is no sign of death
+            self._heard = now
+        if now >= self._deadline:
+            self.stop(self.failure(RunTimeout(f"the run took longer than {self.limits.run_seconds:g} s")))
+        elif now >= self._heard + self.limits.silence_seconds:
+            self.stop(self.failure(SilenceTimeout(f"nothing came for {self.limits.silence_seconds:g} s")))
+        else:
+            next_look = min(self._deadline, self._heard + self.limits.silence_seconds)
+            self._watchdog = self._loop.call_at(next_look, self._watch)
+
+
+def _state_of(grammar: Grammar) -> RunState:
+    match grammar.terminal:
+        case RunFinished():
+            return "finished"
+        case RunFailed():
+            return "failed"
+        case RunCancelled():
+            return "cancelled"
+        case None:
+            return "waiting" if grammar.waiting else "running"
+
+
+def _swallow(pump: "asyncio.Task[None]") -> None:
+    """A source that ends after its run has ended has nobody left to tell."""
+    if not pump.cancelled() and pump.exception() is not None:
+        log.debug("a source ended late: %r", pump.exception())

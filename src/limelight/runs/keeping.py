@@ -1,0 +1,49 @@
+"""Housekeeping: leases are renewed, orphans sealed, and what is past its retention is removed."""
+
+import asyncio
+import logging
+from contextlib import suppress
+
+from limelight.errors import StoreError
+from limelight.runs.ids import now_ms
+from limelight.runs.recovery import seal_orphans
+from limelight.runs.sessions import LEASE_MS
+from limelight.stores.base import Store
+
+log = logging.getLogger(__name__)
+SWEEP_SECONDS = 3600
+DAY_MS = 24 * 3600 * 1000
+
+
+class Keeping:
+    """One task that does all of it in turn."""
+
+    def __init__(self, store: Store, retention_days: float) -> None:
+        self._store = store
+        self._retention_ms = round(retention_days * DAY_MS)
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="limelight-keeping")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        rounds = 0
+        while True:
+            with suppress(StoreError):
+                await self._store.renew(now_ms() + LEASE_MS)
+                await seal_orphans(self._store)
+                if rounds % (SWEEP_SECONDS * 1000 * 3 // LEASE_MS) == 0:
+                    await self.sweep()
+            rounds += 1
+            await asyncio.sleep(LEASE_MS / 3000)
+
+    async def sweep(self) -> None:
+        """Apply the retention."""
+        removed = await self._store.sweep(now_ms() - self._retention_ms)
+        if removed:
+            log.info("%d runs were past their retention and are removed", removed)

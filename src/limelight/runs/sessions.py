@@ -1,0 +1,225 @@
+"""Sessions: who may begin a run, and when.
+
+One live run per session. A second request is refused, waits for its turn, or stops the first, as it asks for. A
+request that was sent before (same `request_id`) gets the run that it began then. This is where an Execution is made
+and let go.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from limelight.errors import Draining, QueueFull, SessionBusy
+from limelight.events import Attachment, RunCancelled, RunStarted, Terminal
+from limelight.messages import Message, files_of
+from limelight.runs.agents import Agent
+from limelight.runs.committer import Committer
+from limelight.runs.context import RunContext
+from limelight.runs.engine import Execution, RunLimits
+from limelight.runs.ids import now_ms, sortable_id
+from limelight.runs.workspace import workspace_name
+from limelight.sources.base import Turn, User
+from limelight.stores.base import Artifact, Begun, NewRun, Run, SessionRef, Store
+
+log = logging.getLogger(__name__)
+
+IfBusy = Literal["error", "cancel", "wait"]
+MAX_WAITING = 5
+LEASE_MS = 30_000
+TITLE_CHARACTERS = 60
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn that somebody asks for."""
+
+    agent: Agent
+    ref: SessionRef
+    user: User
+    messages: Sequence[Message]
+    if_busy: IfBusy = "error"
+    request_id: str = ""
+
+
+class StoppedInQueue(Exception):
+    """The request was stopped before its run began: there is no run, and no log of it."""
+
+
+class LiveRun(msgspec.Struct, frozen=True):
+    """A run that goes on in this process."""
+
+    execution: Execution
+    context: RunContext
+    task: "asyncio.Task[None]"
+
+
+class Waiting(msgspec.Struct):
+    """A request that waits until the session is free. `stopped` is the reason, if it is stopped before that."""
+
+    run_id: str
+    ref: SessionRef
+    agent: str
+    turn: asyncio.Future[None]
+    stopped: str | None = None
+
+    def stop(self, reason: str) -> None:
+        self.stopped = reason
+        if not self.turn.done():
+            self.turn.set_result(None)
+
+
+class Sessions:
+    """Begins runs and knows those that go on in this process."""
+
+    def __init__(self, store: Store, committer: Committer, limits: RunLimits, data: Path) -> None:
+        self._store = store
+        self._committer = committer
+        self._limits = limits
+        self._workspaces = data / "workspaces"
+        self._live: dict[str, LiveRun] = {}
+        self._queues: dict[SessionRef, deque[Waiting]] = {}
+        self._draining = False
+
+    def live(self, run_id: str) -> LiveRun | None:
+        return self._live.get(run_id)
+
+    def waiting(self, run_id: str) -> Waiting | None:
+        """A request that has not begun yet, by the id that its run will have."""
+        return next((w for queue in self._queues.values() for w in queue if w.run_id == run_id), None)
+
+    @property
+    def count(self) -> int:
+        return len(self._live)
+
+    async def begin(self, request: Request, run_id: str) -> Begun:
+        """Begin the run, in the way that the request wants if the session is busy."""
+        if request.if_busy == "wait" and self._queues.get(request.ref):
+            await self._wait(request, run_id)
+        try:
+            while True:
+                if self._draining:
+                    raise Draining("the server is shutting down: try again in a moment")
+                try:
+                    return await self._begin(request, run_id)
+                except SessionBusy as busy:
+                    if request.if_busy == "error":
+                        raise
+                    if request.if_busy == "cancel":
+                        await self.end(busy.run_id, "another request took its place")
+                    else:
+                        await self._wait(request, run_id)
+        except Exception:
+            self._next_turn(request.ref)
+            raise
+
+    async def _begin(self, request: Request, run_id: str) -> Begun:
+        asked = _question(request.messages)
+        now = now_ms()
+        begun = await self._store.begin(
+            NewRun(
+                run_id=run_id,
+                ref=request.ref,
+                agent=request.agent.name,
+                title=title_of(asked.text),
+                at=now,
+                lease_until=now + LEASE_MS,
+                request_id=request.request_id,
+            )
+        )
+        if begun.created:
+            execution = Execution(begun.run, self._store, self._committer, self._limits)
+            folder = self._workspaces / workspace_name(request.ref)
+            context = RunContext(execution, request.user, folder)
+            task = asyncio.create_task(self._live_through(execution, context, request, asked))
+            self._live[run_id] = LiveRun(execution, context, task)
+        return begun
+
+    async def _live_through(self, execution: Execution, context: RunContext, request: Request, asked: Message) -> None:
+        run = execution.run
+        started = RunStarted(
+            agent=run.agent,
+            input=asked.text,
+            turn=run.turn,
+            attachments=await self._keep_files(asked, run),
+        )
+        try:
+            await execution.live(started, request.agent.source, Turn(messages=request.messages, context=context))
+        finally:
+            del self._live[run.run_id]
+            self._next_turn(run.ref)
+
+    async def _keep_files(self, asked: Message, run: Run) -> tuple[Attachment, ...]:
+        """Store what came along with the question, so that the log can point at it."""
+        kept: list[Attachment] = []
+        for file in files_of(asked):
+            artifact_id = "" if file.data is None else sortable_id("art_")
+            if file.data is not None:
+                artifact = Artifact(
+                    artifact_id=artifact_id,
+                    ref=run.ref,
+                    name=file.name,
+                    media_type=file.media_type,
+                    body=file.data,
+                )
+                await self._store.put_artifact(artifact, run.run_id)
+            url = file.url if len(file.url) <= 2000 else ""
+            kept.append(Attachment(media_type=file.media_type, name=file.name, artifact_id=artifact_id, url=url))
+        return tuple(kept)
+
+    async def _wait(self, request: Request, run_id: str) -> None:
+        """Queue up, first in, first out. One that had its turn and found the session taken keeps its place."""
+        queue = self._queues.setdefault(request.ref, deque())
+        if len(queue) >= MAX_WAITING:
+            raise QueueFull(f"{MAX_WAITING} requests wait for session {request.ref.session_id} already")
+        waiting = Waiting(run_id, request.ref, request.agent.name, asyncio.get_running_loop().create_future())
+        queue.append(waiting)
+        try:
+            await waiting.turn
+        finally:
+            queue.remove(waiting)
+            if not queue:
+                self._queues.pop(request.ref, None)
+        if waiting.stopped is not None:
+            raise StoppedInQueue(waiting.stopped)
+
+    def _next_turn(self, ref: SessionRef) -> None:
+        waiting = next((w for w in self._queues.get(ref, ()) if not w.turn.done()), None)
+        if waiting is not None:
+            waiting.turn.set_result(None)
+
+    async def end(self, run_id: str, reason: str) -> None:
+        """Stop a run and wait until it is over."""
+        live = self._live.get(run_id)
+        if live is None:
+            await asyncio.sleep(0.05)  # it is just beginning or ending, or another process has it
+            return
+        live.execution.stop(RunCancelled(reason=reason))
+        await asyncio.wait({live.task})
+
+    async def drain(self, verdict: Terminal) -> None:
+        """Take no more runs, end those that go on, and wait until the log says so."""
+        self._draining = True
+        for queue in list(self._queues.values()):
+            for waiting in queue:
+                if not waiting.turn.done():
+                    waiting.turn.set_result(None)
+        tasks = [live.task for live in self._live.values()]
+        for live in list(self._live.values()):
+            live.execution.stop(verdict)
+        if tasks:
+            await asyncio.wait(tasks, timeout=5)
+
+
+def title_of(text: str) -> str:
+    """A session's first title: the beginning of its first message, in one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= TITLE_CHARACTERS else line[:TITLE_CHARACTERS].rstrip()
+
+
+def _question(messages: Sequence[Message]) -> Message:
+    """The newest message of the user."""
+    return next(m for m in reversed(messages) if m.role == "user")

@@ -1,0 +1,153 @@
+"""One viewer's way through a session's log, in one format: first what it missed, then what comes.
+
+It replays from the store with an encoder of its own, neighbouring deltas joined, until it has caught up; then it
+boards the format's lane in the hub and shares frames with the others. If it falls off the lane, it replays again. It
+holds a cursor and at most one batch, never a queue.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple, Self
+
+from limelight.deltas import join
+from limelight.dialects.base import Cursor, Dialect
+from limelight.dialects.encoder import SseEncoder
+from limelight.events import TERMINAL_TYPES, Record
+from limelight.runs.hub import Hub, Lane
+from limelight.stores.base import SessionRef, Store
+
+BATCH = 128
+"""Records that a replay reads and sends at once."""
+
+
+class Format(NamedTuple):
+    """A dialect by its name."""
+
+    name: str
+    make_dialect: Callable[[], Dialect]
+
+
+class Viewer:
+    """Use as `with`; `start` says where, `next` gives bytes, b"" if it was nudged, None at the end.
+
+    Enter it before the run begins that it is to show: from then on nothing that is published can be missed.
+    """
+
+    def __init__(self, hub: Hub, store: Store, ref: SessionRef, format_: Format) -> None:
+        self._hub = hub
+        self._store = store
+        self._ref = ref
+        self._format = format_
+        self._only_run = False
+        self._at = 0
+        """The last Record that is dealt with: sent now, or known to the viewer."""
+        self._skip = 0
+        """Frames of the Record behind it that the viewer has as well."""
+        self._encoder: SseEncoder | None = None
+        """Set while we replay: it has been fed up to `_fed`, which may be behind `_at`."""
+        self._fed = 0
+        self._ended = False
+        self._nudged = False
+        self._waiting: asyncio.Future[None] | None = None
+
+    def __enter__(self) -> Self:
+        self._channel = self._hub.enter(self._ref, self._format.name)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._hub.leave(self._ref, self._format.name)
+
+    def start(self, cursor: Cursor, *, only_run: bool = False, fresh: bool = False) -> None:
+        """Begin behind `cursor`. With `only_run` the view ends with the run that it begins in.
+
+        `fresh` says that a run begins right there, so that there is nothing to replay unless it was very fast.
+        """
+        self._only_run = only_run
+        self._at = self._fed = cursor.seq - 1 if cursor.k else cursor.seq
+        self._skip = cursor.k
+        if fresh:
+            self._encoder = SseEncoder(self._format.make_dialect)
+            self._board(self._encoder)
+
+    def nudge(self) -> None:
+        """Make a waiting `next` return b"", so that its caller can send a sign of life or go away."""
+        self._nudged = True
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    async def next(self) -> bytes | None:
+        """The next bytes to send."""
+        while not self._ended:
+            if self._encoder is not None:
+                data = await self._replay(self._encoder)
+            elif (lane := self._lane()) is None:
+                await self._start_over()
+                continue
+            else:
+                data = self._ride(lane)
+            if data:
+                return data
+            if self._nudged:
+                self._nudged = False
+                return b""
+            if self._encoder is None and not self._ended:
+                self._waiting = self._channel.wait()
+                await self._waiting
+        return None
+
+    def _lane(self) -> Lane | None:
+        """The lane, if it has or will have what we need next."""
+        lane = self._channel.lanes.get(self._format.name)
+        return lane if lane is not None and self._at >= lane.base - 1 else None
+
+    def _ride(self, lane: Lane) -> bytes:
+        """What the lane has for us; b"" if there is nothing yet, also when the store was faster than the hub."""
+        if self._at >= lane.head:
+            return b""
+        end = lane.end_after(self._at) if self._only_run else None
+        until = lane.head if end is None else end
+        data = lane.since(self._at, until)
+        self._at, self._ended = until, end is not None
+        return data
+
+    async def _start_over(self) -> None:
+        """Begin to replay where the run began that we are in, because that is where dialects begin."""
+        run = await self._store.run_covering(self._ref, self._at + 1)
+        self._fed = self._at if run is None else min(self._at, run.first_seq - 1)
+        self._encoder = SseEncoder(self._format.make_dialect)
+
+    async def _replay(self, encoder: SseEncoder) -> bytes:
+        """The next piece of what was missed; b"" while there is none to send."""
+        records = await self._store.records(self._ref, after=self._fed, limit=BATCH)
+        if not records:
+            self._board(encoder)
+            return b""
+        frames: list[bytes] = []
+        if records[0].seq > max(self._fed, self._at) + 1:
+            frames.append(encoder.gap(self._at + 1, records[0].seq - 1))
+        fresh: list[Record] = []
+        for record in records:
+            self._fed = record.seq
+            if record.seq <= self._at:
+                encoder.feed(record)
+                continue
+            self._at = record.seq
+            if self._skip:
+                frames.append(encoder.encode(record, skip=self._skip))
+                self._skip = 0
+            else:
+                fresh.append(record)
+            if self._only_run and isinstance(record.event, TERMINAL_TYPES):
+                self._ended = True
+                break
+        frames += [encoder.encode(joined.record, joined.first_seq) for joined in join(fresh)]
+        return b"".join(frames)
+
+    def _board(self, encoder: SseEncoder) -> None:
+        """We have all that was committed: share the lane, or become it. If more was published meanwhile, read on."""
+        lane = self._channel.lanes.get(self._format.name)
+        if lane is None and self._fed >= self._channel.published:
+            self._channel.lanes[self._format.name] = Lane(encoder, self._fed)
+            self._encoder = None
+        elif lane is not None and self._fed >= lane.base - 1:
+            self._encoder = None

@@ -1,0 +1,18 @@
+"""Where a session's files are. Session ids come from outside, so a name is made that stays inside the folder."""
+
+import hashlib
+
+from limelight.stores.base import SessionRef
+
+LOCAL_OWNER = "local"
+
+
+def workspace_name(ref: SessionRef) -> str:
+    """One folder name for each session: the id as it is for the local user, made unique for others.
+
+    `~` is not allowed in ids, so a name with it never collides, and an id like `..` never becomes a path.
+    """
+    name = f"~{ref.session_id}" if ref.session_id.startswith(".") else ref.session_id
+    if ref.owner == LOCAL_OWNER:
+        return name
+    return f"{name}~{hashlib.sha256(ref.owner.encode()).hexdigest()[:12]}"

@@ -1,0 +1,113 @@
+"""Puts a server together. The only place, beside the entry points, that knows which parts there are.
+
+`create_app` gives an ASGI application for any ASGI server; it can be mounted into another application too.
+"""
+
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from limelight import registry
+from limelight.config import Settings, load_settings
+from limelight.errors import LimelightError, SetupError
+from limelight.runs.agents import Agent, Agents
+from limelight.server.auth import Guard
+from limelight.server.docs_page import docs_page
+from limelight.server.endpoint import Call, Endpoint, reply_with
+from limelight.server.openapi import openapi
+from limelight.server.parts import Parts
+from limelight.server.problems import on_crash, on_http_exception, on_limelight_error
+from limelight.server.routes import ENDPOINTS
+from limelight.stores.base import Store
+from limelight.targets import load_agent
+
+DEMO = "limelight.demo.agent:demo"
+
+
+def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None = None) -> Starlette:
+    """The application. Without arguments: settings from environment and config.toml, agents from there or the demo."""
+    settings = settings or load_settings()
+    on_offer = list(agents) if agents is not None else configured_agents(settings)
+    if not on_offer:
+        raise SetupError("there is no agent to serve: name one, e.g. `limelight serve my_module:agent`")
+    parts = Parts(settings, Agents(on_offer), make_store(settings), registry.find("dialects"))
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        await parts.start()
+        yield
+        await parts.stop()
+
+    app = Starlette(
+        routes=[*(_route(endpoint, parts) for endpoint in ENDPOINTS), *_documents()],
+        lifespan=lifespan,
+        middleware=[Middleware(Guard, api_key=settings.auth.api_key), Middleware(Started, parts=parts)],
+        exception_handlers={
+            LimelightError: on_limelight_error,
+            HTTPException: on_http_exception,
+            Exception: on_crash,
+        },
+    )
+    app.state.parts = parts
+    return app
+
+
+def configured_agents(settings: Settings) -> list[Agent]:
+    """The agents of the configuration, or the demo agent if it names none."""
+    named = [
+        load_agent(agent.target, name=name, title=agent.title, description=agent.description)
+        for name, agent in settings.agents.items()
+    ]
+    return named or [load_agent(DEMO)]
+
+
+def make_store(settings: Settings) -> Store:
+    scheme = settings.store.url.partition(":")[0].partition("?")[0]
+    store: type[Store] = registry.one("stores", scheme)
+    return store.from_url(settings.store.url, Path(settings.store.data))
+
+
+class Started:
+    """Starts the parts with the first request if nobody did before: a mounted application gets no lifespan events."""
+
+    def __init__(self, app: ASGIApp, parts: Parts) -> None:
+        self._app = app
+        self._parts = parts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not self._parts.started:
+            await self._parts.start()
+        await self._app(scope, receive, send)
+
+
+def _route(endpoint: Endpoint, parts: Parts) -> Route:
+    async def respond(request: Request) -> Response:
+        value = await endpoint.call(Call(request, parts))
+        return reply_with(value, endpoint.status)  # pyright: ignore[reportReturnType]
+
+    return Route(endpoint.path, respond, methods=[endpoint.method], name=endpoint.summary)
+
+
+def _documents() -> list[Route]:
+    """The description of the interface, for machines and for people. Both work without the internet."""
+    spec = openapi(ENDPOINTS)
+    page = docs_page(ENDPOINTS)
+
+    async def to_docs(request: Request) -> Response:
+        return RedirectResponse(request.scope.get("root_path", "") + "/docs")
+
+    async def show_docs(_: Request) -> Response:
+        return HTMLResponse(page)
+
+    async def show_openapi(_: Request) -> Response:
+        return Response(spec, media_type="application/json")
+
+    return [Route("/", to_docs), Route("/docs", show_docs), Route("/openapi.json", show_openapi)]

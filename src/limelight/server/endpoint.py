@@ -1,0 +1,150 @@
+"""A route as data: what it takes, what it gives, what can go wrong. Routing and OpenAPI are both made from it."""
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from limelight.dialects.base import Cursor
+from limelight.errors import (
+    BadJson,
+    BadRequest,
+    BodyTooLarge,
+    InvalidBody,
+    LimelightError,
+    RunNotFound,
+    SessionNotFound,
+    UnsupportedMediaType,
+)
+from limelight.server.parts import Parts
+from limelight.sources.base import User
+from limelight.stores.base import Run, Session, SessionRef
+
+T = TypeVar("T")
+_PATH_IN_ERROR = re.compile(r"^(?P<message>.*?)(?: - at `(?P<path>.*)`)?$", re.DOTALL)
+SESSION_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+
+
+class Param(msgspec.Struct, frozen=True):
+    """A query parameter."""
+
+    name: str
+    description: str
+    schema: dict[str, Any] = msgspec.field(default_factory=lambda: {"type": "string"})
+
+
+class Call:
+    """One request to an endpoint."""
+
+    def __init__(self, request: Request, parts: Parts) -> None:
+        self.request = request
+        self.parts = parts
+        self.user: User = request.state.user
+
+    def path(self, name: str) -> str:
+        return self.request.path_params[name]
+
+    def query(self, name: str) -> str | None:
+        return self.request.query_params.get(name)
+
+    def number(self, name: str, default: int, *, low: int, high: int) -> int:
+        """A whole number from the query."""
+        text = self.query(name)
+        if text is None:
+            return default
+        if not (text.isascii() and text.isdecimal() and len(text) < 10 and low <= int(text) <= high):
+            raise BadRequest(f"{name} is a whole number from {low} to {high}", path=name)
+        return int(text)
+
+    def cursor(self) -> Cursor:
+        """Where a stream goes on. The header of a reconnecting browser wins over the query."""
+        return Cursor.parse(self.request.headers.get("last-event-id") or self.query("after") or "0")
+
+    def ref(self, session_id: str) -> SessionRef:
+        return SessionRef(self.user.user_id, session_id)
+
+    async def run(self) -> Run:
+        """The run of the path, if it is the caller's."""
+        run = await self.parts.store.run(self.path("run_id"))
+        if run is None or run.ref.owner != self.user.user_id:
+            raise RunNotFound(f"there is no run {self.path('run_id')[:100]!r}")
+        return run
+
+    async def session(self) -> Session:
+        """The session of the path, if it is the caller's."""
+        session = await self.parts.store.session(self.ref(self.path("session_id")))
+        if session is None:
+            raise SessionNotFound(f"there is no session {self.path('session_id')[:100]!r}")
+        return session
+
+    async def raw_json(self) -> Any:
+        """The body as JSON, within the limit."""
+        kind = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json" and not kind.endswith("+json"):
+            raise UnsupportedMediaType(f"send the body as application/json, not {kind or 'without a type'}")
+        body = await self._body()
+        try:
+            return msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise BadJson(f"the body is not valid JSON: {error}") from error
+
+    async def _body(self) -> bytes:
+        limit = self.parts.settings.limits.body_bytes
+        declared = self.request.headers.get("content-length", "")
+        if declared.isdecimal() and int(declared) > limit:
+            raise BodyTooLarge(f"the body is over the limit of {limit} bytes")
+        body = bytearray()
+        try:
+            async for chunk in self.request.stream():
+                body += chunk
+                if len(body) > limit:
+                    raise BodyTooLarge(f"the body is over the limit of {limit} bytes")
+        except ClientDisconnect as error:
+            raise BadRequest("the client left before its request was whole") from error
+        return bytes(body)
+
+    async def body(self, shape: type[T]) -> T:
+        """The body in the expected shape."""
+        return shaped(await self.raw_json(), shape)
+
+
+def shaped(value: Any, shape: type[T]) -> T:
+    """Check a JSON value against a struct; raises InvalidBody with the field's path."""
+    try:
+        return msgspec.convert(value, shape)
+    except msgspec.ValidationError as error:
+        found = _PATH_IN_ERROR.match(str(error))
+        assert found is not None
+        raise InvalidBody(found["message"], path=(found["path"] or "$").removeprefix("$").lstrip(".") or "$") from error
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One route. `reply` is the struct of its JSON answer, or the media type of another kind of answer."""
+
+    method: str
+    path: str
+    summary: str
+    call: Callable[[Call], Awaitable[Any]]
+    reply: type | str | None
+    query: tuple[Param, ...] = ()
+    body: type | None = None
+    errors: tuple[type[LimelightError], ...] = ()
+    status: int = 200
+    tag: str = "Other"
+
+    @property
+    def description(self) -> str:
+        return " ".join((self.call.__doc__ or "").split())
+
+
+def reply_with(value: Any, status: int) -> ASGIApp:
+    """What an endpoint returned, as a response: structs become JSON, responses stay what they are."""
+    if isinstance(value, Response) or not isinstance(value, msgspec.Struct | dict | None):
+        return value
+    if value is None:
+        return Response(status_code=204)
+    return Response(msgspec.json.encode(value), status, media_type="application/json")

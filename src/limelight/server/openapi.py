@@ -1,0 +1,84 @@
+"""The OpenAPI document, made from the endpoints."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from limelight import __version__
+from limelight.errors import LimelightError
+from limelight.server.endpoint import Endpoint
+from limelight.server.problems import Problem
+
+_PATH_PARAMETER = re.compile(r"{(\w+)}")
+
+
+def openapi(endpoints: Iterable[Endpoint]) -> bytes:
+    """The whole document as JSON."""
+    listed = list(endpoints)
+    types = {t for e in listed for t in (e.reply, e.body) if isinstance(t, type)} | {Problem}
+    ordered = sorted(types, key=lambda t: t.__name__)
+    refs, components = msgspec.json.schema_components(ordered, ref_template="#/components/schemas/{name}")
+    ref_of = dict(zip(ordered, refs, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in listed:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, ref_of)
+    document: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Limelight",
+            "version": __version__,
+            "description": "One durable log of typed events behind every agent, streamed to any client.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"key": []}, {}],
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=2)
+
+
+def _operation(endpoint: Endpoint, ref_of: dict[type, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": endpoint.call.__name__,
+        "tags": [endpoint.tag],
+        "summary": endpoint.summary,
+        "description": endpoint.description,
+        "parameters": [
+            *(
+                {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+                for name in _PATH_PARAMETER.findall(endpoint.path)
+            ),
+            *(
+                {"name": p.name, "in": "query", "description": p.description, "schema": p.schema}
+                for p in endpoint.query
+            ),
+        ],
+        "responses": _responses(endpoint, ref_of),
+    }
+    if endpoint.body is not None:
+        operation["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": ref_of[endpoint.body]}},
+        }
+    return operation
+
+
+def _responses(endpoint: Endpoint, ref_of: dict[type, Any]) -> dict[str, Any]:
+    responses: dict[str, Any] = {str(endpoint.status): {"description": "Done"}}
+    if isinstance(endpoint.reply, str):
+        responses["200"]["content"] = {endpoint.reply: {"schema": {"type": "string"}}}
+    elif endpoint.reply is not None:
+        responses["200"]["content"] = {"application/json": {"schema": ref_of[endpoint.reply]}}
+    by_status: dict[int, list[type[LimelightError]]] = {}
+    for error in endpoint.errors:
+        by_status.setdefault(error.status, []).append(error)
+    for status, errors in sorted(by_status.items()):
+        responses[str(status)] = {
+            "description": "; ".join(f"`{error.code}`: {error.title}" for error in errors),
+            "content": {"application/problem+json": {"schema": ref_of[Problem]}},
+        }
+    return responses

@@ -1,0 +1,104 @@
+"""What the routes work with: the parts of one running server, put together by `app.py`."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from limelight.config import Settings
+from limelight.dialects.base import Dialect
+from limelight.errors import Interrupted, UnknownFormat
+from limelight.events import RunFailed
+from limelight.runs.agents import Agents
+from limelight.runs.committer import Committer
+from limelight.runs.control import Control
+from limelight.runs.engine import RunLimits
+from limelight.runs.hub import Hub
+from limelight.runs.ids import sortable_id
+from limelight.runs.keeping import Keeping
+from limelight.runs.recovery import seal_orphans
+from limelight.runs.sessions import Sessions
+from limelight.runs.viewer import Format, Viewer
+from limelight.server.pulse import Pulse
+from limelight.stores.base import SessionRef, Store
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+
+class Parts:
+    """One server. `start` and `stop` are called once; `drain` ends the work before the sockets close."""
+
+    def __init__(self, settings: Settings, agents: Agents, store: Store, dialects: Mapping[str, type[Dialect]]) -> None:
+        limits = RunLimits(
+            run_seconds=settings.limits.run_seconds,
+            silence_seconds=settings.limits.silence_seconds,
+            approval_seconds=settings.approvals.expiry_seconds,
+            result_max=settings.limits.result_bytes,
+        )
+        self.settings = settings
+        self.agents = agents
+        self.store = store
+        self.hub = Hub()
+        self.pulse = Pulse(settings.server.heartbeat_seconds)
+        self._dialects = dialects
+        self._committer = Committer(store, self.hub.publish)
+        self.sessions = Sessions(store, self._committer, limits, Path(settings.store.data))
+        self.control = Control(store, self.sessions)
+        self._keeping = Keeping(store, settings.store.retention_days)
+        self._starting: asyncio.Lock | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.started = False
+        self.format(None)
+
+    async def start(self) -> None:
+        """Open the store, mend what a crash left, begin to listen. Harmless if it was done before."""
+        self._starting = self._starting or asyncio.Lock()
+        async with self._starting:
+            if self.started:
+                return
+            await self.store.open()
+            sealed = await seal_orphans(self.store)
+            if sealed:
+                log.warning("%d runs were interrupted by the last stop", sealed)
+            self._committer.start()
+            self.control.start()
+            self._keeping.start()
+            self.pulse.start()
+            self.started = True
+
+    async def drain(self) -> None:
+        """End all runs with a terminal event, then all streams."""
+        verdict = RunFailed(code=Interrupted.code, message="the server was shut down", error_id=sortable_id("err_"))
+        await self.sessions.drain(verdict)
+        self.pulse.close()
+
+    async def stop(self) -> None:
+        if not self.started:
+            return
+        await self.drain()
+        self.started = False
+        await self.pulse.stop()
+        await self._keeping.stop()
+        await self.control.stop()
+        await self._committer.stop()
+        await self.store.close()
+
+    def spawn(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
+        """Do something to its end, whoever leaves meanwhile."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def format(self, name: str | None) -> Format:
+        """The named format, or the default one."""
+        wanted = name or self.settings.server.default_format
+        if wanted not in self._dialects:
+            known = ", ".join(sorted(self._dialects))
+            raise UnknownFormat(f"there is no format {wanted[:50]!r}; there are: {known}", path="format")
+        return Format(wanted, self._dialects[wanted])
+
+    def viewer(self, ref: SessionRef, format_: Format) -> Viewer:
+        return Viewer(self.hub, self.store, ref, format_)

@@ -1,0 +1,77 @@
+"""Errors on HTTP: `application/problem+json` with a `code`, and never a traceback."""
+
+import logging
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from limelight.errors import LimelightError, MethodNotAllowed, NotFound, RequestError, Unauthorized
+from limelight.runs.ids import sortable_id
+
+log = logging.getLogger(__name__)
+
+
+class FieldError(msgspec.Struct):
+    """What is wrong with one field of the request."""
+
+    path: str
+    message: str
+
+
+class Problem(msgspec.Struct, kw_only=True):
+    """The body of every error."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    errors: list[FieldError] = []
+    run_id: str | msgspec.UnsetType = msgspec.UNSET
+    error_id: str | msgspec.UnsetType = msgspec.UNSET
+
+
+def problem_response(error: LimelightError) -> Response:
+    """The response for one of our own errors."""
+    problem = Problem(
+        type=f"/docs#error-{error.code}",
+        title=error.title,
+        status=error.status,
+        detail=error.detail,
+        code=error.code,
+    )
+    if isinstance(error, RequestError):
+        problem.errors = [FieldError(path, message) for path, message in error.errors]
+    problem.run_id = getattr(error, "run_id", "") or msgspec.UNSET
+    headers = {"www-authenticate": "Bearer"} if isinstance(error, Unauthorized) else None
+    return Response(msgspec.json.encode(problem), error.status, media_type="application/problem+json", headers=headers)
+
+
+async def on_limelight_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, LimelightError)
+    return problem_response(error)
+
+
+async def on_http_exception(request: Request, error: Exception) -> Response:
+    """What the router itself refuses: unknown paths and methods."""
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        return problem_response(MethodNotAllowed(f"{request.url.path} does not take {request.method}"))
+    return problem_response(NotFound(f"there is no {request.url.path}"))
+
+
+async def on_crash(request: Request, error: Exception) -> Response:
+    """A mistake of ours: the client gets an id, the log gets the story under the same id."""
+    error_id = sortable_id("err_")
+    log.error("%s %s broke, %s", request.method, request.url.path, error_id, exc_info=error)
+    problem = Problem(
+        type="/docs#error-internal",
+        title="Internal error",
+        status=500,
+        detail="something broke here; the server's log has the details under the error_id",
+        code="internal",
+        error_id=error_id,
+    )
+    return Response(msgspec.json.encode(problem), 500, media_type="application/problem+json")

@@ -1,0 +1,65 @@
+"""The pulse: one timer for all streams. Whoever has been silent for too long gets a sign of life."""
+
+import asyncio
+from typing import Protocol
+
+LOOKS = 20
+"""How often a heartbeat's time is looked at, so that none is late by more than a twentieth."""
+
+
+class Beating(Protocol):
+    """A stream as the pulse sees it."""
+
+    last_sent: float
+
+    def beat(self) -> None:
+        """Send a sign of life."""
+        ...
+
+    def close(self) -> None:
+        """Come to an end."""
+        ...
+
+
+class Pulse:
+    """Knows all open streams."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._streams: set[Beating] = set()
+        self._task: asyncio.Task[None] | None = None
+        self.closing = False
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="limelight-pulse")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    def add(self, stream: Beating) -> None:
+        self._streams.add(stream)
+
+    def remove(self, stream: Beating) -> None:
+        self._streams.discard(stream)
+
+    def close(self) -> None:
+        """No new streams; those that are open end."""
+        self.closing = True
+        for stream in list(self._streams):
+            stream.close()
+
+    @property
+    def streams(self) -> int:
+        return len(self._streams)
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        step = self._seconds / LOOKS
+        while True:
+            await asyncio.sleep(step)
+            due = loop.time() - self._seconds + 2 * step
+            for stream in list(self._streams):
+                if stream.last_sent <= due:
+                    stream.beat()

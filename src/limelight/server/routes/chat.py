@@ -1,0 +1,210 @@
+"""One turn: a request in, a stream or a whole answer out."""
+
+import asyncio
+from typing import Any
+
+from limelight.dialects.base import Cursor, text_of
+from limelight.dialects.encoder import SseEncoder
+from limelight.errors import (
+    BadJson,
+    BodyTooLarge,
+    Draining,
+    EmptyMessages,
+    InvalidBody,
+    LimelightError,
+    QueueFull,
+    RunError,
+    SessionBusy,
+    UnknownAgent,
+    UnknownFormat,
+    UnsupportedMediaType,
+)
+from limelight.events import Record, RunCancelled, RunStarted
+from limelight.messages import Message
+from limelight.runs.ids import sortable_id
+from limelight.runs.reading import read_story, whole_value
+from limelight.runs.sessions import Request, StoppedInQueue
+from limelight.runs.viewer import Format
+from limelight.server.bodies import ChatBody
+from limelight.server.endpoint import SESSION_ID, Call, Endpoint, shaped
+from limelight.server.routes.params import FORMAT
+from limelight.server.sse import EventStream
+from limelight.server.views import AnswerMessage, ChatView, ToolSummary
+from limelight.sources.base import User
+from limelight.stores.base import Run, SessionRef
+
+MAX_REQUEST_ID = 200
+
+
+class RunFailedResponse(RunError):
+    """A whole answer was asked for and the run failed: its own code and message, as problem+json."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run.error.message if run.error else "")
+        self.code = run.error.code if run.error else self.code
+        self.run_id = run.run_id
+
+
+async def chat_stream(call: Call) -> EventStream | ChatView:
+    """Ask an agent and watch it work, as server-sent events. With `"stream": false` the whole answer as JSON."""
+    format_ = call.parts.format(call.query("format"))
+    raw = await call.raw_json()
+    request, body = _request(call, raw)
+    if body.stream is False:
+        return await _whole(call, request)
+    return await _stream(call, request, format_)
+
+
+async def chat(call: Call) -> ChatView:
+    """Ask an agent and get its whole answer. The run goes on if you leave."""
+    request, _ = _request(call, await call.raw_json())
+    return await _whole(call, request)
+
+
+def _request(call: Call, raw: Any) -> tuple[Request, ChatBody]:
+    body = shaped(raw, ChatBody)
+    if not any(message.role == "user" for message in body.messages):
+        raise EmptyMessages("`messages` needs at least one message with the role user", path="messages")
+    session_id = body.session_id or body.chat_id
+    if session_id is not None and not SESSION_ID.fullmatch(session_id):
+        field = "session_id" if body.session_id else "chat_id"
+        raise InvalidBody("a session id is 1 to 128 of A-Z a-z 0-9 . _ : -", path=field)
+    if body.request_id is not None and len(body.request_id) > MAX_REQUEST_ID:
+        raise InvalidBody(f"a request id has at most {MAX_REQUEST_ID} characters", path="request_id")
+    user = _user(call, body)
+    agents = call.parts.agents
+    named = body.agent or (body.model if isinstance(body.model, str) and body.model in agents else None)
+    request = Request(
+        agent=agents.get(named),
+        ref=SessionRef(user.user_id, session_id or sortable_id("ses_")),
+        user=user,
+        messages=[Message(message) for message in raw["messages"]],
+        if_busy=body.if_busy,
+        request_id=body.request_id or "",
+    )
+    return request, body
+
+
+def _user(call: Call, body: ChatBody) -> User:
+    """With a key that speaks for others the body may name the user, if the header does not."""
+    speaks_for_others = bool(call.parts.settings.auth.api_key)
+    named_by_header = "x-limelight-user-id" in call.request.headers
+    if speaks_for_others and body.user_id and not named_by_header:
+        return User(body.user_id[:256])
+    return call.user
+
+
+async def _stream(call: Call, request: Request, format_: Format) -> EventStream:
+    """Begin the run and follow it. If it has to wait for its turn, the response starts all the same."""
+    parts = call.parts
+    run_id = sortable_id("run_")
+    viewer = parts.viewer(request.ref, format_).__enter__()
+
+    async def begin() -> None:
+        begun = await parts.sessions.begin(request, run_id)
+        viewer.start(Cursor(begun.run.first_seq - 1), only_run=True, fresh=begun.created)
+        headers["x-run-id"] = begun.run.run_id
+
+    headers = {"x-run-id": run_id, "x-session-id": request.ref.session_id}
+    # A task of its own: a client that leaves while its request is being taken does not undo it.
+    beginning = parts.spawn(begin())
+    while not beginning.done() and parts.sessions.waiting(run_id) is None:
+        await asyncio.wait({beginning}, timeout=0.02 if request.if_busy == "wait" else None)
+    if beginning.done() and (error := beginning.exception()) is not None:
+        viewer.__exit__()
+        raise _refusal(error)
+    waits = None if beginning.done() else beginning
+    return EventStream(viewer, parts.pulse, headers, waits, lambda why: _stopped_frames(format_, run_id, request, why))
+
+
+async def _whole(call: Call, request: Request) -> ChatView:
+    parts = call.parts
+
+    async def begin_and_end() -> str:
+        begun = await parts.sessions.begin(request, sortable_id("run_"))
+        live = parts.sessions.live(begun.run.run_id)
+        if live is not None:
+            await asyncio.wait({live.task})
+        return begun.run.run_id
+
+    try:
+        run_id = await asyncio.shield(parts.spawn(begin_and_end()))
+    except StoppedInQueue as error:
+        raise _refusal(error) from error
+    run = await parts.store.run(run_id)
+    assert run is not None
+    if run.state == "failed":
+        raise RunFailedResponse(run)
+    story = await read_story(parts.store, run)
+    content = story.text
+    if story.answer is not None:
+        answer = story.answer
+        content = text_of(await whole_value(parts.store, run, "content", "", answer.content, answer.truncated))
+    return ChatView(
+        message=AnswerMessage("assistant", content),
+        run_id=run_id,
+        session_id=request.ref.session_id,
+        state=run.state,
+        tools=[
+            ToolSummary(
+                call_id=tool.call_id,
+                name=tool.name,
+                args=tool.args,
+                result=tool.result,
+                error=tool.error,
+                duration_ms=tool.duration_ms,
+            )
+            for tool in story.calls.values()
+        ],
+    )
+
+
+def _refusal(error: BaseException) -> BaseException:
+    if isinstance(error, StoppedInQueue):
+        return SessionBusy("the request was stopped while it waited for the session")
+    return error
+
+
+def _stopped_frames(format_: Format, run_id: str, request: Request, why: str) -> bytes:
+    """A request that was stopped in the queue never became a run: its stream says so, with nothing in the log."""
+    encoder = SseEncoder(format_.make_dialect)
+    started = RunStarted(agent=request.agent.name)
+    records = [Record(0, run_id, 0, event) for event in (started, RunCancelled(reason=why))]
+    return b"".join(encoder.encode(record) for record in records)
+
+
+_ERRORS: tuple[type[LimelightError], ...] = (
+    BadJson,
+    UnknownAgent,
+    SessionBusy,
+    QueueFull,
+    BodyTooLarge,
+    UnsupportedMediaType,
+    InvalidBody,
+    EmptyMessages,
+    Draining,
+)
+
+ENDPOINTS = (
+    Endpoint(
+        method="POST",
+        path="/chat/stream",
+        summary="Ask and watch",
+        call=chat_stream,
+        reply="text/event-stream",
+        query=(FORMAT,),
+        body=ChatBody,
+        errors=(*_ERRORS, UnknownFormat),
+        tag="Chat",
+    ),
+    Endpoint(
+        method="POST",
+        path="/chat",
+        summary="Ask and wait",
+        call=chat,
+        reply=ChatView,
+        body=ChatBody,
+        errors=(*_ERRORS, RunError),
+        tag="Chat",
+    ),
+)

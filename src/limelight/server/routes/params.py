@@ -1,0 +1,6 @@
+"""Query parameters that several routes share."""
+
+from limelight.server.endpoint import Param
+
+FORMAT = Param("format", "Stream format: typed, records, or another that is installed")
+AFTER = Param("after", "Cursor: everything up to it is known. The header `Last-Event-ID` wins over it")

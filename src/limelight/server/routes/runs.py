@@ -1,0 +1,256 @@
+"""Runs: their state, their stream, Stop, decisions, whole values, files."""
+
+import asyncio
+from urllib.parse import quote
+
+from starlette.responses import Response
+
+from limelight.dialects.base import text_of
+from limelight.errors import (
+    AlreadyDecided,
+    ApprovalExpired,
+    ApprovalNotFound,
+    ArtifactNotFound,
+    BadCursor,
+    InvalidBody,
+    NotFound,
+    RunNotFound,
+    ToolNotFound,
+    UnknownFormat,
+)
+from limelight.runs.reading import input_of, read_story, whole_value
+from limelight.server.bodies import CancelBody, DecisionBody
+from limelight.server.endpoint import Call, Endpoint, Param, shaped
+from limelight.server.routes.params import AFTER, FORMAT
+from limelight.server.sse import EventStream
+from limelight.server.views import ApprovalView, DecisionView, RunView, StateView, ToolView, run_view
+from limelight.stores.base import Decide, Run
+
+STOP_SECONDS = 2
+RAW = Param("raw", "1: the result itself instead of JSON about it", {"type": "string", "enum": ["0", "1"]})
+
+
+async def get_run(call: Call) -> RunView:
+    """A run's state: queued, running, waiting, finished, failed or cancelled, with the approvals it waits for."""
+    waiting = call.parts.sessions.waiting(call.path("run_id"))
+    if waiting is not None and waiting.ref.owner == call.user.user_id:
+        return RunView(
+            run_id=waiting.run_id,
+            session_id=waiting.ref.session_id,
+            agent=waiting.agent,
+            state="queued",
+            started_at=None,
+            ended_at=None,
+            error=None,
+            approvals=[],
+        )
+    run = await call.run()
+    return run_view(run, _open_approvals(call, run))
+
+
+def _open_approvals(call: Call, run: Run) -> list[ApprovalView]:
+    live = call.parts.sessions.live(run.run_id)
+    return [
+        ApprovalView(
+            approval_id=request.approval_id,
+            call_id=request.call_id,
+            name=request.name,
+            args=request.args,
+            decisions=request.decisions,
+            expires_at=request.expires_at,
+        )
+        for request in (live.execution.grammar.approvals.values() if live else ())
+    ]
+
+
+async def stream_run(call: Call) -> EventStream | Response:
+    """Watch a run, or go on where a stream was cut. 204 if it has ended and the cursor is at its end."""
+    cursor = call.cursor()
+    format_ = call.parts.format(call.query("format"))
+    run = await call.run()
+    viewer = call.parts.viewer(run.ref, format_)
+    if not run.live and cursor.k == 0 and cursor.seq >= run.last_seq:
+        return Response(status_code=204)
+    if cursor.seq < run.first_seq:
+        cursor = cursor._replace(seq=run.first_seq - 1, k=0)
+    viewer.__enter__()
+    viewer.start(cursor, only_run=True)
+    headers = {"x-run-id": run.run_id, "x-session-id": run.ref.session_id}
+    return EventStream(viewer, call.parts.pulse, headers)
+
+
+async def cancel_run(call: Call) -> StateView:
+    """Stop a run. What it did so far is kept. Harmless if it has ended already."""
+    body = CancelBody()
+    if call.request.headers.get("content-length", "0") != "0":
+        body = shaped(await call.raw_json(), CancelBody)
+    reason = body.reason[:500] or "stopped by the user"
+    run_id = call.path("run_id")
+    waiting = call.parts.sessions.waiting(run_id)
+    if waiting is not None and waiting.ref.owner == call.user.user_id:
+        await call.parts.control.cancel(run_id, reason, call.user.user_id)
+        return StateView(run_id=run_id, state="cancelled")
+    run = await call.run()
+    live = call.parts.sessions.live(run_id)
+    if run.live:
+        await call.parts.control.cancel(run_id, reason, call.user.user_id)
+    if live is not None:
+        await asyncio.wait({live.task}, timeout=STOP_SECONDS)
+    return StateView(run_id=run_id, state=(await call.run()).state)
+
+
+async def decide(call: Call) -> DecisionView:
+    """Answer an approval: approve, edit (with the new `args`) or reject (with a `reason`)."""
+    body = await call.body(DecisionBody)
+    if body.decision == "edit" and body.args is None:
+        raise InvalidBody("to edit, send the new args", path="args")
+    decision = Decide(
+        call.path("run_id"),
+        call.path("approval_id"),
+        body.decision,
+        body.args,
+        body.reason[:500],
+        call.user.user_id,
+    )
+    await call.parts.control.decide(await call.run(), decision)
+    return DecisionView(state=body.decision)
+
+
+async def get_tool(call: Call) -> ToolView | Response:
+    """One tool call with its whole arguments and result, however large."""
+    run, store = await call.run(), call.parts.store
+    call_id = call.path("call_id")
+    found = (await read_story(store, run)).calls.get(call_id)
+    if found is None:
+        raise ToolNotFound(f"run {run.run_id} has no tool call {call_id[:100]!r}")
+    result = await whole_value(store, run, "result", call_id, found.result, found.result_cut)
+    text = text_of(result) if result is not None else ""
+    if call.query("raw") == "1":
+        return _raw(text, isinstance(result, str))
+    return ToolView(
+        call_id=call_id,
+        name=found.name,
+        args=await whole_value(store, run, "args", call_id, found.args, found.args_cut),
+        result=result,
+        error=found.error,
+        media_type="text/plain" if isinstance(result, str) else "application/json",
+        size=max(len(text.encode()), found.size),
+    )
+
+
+async def get_input(call: Call) -> Response:
+    """The whole question that a run was asked."""
+    run = await call.run()
+    started = await input_of(call.parts.store, run)
+    if started is None:
+        raise NotFound(f"run {run.run_id} has not begun")
+    whole = await whole_value(call.parts.store, run, "input", "", started.input, started.truncated)
+    return _raw(text_of(whole), is_text=True)
+
+
+async def get_answer(call: Call) -> Response:
+    """The whole answer of a run, as text or, if it is structured, as JSON."""
+    run = await call.run()
+    answer = (await read_story(call.parts.store, run)).answer
+    if answer is None:
+        raise NotFound(f"run {run.run_id} has no answer")
+    whole = await whole_value(call.parts.store, run, "content", "", answer.content, answer.truncated)
+    return _raw(text_of(whole), isinstance(whole, str))
+
+
+async def get_artifact(call: Call) -> Response:
+    """A file that an agent made or a user sent. It is offered for download, never shown as a page of this server."""
+    artifact = await call.parts.store.artifact(call.path("artifact_id"))
+    if artifact is None or artifact.ref.owner != call.user.user_id:
+        raise ArtifactNotFound(f"there is no artifact {call.path('artifact_id')[:100]!r}")
+    headers = {
+        "content-disposition": f"attachment; filename*=UTF-8''{quote(artifact.name, safe='')}",
+        "x-content-type-options": "nosniff",
+        "content-security-policy": "sandbox",
+    }
+    media_type = artifact.media_type if artifact.media_type.isascii() and artifact.media_type.isprintable() else ""
+    return Response(artifact.body, media_type=media_type or "application/octet-stream", headers=headers)
+
+
+def _raw(text: str, is_text: bool) -> Response:
+    headers = {"x-content-type-options": "nosniff"}
+    return Response(text, media_type="text/plain" if is_text else "application/json", headers=headers)
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/runs/{run_id}",
+        summary="Read a run",
+        call=get_run,
+        reply=RunView,
+        errors=(RunNotFound,),
+        tag="Runs",
+    ),
+    Endpoint(
+        method="GET",
+        path="/runs/{run_id}/stream",
+        summary="Watch or resume a run",
+        call=stream_run,
+        reply="text/event-stream",
+        query=(FORMAT, AFTER),
+        errors=(RunNotFound, BadCursor, UnknownFormat),
+        tag="Runs",
+    ),
+    Endpoint(
+        method="POST",
+        path="/runs/{run_id}/cancel",
+        summary="Stop a run",
+        call=cancel_run,
+        reply=StateView,
+        errors=(RunNotFound,),
+        tag="Runs",
+    ),
+    Endpoint(
+        method="POST",
+        path="/runs/{run_id}/approvals/{approval_id}",
+        summary="Decide on an approval",
+        call=decide,
+        reply=DecisionView,
+        body=DecisionBody,
+        errors=(RunNotFound, ApprovalNotFound, AlreadyDecided, ApprovalExpired, InvalidBody),
+        tag="Runs",
+    ),
+    Endpoint(
+        method="GET",
+        path="/runs/{run_id}/tools/{call_id}",
+        summary="Read a whole tool result",
+        call=get_tool,
+        reply=ToolView,
+        query=(RAW,),
+        errors=(RunNotFound, ToolNotFound),
+        tag="Runs",
+    ),
+    Endpoint(
+        method="GET",
+        path="/runs/{run_id}/input",
+        summary="Read the whole question",
+        call=get_input,
+        reply="text/plain",
+        errors=(RunNotFound,),
+        tag="Runs",
+    ),
+    Endpoint(
+        method="GET",
+        path="/runs/{run_id}/answer",
+        summary="Read the whole answer",
+        call=get_answer,
+        reply="text/plain",
+        errors=(RunNotFound,),
+        tag="Runs",
+    ),
+    Endpoint(
+        method="GET",
+        path="/artifacts/{artifact_id}",
+        summary="Get a file",
+        call=get_artifact,
+        reply="application/octet-stream",
+        errors=(ArtifactNotFound,),
+        tag="Runs",
+    ),
+)

@@ -1,0 +1,107 @@
+"""A stream of server-sent events, straight on ASGI.
+
+It sends what a viewer gives, a comment when there was nothing for a while, and ends when the view ends, the client
+leaves or the server closes. One send per wake-up; a client that does not read holds up nobody, because nothing is
+queued for it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+from starlette.types import Receive, Scope, Send
+
+from limelight.runs.sessions import StoppedInQueue
+from limelight.runs.viewer import Viewer
+from limelight.server.pulse import Pulse
+
+RETRY = b"retry: 1000\n\n"
+PING = b": ping\n\n"
+HEADERS = (
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+)
+
+
+class EventStream:
+    """An ASGI application for one response.
+
+    `viewer` is entered already and left by us. `begin`, if given, has to be awaited before the view starts: the run
+    still waits for its turn; if it is stopped there, `stopped` makes the frames that say so.
+    """
+
+    def __init__(
+        self,
+        viewer: Viewer,
+        pulse: Pulse,
+        headers: Mapping[str, str],
+        begin: "asyncio.Task[None] | None" = None,
+        stopped: Callable[[str], bytes] | None = None,
+    ) -> None:
+        self._viewer = viewer
+        self._pulse = pulse
+        self._headers = [*HEADERS, *((k.encode(), v.encode()) for k, v in headers.items())]
+        self._begin = begin
+        self._stopped = stopped
+        self._loop = asyncio.get_running_loop()
+        self._nudge: asyncio.Future[None] | None = None
+        self._over = False
+        self.last_sent = self._loop.time()
+
+    def beat(self) -> None:
+        self._viewer.nudge()
+        if self._nudge is not None and not self._nudge.done():
+            self._nudge.set_result(None)
+
+    def close(self) -> None:
+        self._over = True
+        self.beat()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        leaving = asyncio.create_task(self._until_gone(receive))
+        self._pulse.add(self)
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": self._headers})
+            await self._send(send, RETRY)
+            if self._begin is None or await self._wait_for_turn(self._begin, send):
+                await self._follow(send)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except asyncio.CancelledError:
+            pass  # the server has waited long enough for this client
+        finally:
+            self._pulse.remove(self)
+            self._viewer.__exit__()
+            leaving.cancel()
+
+    async def _follow(self, send: Send) -> None:
+        while (data := await self._viewer.next()) is not None:
+            if data:
+                await self._send(send, data)
+            elif self._over:
+                return
+            else:
+                await self._send(send, PING)
+
+    async def _wait_for_turn(self, begin: "asyncio.Task[None]", send: Send) -> bool:
+        """Signs of life until the run begins. False if there is nothing to follow."""
+        while not begin.done():
+            self._nudge = self._loop.create_future()
+            waits: set[Awaitable[object]] = {begin, self._nudge}
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)  # pyright: ignore[reportArgumentType]
+            if self._over:
+                return False
+            if not begin.done():
+                await self._send(send, PING)
+        error = begin.exception()
+        if isinstance(error, StoppedInQueue) and self._stopped is not None:
+            await self._send(send, self._stopped(str(error)))
+        return error is None
+
+    async def _send(self, send: Send, data: bytes) -> None:
+        await send({"type": "http.response.body", "body": data, "more_body": True})
+        self.last_sent = self._loop.time()
+
+    async def _until_gone(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self.close()

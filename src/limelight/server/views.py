@@ -1,0 +1,151 @@
+"""What answers look like. Times are milliseconds since 1970, as in the log."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from limelight.events import Decision, JsonValue
+from limelight.stores.base import Run, RunFault, RunState, Session
+
+SessionState = Literal["idle", "processing", "completed", "error", "expired"]
+
+
+class AgentView(msgspec.Struct, kw_only=True):
+    name: str
+    title: str
+    description: str
+    framework: str
+    default: bool
+
+
+class AgentsView(msgspec.Struct):
+    agents: list[AgentView]
+
+
+class SessionView(msgspec.Struct, kw_only=True):
+    session_id: str
+    title: str
+    agent: str
+    state: SessionState
+    created_at: int
+    active_at: int
+    turns: int
+    last_seq: int
+    run_id: str | None
+
+
+class SessionsView(msgspec.Struct, kw_only=True):
+    sessions: list[SessionView]
+    next: str | None
+
+
+class ApprovalView(msgspec.Struct, kw_only=True):
+    approval_id: str
+    call_id: str
+    name: str
+    args: Any
+    decisions: tuple[Decision, ...]
+    expires_at: int | None
+
+
+class RunView(msgspec.Struct, kw_only=True):
+    run_id: str
+    session_id: str
+    agent: str
+    state: RunState
+    started_at: int | None
+    ended_at: int | None
+    error: RunFault | None
+    approvals: list[ApprovalView]
+
+
+class StateView(msgspec.Struct, kw_only=True):
+    run_id: str
+    state: RunState
+
+
+class DecisionView(msgspec.Struct, kw_only=True):
+    state: Decision
+
+
+class ToolView(msgspec.Struct, kw_only=True):
+    call_id: str
+    name: str
+    args: Any
+    result: JsonValue
+    error: str | None
+    media_type: str
+    size: int
+
+
+class AnswerMessage(msgspec.Struct):
+    role: str
+    content: str
+
+
+class ToolSummary(msgspec.Struct, kw_only=True):
+    call_id: str
+    name: str
+    args: Any
+    result: JsonValue
+    error: str | None
+    duration_ms: int | None
+
+
+class ChatView(msgspec.Struct, kw_only=True):
+    message: AnswerMessage
+    run_id: str
+    session_id: str
+    state: RunState
+    tools: list[ToolSummary]
+
+
+class HealthView(msgspec.Struct):
+    status: str
+
+
+class ReadyView(msgspec.Struct):
+    status: str
+    checks: dict[str, str]
+
+
+def session_state(session: Session, now: int, expiry_ms: float) -> SessionState:
+    """A session's state, from its newest run and its age."""
+    match session.run_state:
+        case "running" | "waiting" | "queued":
+            return "processing"
+        case _ if now - session.active_at > expiry_ms:
+            return "expired"
+        case "finished":
+            return "completed"
+        case "failed":
+            return "error"
+        case "cancelled" | None:
+            return "idle"
+
+
+def session_view(session: Session, now: int, expiry_seconds: float) -> SessionView:
+    return SessionView(
+        session_id=session.ref.session_id,
+        title=session.title,
+        agent=session.agent,
+        state=session_state(session, now, expiry_seconds * 1000),
+        created_at=session.created_at,
+        active_at=session.active_at,
+        turns=session.turns,
+        last_seq=session.last_seq,
+        run_id=session.run_id,
+    )
+
+
+def run_view(run: Run, approvals: list[ApprovalView]) -> RunView:
+    return RunView(
+        run_id=run.run_id,
+        session_id=run.ref.session_id,
+        agent=run.agent,
+        state=run.state,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        error=run.error,
+        approvals=approvals,
+    )

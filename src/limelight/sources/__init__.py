@@ -1,0 +1,1 @@
+"""Sources turn one framework's stream into Events, one file each."""

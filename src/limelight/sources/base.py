@@ -1,0 +1,131 @@
+"""What a source is, what it is given, and what all of them share.
+
+A source wraps one agent object. For each turn the engine asks it for a stream of Events and takes care of the rest: it
+writes `run_started`, checks the grammar, measures durations, closes what is left open, and turns an exception into
+`run_failed`. A source ends with `final_answer` and `run_finished`. It must not know dialects, stores or HTTP.
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import msgspec
+
+from limelight.events import AnyEvent, Decision
+from limelight.messages import Message
+
+
+class User(msgspec.Struct, frozen=True):
+    """For whom the agent works. `user_id` is the owner of the session."""
+
+    user_id: str
+    name: str = ""
+
+
+class Approval(msgspec.Struct, frozen=True):
+    """A person's word. It is true if the agent may go on; `args` are the ones to use, edited or not."""
+
+    decision: Decision
+    args: dict[str, Any]
+    reason: str = ""
+    by: str = ""
+
+    def __bool__(self) -> bool:
+        return self.decision != "reject"
+
+
+class FileMade(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that an agent hands over: the engine stores the bytes and logs `artifact_made`."""
+
+    name: str
+    data: bytes
+    media_type: str = "application/octet-stream"
+    call_id: str = ""
+    agent_id: str = ""
+
+
+Item = AnyEvent | FileMade
+"""What a source yields."""
+
+
+class Context(Protocol):
+    """What an agent may know and do during a turn, beside its messages."""
+
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def session_id(self) -> str: ...
+    @property
+    def user(self) -> User: ...
+    @property
+    def workspace(self) -> Path:
+        """A folder of the session's own."""
+        ...
+
+    @property
+    def cancelled(self) -> bool:
+        """True once somebody pressed Stop. Code that cannot be interrupted looks at it."""
+        ...
+
+    def emit(self, event: AnyEvent) -> None:
+        """Say something from anywhere, also from another thread, without yielding it."""
+        ...
+
+    async def approve(self, name: str, args: dict[str, Any], *, call_id: str = "", agent_id: str = "") -> Approval:
+        """Ask a person, and wait for the answer."""
+        ...
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """One request to an agent."""
+
+    messages: Sequence[Message]
+    context: Context
+
+
+class Source(Protocol):
+    """One agent of one framework. Found by entry point; `accepts` decides which one takes a target."""
+
+    framework: ClassVar[str]
+
+    @classmethod
+    def accepts(cls, target: object) -> bool: ...
+
+    def __init__(self, target: object) -> None: ...
+
+    @property
+    def description(self) -> str:
+        """One line about the agent, for lists."""
+        ...
+
+    def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
+        """The turn's events. Closing the generator must end the framework's work."""
+        ...
+
+
+class CallIds:
+    """Makes the ids of tool calls present and unique within a run, as some frameworks repeat or omit them."""
+
+    def __init__(self) -> None:
+        self._current: dict[str, str] = {}
+        self._used: set[str] = set()
+
+    def start(self, raw: str) -> str:
+        """The id under which a call that begins now is known from here on."""
+        base = raw or "call"
+        call_id, number = base, 1
+        while call_id in self._used or not call_id:
+            number += 1
+            call_id = f"{base}-{number}"
+        self._used.add(call_id)
+        self._current[raw] = call_id
+        return call_id
+
+    def of(self, raw: str) -> str:
+        """The id of the newest call that began under this raw id."""
+        return self._current.get(raw, raw)
+
+
+def first_line(text: str | None) -> str:
+    """The first line of a docstring, for descriptions."""
+    return (text or "").strip().partition("\n")[0].strip()

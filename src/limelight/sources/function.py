@@ -1,0 +1,188 @@
+"""A plain function as an agent: `async def agent(messages, ctx)` that yields text, Events and files.
+
+An async generator is the usual form. A coroutine function that returns its answer works too, and so does an ordinary
+generator, which runs in a thread of its own so that it blocks nobody.
+"""
+
+import asyncio
+import inspect
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from typing import Any, ClassVar
+
+import msgspec
+
+from limelight.errors import BadEvent
+from limelight.events import (
+    EVENT_TYPES,
+    TERMINAL_TYPES,
+    AnyEvent,
+    FinalAnswer,
+    RunFinished,
+    TextDelta,
+    TextFinished,
+    ToolStarted,
+)
+from limelight.sources.base import CallIds, FileMade, Item, Turn, first_line
+
+READ_AHEAD = 64
+"""How many items an ordinary generator may be ahead of the log."""
+
+
+class FunctionSource:
+    """Wraps a function."""
+
+    framework: ClassVar[str] = "function"
+
+    def __init__(self, target: object) -> None:
+        if not callable(target):
+            raise TypeError(f"{target!r} is not a function")
+        self._target: Callable[..., Any] = target
+
+    @classmethod
+    def accepts(cls, target: object) -> bool:
+        return (
+            inspect.isasyncgenfunction(target)
+            or inspect.iscoroutinefunction(target)
+            or inspect.isgeneratorfunction(target)
+        )
+
+    @property
+    def description(self) -> str:
+        return first_line(inspect.getdoc(self._target))
+
+    async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
+        translator = FunctionTranslator()
+        items = self._items(turn)
+        try:
+            async for item in items:
+                for event in translator.feed(item):
+                    yield event
+        finally:
+            await items.aclose()
+        for event in translator.end():
+            yield event
+
+    def _items(self, turn: Turn) -> AsyncGenerator[object, None]:
+        if inspect.isasyncgenfunction(self._target):
+            return self._target(turn.messages, turn.context)
+        if inspect.iscoroutinefunction(self._target):
+            return _answer_of(self._target(turn.messages, turn.context))
+        return _in_thread(self._target(turn.messages, turn.context), turn)
+
+
+class FunctionTranslator:
+    """Pure: what a function yields -> Events. Strings become the text of a message that the next other item ends."""
+
+    def __init__(self) -> None:
+        self._calls = CallIds()
+        self._messages = 0
+        self._open: str | None = None
+        self._last: str | None = None
+        self._text: list[str] = []
+        self._answered = False
+        self._ended = False
+
+    def feed(self, item: object) -> list[Item]:
+        if isinstance(item, str):
+            return [self._delta(item)] if item else []
+        if item is None:
+            return []
+        if isinstance(item, FileMade):
+            return [*self._finish_text(), item]
+        if not isinstance(item, EVENT_TYPES):
+            raise BadEvent(f"an agent yields text, events or files, not {type(item).__name__}")
+        event: AnyEvent = item  # pyright: ignore[reportAssignmentType]
+        self._answered |= isinstance(event, FinalAnswer)
+        self._ended |= isinstance(event, TERMINAL_TYPES)
+        if isinstance(event, RunFinished):
+            return self.end(event)
+        return [*self._finish_text(event.agent_id), self._with_unique_id(event)]
+
+    def end(self, terminal: RunFinished | None = None) -> list[Item]:
+        """What the function leaves for us to say at its end."""
+        if self._ended and terminal is None:
+            return []
+        self._ended = True
+        events: list[Item] = [*self._finish_text()]
+        if not self._answered:
+            self._answered = True
+            events.append(FinalAnswer(content="".join(self._text), message_id=self._last))
+        return [*events, terminal or RunFinished()]
+
+    def _delta(self, text: str) -> TextDelta:
+        if self._open is None:
+            self._messages += 1
+            self._open = self._last = f"msg-{self._messages}"
+            self._text = []
+        self._text.append(text)
+        return TextDelta(message_id=self._open, text=text)
+
+    def _finish_text(self, agent_id: str = "") -> list[Item]:
+        if self._open is None or agent_id:  # what a sub-agent does leaves the main agent's message open
+            return []
+        finished = TextFinished(message_id=self._open)
+        self._open = None
+        return [finished]
+
+    def _with_unique_id(self, event: AnyEvent) -> AnyEvent:
+        if isinstance(event, ToolStarted):
+            return msgspec.structs.replace(event, call_id=self._calls.start(event.call_id))
+        call_id: str | None = getattr(event, "call_id", None)
+        if not call_id or self._calls.of(call_id) == call_id:
+            return event
+        return msgspec.structs.replace(event, call_id=self._calls.of(call_id))
+
+
+async def _answer_of(awaitable: Any) -> AsyncGenerator[object, None]:
+    answer = await awaitable
+    if isinstance(answer, str) or answer is None:
+        yield answer
+    else:
+        yield FinalAnswer(content=answer)
+
+
+async def _in_thread(items: Iterator[object], turn: Turn) -> AsyncGenerator[object, None]:
+    """Drive an ordinary generator from a thread. Stop is seen between two items; a running one cannot be broken off."""
+    loop = asyncio.get_running_loop()
+    queue: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
+    room = threading.Semaphore(READ_AHEAD)
+    left = threading.Event()
+
+    def put(kind: str, value: Any) -> None:
+        if not left.is_set():
+            loop.call_soon_threadsafe(queue.put_nowait, (kind, value))
+
+    def drive() -> None:
+        try:
+            for item in items:
+                put("item", item)
+                room.acquire()
+                if left.is_set() or turn.context.cancelled:
+                    break
+            put("end", None)
+        except BaseException as error:
+            put("error", error)
+        finally:
+            close = getattr(items, "close", None)
+            if close is not None:
+                close()
+
+    threading.Thread(target=drive, name=f"limelight-{turn.context.run_id}", daemon=True).start()
+    try:
+        async for value in _until_end(queue):
+            room.release()
+            yield value
+    finally:
+        left.set()
+        room.release()
+
+
+async def _until_end(queue: "asyncio.Queue[tuple[str, Any]]") -> AsyncIterator[object]:
+    while True:
+        kind, value = await queue.get()
+        if kind == "end":
+            return
+        if kind == "error":
+            raise value
+        yield value

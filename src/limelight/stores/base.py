@@ -1,0 +1,228 @@
+"""What a store must do, so that the rest of Limelight need not know which one it has.
+
+A store keeps sessions, the runs in them, their Records in order, whole tool results, and artifacts. It hands out
+leases on runs and carries signals to whichever process holds one, so that a store for many machines is one more file.
+It must not know grammar, dialects or HTTP, and it never reads a clock: every time is given to it in milliseconds.
+`runs/` calls it.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, Self
+
+import msgspec
+
+from limelight.events import Decision, Record, RunFailed
+
+RunState = Literal["queued", "running", "waiting", "finished", "failed", "cancelled"]
+ENDED_STATES: frozenset[RunState] = frozenset({"finished", "failed", "cancelled"})
+LIVE_STATES: frozenset[RunState] = frozenset({"running", "waiting"})
+
+
+class SessionRef(NamedTuple):
+    """Names a session: ids are unique per owner."""
+
+    owner: str
+    session_id: str
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation as the store knows it. `run_state` is that of its newest run, None before the first."""
+
+    ref: SessionRef
+    agent: str
+    title: str
+    created_at: int
+    active_at: int
+    turns: int
+    last_seq: int
+    run_id: str | None
+    run_state: RunState | None
+
+
+class RunFault(msgspec.Struct, frozen=True):
+    """Why a run failed, as its terminal event says."""
+
+    code: str
+    message: str
+    error_id: str = ""
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One turn. Its Records are `first_seq` … `last_seq` of its session."""
+
+    run_id: str
+    ref: SessionRef
+    agent: str
+    turn: int
+    state: RunState
+    started_at: int
+    ended_at: int | None
+    first_seq: int
+    last_seq: int
+    request_id: str = ""
+    error: RunFault | None = None
+
+    @property
+    def live(self) -> bool:
+        return self.state in LIVE_STATES
+
+
+class NewRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What `begin` needs. A session that does not exist yet is made, with this title."""
+
+    run_id: str
+    ref: SessionRef
+    agent: str
+    title: str
+    at: int
+    lease_until: int
+    request_id: str = ""
+
+
+class Begun(msgspec.Struct, frozen=True):
+    """The answer of `begin`: `created` is false if the same request_id has a run already, which is then this one."""
+
+    run: Run
+    created: bool
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """A value that is too large for the log, kept whole: `key` is a call id with what it is of that call."""
+
+    key: str
+    media_type: str
+    body: bytes
+
+
+class Append(msgspec.Struct, kw_only=True):
+    """One run's part of a commit. `state` is set when the run's state changes with these Records."""
+
+    run_id: str
+    records: Sequence[Record]
+    results: Sequence[Result] = ()
+    state: RunState | None = None
+
+
+class Artifact(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that an agent made or a user sent."""
+
+    artifact_id: str
+    ref: SessionRef
+    name: str
+    media_type: str
+    body: bytes
+
+
+class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
+    """Stop this run."""
+
+    run_id: str
+    reason: str
+    by: str = ""
+
+
+class Decide(msgspec.Struct, frozen=True, tag="decide"):
+    """A person's word on an approval."""
+
+    run_id: str
+    approval_id: str
+    decision: Decision
+    args: dict[str, Any] | None = None
+    reason: str = ""
+    by: str = ""
+
+
+Signal = Cancel | Decide
+
+
+class Store(Protocol):
+    """The contract; its test-suite is `tests/stores/suite.py`, which every store runs.
+
+    A store object stands for one process: the runs that it began or took over are the ones that it holds.
+    """
+
+    @classmethod
+    def from_url(cls, url: str, data: Path) -> Self:
+        """Make a store from `scheme://…`; `data` is the data folder for stores that live in it."""
+        ...
+
+    async def open(self) -> None:
+        """Get ready, mend what a crash left behind. Raises StoreNewer, StoreCorrupt or StoreLocked."""
+        ...
+
+    async def close(self) -> None:
+        """Flush and let go. Nothing may be called afterwards."""
+        ...
+
+    async def ping(self) -> None:
+        """Return if the store can be written to, raise StoreError if not."""
+        ...
+
+    async def session(self, ref: SessionRef) -> Session | None: ...
+
+    async def sessions(
+        self, owner: str, *, q: str = "", before: tuple[int, str] | None = None, limit: int = 50
+    ) -> list[Session]:
+        """The owner's sessions whose title contains `q`, last active first, after the (active_at, id) `before`."""
+        ...
+
+    async def rename(self, ref: SessionRef, title: str) -> bool: ...
+
+    async def delete(self, ref: SessionRef) -> bool:
+        """Remove a session with all that belongs to it. Raises SessionBusy while a run is live."""
+        ...
+
+    async def begin(self, new: NewRun) -> Begun:
+        """Make a run the live one of its session, with a lease. Raises SessionBusy if there is one already."""
+        ...
+
+    async def run(self, run_id: str) -> Run | None: ...
+
+    async def run_covering(self, ref: SessionRef, seq: int) -> Run | None:
+        """The first run of the session that is kept and does not end before `seq`."""
+        ...
+
+    async def append(self, batch: Sequence[Append]) -> None:
+        """Commit all of it, or none. A terminal `state` frees the session. Raises LeaseLost for a run not held."""
+        ...
+
+    async def records(self, ref: SessionRef, *, after: int, limit: int) -> list[Record]:
+        """Up to `limit` committed Records with `seq > after`, in order. A gap at the front means retention."""
+        ...
+
+    async def result(self, run_id: str, key: str) -> Result | None: ...
+
+    async def put_artifact(self, artifact: Artifact, run_id: str) -> None: ...
+
+    async def artifact(self, artifact_id: str) -> Artifact | None: ...
+
+    async def renew(self, until: int) -> None:
+        """Extend the leases of all runs that this store object holds."""
+        ...
+
+    async def orphans(self, now: int) -> list[Run]:
+        """Live runs whose lease has run out: their process is gone."""
+        ...
+
+    async def take_over(self, run_id: str, *, until: int, now: int) -> bool:
+        """Lease an orphan. False if somebody else was faster."""
+        ...
+
+    async def signal(self, signal: Signal) -> None:
+        """Carry a signal to the process that holds the run."""
+        ...
+
+    def signals(self) -> AsyncIterator[Signal]:
+        """The signals to the runs that this store object holds, for ever."""
+        ...
+
+    async def sweep(self, before: int) -> int:
+        """Retention: remove runs that ended before this time, and sessions that are then empty. Returns how many."""
+        ...
+
+
+def fault_of(record: Record) -> RunFault | None:
+    """What a run's row says about its failure, read off its terminal Record."""
+    event = record.event
+    return RunFault(event.code, event.message, event.error_id) if isinstance(event, RunFailed) else None

@@ -1,0 +1,82 @@
+"""The compact form of a stretch of one run's Records: neighbouring deltas share one head, and all of it is deflated.
+
+Pure: bytes in, Records out, and what comes out equals what went in. Stores that keep blobs use it; nobody else sees it.
+"""
+
+import zlib
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from limelight.deltas import Delta, delta_key
+from limelight.events import AnyEvent, Record
+
+
+class Single(msgspec.Struct, array_like=True, tag="e"):
+    """One Record as it is; `at` counts from the Record before it, as in Deltas."""
+
+    at: int
+    event: AnyEvent
+
+
+class Deltas(msgspec.Struct, array_like=True, tag="d"):
+    """Several deltas that differ in text and time only: the first one without text, then the texts and times."""
+
+    head: Delta
+    ats: list[int]
+    texts: list[str]
+
+
+class Pack(msgspec.Struct, array_like=True):
+    """A stretch: Records number `first_seq`, `first_seq` + 1, … of one run."""
+
+    run_id: str
+    first_seq: int
+    parts: list[Single | Deltas]
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Pack)
+
+
+def pack(records: Sequence[Record]) -> bytes:
+    """Make the compact form. The Records must be neighbours of one run."""
+    assert all(b.seq == a.seq + 1 and a.run_id == b.run_id for a, b in pairwise(records))
+    parts: list[Single | Deltas] = []
+    before = 0
+    group: Deltas | None = None
+    key: Any = None
+    for record in records:
+        event, at = record.event, record.at - before
+        before = record.at
+        if isinstance(event, Delta):
+            event_key = delta_key(event)
+            if group is None or event_key != key:
+                group, key = Deltas(msgspec.structs.replace(event, text=""), [], []), event_key
+                parts.append(group)
+            group.ats.append(at)
+            group.texts.append(event.text)
+        else:
+            group = None
+            parts.append(Single(at, event))
+    return zlib.compress(_encoder.encode(Pack(records[0].run_id, records[0].seq, parts)), 6)
+
+
+def unpack(body: bytes) -> list[Record]:
+    """The Records that were packed."""
+    packed = _decoder.decode(zlib.decompress(body))
+    records: list[Record] = []
+    seq, at, run_id = packed.first_seq, 0, packed.run_id
+    for part in packed.parts:
+        if isinstance(part, Single):
+            at += part.at
+            records.append(Record(seq, run_id, at, part.event))
+            seq += 1
+            continue
+        for step, text in zip(part.ats, part.texts, strict=True):
+            at += step
+            records.append(Record(seq, run_id, at, msgspec.structs.replace(part.head, text=text)))
+            seq += 1
+    return records

@@ -1,0 +1,184 @@
+"""The live end of the log: what is committed and not yet packed into chunks.
+
+At the pace of a talking model a commit holds one token of each run, so a row per run would be a row per token.
+Therefore a commit writes one page for all runs into the journal, and each live run keeps the same Records in memory.
+When these are many, or the run ends, they become one packed chunk, and pages that nobody needs are deleted. Pages are
+read only after a crash. Everything here runs on the writer thread, except that readers look at `LiveRun.tail`, which
+is replaced, never cut.
+"""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from limelight.errors import LeaseLost
+from limelight.events import AnyEvent, Record
+from limelight.stores.base import ENDED_STATES, Append, RunState, fault_of
+from limelight.stores.packing import pack
+
+CHUNK_RECORDS = 128
+PINNED_PAGES = 2000
+"""A quiet run whose first page is this far behind is packed, so that it does not keep the whole journal alive."""
+TIDY_EVERY = 64
+"""Delete old pages once in so many commits."""
+
+PageEntry = tuple[str, list[tuple[int, int, AnyEvent]]]
+"""A run and its Records' (seq, at, event) in one page."""
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(list[PageEntry])
+
+
+class LiveRun(msgspec.Struct):
+    """What memory holds of a live run."""
+
+    run_id: str
+    session: int
+    last_seq: int
+    state: RunState
+    lease_until: int
+    held: bool
+    tail: list[Record] = []
+    first_page: int | None = None
+    """The oldest page with a Record of the tail."""
+
+
+class Journal:
+    """Writes commits, packs tails, drops pages."""
+
+    def __init__(self) -> None:
+        self.live: dict[str, LiveRun] = {}
+        self._page = 0
+        self._commits = 0
+
+    def recover(self, db: sqlite3.Connection) -> None:
+        """After a start: find live runs in the tables, and the Records of their tails in the pages."""
+        rows = db.execute("SELECT run_id, session, last_seq, state FROM runs WHERE state IN ('running', 'waiting')")
+        for run_id, session, last_seq, state in rows.fetchall():
+            # Whoever held these is gone: the data folder's lock is ours.
+            self.live[run_id] = LiveRun(run_id, session, last_seq, state, lease_until=0, held=False)
+        for page, body in db.execute("SELECT page, body FROM journal ORDER BY page"):
+            self._page = page
+            for run_id, entries in _decoder.decode(body):
+                live = self.live.get(run_id)
+                fresh = [Record(s, run_id, at, e) for s, at, e in entries if live and s > live.last_seq]
+                if live and fresh:
+                    live.tail += fresh
+                    live.last_seq = fresh[-1].seq
+                    live.first_page = page if live.first_page is None else live.first_page
+
+    def held(self, run_id: str) -> LiveRun:
+        """The run, if this process may write to it."""
+        live = self.live.get(run_id)
+        if live is None or not live.held:
+            raise LeaseLost(f"run {run_id} is not held by this process")
+        return live
+
+    def write(self, db: sqlite3.Connection, batch: Sequence[Append]) -> Callable[[], None]:
+        """Write a commit. Returns what has to be done to memory once it is durable."""
+        runs = [self.held(append.run_id) for append in batch]
+        entries: list[PageEntry] = []
+        after: list[Callable[[], None]] = []
+        going_on: dict[str, Append] = {}
+        for append, live in zip(batch, runs, strict=True):
+            if append.results:
+                _insert_results(db, append)
+            if append.state in ENDED_STATES:
+                after.append(self._end(db, live, append))
+                continue
+            going_on[append.run_id] = append
+            if append.state is not None and append.state != live.state:
+                _set_state(db, live, append.state)
+            if append.records:
+                entries.append((append.run_id, [(r.seq, r.at, r.event) for r in append.records]))
+            after.append(lambda live=live, append=append: self._grow(live, append))
+        if entries:
+            self._page += 1
+            db.execute("INSERT INTO journal (page, body) VALUES (?, ?)", (self._page, _encoder.encode(entries)))
+        after += self._tidy(db, going_on, {append.run_id for append in batch} - going_on.keys())
+        return lambda: _do_all(after)
+
+    def _grow(self, live: LiveRun, append: Append) -> None:
+        if append.records:
+            live.tail.extend(append.records)
+            live.last_seq = append.records[-1].seq
+            live.first_page = self._page if live.first_page is None else live.first_page
+        live.state = append.state or live.state
+
+    def _end(self, db: sqlite3.Connection, live: LiveRun, append: Append) -> Callable[[], None]:
+        records = [*live.tail, *append.records]
+        last = records[-1]
+        _insert_chunk(db, live, records)
+        fault = fault_of(last)
+        error = None if fault is None else msgspec.json.encode(fault)
+        db.execute(
+            "UPDATE runs SET state = ?, ended_at = ?, last_seq = ?, error = ? WHERE run_id = ?",
+            (append.state, last.at, last.seq, error, live.run_id),
+        )
+        db.execute(
+            "UPDATE sessions SET active_at = ?, last_seq = ?, run_state = ? WHERE id = ?",
+            (last.at, last.seq, append.state, live.session),
+        )
+
+        def forget() -> None:
+            self.live.pop(live.run_id, None)
+
+        return forget
+
+    def _tidy(self, db: sqlite3.Connection, appends: dict[str, Append], ended: set[str]) -> list[Callable[[], None]]:
+        """Pack the tails that have become long; now and then also those that pin old pages, and drop what none pins."""
+        self._commits += 1
+        if self._commits % TIDY_EVERY:
+            long = [live for r in appends if len((live := self.live[r]).tail) >= CHUNK_RECORDS]
+            return [self._pack(db, live, appends[live.run_id].records) for live in long]
+        after: list[Callable[[], None]] = []
+        floor = self._page
+        for live in self.live.values():
+            if live.first_page is None or live.run_id in ended:
+                continue
+            if len(live.tail) >= CHUNK_RECORDS or self._page - live.first_page > PINNED_PAGES:
+                kept = appends[live.run_id].records if live.run_id in appends else ()
+                after.append(self._pack(db, live, kept))
+            else:
+                floor = min(floor, live.first_page)
+        db.execute("DELETE FROM journal WHERE page < ?", (floor,))
+        return after
+
+    def _pack(self, db: sqlite3.Connection, live: LiveRun, keep: Sequence[Record]) -> Callable[[], None]:
+        """Make the tail as it was before this commit a chunk; what this commit adds (`keep`) is the new tail."""
+        _insert_chunk(db, live, live.tail)
+        last_seq = live.tail[-1].seq
+        db.execute("UPDATE runs SET last_seq = ? WHERE run_id = ?", (last_seq, live.run_id))
+        db.execute("UPDATE sessions SET last_seq = ? WHERE id = ?", (last_seq, live.session))
+        page = self._page
+
+        def replace() -> None:
+            live.tail = list(keep)
+            live.first_page = page if keep else None
+
+        return replace
+
+
+def _do_all(steps: list[Callable[[], None]]) -> None:
+    for step in steps:
+        step()
+
+
+def _insert_results(db: sqlite3.Connection, append: Append) -> None:
+    db.executemany(
+        "INSERT OR REPLACE INTO results (run_id, key, media_type, body) VALUES (?, ?, ?, ?)",
+        [(append.run_id, r.key, r.media_type, r.body) for r in append.results],
+    )
+
+
+def _set_state(db: sqlite3.Connection, live: LiveRun, state: RunState) -> None:
+    db.execute("UPDATE runs SET state = ? WHERE run_id = ?", (state, live.run_id))
+    db.execute("UPDATE sessions SET run_state = ? WHERE id = ?", (state, live.session))
+
+
+def _insert_chunk(db: sqlite3.Connection, live: LiveRun, records: Sequence[Record]) -> None:
+    db.execute(
+        "INSERT INTO chunks (session, first_seq, last_seq, run_id, body) VALUES (?, ?, ?, ?, ?)",
+        (live.session, records[0].seq, records[-1].seq, live.run_id, pack(records)),
+    )

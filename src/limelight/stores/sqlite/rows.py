@@ -1,0 +1,210 @@
+"""The SQL: rows into values and back. Functions of a connection, called on a writer or a reader thread.
+
+`live` is what memory knows of live runs; their rows are as old as their last chunk, so it wins over them.
+"""
+
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from limelight.errors import SessionBusy
+from limelight.events import Record
+from limelight.stores.base import Artifact, Begun, NewRun, Result, Run, RunFault, Session, SessionRef
+from limelight.stores.sqlite.journal import LiveRun
+
+Live = Mapping[str, LiveRun]
+
+_SESSION = "owner, session_id, agent, title, created_at, active_at, turns, last_seq, run_id, run_state"
+_RUN = (
+    "r.run_id, s.owner, s.session_id, r.agent, r.turn, r.state, r.started_at, r.ended_at, r.first_seq, r.last_seq,"
+    " r.request_id, r.error FROM runs r JOIN sessions s ON s.id = r.session"
+)
+
+
+def session(db: sqlite3.Connection, ref: SessionRef, live: Live) -> Session | None:
+    row = db.execute(f"SELECT {_SESSION} FROM sessions WHERE owner = ? AND session_id = ?", ref).fetchone()
+    return None if row is None else _session(row, live)
+
+
+def sessions(
+    db: sqlite3.Connection, owner: str, q: str, before: tuple[int, str] | None, limit: int, live: Live
+) -> list[Session]:
+    # (active_at, session_id) is unique per owner, so a page begins exactly behind the one before it.
+    active_at, session_id = before or (2**62, "")
+    like = "%" + q.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+    found = db.execute(
+        f"SELECT {_SESSION} FROM sessions WHERE owner = ? AND title LIKE ? ESCAPE '\\'"
+        " AND (active_at < ? OR (active_at = ? AND session_id > ?))"
+        " ORDER BY active_at DESC, session_id LIMIT ?",
+        (owner, like, active_at, active_at, session_id, limit),
+    )
+    return [_session(row, live) for row in found]
+
+
+def _session(row: tuple[Any, ...], live: Live) -> Session:
+    owner, session_id, agent, title, created_at, active_at, turns, last_seq, run_id, run_state = row
+    now = live.get(run_id)
+    return Session(
+        ref=SessionRef(owner, session_id),
+        agent=agent,
+        title=title,
+        created_at=created_at,
+        active_at=active_at,
+        turns=turns,
+        last_seq=now.last_seq if now else last_seq,
+        run_id=run_id,
+        run_state=now.state if now else run_state,
+    )
+
+
+def rename(db: sqlite3.Connection, ref: SessionRef, title: str) -> bool:
+    done = db.execute("UPDATE sessions SET title = ? WHERE owner = ? AND session_id = ?", (title, *ref))
+    return done.rowcount == 1
+
+
+def delete(db: sqlite3.Connection, ref: SessionRef) -> bool:
+    row = db.execute("SELECT id, run_id, run_state FROM sessions WHERE owner = ? AND session_id = ?", ref).fetchone()
+    if row is None:
+        return False
+    id_, run_id, run_state = row
+    if run_state in ("running", "waiting"):
+        raise SessionBusy(f"run {run_id} is live: stop it first", run_id=run_id)
+    for (old,) in db.execute("SELECT run_id FROM runs WHERE session = ?", (id_,)).fetchall():
+        _delete_run(db, old)
+    db.execute("DELETE FROM sessions WHERE id = ?", (id_,))
+    return True
+
+
+def sweep(db: sqlite3.Connection, before: int) -> int:
+    old = db.execute("SELECT run_id FROM runs WHERE ended_at < ?", (before,)).fetchall()
+    for (run_id,) in old:
+        _delete_run(db, run_id)
+    db.execute(
+        "DELETE FROM sessions WHERE active_at < ? AND NOT EXISTS (SELECT 1 FROM runs WHERE session = sessions.id)",
+        (before,),
+    )
+    return len(old)
+
+
+def _delete_run(db: sqlite3.Connection, run_id: str) -> None:
+    for table in ("chunks", "results", "artifacts", "runs"):
+        db.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))
+
+
+def begin(db: sqlite3.Connection, new: NewRun, live: Live) -> tuple[Begun, int]:
+    """Insert the run; returns it with its session's row number. Checks come first, so a refusal leaves no trace."""
+    row = db.execute(
+        "SELECT id, turns, last_seq, run_id, run_state FROM sessions WHERE owner = ? AND session_id = ?",
+        new.ref,
+    ).fetchone()
+    if row is not None:
+        id_, turns, last_seq, run_id, run_state = row
+        earlier = (
+            new.request_id
+            and db.execute(
+                "SELECT run_id FROM runs WHERE session = ? AND request_id = ?", (id_, new.request_id)
+            ).fetchone()
+        )
+        if earlier:
+            known = run(db, earlier[0], live)
+            assert known is not None
+            return Begun(known, created=False), id_
+        if run_state in ("running", "waiting"):
+            raise SessionBusy(f"run {run_id} is live in session {new.ref.session_id}", run_id=run_id)
+    else:
+        id_ = db.execute(
+            "INSERT INTO sessions (owner, session_id, agent, title, created_at, active_at) VALUES (?, ?, ?, ?, ?, ?)",
+            (*new.ref, new.agent, new.title, new.at, new.at),
+        ).lastrowid
+        assert id_ is not None
+        turns, last_seq = 0, 0
+    begun = Run(
+        run_id=new.run_id,
+        ref=new.ref,
+        agent=new.agent,
+        turn=turns + 1,
+        state="running",
+        started_at=new.at,
+        ended_at=None,
+        first_seq=last_seq + 1,
+        last_seq=last_seq,
+        request_id=new.request_id,
+    )
+    db.execute(
+        "INSERT INTO runs (run_id, session, agent, turn, state, started_at, first_seq, last_seq, request_id)"
+        " VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?)",
+        (new.run_id, id_, new.agent, begun.turn, new.at, begun.first_seq, last_seq, new.request_id or None),
+    )
+    db.execute(
+        "UPDATE sessions SET agent = ?, turns = ?, active_at = ?, run_id = ?, run_state = 'running' WHERE id = ?",
+        (new.agent, begun.turn, new.at, new.run_id, id_),
+    )
+    return Begun(begun, created=True), id_
+
+
+def run(db: sqlite3.Connection, run_id: str, live: Live) -> Run | None:
+    row = db.execute(f"SELECT {_RUN} WHERE r.run_id = ?", (run_id,)).fetchone()
+    return None if row is None else _run(row, live)
+
+
+def run_covering(db: sqlite3.Connection, ref: SessionRef, seq: int, live: Live) -> Run | None:
+    ended = "r.state NOT IN ('running', 'waiting')"  # a live run's row is behind its log, and is the last one anyway
+    row = db.execute(
+        f"SELECT {_RUN} WHERE s.owner = ? AND s.session_id = ? AND (r.last_seq >= ? OR NOT {ended})"
+        " ORDER BY r.first_seq LIMIT 1",
+        (*ref, seq),
+    ).fetchone()
+    return None if row is None else _run(row, live)
+
+
+def _run(row: tuple[Any, ...], live: Live) -> Run:
+    run_id, owner, session_id, agent, turn, state, started, ended, first_seq, last_seq, request_id, error = row
+    now = live.get(run_id)
+    return Run(
+        run_id=run_id,
+        ref=SessionRef(owner, session_id),
+        agent=agent,
+        turn=turn,
+        state=now.state if now else state,
+        started_at=started,
+        ended_at=ended,
+        first_seq=first_seq,
+        last_seq=now.last_seq if now else last_seq,
+        request_id=request_id or "",
+        error=None if error is None else msgspec.json.decode(error, type=RunFault),
+    )
+
+
+def tail(db: sqlite3.Connection, ref: SessionRef, live: Live) -> tuple[int, list[Record]]:
+    """The session's row number, and what memory holds of its live run."""
+    row = db.execute("SELECT id, run_id FROM sessions WHERE owner = ? AND session_id = ?", ref).fetchone()
+    if row is None:
+        return 0, []
+    now = live.get(row[1])
+    return row[0], [] if now is None else list(now.tail)
+
+
+def result(db: sqlite3.Connection, run_id: str, key: str) -> Result | None:
+    row = db.execute("SELECT key, media_type, body FROM results WHERE run_id = ? AND key = ?", (run_id, key)).fetchone()
+    return None if row is None else Result(key=row[0], media_type=row[1], body=row[2])
+
+
+def put_artifact(db: sqlite3.Connection, artifact: Artifact, run_id: str) -> None:
+    db.execute(
+        "INSERT INTO artifacts (artifact_id, session, run_id, name, media_type, body)"
+        " SELECT ?, id, ?, ?, ?, ? FROM sessions WHERE owner = ? AND session_id = ?",
+        (artifact.artifact_id, run_id, artifact.name, artifact.media_type, artifact.body, *artifact.ref),
+    )
+
+
+def artifact(db: sqlite3.Connection, artifact_id: str) -> Artifact | None:
+    row = db.execute(
+        "SELECT a.artifact_id, s.owner, s.session_id, a.name, a.media_type, a.body"
+        " FROM artifacts a JOIN sessions s ON s.id = a.session WHERE a.artifact_id = ?",
+        (artifact_id,),
+    ).fetchone()
+    if row is None:
+        return None
+    return Artifact(artifact_id=row[0], ref=SessionRef(row[1], row[2]), name=row[3], media_type=row[4], body=row[5])

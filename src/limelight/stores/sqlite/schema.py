@@ -1,0 +1,94 @@
+"""The tables, as a list of migrations: number N takes a database from version N - 1 to N.
+
+`PRAGMA user_version` holds the version. A migration is never edited once it was released; a change is one more at the
+end.
+"""
+
+import sqlite3
+from pathlib import Path
+
+from limelight.errors import StoreNewer
+
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE sessions (
+        id INTEGER PRIMARY KEY,
+        owner TEXT NOT NULL,
+        session_id TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        title TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        active_at INTEGER NOT NULL,
+        turns INTEGER NOT NULL DEFAULT 0,
+        last_seq INTEGER NOT NULL DEFAULT 0,
+        run_id TEXT,
+        run_state TEXT,
+        UNIQUE (owner, session_id)
+    );
+    CREATE INDEX sessions_by_activity ON sessions (owner, active_at DESC, session_id);
+
+    CREATE TABLE runs (
+        run_id TEXT PRIMARY KEY,
+        session INTEGER NOT NULL REFERENCES sessions (id),
+        agent TEXT NOT NULL,
+        turn INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        started_at INTEGER NOT NULL,
+        ended_at INTEGER,
+        first_seq INTEGER NOT NULL,
+        last_seq INTEGER NOT NULL,
+        request_id TEXT,
+        error BLOB,
+        UNIQUE (session, request_id)
+    ) WITHOUT ROWID;
+    CREATE INDEX runs_by_seq ON runs (session, last_seq);
+    CREATE INDEX runs_live ON runs (state) WHERE state IN ('running', 'waiting');
+
+    -- What has been committed and is not yet in a chunk: one row per commit, for all runs. Read only after a crash.
+    CREATE TABLE journal (
+        page INTEGER PRIMARY KEY,
+        body BLOB NOT NULL
+    );
+
+    -- The readable log: packed stretches of one run each.
+    CREATE TABLE chunks (
+        session INTEGER NOT NULL,
+        first_seq INTEGER NOT NULL,
+        last_seq INTEGER NOT NULL,
+        run_id TEXT NOT NULL,
+        body BLOB NOT NULL,
+        PRIMARY KEY (session, first_seq)
+    );
+    CREATE INDEX chunks_by_run ON chunks (run_id);
+
+    CREATE TABLE results (
+        run_id TEXT NOT NULL,
+        key TEXT NOT NULL,
+        media_type TEXT NOT NULL,
+        body BLOB NOT NULL,
+        PRIMARY KEY (run_id, key)
+    );
+
+    CREATE TABLE artifacts (
+        artifact_id TEXT PRIMARY KEY,
+        session INTEGER NOT NULL,
+        run_id TEXT NOT NULL,
+        name TEXT NOT NULL,
+        media_type TEXT NOT NULL,
+        body BLOB NOT NULL
+    );
+    CREATE INDEX artifacts_by_run ON artifacts (run_id);
+    """,
+)
+
+
+def migrate(db: sqlite3.Connection, path: Path) -> None:
+    """Bring the database to this version, each step in a transaction of its own."""
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version > len(MIGRATIONS):
+        raise StoreNewer(
+            f"{path} has schema version {version}, this Limelight knows up to {len(MIGRATIONS)}: "
+            "upgrade limelight, or choose another folder with --data"
+        )
+    for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+        db.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")

@@ -1,0 +1,102 @@
+"""From what a person writes (`my_module:agent`, `agents/bot.py:bot`) to an agent on offer."""
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from limelight import registry
+from limelight.errors import SetupError
+from limelight.runs.agents import Agent
+from limelight.sources.base import Source
+
+
+def load_agent(target: str, *, name: str = "", title: str = "", description: str = "") -> Agent:
+    """Import the target and wrap it. Its name is the variable's unless another is given."""
+    place, _, attribute = target.rpartition(":") if ":" in target else (target, "", "agent")
+    module = _load_file(Path(place), target) if place.endswith(".py") else _load_module(place, target)
+    if not hasattr(module, attribute):
+        there = [n for n, v in vars(module).items() if not n.startswith("_") and _is_agent(v)]
+        hint = f"; it has: {', '.join(there)}" if there else ""
+        raise SetupError(f"target {target!r}: {place} has no {attribute!r}{hint}")
+    source = wrap(getattr(module, attribute), target)
+    agent_name = name or attribute
+    return Agent(
+        name=agent_name,
+        source=source,
+        title=title or agent_name,
+        description=description or source.description,
+    )
+
+
+def wrap(thing: object, label: str) -> Source:
+    """The source for an agent object, or for what a factory without arguments makes."""
+    kinds = registry.find("sources")
+    for kind in kinds.values():
+        if kind.accepts(thing):
+            return kind(thing)
+    if callable(thing) and not isinstance(thing, type) and not _required_parameters(thing):
+        made: object = thing()
+        for kind in kinds.values():
+            if kind.accepts(made):
+                return kind(made)
+        thing = made
+    raise SetupError(
+        f"target {label!r} is a {type(thing).__name__}, which no installed source takes ({', '.join(sorted(kinds))}); "
+        "an async generator function `async def agent(messages, ctx)` always works"
+    )
+
+
+def _is_agent(thing: object) -> bool:
+    return any(kind.accepts(thing) for kind in registry.find("sources").values())
+
+
+def _required_parameters(function: Any) -> list[str]:
+    parameters = inspect.signature(function).parameters.values()
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p.name for p in parameters if p.default is p.empty and p.kind not in variadic]
+
+
+def _load_module(name: str, target: str) -> ModuleType:
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    return _importing(target, name, lambda: importlib.import_module(name))
+
+
+def _load_file(path: Path, target: str) -> ModuleType:
+    if not path.is_file():
+        raise SetupError(f"target {target!r}: there is no file {path}")
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:  # so that it finds its neighbours
+        sys.path.insert(0, folder)
+    # A file may be called like a module that is there already (code.py, test.py), so it gets a name of its own.
+    name = f"limelight_target_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise SetupError(f"target {target!r}: {path} is not a Python file")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    loader = spec.loader
+
+    def load() -> ModuleType:
+        loader.exec_module(module)
+        return module
+
+    return _importing(target, name, load)
+
+
+def _importing(target: str, name: str, load: Callable[[], ModuleType]) -> ModuleType:
+    """Import, and say in one line what went wrong if it does not work."""
+    try:
+        return load()
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if name == missing or name.startswith(missing + "."):
+            hint = "write module:name or path/to/file.py:name"
+            raise SetupError(f"target {target!r}: there is no module {missing!r} here; {hint}") from error
+        raise SetupError(f"target {target!r} needs the package {missing!r}: pip install {missing}") from error
+    except Exception as error:
+        raise SetupError(f"target {target!r} cannot be imported: {type(error).__name__}: {error}") from error

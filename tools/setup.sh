@@ -1,0 +1,37 @@
+#!/bin/sh
+# Makes .venv and installs Limelight with all it needs, once; a second call sees that nothing has changed and returns.
+set -eu
+cd "$(dirname "$0")/.."
+
+venv=.venv
+stamp=$venv/.limelight-setup
+wanted=$(cat pyproject.toml constraints.txt tools/setup.sh | cksum)
+
+fail() {
+  echo "limelight: $1" >&2
+  exit 2
+}
+
+[ -x $venv/bin/limelight ] && [ -f $stamp ] && [ "$(cat $stamp)" = "$wanted" ] && exit 0
+[ -w . ] || fail "the folder $(pwd) cannot be written: change its owner, or clone into a folder of your own"
+
+new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
+
+python=${PYTHON:-}
+if [ -z "$python" ]; then
+  for candidate in python3 python3.13 python3.12 python3.11 python; do
+    if new_enough "$candidate"; then python=$candidate; break; fi
+  done
+fi
+[ -n "$python" ] || fail "Python 3.11 or newer is needed: install it, or name one with PYTHON=/path/to/python"
+new_enough "$python" || fail "$python is not Python 3.11 or newer: name another with PYTHON="
+
+if ! [ -x $venv/bin/python ]; then
+  echo "Making $venv with $("$python" --version) ..."
+  "$python" -m venv $venv || fail "no virtual environment can be made: install the venv module (Debian: apt-get install python3-venv)"
+fi
+
+echo "Installing Limelight and what it needs (about a minute the first time) ..."
+$venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]' ||
+  fail "the packages could not be installed: see the lines above; is the package index reachable?"
+echo "$wanted" >$stamp
