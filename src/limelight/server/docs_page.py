@@ -1,14 +1,15 @@
-"""The page at /docs: every route with its parameters, errors and a call to copy. It loads nothing and runs nothing."""
+"""The page at /docs: every route with its parameters, answer, errors and a call to copy. It loads and runs nothing."""
 
 import html
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from limelight import __version__
-from limelight.errors import LimelightError
+from limelight.errors import LimelightError, RunError, SetupError, StoreError
 from limelight.server.endpoint import Endpoint
 
 _STYLE = """
@@ -26,15 +27,30 @@ a { color: var(--lime); }
 details { border: 1px solid var(--line); border-radius: 8px; margin: 0.5rem 0; background: var(--back); }
 details[open] { padding-bottom: 0.9rem; }
 details > :not(summary) { margin-left: 1rem; margin-right: 1rem; }
-summary { cursor: pointer; padding: 0.6rem 1rem; display: flex; gap: 0.8rem; align-items: baseline; flex-wrap: wrap; }
+summary { cursor: pointer; padding: 0.6rem 1rem; display: flex; gap: 0.8rem; align-items: baseline; flex-wrap: wrap;
+  border-radius: 8px; }
+summary:hover, summary:focus-visible { background: var(--code); }
 summary span { color: var(--soft); margin-left: auto; }
 summary b { color: var(--lime); font: 600 0.8rem/1 ui-monospace, monospace; min-width: 3.6rem; }
 code, pre { font-family: ui-monospace, "SF Mono", Menlo, monospace; font-size: 0.88rem; }
-pre { background: var(--code); padding: 0.8rem 1rem; border-radius: 6px; overflow-x: auto; }
-table { border-collapse: collapse; margin-top: 0.6rem; }
+pre { background: var(--code); padding: 0.8rem 1rem; border-radius: 6px; overflow-x: auto; line-height: 1.45; }
+h3 { margin: 1.1rem 0 0; font-size: 0.8rem; font-weight: 600; color: var(--soft); }
+h3 + pre { margin-top: 0.4rem; }
+table { border-collapse: collapse; margin-top: 0.4rem; }
 td { padding: 0.25rem 1.2rem 0.25rem 0; vertical-align: top; border: 0; }
 td + td { color: var(--soft); }
+tr:target td:first-child { box-shadow: inset 0 -2px var(--lime); }
 """
+
+_KINDS = (
+    ("Errors of a request", "The body is <code>application/problem+json</code> with one of these codes."),
+    (
+        "Errors of a run",
+        "They end a run: the stream has an error with this code, and <code>POST /chat</code> answers 502.",
+    ),
+    ("Errors of the server", "The log cannot be used, no more work is taken, or something broke."),
+)
+"""The groups of the last table, in the order of `_kind`."""
 
 
 def docs_page(endpoints: Iterable[Endpoint]) -> str:
@@ -44,23 +60,16 @@ def docs_page(endpoints: Iterable[Endpoint]) -> str:
     sections = "".join(
         f"<h2>{tag}</h2>" + "".join(_entry(endpoint) for endpoint in listed if endpoint.tag == tag) for tag in tags
     )
-    errors = "".join(
-        f'<tr id="error-{error.code}"><td><code>{error.code}</code></td><td>{error.status}</td>'
-        f"<td>{html.escape(error.title)}</td></tr>"
-        for error in sorted(all_errors(), key=lambda e: (e.status, e.code))
-    )
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Limelight: HTTP interface</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head>
 <body><main>
 <h1>Limelight</h1>
 <p>The HTTP interface of version {__version__}. For machines: <a href="openapi.json">openapi.json</a>.
-Where an API key is set, send it as <code>Authorization: Bearer …</code> with every call but the probes.</p>
+Where an API key is set, send it as <code>Authorization: Bearer …</code> with every call but the probes.
+Times are milliseconds since 1970.</p>
 {sections}
-<h2>Errors</h2>
-<p>Every error is <code>application/problem+json</code> with one of these codes;
-inside a stream it is an event with the same code.</p>
-<table>{errors}</table>
+{_errors()}
 </main></body></html>
 """
 
@@ -77,28 +86,63 @@ def all_errors() -> list[type[LimelightError]]:
     return list(found.values())
 
 
+def _errors() -> str:
+    """Tables of all codes, by who meets them. What stops the start of a server is not for its clients."""
+    groups: list[list[str]] = [[] for _ in _KINDS]
+    for error in sorted(all_errors(), key=lambda e: (e.status, e.code)):
+        if not issubclass(error, SetupError):
+            groups[_kind(error)].append(
+                f'<tr id="error-{error.code}"><td><code>{error.code}</code></td><td>{error.status}</td>'
+                f"<td>{_text(error.title)}</td></tr>"
+            )
+    return "".join(
+        f"<h2>{title}</h2><p>{about}</p><table>{''.join(rows)}</table>"
+        for (title, about), rows in zip(_KINDS, groups, strict=True)
+    )
+
+
+def _kind(error: type[LimelightError]) -> int:
+    if issubclass(error, RunError):
+        return 1
+    return 2 if issubclass(error, StoreError) or error.status >= 500 else 0
+
+
 def _entry(endpoint: Endpoint) -> str:
-    rows = "".join(
-        f"<tr><td><code>?{param.name}=</code></td><td>{html.escape(param.description)}</td></tr>"
-        for param in endpoint.query
-    )
-    errors = ", ".join(
-        f'<a href="#error-{error.code}"><code>{error.code}</code></a> {error.status}' for error in endpoint.errors
-    )
     return (
-        f"<details><summary><b>{endpoint.method}</b><code>{endpoint.path}</code><span>{endpoint.summary}</span></summary>"
-        f"<p>{html.escape(endpoint.description)}</p>"
-        + (f"<table>{rows}</table>" if rows else "")
-        + f"<pre>{html.escape(_example(endpoint))}</pre>"
-        + (f"<p>Errors: {errors}</p>" if errors else "")
+        f"<details><summary><b>{endpoint.method}</b><code>{endpoint.shown_path}</code><span>{endpoint.summary}</span></summary>"
+        f"<p>{_text(endpoint.description)}</p>"
+        + _table("Query", [(f"?{param.name}=", _text(param.description)) for param in endpoint.query])
+        + (_table("Body", _fields(endpoint.body)) if endpoint.body is not None else "")
+        + f"<h3>Call</h3><pre>{html.escape(_example(endpoint))}</pre>"
+        + f"<h3>Answer {endpoint.status}</h3>{_answer(endpoint)}"
+        + _table("Errors", [_error_row(e) for e in sorted(endpoint.errors, key=lambda e: e.status)])
         + "</details>"
     )
+
+
+def _table(title: str, rows: list[tuple[str, str]]) -> str:
+    if not rows:
+        return ""
+    lines = "".join(f"<tr><td><code>{name}</code></td><td>{about}</td></tr>" for name, about in rows)
+    return f"<h3>{title}</h3><table>{lines}</table>"
+
+
+def _error_row(error: type[LimelightError]) -> tuple[str, str]:
+    if error is RunError:
+        return "502", "The run failed; the code is the run's own"
+    return f'<a href="#error-{error.code}">{error.code}</a>', f"{error.status} · {_text(error.title)}"
+
+
+def _text(text: str) -> str:
+    """Text with `code` in it, as HTML."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
 
 
 def _example(endpoint: Endpoint) -> str:
     method = "" if endpoint.method == "GET" else f" -X {endpoint.method}"
     stream = " -N" if endpoint.reply == "text/event-stream" else ""
-    lines = [f"curl{stream}{method} http://127.0.0.1:8000{endpoint.path}"]
+    path = re.sub(r"{(\w+)}", lambda name: name[1].upper(), endpoint.shown_path)  # curl would expand the braces
+    lines = [f"curl{stream}{method} http://127.0.0.1:8000{path}"]
     if endpoint.body is not None:
         body = json.dumps(_sample(endpoint.body))
         lines += ["  -H 'Content-Type: application/json'", f"  -d '{body}'"]
@@ -114,3 +158,48 @@ def _sample(shape: type) -> dict[str, Any]:
     }
     required = [field.name for field in msgspec.structs.fields(shape) if field.required]
     return {name: samples[name] for name in required}
+
+
+def _answer(endpoint: Endpoint) -> str:
+    if isinstance(endpoint.reply, str):
+        return f"<p><code>{endpoint.reply}</code></p>"
+    if endpoint.reply is None:
+        return "<p>No body.</p>"
+    schema, components = _schema(endpoint.reply)
+    lines = json.dumps(_shape(schema, components), indent=2, ensure_ascii=False)
+    return f"<pre>{html.escape(lines, quote=False)}</pre>"
+
+
+def _fields(shape: type) -> list[tuple[str, str]]:
+    schema, components = _schema(shape)
+    schema = components[schema["$ref"]]
+    required = schema.get("required", [])
+    rows: list[tuple[str, str]] = []
+    for name, field in schema["properties"].items():
+        about = json.dumps(_shape(field, components), ensure_ascii=False).strip('"').replace('\\"', '"')
+        rows.append((name, html.escape(about, quote=False) + (" · required" if name in required else "")))
+    return rows
+
+
+def _schema(shape: type) -> tuple[dict[str, Any], dict[str, Any]]:
+    (schema,), components = msgspec.json.schema_components([shape], ref_template="{name}")
+    return schema, components
+
+
+def _shape(schema: dict[str, Any], components: dict[str, Any]) -> Any:
+    """A JSON value that shows the form of others: objects and lists as they are, types as their names."""
+    if "$ref" in schema:
+        return _shape(components[schema["$ref"]], components)
+    if "properties" in schema:
+        return {name: _shape(field, components) for name, field in schema["properties"].items()}
+    if schema.get("type") == "array":
+        return [_shape(schema.get("items") or {}, components)]
+    if "anyOf" in schema:
+        struct = next((choice for choice in schema["anyOf"] if "$ref" in choice), None)
+        if struct is not None:  # null besides
+            return _shape(struct, components)
+        names = [choice.get("type", "any") for choice in schema["anyOf"]]
+        return "any" if len(names) > 4 else " | ".join(names)
+    if "enum" in schema:
+        return " | ".join(schema["enum"])
+    return schema.get("type", "any")
