@@ -36,7 +36,7 @@ from limelight.grammar import Grammar
 from limelight.runs.committer import Committer
 from limelight.runs.fitting import fit
 from limelight.runs.ids import now_ms, sortable_id
-from limelight.sources.base import FileMade, Source, Turn
+from limelight.sources.base import UNSTOPPABLE, FileMade, Source, Turn
 from limelight.stores.base import Append, Artifact, Result, Run, RunState, SessionRef, Store
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,6 @@ STOP_GRACE = 0.2
 """Seconds that a source gets to end by itself once it is stopped."""
 MAX_UNCOMMITTED = 256
 """Events that a run may be ahead of the log; then its source has to wait."""
-UNSTOPPABLE = "A step that cannot be interrupted is still running; what it returns will be dropped."
 CUT_OFF = "the run ended before this did"
 
 

@@ -137,6 +137,11 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     tag: str = "Other"
 
     @property
+    def shown_path(self) -> str:
+        """The path as documents write it: a parameter that may contain slashes looks like any other."""
+        return self.path.replace(":path}", "}")
+
+    @property
     def description(self) -> str:
         return " ".join((self.call.__doc__ or "").split())
 

@@ -23,7 +23,7 @@ def openapi(endpoints: Iterable[Endpoint]) -> bytes:
     ref_of = dict(zip(ordered, refs, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in listed:
-        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, ref_of)
+        paths.setdefault(endpoint.shown_path, {})[endpoint.method.lower()] = _operation(endpoint, ref_of)
     document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {
@@ -50,7 +50,7 @@ def _operation(endpoint: Endpoint, ref_of: dict[type, Any]) -> dict[str, Any]:
         "parameters": [
             *(
                 {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-                for name in _PATH_PARAMETER.findall(endpoint.path)
+                for name in _PATH_PARAMETER.findall(endpoint.shown_path)
             ),
             *(
                 {"name": p.name, "in": "query", "description": p.description, "schema": p.schema}

@@ -14,6 +14,9 @@ import msgspec
 from limelight.events import AnyEvent, Decision
 from limelight.messages import Message
 
+UNSTOPPABLE = "A step that cannot be interrupted is still running; what it returns will be dropped."
+"""What a run says if it is stopped and something of it goes on."""
+
 
 class User(msgspec.Struct, frozen=True):
     """For whom the agent works. `user_id` is the owner of the session."""

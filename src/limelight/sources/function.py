@@ -19,14 +19,17 @@ from limelight.events import (
     AnyEvent,
     FinalAnswer,
     RunFinished,
+    Status,
     TextDelta,
     TextFinished,
     ToolStarted,
 )
-from limelight.sources.base import CallIds, FileMade, Item, Turn, first_line
+from limelight.sources.base import UNSTOPPABLE, CallIds, FileMade, Item, Turn, first_line
 
 READ_AHEAD = 64
 """How many items an ordinary generator may be ahead of the log."""
+LEAVING_SECONDS = 0.1
+"""How long a stopped thread may take to notice."""
 
 
 class FunctionSource:
@@ -168,7 +171,8 @@ async def _in_thread(items: Iterator[object], turn: Turn) -> AsyncGenerator[obje
             if close is not None:
                 close()
 
-    threading.Thread(target=drive, name=f"limelight-{turn.context.run_id}", daemon=True).start()
+    thread = threading.Thread(target=drive, name=f"limelight-{turn.context.run_id}", daemon=True)
+    thread.start()
     try:
         async for value in _until_end(queue):
             room.release()
@@ -176,6 +180,9 @@ async def _in_thread(items: Iterator[object], turn: Turn) -> AsyncGenerator[obje
     finally:
         left.set()
         room.release()
+        await asyncio.to_thread(thread.join, LEAVING_SECONDS)
+        if thread.is_alive():
+            turn.context.emit(Status(text=UNSTOPPABLE))
 
 
 async def _until_end(queue: "asyncio.Queue[tuple[str, Any]]") -> AsyncIterator[object]:

@@ -218,7 +218,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         method="GET",
-        path="/runs/{run_id}/tools/{call_id}",
+        path="/runs/{run_id}/tools/{call_id:path}",
         summary="Read a whole tool result",
         call=get_tool,
         reply=ToolView,

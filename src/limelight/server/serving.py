@@ -1,0 +1,83 @@
+"""The server process: a socket, uvicorn, and an end in good order. `limelight serve` and the tests use it."""
+
+import errno
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+
+import uvicorn
+from starlette.applications import Starlette
+
+from limelight.errors import SetupError
+from limelight.server.parts import Parts
+
+GRACE_SECONDS = 5
+"""How long connections may take to close once their streams have ended."""
+
+
+class LimelightServer(uvicorn.Server):
+    """uvicorn, with two differences: it says where it is once it can work, and ends runs before it closes sockets."""
+
+    def __init__(self, app: Starlette, listener: socket.socket, say: Callable[[str], None]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                lifespan="off",
+                access_log=False,
+                timeout_graceful_shutdown=GRACE_SECONDS,
+                server_header=False,
+            )
+        )
+        self.parts: Parts = app.state.parts
+        self._listener = listener
+        self._say = say
+
+    @property
+    def url(self) -> str:
+        host, port = self._listener.getsockname()[:2]
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        with suppress(KeyboardInterrupt):
+            super().run(sockets=[self._listener])
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await self.parts.start()
+        await super().startup(sockets or [self._listener])
+        agents = ", ".join(agent.name for agent in self.parts.agents)
+        data = self.parts.settings.store.data
+        self._say(f"Limelight serves {agents} on {self.url}  (data in {data}, Ctrl-C ends it)")
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._say("Limelight is stopping: runs are sealed, streams are closed.")
+        await self.parts.drain()
+        await super().shutdown(sockets or [self._listener])
+        await self.parts.stop()
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Take the port now, so that a wrong one is one line and not a traceback in the middle of the start."""
+    family = socket.AF_INET6 if ":" in resolve(host) else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen()  # a port that another program listens on is refused here at the latest
+    except (OSError, OverflowError) as error:
+        listener.close()
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            other = f"make run PORT={port + 1}, or limelight serve --port {port + 1}"
+            raise SetupError(
+                f"port {port} is taken: end the program that uses it, or choose another: {other}"
+            ) from error
+        raise SetupError(f"{host}:{port} cannot be used: {error}") from error
+    return listener
+
+
+def resolve(host: str) -> str:
+    """The numeric address of a host name."""
+    try:
+        return str(socket.getaddrinfo(host, None)[0][4][0])
+    except OSError as error:
+        raise SetupError(f"the address {host!r} is not known here: {error.strerror}") from error

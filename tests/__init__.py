@@ -1,0 +1,1 @@
+"""Tests mirror src; `server/` and `faults/` talk to real servers over loopback."""

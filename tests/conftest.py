@@ -1,0 +1,37 @@
+"""Fixtures that several families of tests share."""
+
+import logging
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from tests import agents
+from tests.serving import Served, serving
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncGenerator[Served]:
+    """A server with the usual agents; `talker` is the default one."""
+    usual = (
+        agents.talker,
+        agents.echo,
+        agents.worker,
+        agents.big,
+        agents.patient,
+        agents.stubborn,
+        agents.deaf,
+        agents.crasher,
+        agents.asker,
+        agents.sleeper,
+    )
+    agents.stubborn_may_end.clear()
+    async with serving(*usual, data=tmp_path / "data") as live:
+        yield live
+    agents.stubborn_may_end.set()
+
+
+@pytest.fixture(autouse=True)
+def quiet_expected_errors() -> None:
+    """Runs that fail on purpose write their story to the log; tests look at what clients get."""
+    logging.getLogger("limelight.runs.engine").setLevel(logging.CRITICAL)

@@ -1,0 +1,256 @@
+"""POST /chat/stream and POST /chat: one turn, as a stream or whole."""
+
+import asyncio
+import base64
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.serving import Served, asking, collect, text_of
+from tests.waiting import eventually
+
+
+async def test_a_turn_streams_from_thinking_to_done(served: Served) -> None:
+    found = await collect(served.ask("hello"))
+    assert found[0].data == {"type": "status", "data": {"description": "Thinking...", "agent_depth": 0}}
+    assert found[-1].data == {"type": "done"}
+    assert text_of(found) == "The quick brown fox jümps 🦊 over."
+    assert [int(f.id) for f in found] == sorted({int(f.id) for f in found})
+
+
+async def test_headers_keep_proxies_from_buffering(served: Served) -> None:
+    async with served.http.stream("POST", "/chat/stream", json=asking("hi", session_id="s")) as response:
+        assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
+        assert response.headers["cache-control"] == "no-cache, no-transform"
+        assert response.headers["x-accel-buffering"] == "no"
+        assert response.headers["x-run-id"].startswith("run_")
+        assert response.headers["x-session-id"] == "s"
+        raw = (await response.aread()).decode()
+    assert raw.startswith("retry: ")
+    assert "\r" not in raw
+    assert raw.endswith('data: {"type":"done"}\n\n')
+
+
+async def test_a_client_of_the_document_works_unchanged(served: Served) -> None:
+    """The routing code of the document reads `data: ` lines and knows seven types with their keys."""
+    needed = {
+        "status": {"description", "agent_depth"},
+        "tool_start": {"tool_id", "name", "agent_depth"},
+        "tool_end": {"tool_id", "name", "result", "agent_depth"},
+        "token": {"content", "agent_depth"},
+        "agent_start": {"agent_id", "name", "depth"},
+        "agent_end": {"agent_id", "depth"},
+    }
+    seen: set[str] = set()
+    for frame in await collect(served.ask("go", agent="worker")):
+        if frame.type in needed:
+            assert needed[frame.type] <= frame.data["data"].keys()
+            seen.add(frame.type)
+    assert seen == needed.keys()
+
+
+async def test_records_are_the_lossless_format(served: Served) -> None:
+    found = [f.data for f in await collect(served.ask("go", agent="worker", format="records"))]
+    assert [record["seq"] for record in found] == list(range(1, len(found) + 1))
+    kinds = [record["event"]["kind"] for record in found]
+    assert kinds[0] == "run_started"
+    assert kinds[-2:] == ["final_answer", "run_finished"]
+    assert found[0]["event"] == {"kind": "run_started", "agent": "worker", "input": "go"}
+
+
+async def test_a_whole_answer_comes_with_its_tools(served: Served) -> None:
+    for path, body in (("/chat", {}), ("/chat/stream", {"stream": False})):
+        answer = (await served.http.post(path, json=asking("go", agent="worker", **body))).json()
+        assert answer["message"] == {"role": "assistant", "content": "Done."}
+        assert answer["state"] == "finished"
+        assert [tool["name"] for tool in answer["tools"]] == ["search", "task", "fail"]
+        assert answer["tools"][0]["result"] == {"hits": 3}
+        assert answer["tools"][2]["error"] == "no luck"
+        assert answer["run_id"].startswith("run_")
+        assert answer["session_id"]
+
+
+async def test_a_failed_run_is_a_bad_gateway_with_its_code(served: Served) -> None:
+    problem = await served.problem("POST", "/chat", json=asking("go", agent="crasher"))
+    assert problem["status"] == 502
+    assert problem["code"] == "agent_error"
+    assert problem["detail"] == "ValueError: the wheel came off"
+    assert problem["run_id"].startswith("run_")
+
+
+async def test_messages_of_all_roles_and_forms_reach_the_agent(served: Served) -> None:
+    messages = [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]},
+        {"role": "tool", "tool_call_id": "1", "content": "three"},
+        {"role": "user", "content": "four", "name": "ann"},
+    ]
+    answer = (await served.http.post("/chat", json={"messages": messages, "agent": "echo"})).json()
+    said = "system:Be kind.|user:one\ntwo|assistant:|tool:three|user:four for local/ in "
+    assert answer["message"]["content"] == said + answer["session_id"]
+
+
+async def test_images_are_kept_as_artifacts_and_passed_on(served: Served) -> None:
+    picture = b"\x89PNG not really"
+    url = "data:image/png;base64," + base64.b64encode(picture).decode()
+    parts = [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": url}}]
+    body = {"messages": [{"role": "user", "content": parts}], "agent": "echo"}
+    found = await collect(served.stream("POST", "/chat/stream", params={"format": "records"}, json=body))
+    attachment = found[0].data["event"]["attachments"][0]
+    assert attachment["media_type"] == "image/png"
+    kept = await served.http.get(f"/artifacts/{attachment['artifact_id']}")
+    assert kept.content == picture
+    assert kept.headers["content-disposition"].startswith("attachment")
+
+
+async def test_model_names_an_agent_only_if_there_is_one(served: Served) -> None:
+    named = await served.http.post("/chat", json=asking("hi", model="echo"))
+    assert named.json()["message"]["content"].startswith("user:hi")
+    other = await served.http.post("/chat", json=asking("hi", model="gpt-9", features={"x": 1}, metadata=None))
+    assert other.json()["message"]["content"].startswith("The quick")
+
+
+async def test_the_session_of_a_chat_goes_by_either_name(served: Served) -> None:
+    for key in ("session_id", "chat_id"):
+        answer = (await served.http.post("/chat", json=asking("hi", **{key: f"by-{key}"}))).json()
+        assert answer["session_id"] == f"by-{key}"
+
+
+async def test_the_same_request_id_never_starts_a_second_run(served: Served) -> None:
+    body = asking("hi", session_id="s", request_id="r-1")
+    first, again = [(await served.http.post("/chat", json=body)).json() for _ in range(2)]
+    assert first["run_id"] == again["run_id"]
+    streamed = await collect(served.ask("hi", session_id="s", request_id="r-1"))
+    assert text_of(streamed) == first["message"]["content"]
+    assert (await served.http.get("/sessions/s")).json()["turns"] == 1
+
+
+async def test_a_busy_session_refuses_and_names_the_live_run(served: Served) -> None:
+    live = served.ask("go", agent="patient", session_id="s")
+    await anext(live)
+    problem = await served.problem("POST", "/chat/stream", json=asking("hi", session_id="s"))
+    assert (problem["status"], problem["code"]) == (409, "session_busy")
+    assert problem["run_id"] == (await served.http.get("/sessions/s")).json()["run_id"]
+
+
+async def test_a_request_can_take_the_place_of_the_live_run(served: Served) -> None:
+    live = served.ask("go", agent="patient", session_id="s")
+    await anext(live)
+    answer = (await served.http.post("/chat", json=asking("hi", session_id="s", if_busy="cancel"))).json()
+    assert answer["message"]["content"].startswith("The quick")
+    rest = await collect(live)
+    assert [f.type for f in rest[-2:]] == ["cancelled", "done"]
+
+
+async def test_requests_that_wait_get_their_turn_in_order(served: Served) -> None:
+    live = served.ask("go", agent="patient", session_id="s")
+    await anext(live)
+    run_id = (await served.http.get("/sessions/s")).json()["run_id"]
+    waiting: list[asyncio.Task[Any]] = []
+    for number in range(5):
+        body = asking(f"number {number}", session_id="s", if_busy="wait", agent="echo")
+        waiting.append(asyncio.create_task(collect(served.stream("POST", "/chat/stream", json=body))))
+        queued = number + 1
+        await eventually(lambda queued=queued: sum(map(len, served.parts.sessions._queues.values())) == queued)  # pyright: ignore[reportPrivateUsage]
+    problem = await served.problem("POST", "/chat/stream", json=asking("6", session_id="s", if_busy="wait"))
+    assert (problem["status"], problem["code"]) == (409, "queue_full")
+    await served.http.post(f"/runs/{run_id}/cancel")
+    answers = [text_of(await task) for task in waiting]
+    assert [answer.split(" for")[0] for answer in answers] == [f"user:number {n}" for n in range(5)]
+    seqs = [int(task.result()[0].id) for task in waiting]
+    assert seqs == sorted(seqs)
+
+
+async def test_a_waiting_request_has_a_state_and_can_be_stopped(served: Served) -> None:
+    live = served.ask("go", agent="patient", session_id="s")
+    await anext(live)
+    body = asking("later", session_id="s", if_busy="wait")
+    async with served.http.stream("POST", "/chat/stream", json=body) as response:
+        run_id = response.headers["x-run-id"]
+        assert (await served.http.get(f"/runs/{run_id}")).json()["state"] == "queued"
+        stopped = await served.http.post(f"/runs/{run_id}/cancel")
+        assert stopped.json() == {"run_id": run_id, "state": "cancelled"}
+        text = (await response.aread()).decode()
+    assert '{"type":"cancelled","data":{"reason":"stopped by the user"}}' in text
+    assert text.endswith('data: {"type":"done"}\n\n')
+    assert (await served.http.get("/sessions/s")).json()["turns"] == 1
+
+
+REFUSED: list[tuple[str, dict[str, Any], int, str, str]] = [
+    ("empty list", {"json": {"messages": []}}, 422, "empty_messages", "messages"),
+    ("no user", {"json": {"messages": [{"role": "system", "content": "x"}]}}, 422, "empty_messages", "messages"),
+    ("no messages", {"json": {"agent": "talker"}}, 422, "invalid", "$"),
+    ("wrong role", {"json": {"messages": [{"role": "boss", "content": "x"}]}}, 422, "invalid", "messages[0].role"),
+    ("wrong content", {"json": {"messages": [{"role": "user", "content": 7}]}}, 422, "invalid", "messages[0].content"),
+    ("not an object", {"json": [1, 2]}, 422, "invalid", "$"),
+    ("bad session id", {"json": asking("x", session_id="a/b")}, 422, "invalid", "session_id"),
+    ("long session id", {"json": asking("x", chat_id="a" * 129)}, 422, "invalid", "chat_id"),
+    ("bad if_busy", {"json": asking("x", if_busy="maybe")}, 422, "invalid", "if_busy"),
+    ("unknown agent", {"json": asking("x", agent="nobody")}, 404, "unknown_agent", "agent"),
+    ("unknown format", {"json": asking("x"), "params": {"format": "morse"}}, 400, "unknown_format", "format"),
+    (
+        "broken JSON",
+        {"content": b'{"messages": [', "headers": {"content-type": "application/json"}},
+        400,
+        "bad_json",
+        "",
+    ),
+    ("not UTF-8", {"content": b'"\xff"', "headers": {"content-type": "application/json"}}, 400, "bad_json", ""),
+    ("nested deep", {"content": b"[" * 100_000, "headers": {"content-type": "application/json"}}, 400, "bad_json", ""),
+    ("form", {"data": {"messages": "x"}}, 415, "unsupported_media_type", ""),
+    ("no type", {"content": b"{}"}, 415, "unsupported_media_type", ""),
+]
+
+
+@pytest.mark.parametrize(("options", "status", "code", "path"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
+async def test_bad_input_is_refused(served: Served, options: dict[str, Any], status: int, code: str, path: str) -> None:
+    for route in ("/chat/stream", "/chat"):
+        if route == "/chat" and "params" in options:
+            continue
+        problem = await served.problem("POST", route, **options)
+        assert (problem["status"], problem["code"]) == (status, code)
+        assert [error["path"] for error in problem["errors"]] == ([path] if path else [])
+        assert problem["detail"]
+        assert problem["title"]
+
+
+async def test_a_body_over_the_limit_is_refused_before_it_is_read(served: Served) -> None:
+    too_much = b'{"messages": "' + b"x" * (11 * 1024 * 1024) + b'"}'
+
+    async def pieces() -> Any:
+        for start in range(0, len(too_much), 65536):
+            yield too_much[start : start + 65536]
+
+    for content in (too_much, pieces()):
+        headers = {"content-type": "application/json"}
+        try:
+            problem = await served.problem("POST", "/chat", content=content, headers=headers)
+        except httpx.WriteError:
+            continue  # the server has closed the connection instead of reading on, which is as good
+        assert (problem["status"], problem["code"]) == (413, "body_too_large")
+
+
+async def test_large_arguments_and_results_are_cut_and_kept(served: Served) -> None:
+    found = await collect(served.ask("go", agent="big"))
+    start = next(f.data["data"] for f in found if f.type == "tool_start")
+    end = next(f.data["data"] for f in found if f.type == "tool_end")
+    assert len(end["result"]) == 10_000
+    assert (end["truncated"], end["size"]) == (True, 300_000)
+    assert start["truncated"] is True
+    whole = (await served.http.get(end["result_url"])).json()
+    assert whole["result"] == "x" * 300_000
+    assert whole["args"] == {"text": "ä" * 60_000}
+    assert (whole["media_type"], whole["size"]) == ("text/plain", 300_000)
+    raw = await served.http.get(end["result_url"], params={"raw": "1"})
+    assert raw.text == "x" * 300_000
+
+
+async def test_a_long_question_is_cut_in_the_log_and_kept_whole(served: Served) -> None:
+    question = "why? " * 20_000
+    found = await collect(served.ask(question, format="records"))
+    started = found[0].data["event"]
+    assert started["truncated"] is True
+    assert len(started["input"]) == 10_000
+    assert (await served.http.get(started["result_url"])).text == question

@@ -1,0 +1,249 @@
+"""Runs over HTTP: state, resume, Stop, decisions, whole values, files."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests import agents
+from tests.serving import Served, asking, collect, serving, text_of
+from tests.waiting import eventually
+
+
+async def start(served: Served, agent: str, session_id: str = "s") -> str:
+    """Begin a run, wait for its first words, leave, and return its id."""
+    async with served.http.stream("POST", "/chat/stream", json=asking("go", agent=agent, session_id=session_id)) as r:
+        async for line in r.aiter_lines():
+            if '"token"' in line or '"approval"' in line:
+                break
+        return r.headers["x-run-id"]
+
+
+async def state_of(served: Served, run_id: str) -> str:
+    return (await served.http.get(f"/runs/{run_id}")).json()["state"]
+
+
+async def test_a_run_tells_its_state(served: Served) -> None:
+    run_id = await start(served, "patient")
+    run = (await served.http.get(f"/runs/{run_id}")).json()
+    assert run.keys() == {
+        "run_id", "session_id", "agent", "state", "started_at", "ended_at", "error", "approvals",
+    }  # fmt: skip
+    assert (run["state"], run["agent"], run["session_id"]) == ("running", "patient", "s")
+    assert run["ended_at"] is None
+    await served.http.post(f"/runs/{run_id}/cancel")
+    run = (await served.http.get(f"/runs/{run_id}")).json()
+    assert run["state"] == "cancelled"
+    assert run["ended_at"] >= run["started_at"]
+
+
+async def test_a_failed_run_tells_why(served: Served) -> None:
+    found = await collect(served.ask("go", agent="crasher", session_id="s"))
+    assert [f.type for f in found[-3:]] == ["tool_end", "error", "done"]
+    error = found[-2].data["data"]
+    assert (error["code"], error["message"]) == ("agent_error", "ValueError: the wheel came off")
+    run_id = (await served.http.get("/sessions/s")).json()["run_id"]
+    told = (await served.http.get(f"/runs/{run_id}")).json()["error"]
+    assert told == {"code": "agent_error", "message": error["message"], "error_id": error["error_id"]}
+
+
+async def test_a_finished_run_replays_in_any_format(served: Served) -> None:
+    live = await collect(served.ask("go", agent="worker", session_id="s"))
+    run_id = (await served.http.get("/sessions/s")).json()["run_id"]
+    again = await collect(served.stream("GET", f"/runs/{run_id}/stream"))
+    assert [f.data for f in again if f.type != "token"] == [f.data for f in live if f.type != "token"]
+    assert text_of(again) == text_of(live)
+    records = await collect(served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records"}))
+    assert [f.data["seq"] for f in records] == list(range(1, len(records) + 1))
+
+
+async def test_the_header_of_a_browser_wins_over_the_query(served: Served) -> None:
+    live = await collect(served.ask("go", agent="worker", session_id="s"))
+    run_id = (await served.http.get("/sessions/s")).json()["run_id"]
+    cut = live[5].id
+    rest = await collect(
+        served.stream("GET", f"/runs/{run_id}/stream", params={"after": "0"}, headers={"last-event-id": cut})
+    )
+    assert rest == live[6:]
+
+
+async def test_a_cursor_at_the_end_of_a_finished_run_has_nothing(served: Served) -> None:
+    live = await collect(served.ask("go", session_id="s"))
+    run_id = (await served.http.get("/sessions/s")).json()["run_id"]
+    for cursor in (live[-1].id, "99999"):
+        response = await served.http.get(f"/runs/{run_id}/stream", params={"after": cursor})
+        assert (response.status_code, response.content) == (204, b"")
+
+
+async def test_frames_within_a_record_are_resumed_exactly(served: Served) -> None:
+    live = await collect(served.ask("go", agent="crasher", session_id="s"))
+    assert live[-2].id == f"{live[-1].id}.1"
+    run_id = (await served.http.get("/sessions/s")).json()["run_id"]
+    rest = await collect(served.stream("GET", f"/runs/{run_id}/stream", params={"after": live[-2].id}))
+    assert rest == live[-1:]
+
+
+async def test_the_second_run_of_a_session_goes_on_counting(served: Served) -> None:
+    first = await collect(served.ask("one", session_id="s"))
+    second = await collect(served.ask("two", session_id="s"))
+    assert int(second[0].id) > int(first[-1].id)
+    run_id = (await served.http.get("/sessions/s")).json()["run_id"]
+    whole = await collect(served.stream("GET", f"/runs/{run_id}/stream", params={"after": "0"}))
+    assert whole[0].id == second[0].id
+    assert text_of(whole) == text_of(second)
+
+
+@pytest.mark.parametrize("cursor", ["x", "-1", "1.x", "1.2.3", "٣", "9" * 40])
+async def test_a_bad_cursor_is_refused(served: Served, cursor: str) -> None:
+    await collect(served.ask("go", session_id="s"))
+    run_id = (await served.http.get("/sessions/s")).json()["run_id"]
+    problem = await served.problem("GET", f"/runs/{run_id}/stream", params={"after": cursor})
+    assert (problem["status"], problem["code"]) == (400, "bad_cursor")
+
+
+@pytest.mark.parametrize("path", ["", "/stream", "/tools/x", "/input", "/answer"])
+async def test_an_unknown_run_is_404_before_any_stream(served: Served, path: str) -> None:
+    problem = await served.problem("GET", f"/runs/run_unknown{path}")
+    assert (problem["status"], problem["code"]) == (404, "run_not_found")
+
+
+async def test_stopping_what_has_ended_or_never_was(served: Served) -> None:
+    run_id = (await served.http.post("/chat", json=asking("go"))).json()["run_id"]
+    assert (await served.http.post(f"/runs/{run_id}/cancel")).json() == {"run_id": run_id, "state": "finished"}
+    assert (await served.problem("POST", "/runs/nope/cancel"))["code"] == "run_not_found"
+
+
+async def test_stop_in_an_async_tool_keeps_what_was_there(served: Served) -> None:
+    run_id = await start(served, "patient")
+    stopped = await served.http.post(f"/runs/{run_id}/cancel", json={"reason": "enough"})
+    assert stopped.json() == {"run_id": run_id, "state": "cancelled"}
+    found = await collect(served.stream("GET", f"/runs/{run_id}/stream"))
+    assert text_of(found) == "Working"
+    assert [f.type for f in found[-3:]] == ["tool_end", "cancelled", "done"]
+    assert found[-3].data["data"]["error"] == "stopped"
+    assert found[-2].data["data"] == {"reason": "enough"}
+    assert (await served.http.post("/chat", json=asking("next", session_id="s"))).status_code == 200
+
+
+@pytest.mark.parametrize("agent", ["stubborn", "deaf"])
+async def test_stop_does_not_wait_for_what_cannot_be_stopped_and_says_so(served: Served, agent: str) -> None:
+    run_id = await start(served, agent)
+    assert (await served.http.post(f"/runs/{run_id}/cancel")).json()["state"] == "cancelled"
+    found = await collect(served.stream("GET", f"/runs/{run_id}/stream"))
+    said = [f.data["data"]["description"] for f in found if f.type == "status"]
+    assert "cannot be interrupted" in said[-1]
+    assert [f.type for f in found].count("done") == 1
+    agents.stubborn_may_end.set()
+    assert (await served.http.post("/chat", json=asking("next", session_id="s"))).json()["state"] == "finished"
+    assert await collect(served.stream("GET", f"/runs/{run_id}/stream")) == found
+
+
+async def test_a_viewer_that_leaves_stops_nothing(tmp_path: Path) -> None:
+    async with serving(agents.counting(300, 0.001), data=tmp_path) as served:
+        run_id = await start(served, "counter")
+        await eventually(lambda: served.parts.sessions.count == 0)
+        assert await state_of(served, run_id) == "finished"
+        found = await collect(served.stream("GET", f"/runs/{run_id}/stream"))
+        assert text_of(found) == "".join(f"{n} " for n in range(300))
+        assert served.parts.hub.viewers == 0
+
+
+@pytest.mark.parametrize(
+    ("decision", "result", "said"),
+    [
+        ({"decision": "approve"}, "deleted /tmp/x", "decision: approve by local"),
+        ({"decision": "edit", "args": {"path": "/tmp/y"}}, "deleted /tmp/y", "decision: edit by local"),
+        ({"decision": "reject", "reason": "too bold"}, "Error: too bold", "decision: reject by local"),
+    ],
+)
+async def test_a_person_decides(served: Served, decision: dict[str, object], result: str, said: str) -> None:
+    run_id = await start(served, "asker")
+    run = (await served.http.get(f"/runs/{run_id}")).json()
+    assert run["state"] == "waiting"
+    (approval,) = run["approvals"]
+    assert (approval["name"], approval["args"]) == ("delete", {"path": "/tmp/x"})
+    path = f"/runs/{run_id}/approvals/{approval['approval_id']}"
+    assert (await served.http.post(path, json=decision)).json() == {"state": decision["decision"]}
+    found = await collect(served.stream("GET", f"/runs/{run_id}/stream"))
+    assert text_of(found) == said
+    assert [f.data["data"]["state"] for f in found if f.type == "approval"] == ["requested", decision["decision"]]
+    assert next(f.data["data"]["result"] for f in found if f.type == "tool_end") == result
+    problem = await served.problem("POST", path, json={"decision": "approve"})
+    assert (problem["status"], problem["code"]) == (409, "already_decided")
+
+
+async def test_an_approval_that_nobody_answers_is_a_no(tmp_path: Path) -> None:
+    async with serving(agents.asker, data=tmp_path, approvals__expiry_seconds=0.05) as served:
+        found = await collect(served.ask("go", session_id="s"))
+        assert text_of(found) == "decision: reject by system"
+        run_id = (await served.http.get("/sessions/s")).json()["run_id"]
+        approval_id = next(f.data["data"]["approval_id"] for f in found if f.type == "approval")
+        problem = await served.problem("POST", f"/runs/{run_id}/approvals/{approval_id}", json={"decision": "approve"})
+        assert (problem["status"], problem["code"]) == (410, "expired")
+
+
+async def test_decisions_are_checked(served: Served) -> None:
+    run_id = await start(served, "asker")
+    (approval,) = (await served.http.get(f"/runs/{run_id}")).json()["approvals"]
+    path = f"/runs/{run_id}/approvals/{approval['approval_id']}"
+    assert (await served.problem("POST", path, json={"decision": "maybe"}))["errors"][0]["path"] == "decision"
+    assert (await served.problem("POST", path, json={"decision": "edit"}))["errors"][0]["path"] == "args"
+    unknown = await served.problem("POST", f"/runs/{run_id}/approvals/x", json={"decision": "approve"})
+    assert unknown["code"] == "approval_not_found"
+    await served.http.post(f"/runs/{run_id}/cancel")
+    assert (await served.problem("POST", path, json={"decision": "approve"}))["code"] == "already_decided"
+
+
+async def test_small_results_are_found_like_large_ones(served: Served) -> None:
+    run_id = (await served.http.post("/chat", json=asking("go", agent="worker"))).json()["run_id"]
+    tool = (await served.http.get(f"/runs/{run_id}/tools/t1")).json()
+    assert tool == {
+        "call_id": "t1",
+        "name": "search",
+        "args": {"q": "bees"},
+        "result": {"hits": 3},
+        "error": None,
+        "media_type": "application/json",
+        "size": 10,
+    }
+    raw = await served.http.get(f"/runs/{run_id}/tools/t1", params={"raw": "1"})
+    assert (raw.json(), raw.headers["content-type"]) == ({"hits": 3}, "application/json")
+    assert (await served.http.get(f"/runs/{run_id}/tools/t3")).json()["error"] == "no luck"
+    assert (await served.problem("GET", f"/runs/{run_id}/tools/t9"))["code"] == "tool_not_found"
+    assert (await served.http.get(f"/runs/{run_id}/answer")).text == "Done."
+
+
+async def test_files_are_downloads(served: Served) -> None:
+    found = await collect(served.ask("go", agent="worker"))
+    artifact = next(f.data["data"] for f in found if f.type == "artifact")
+    assert (artifact["name"], artifact["size"]) == ("räport.txt", 8)
+    response = await served.http.get(artifact["url"])
+    assert response.content == b"a report"
+    assert response.headers["content-disposition"] == "attachment; filename*=UTF-8''r%C3%A4port.txt"
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert (await served.problem("GET", "/artifacts/art_x"))["code"] == "artifact_not_found"
+
+
+async def test_time_limits_end_a_run(tmp_path: Path) -> None:
+    async def silent(messages: object, ctx: object) -> object:
+        yield "hello"
+        await asyncio.sleep(3600)
+
+    limits = {"limits__run_seconds": 0.4, "limits__silence_seconds": 0.1}
+    async with serving(
+        silent, agents.patient, agents.asker, agents.counting(10**6, 0.001), data=tmp_path, **limits
+    ) as s:
+        found = await collect(s.ask("go", agent="silent"))
+        assert found[-2].data["data"]["code"] == "silence_timeout"
+        assert text_of(found) == "hello"
+        # A tool that takes its time is not silence, but the run's own limit counts.
+        found = await collect(s.ask("go", agent="patient"))
+        assert found[-2].data["data"]["code"] == "run_timeout"
+        found = await collect(s.ask("go", agent="counter"))
+        assert found[-2].data["data"]["code"] == "run_timeout"
+        # A person may think for longer than either.
+        asked = s.ask("go", agent="asker", session_id="a")
+        await collect(asked, until=lambda f: f.type == "approval")
+        await asyncio.sleep(0.6)  # longer than both limits: that nothing happens can only be seen by waiting
+        run = (await s.http.get("/sessions/a")).json()["run_id"]
+        assert await state_of(s, run) == "waiting"

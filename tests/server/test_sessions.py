@@ -1,0 +1,112 @@
+"""Conversations over HTTP: list, read, rename, delete, follow."""
+
+import asyncio
+from pathlib import Path
+
+from limelight.runs.ids import now_ms
+from tests import agents
+from tests.serving import Served, asking, collect, serving, text_of
+
+
+async def ask(served: Served, session_id: str, text: str = "hi", agent: str = "talker") -> None:
+    response = await served.http.post("/chat", json=asking(text, session_id=session_id, agent=agent))
+    assert response.status_code in (200, 502), response.text
+
+
+async def test_a_session_begins_with_its_first_message(served: Served) -> None:
+    await ask(served, "s", "Tell  me\nabout bees, " * 10)
+    session = (await served.http.get("/sessions/s")).json()
+    assert session["title"] == "Tell me about bees, Tell me about bees, Tell me about bees,"
+    assert (session["state"], session["turns"], session["agent"]) == ("completed", 1, "talker")
+    assert session["last_seq"] == 10
+    assert (await served.problem("GET", "/sessions/other"))["code"] == "session_not_found"
+
+
+async def test_states_follow_the_newest_run(served: Served) -> None:
+    await ask(served, "fails", agent="crasher")
+    stream = served.ask("go", agent="patient", session_id="works")
+    await anext(stream)
+    states = {s["session_id"]: s["state"] for s in (await served.http.get("/sessions")).json()["sessions"]}
+    assert states == {"fails": "error", "works": "processing"}
+    run_id = (await served.http.get("/sessions/works")).json()["run_id"]
+    await served.http.post(f"/runs/{run_id}/cancel")
+    assert (await served.http.get("/sessions/works")).json()["state"] == "idle"
+    only = (await served.http.get("/sessions", params={"state": "error"})).json()["sessions"]
+    assert [s["session_id"] for s in only] == ["fails"]
+    assert (await served.problem("GET", "/sessions", params={"state": "odd"}))["errors"][0]["path"] == "state"
+
+
+async def test_a_quiet_session_expires_and_comes_back(tmp_path: Path) -> None:
+    async with serving(agents.talker, data=tmp_path, store__expiry_seconds=0) as served:
+        await ask(served, "s")
+        await asyncio.sleep(0.002)  # expiry counts in milliseconds
+        assert (await served.http.get("/sessions/s")).json()["state"] == "expired"
+        await ask(served, "s")
+        assert (await served.http.get("/sessions/s")).json()["turns"] == 2
+
+
+async def test_lists_are_paged_searched_and_newest_first(served: Served) -> None:
+    for number in range(7):
+        await ask(served, f"s{number}", f"question {number} {'odd' if number % 2 else 'even'}")
+    seen: list[str] = []
+    after = ""
+    while True:
+        params = {"limit": "3", **({"after": after} if after else {})}
+        page = (await served.http.get("/sessions", params=params)).json()
+        seen += [s["session_id"] for s in page["sessions"]]
+        if page["next"] is None:
+            break
+        after = page["next"]
+    assert seen == [f"s{n}" for n in reversed(range(7))]
+    odd = (await served.http.get("/sessions", params={"q": "ODD"})).json()["sessions"]
+    assert [s["session_id"] for s in odd] == ["s5", "s3", "s1"]
+    assert (await served.http.get("/sessions", params={"q": "100%_"})).json()["sessions"] == []
+    for bad in ({"after": "zzz!"}, {"limit": "0"}, {"limit": "x"}):
+        assert (await served.problem("GET", "/sessions", params=bad))["status"] == 400
+
+
+async def test_titles_can_be_changed(served: Served) -> None:
+    await ask(served, "s")
+    renamed = (await served.http.patch("/sessions/s", json={"title": "  My   bees "})).json()
+    assert renamed["title"] == "My bees"
+    for body in ({"title": ""}, {"title": "x" * 201}, {"title": 3}, {}):
+        assert (await served.problem("PATCH", "/sessions/s", json=body))["status"] == 422
+    assert (await served.problem("PATCH", "/sessions/none", json={"title": "x"}))["status"] == 404
+
+
+async def test_deleting_stops_the_run_and_removes_everything(served: Served) -> None:
+    stream = served.ask("go", agent="patient", session_id="s")
+    await anext(stream)
+    run_id = (await served.http.get("/sessions/s")).json()["run_id"]
+    assert (await served.http.delete("/sessions/s")).status_code == 204
+    for path in ("/sessions/s", f"/runs/{run_id}", f"/runs/{run_id}/stream"):
+        assert (await served.problem("GET", path))["status"] == 404
+    assert (await served.problem("DELETE", "/sessions/s"))["code"] == "session_not_found"
+    await ask(served, "s", "anew")
+    assert (await served.http.get("/sessions/s")).json()["turns"] == 1
+
+
+async def test_a_session_is_followed_through_its_runs(served: Served) -> None:
+    await ask(served, "s", "one")
+    follow = served.stream("GET", "/sessions/s/stream", params={"after": "0"})
+    first = await collect(follow, until=lambda f: f.type == "done")
+    assert text_of(first) == "".join(agents.WORDS)
+    await ask(served, "s", "two", agent="echo")
+    second = await collect(follow, until=lambda f: f.type == "done")
+    assert text_of(second).startswith("user:two")
+    resumed = served.stream("GET", "/sessions/s/stream", params={"after": second[0].id})
+    assert await collect(resumed, until=lambda f: f.type == "done") == second[1:]
+
+
+async def test_what_retention_removed_is_a_declared_gap(served: Served) -> None:
+    await ask(served, "s", "one")
+    last = (await served.http.get("/sessions/s")).json()["last_seq"]
+    await asyncio.sleep(0.002)  # the retention below must fall between the two runs
+    before = now_ms()
+    await ask(served, "s", "two")
+    assert await served.parts.store.sweep(before) == 1
+    follow = served.stream("GET", "/sessions/s/stream", params={"after": "3"})
+    found = await collect(follow, until=lambda f: f.type == "done")
+    assert found[0].data == {"type": "gap", "data": {"from": 4, "to": last}}
+    assert found[0].id == str(last)
+    assert found[1].data["data"]["description"] == "Thinking..."
