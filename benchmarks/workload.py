@@ -1,0 +1,62 @@
+"""The one workload of all servers: a status, five tools, two sub-agents, many tokens, the end.
+
+Everything is derived from what Limelight's agent yields, so that the others send the same events, and `bare` even the
+same bytes. Used by the servers; must not know how anything is measured.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from limelight.dialects.encoder import SseEncoder
+from limelight.dialects.typed import TypedDialect
+from limelight.events import AgentFinished, AgentStarted, Record, RunStarted, Status, ToolFinished, ToolStarted
+from limelight.sources.base import FileMade, Item
+from limelight.sources.function import FunctionTranslator
+
+TOKENS = int(os.environ.get("BENCH_TOKENS", "1000"))
+SHORT_TOKENS = 10
+IDLE_TOKENS = 33
+"""With the other events: 50 of them, then silence."""
+TOKEN = "lime "
+"""Every token has this text, so that a client can count them even where they arrive joined."""
+TOOLS = 5
+AGENTS = 2
+
+
+def tokens_of(mode: str) -> int:
+    """How many tokens a stream of this mode has."""
+    return {"short": SHORT_TOKENS, "idle": IDLE_TOKENS}.get(mode, TOKENS)
+
+
+def items(tokens: int) -> Iterator[str | Item]:
+    """What an agent yields; the end is implied."""
+    yield Status(text="Looking around")
+    for number in range(TOOLS):
+        call_id = f"call-{number}"
+        yield ToolStarted(call_id=call_id, name="search", args={"query": "q" * 185})
+        yield ToolFinished(call_id=call_id, result="r" * 2048, duration_ms=12)
+    for number in range(AGENTS):
+        yield AgentStarted(agent_id=f"agent-{number}", name="researcher")
+        yield AgentFinished(agent_id=f"agent-{number}")
+    for _ in range(tokens):
+        yield TOKEN
+
+
+def frames(tokens: int) -> list[bytes]:
+    """The same as Limelight has it on the wire, one SSE frame each."""
+    encoder = SseEncoder(TypedDialect)
+    translator = FunctionTranslator()
+    events: list[Item] = [RunStarted(agent="turn")]
+    for item in items(tokens):
+        events += translator.feed(item)
+    events += translator.end()
+    records = [Record(seq, "", 0, e) for seq, e in enumerate(events, start=1) if not isinstance(e, FileMade)]
+    return [blob for record in records if (blob := encoder.encode(record))]
+
+
+def payloads(tokens: int) -> list[dict[str, Any]]:
+    """The same as plain dictionaries, for a server that makes its own JSON of them."""
+    return [msgspec.json.decode(frame.split(b"\ndata: ", 1)[1]) for frame in frames(tokens)]
