@@ -14,6 +14,8 @@ Delta = TextDelta | ReasoningDelta | ToolArgsDelta | ToolOutputDelta
 
 MAX_DELTA = 16 * 1024
 """The most bytes that a delta's text may take as JSON; a larger one is split, and joining stops there."""
+QUOTES = 2
+"""How much of that the quotes take."""
 
 
 class Joined(NamedTuple):
@@ -48,8 +50,9 @@ def join(records: Iterable[Record]) -> Iterator[Joined]:
                 group = []
             yield Joined(record.seq, record)
             continue
-        event_key, event_size = delta_key(event), json_size(event.text)
-        if group and (event_key != key or size + event_size > MAX_DELTA or record.run_id != group[0].run_id):
+        event_key, event_size = delta_key(event), json_size(event.text) - QUOTES
+        full = QUOTES + size + event_size > MAX_DELTA
+        if group and (full or event_key != key or record.run_id != group[0].run_id):
             yield _joined(group, texts)
             group = []
         if not group:

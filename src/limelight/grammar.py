@@ -119,16 +119,11 @@ class Grammar:
                 events += self._closing_agent(reason, child)
         events += [TextFinished(agent_id=a, message_id=m) for m, a in self.texts.items() if a == agent_id]
         events += [ReasoningFinished(agent_id=a, message_id=m) for m, a in self.reasonings.items() if a == agent_id]
-        events += [
-            ApprovalResolved(agent_id=agent_id, approval_id=a, decision="reject", reason=reason, by="system")
-            for a, request in self.approvals.items()
-            if request.agent_id == agent_id
-        ]
+        asked = [r for r in self.approvals.values() if r.agent_id == agent_id and not r.call_id]
+        events += [_rejection(request, reason) for request in asked]
         for call_id, call in self.calls.items():
             if call.agent_id == agent_id:
-                if call.args_text is not None:
-                    args = "".join(call.args_text)
-                    events.append(ToolReady(agent_id=agent_id, call_id=call_id, args=args))
+                events += self._settling(reason, call_id)
                 events.append(ToolFinished(agent_id=agent_id, call_id=call_id, result=f"Error: {reason}", error=reason))
         if agent_id in self.steps:
             step = self.steps[agent_id]
@@ -142,18 +137,24 @@ class Grammar:
                 return self.closing(reason)
             case AgentFinished() if event.agent_id in self.agents:
                 return self.closing(reason, event.agent_id)
-            case ToolFinished():
-                return [
-                    closed
-                    for child, agent in self.agents.items()
-                    if agent.call_id == event.call_id
-                    for closed in self._closing_agent(reason, child)
-                ]
+            case ToolFinished() if event.call_id in self.calls:
+                spawned = [child for child, agent in self.agents.items() if agent.call_id == event.call_id]
+                closed = [closing for child in spawned for closing in self._closing_agent(reason, child)]
+                return closed + self._settling(reason, event.call_id)
             case _:
                 return []
 
     def _closing_agent(self, reason: str, agent_id: str) -> list[AnyEvent]:
         return [*self.closing(reason, agent_id), AgentFinished(agent_id=agent_id, error=reason)]
+
+    def _settling(self, reason: str, call_id: str) -> list[AnyEvent]:
+        """What a call still waits for before it can end: a person's word, or the rest of its arguments."""
+        call = self.calls[call_id]
+        if call.approval_id:
+            return [_rejection(self.approvals[call.approval_id], reason)]
+        if call.args_text is not None:
+            return [ToolReady(agent_id=call.agent_id, call_id=call_id, args="".join(call.args_text))]
+        return []
 
     def _start(self, event: RunStarted) -> None:
         if self.started:
@@ -307,6 +308,12 @@ class Grammar:
         left = self.missing_before(event, "")
         if left:
             raise _bad(event, f"still missing: {', '.join(sorted({kind_of(e) for e in left}))}")
+
+
+def _rejection(request: ApprovalRequested, reason: str) -> ApprovalResolved:
+    return ApprovalResolved(
+        agent_id=request.agent_id, approval_id=request.approval_id, decision="reject", reason=reason, by="system"
+    )
 
 
 def _bad(event: AnyEvent, why: str) -> BadEvent:

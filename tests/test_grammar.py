@@ -1,0 +1,327 @@
+"""Which orders are legal: as properties over any run and any nonsense, and one example for each rule."""
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from limelight.errors import BadEvent
+from limelight.events import (
+    TERMINAL_TYPES,
+    AgentFinished,
+    AgentStarted,
+    AnyEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    FinalAnswer,
+    ReasoningDelta,
+    ReasoningFinished,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    Status,
+    StepFinished,
+    StepStarted,
+    Terminal,
+    TextDelta,
+    TextFinished,
+    ToolArgsDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolReady,
+    ToolStarted,
+    kind_of,
+)
+from limelight.grammar import Grammar
+from tests.strategies import colliding_events, legal_runs
+
+START = RunStarted(agent="demo")
+TERMINALS: list[Terminal] = [RunFinished(), RunFailed(code="x", message="y"), RunCancelled()]
+
+
+def fed(*events: AnyEvent) -> Grammar:
+    grammar = Grammar()
+    for event in events:
+        grammar.check(event)
+    return grammar
+
+
+def state_of(grammar: Grammar) -> dict[str, Any]:
+    return copy.deepcopy(vars(grammar))
+
+
+def accepts(grammar: Grammar, event: AnyEvent) -> bool:
+    try:
+        grammar.check(event)
+    except BadEvent:
+        return False
+    return True
+
+
+def nothing_is_open(grammar: Grammar) -> bool:
+    opened = (grammar.agents, grammar.texts, grammar.reasonings, grammar.calls, grammar.steps, grammar.approvals)
+    return not any(opened)
+
+
+# Properties
+
+
+@settings(max_examples=150)
+@given(legal_runs())
+def test_every_legal_run_is_accepted(run: list[AnyEvent]) -> None:
+    grammar = fed(*run)
+    assert (grammar.terminal is not None) == isinstance(run[-1], TERMINAL_TYPES)
+
+
+@settings(max_examples=100)
+@given(legal_runs(cut=False))
+def test_a_whole_legal_run_needs_no_closing(run: list[AnyEvent]) -> None:
+    assert nothing_is_open(fed(*run))
+
+
+@settings(max_examples=200)
+@given(st.lists(colliding_events(), max_size=30))
+def test_a_rejected_event_leaves_the_state_as_it_was(events: list[AnyEvent]) -> None:
+    grammar = fed(START)
+    for event in events:
+        before = state_of(grammar)
+        try:
+            grammar.check(event)
+        except BadEvent as error:
+            assert str(error).startswith(f"{kind_of(event)}: ")
+            assert state_of(grammar) == before
+
+
+@settings(max_examples=150)
+@given(legal_runs(cut=True), st.sampled_from(TERMINALS[1:]))
+def test_closing_and_a_terminal_always_end_a_run(run: list[AnyEvent], terminal: Terminal) -> None:
+    grammar = fed(*run)
+    assume(grammar.terminal is None)
+    for event in grammar.closing("cut off"):
+        grammar.check(event)
+    assert grammar.closing("cut off") == []
+    grammar.check(terminal)
+    assert nothing_is_open(grammar)
+    assert grammar.terminal is terminal
+
+
+@settings(max_examples=150)
+@given(st.lists(colliding_events(), max_size=30))
+def test_closing_works_after_any_nonsense(events: list[AnyEvent]) -> None:
+    grammar = fed(START)
+    for event in events:
+        if not isinstance(event, TERMINAL_TYPES):
+            accepts(grammar, event)
+    for event in grammar.closing("cut off"):
+        grammar.check(event)
+    assert nothing_is_open(grammar)
+
+
+@settings(max_examples=150)
+@given(legal_runs(cut=True), st.data())
+def test_what_is_missing_makes_an_ending_legal(run: list[AnyEvent], data: st.DataObject) -> None:
+    grammar = fed(*run)
+    assume(grammar.terminal is None)
+    endings: list[AnyEvent] = [
+        *TERMINALS[1:],
+        *(AgentFinished(agent_id=agent_id) for agent_id in grammar.agents),
+        *(ToolFinished(agent_id=call.agent_id, call_id=call_id) for call_id, call in grammar.calls.items()),
+    ]
+    ending = data.draw(st.sampled_from(endings))
+    for event in grammar.missing_before(ending, "cut off"):
+        grammar.check(event)
+    assert grammar.missing_before(ending, "cut off") == []
+    grammar.check(ending)
+
+
+@settings(max_examples=150)
+@given(legal_runs(cut=False), st.lists(colliding_events(), max_size=10))
+def test_nothing_is_accepted_after_the_terminal(run: list[AnyEvent], late: list[AnyEvent]) -> None:
+    grammar = fed(*run)
+    terminal = grammar.terminal
+    assert not any(accepts(grammar, event) for event in [*late, *run, *TERMINALS])
+    assert grammar.terminal is terminal
+
+
+@settings(max_examples=100)
+@given(legal_runs(cut=False))
+def test_a_run_has_exactly_one_terminal_and_it_is_last(run: list[AnyEvent]) -> None:
+    """Of any two terminal events put into a run, the grammar takes the first and refuses what follows."""
+    grammar = Grammar()
+    accepted = [event for event in [*run, *TERMINALS, *run] if accepts(grammar, event)]
+    assert [isinstance(event, TERMINAL_TYPES) for event in accepted] == [False] * (len(run) - 1) + [True]
+
+
+# One example for each rule
+
+TEXT = TextDelta(message_id="m", text="a")
+WHOLE = ToolStarted(call_id="c", name="t", args={})
+STREAMED = ToolStarted(call_id="c", name="t")
+SUB = AgentStarted(agent_id="a", name="sub")
+ASKED = ApprovalRequested(approval_id="p", name="t", args={}, call_id="c")
+ANSWER = FinalAnswer(content="yes")
+
+ILLEGAL: list[tuple[str, list[AnyEvent], AnyEvent, str]] = [
+    ("start missing", [], TEXT, "text_delta: a run begins with run_started"),
+    ("terminal without start", [], RunCancelled(), "a run begins with run_started"),
+    ("two starts", [START], START, "a run starts once"),
+    ("a sub-agent's start", [], RunStarted(agent="x", agent_id="a"), "the main agent starts a run"),
+    ("after the end", [START, RunCancelled()], Status(text="late"), "the run has already ended"),
+    ("text after the end", [START, TEXT, TextFinished(message_id="m"), RunCancelled()], TEXT, "already ended"),
+    ("two terminals", [START, RunCancelled()], RunCancelled(), "the run has already ended"),
+    ("unknown agent", [START], Status(agent_id="a", text=""), "agent 'a' is not open"),
+    ("ended agent", [START, SUB, AgentFinished(agent_id="a")], Status(agent_id="a", text=""), "'a' is not open"),
+    ("agent without id", [START], AgentStarted(name="x"), "a sub-agent needs an agent_id of its own"),
+    ("agent of an unknown parent", [START], AgentStarted(agent_id="b", name="x", parent_id="a"), "parent 'a' is not"),
+    ("agent of an unknown call", [START], AgentStarted(agent_id="a", name="x", call_id="c"), "no open call 'c'"),
+    (
+        "agent of another agent's call",
+        [START, WHOLE, SUB],
+        AgentStarted(agent_id="b", name="x", parent_id="a", call_id="c"),
+        "its parent has no open call 'c'",
+    ),
+    ("agent id twice", [START, SUB, AgentFinished(agent_id="a")], SUB, "the agent id 'a' was used before"),
+    ("the main agent ends", [START], AgentFinished(), "the main agent ends with the run"),
+    ("agent with an open text", [START, SUB, TextDelta(agent_id="a", message_id="m", text="")],
+     AgentFinished(agent_id="a"), "still missing: text_finished"),
+    ("agent with an open sub-agent", [START, SUB, AgentStarted(agent_id="b", parent_id="a", name="x")],
+     AgentFinished(agent_id="a"), "still missing: agent_finished"),
+    ("text without id", [START], TextDelta(message_id="", text="a"), "it needs a text id"),
+    ("text again", [START, TEXT, TextFinished(message_id="m")], TEXT, "the text id 'm' was used before"),
+    ("text of two agents", [START, SUB, TEXT], TextDelta(agent_id="a", message_id="m", text=""), "belongs to agent ''"),
+    ("text ends twice", [START, TEXT, TextFinished(message_id="m")], TextFinished(message_id="m"), "'m' is not open"),
+    ("text ends as reasoning", [START, TEXT], ReasoningFinished(message_id="m"), "message 'm' is not open"),
+    ("reasoning again", [START, ReasoningDelta(message_id="m", text=""), ReasoningFinished(message_id="m")],
+     ReasoningDelta(message_id="m", text=""), "the reasoning id 'm' was used before"),
+    ("two steps", [START, StepStarted(number=1)], StepStarted(number=2), "step 1 is still open"),
+    ("unknown step", [START], StepFinished(number=1), "step 1 is not open"),
+    ("another step", [START, StepStarted(number=1)], StepFinished(number=2), "step 2 is not open"),
+    ("call without id", [START], ToolStarted(call_id="", name="t"), "it needs a call id"),
+    ("call id twice", [START, WHOLE, ToolFinished(call_id="c")], WHOLE, "the call id 'c' was used before"),
+    ("unknown call", [START], ToolFinished(call_id="c"), "call 'c' is not open"),
+    ("another agent's call", [START, SUB, WHOLE], ToolFinished(agent_id="a", call_id="c"), "call 'c' is not open"),
+    ("arguments after whole ones", [START, WHOLE], ToolArgsDelta(call_id="c", text="{"), "are already whole"),
+    ("ready twice", [START, STREAMED, ToolReady(call_id="c", args={})], ToolReady(call_id="c", args={}), "ready before"),
+    ("ready though whole", [START, WHOLE], ToolReady(call_id="c", args={}), "call 'c' was ready before"),
+    ("output before ready", [START, STREAMED], ToolOutputDelta(call_id="c", text=""), "are not whole yet"),
+    ("output while waiting", [START, WHOLE, ASKED], ToolOutputDelta(call_id="c", text=""), "waits for approval 'p'"),
+    (
+        "a call ends before its sub-agent",
+        [START, WHOLE, AgentStarted(agent_id="a", name="x", call_id="c")],
+        ToolFinished(call_id="c"),
+        "still missing: agent_finished",
+    ),
+    ("approval of an unknown call", [START], ASKED, "call 'c' is not open"),
+    ("approval before ready", [START, STREAMED], ASKED, "the arguments of 'c' are not whole yet"),
+    ("two approvals of a call", [START, WHOLE, ASKED],
+     ApprovalRequested(approval_id="q", name="t", args={}, call_id="c"), "waits for an approval already"),
+    ("approval id twice", [START, WHOLE, ASKED, ApprovalResolved(approval_id="p", decision="approve")], ASKED,
+     "the approval id 'p' was used before"),
+    ("unknown approval", [START], ApprovalResolved(approval_id="p", decision="approve"), "approval 'p' is not open"),
+    ("a sub-agent's answer", [START, SUB], FinalAnswer(agent_id="a"), "only the main agent gives the final answer"),
+    ("two answers", [START, ANSWER], ANSWER, "there is one final answer"),
+    ("answer repeats nothing", [START], FinalAnswer(message_id="m"), "message 'm' was never sent"),
+    ("a sub-agent ends the run", [START, SUB], RunCancelled(agent_id="a"), "only the main agent ends a run"),
+    ("finished without an answer", [START], RunFinished(), "a finished run has a final_answer"),
+    ("terminal with an open call", [START, WHOLE], RunCancelled(), "still missing: tool_finished"),
+    ("terminal with an open step", [START, StepStarted(number=1)], RunCancelled(), "still missing: step_finished"),
+    ("terminal with an open agent", [START, SUB], RunCancelled(), "still missing: agent_finished"),
+    ("terminal while waiting", [START, ApprovalRequested(approval_id="p", name="t", args={})], RunCancelled(),
+     "still missing: approval_resolved"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "event", "why"), [case[1:] for case in ILLEGAL], ids=[case[0] for case in ILLEGAL])
+def test_an_illegal_order_is_refused_and_says_why(before: list[AnyEvent], event: AnyEvent, why: str) -> None:
+    grammar = fed(*before)
+    with pytest.raises(BadEvent) as caught:
+        grammar.check(event)
+    assert why in caught.value.detail
+    assert caught.value.detail.startswith(kind_of(event))
+    assert caught.value.code == "bad_event"
+
+
+def test_parallel_sub_agents_end_in_any_order() -> None:
+    """The one that began first ends last, and each one's events stay its own."""
+    grammar = fed(
+        START,
+        ToolStarted(call_id="c1", name="task", args={}),
+        ToolStarted(call_id="c2", name="task", args={}),
+        AgentStarted(agent_id="a1", name="one", call_id="c1"),
+        AgentStarted(agent_id="a2", name="two", call_id="c2"),
+        TextDelta(agent_id="a1", message_id="m1", text="x"),
+        TextDelta(agent_id="a2", message_id="m2", text="y"),
+        AgentStarted(agent_id="a3", name="deeper", parent_id="a1"),
+        TextFinished(agent_id="a2", message_id="m2"),
+        AgentFinished(agent_id="a2"),
+        ToolFinished(call_id="c2", result="done"),
+        AgentFinished(agent_id="a3"),
+        TextFinished(agent_id="a1", message_id="m1"),
+        AgentFinished(agent_id="a1"),
+        ToolFinished(call_id="c1", result="done"),
+        ANSWER,
+        RunFinished(),
+    )
+    assert nothing_is_open(grammar)
+
+
+def test_closing_ends_the_innermost_first_and_names_the_reason() -> None:
+    grammar = fed(
+        START,
+        TEXT,
+        STREAMED,
+        ToolArgsDelta(call_id="c", text='{"a"'),
+        ToolArgsDelta(call_id="c", text=": 1"),
+        AgentStarted(agent_id="a", name="sub", call_id="c"),
+        ToolStarted(agent_id="a", call_id="d", name="t", args={}),
+        ApprovalRequested(agent_id="a", approval_id="p", name="t", args={}, call_id="d"),
+        StepStarted(number=4, step_kind="plan"),
+    )
+    assert grammar.closing("stopped") == [
+        ApprovalResolved(agent_id="a", approval_id="p", decision="reject", reason="stopped", by="system"),
+        ToolFinished(agent_id="a", call_id="d", result="Error: stopped", error="stopped"),
+        AgentFinished(agent_id="a", error="stopped"),
+        TextFinished(message_id="m"),
+        ToolReady(call_id="c", args='{"a": 1'),
+        ToolFinished(call_id="c", result="Error: stopped", error="stopped"),
+        StepFinished(number=4, step_kind="plan", error="stopped"),
+    ]
+
+
+def test_closing_one_agent_leaves_the_others_alone() -> None:
+    grammar = fed(START, TEXT, SUB, AgentStarted(agent_id="b", name="x"), StepStarted(agent_id="b", number=1))
+    assert grammar.closing("x", "b") == [StepFinished(agent_id="b", number=1, error="x")]
+    assert grammar.missing_before(AgentFinished(agent_id="a"), "x") == []
+
+
+def test_a_tool_that_ends_early_gets_its_arguments_or_its_refusal_first() -> None:
+    ending = ToolFinished(call_id="c")
+    streaming = fed(START, STREAMED, ToolArgsDelta(call_id="c", text="{"))
+    assert streaming.missing_before(ending, "x") == [ToolReady(call_id="c", args="{")]
+    refused = ApprovalResolved(approval_id="p", decision="reject", reason="x", by="system")
+    assert fed(START, WHOLE, ASKED).missing_before(ending, "x") == [refused]
+
+
+@pytest.mark.parametrize("event", [Status(text="x"), TEXT, FinalAnswer(), AgentFinished(agent_id="nobody")])
+def test_nothing_is_missing_before_what_ends_nothing(event: AnyEvent) -> None:
+    assert fed(START, TEXT, WHOLE).missing_before(event, "x") == []
+
+
+def test_a_run_is_busy_while_a_tool_runs_and_waits_while_a_person_decides() -> None:
+    grammar = fed(START)
+    assert (grammar.busy, grammar.waiting) == (False, False)
+    grammar.check(WHOLE)
+    assert (grammar.busy, grammar.waiting) == (True, False)
+    grammar.check(ASKED)
+    assert (grammar.busy, grammar.waiting) == (True, True)
+    grammar.check(ApprovalResolved(approval_id="p", decision="approve"))
+    grammar.check(ToolFinished(call_id="c"))
+    assert (grammar.busy, grammar.waiting) == (False, False)
+
+
+def test_the_answer_may_repeat_a_message_that_has_ended() -> None:
+    grammar = fed(START, TEXT, TextFinished(message_id="m"), FinalAnswer(content="a", message_id="m"), RunFinished())
+    assert grammar.answered
