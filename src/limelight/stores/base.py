@@ -184,7 +184,8 @@ class Store(Protocol):
         ...
 
     async def append(self, batch: Sequence[Append]) -> None:
-        """Commit all of it, or none. A terminal `state` frees the session. Raises LeaseLost for a run not held."""
+        """Commit all of it, or none; a run is in it once. A terminal `state` comes with the terminal Record and frees
+        the session. Raises LeaseLost for a run not held."""
         ...
 
     async def records(self, ref: SessionRef, *, after: int, limit: int) -> list[Record]:

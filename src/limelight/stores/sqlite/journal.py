@@ -8,7 +8,7 @@ is replaced, never cut.
 """
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
@@ -41,7 +41,9 @@ class LiveRun(msgspec.Struct):
     held: bool
     tail: list[Record] = []
     first_page: int | None = None
-    """The oldest page with a Record of the tail."""
+    """No page below this one has a Record of the tail; None if the tail is empty."""
+    ending: bool = False
+    """Its end is being written, in this transaction or in one that failed."""
 
 
 class Journal:
@@ -50,6 +52,8 @@ class Journal:
     def __init__(self) -> None:
         self.live: dict[str, LiveRun] = {}
         self._page = 0
+        self._durable = 0
+        """The last page that is committed: those of a transaction that goes on are above it."""
         self._commits = 0
 
     def recover(self, db: sqlite3.Connection) -> None:
@@ -59,7 +63,7 @@ class Journal:
             # Whoever held these is gone: the data folder's lock is ours.
             self.live[run_id] = LiveRun(run_id, session, last_seq, state, lease_until=0, held=False)
         for page, body in db.execute("SELECT page, body FROM journal ORDER BY page"):
-            self._page = page
+            self._page = self._durable = page
             for run_id, entries in _decoder.decode(body):
                 live = self.live.get(run_id)
                 fresh = [Record(s, run_id, at, e) for s, at, e in entries if live and s > live.last_seq]
@@ -80,14 +84,14 @@ class Journal:
         runs = [self.held(append.run_id) for append in batch]
         entries: list[PageEntry] = []
         after: list[Callable[[], None]] = []
-        going_on: dict[str, Append] = {}
+        going_on: list[str] = []
         for append, live in zip(batch, runs, strict=True):
             if append.results:
                 _insert_results(db, append)
             if append.state in ENDED_STATES:
                 after.append(self._end(db, live, append))
                 continue
-            going_on[append.run_id] = append
+            going_on.append(append.run_id)
             if append.state is not None and append.state != live.state:
                 _set_state(db, live, append.state)
             if append.records:
@@ -96,17 +100,25 @@ class Journal:
         if entries:
             self._page += 1
             db.execute("INSERT INTO journal (page, body) VALUES (?, ?)", (self._page, _encoder.encode(entries)))
-        after += self._tidy(db, going_on, {append.run_id for append in batch} - going_on.keys())
-        return lambda: _do_all(after)
+        after += self._tidy(db, going_on, {append.run_id for append in batch}.difference(going_on))
+        page = self._page
+
+        def apply() -> None:
+            for step in after:
+                step()
+            self._durable = page
+
+        return apply
 
     def _grow(self, live: LiveRun, append: Append) -> None:
         if append.records:
             live.tail.extend(append.records)
             live.last_seq = append.records[-1].seq
-            live.first_page = self._page if live.first_page is None else live.first_page
+            live.first_page = self._durable + 1 if live.first_page is None else live.first_page
         live.state = append.state or live.state
 
     def _end(self, db: sqlite3.Connection, live: LiveRun, append: Append) -> Callable[[], None]:
+        live.ending = True
         records = [*live.tail, *append.records]
         last = records[-1]
         _insert_chunk(db, live, records)
@@ -126,43 +138,40 @@ class Journal:
 
         return forget
 
-    def _tidy(self, db: sqlite3.Connection, appends: dict[str, Append], ended: set[str]) -> list[Callable[[], None]]:
+    def _tidy(self, db: sqlite3.Connection, going_on: Collection[str], ended: set[str]) -> list[Callable[[], None]]:
         """Pack the tails that have become long; now and then also those that pin old pages, and drop what none pins."""
         self._commits += 1
+        if self.live.keys() <= ended:
+            db.execute("DELETE FROM journal")
+            return []
         if self._commits % TIDY_EVERY:
-            long = [live for r in appends if len((live := self.live[r]).tail) >= CHUNK_RECORDS]
-            return [self._pack(db, live, appends[live.run_id].records) for live in long]
+            return [self._pack(db, live) for r in going_on if len((live := self.live[r]).tail) >= CHUNK_RECORDS]
         after: list[Callable[[], None]] = []
-        floor = self._page
+        floor = self._durable + 1
         for live in self.live.values():
             if live.first_page is None or live.run_id in ended:
                 continue
-            if len(live.tail) >= CHUNK_RECORDS or self._page - live.first_page > PINNED_PAGES:
-                kept = appends[live.run_id].records if live.run_id in appends else ()
-                after.append(self._pack(db, live, kept))
+            pins = self._page - live.first_page > PINNED_PAGES
+            if (pins or len(live.tail) >= CHUNK_RECORDS) and not live.ending:
+                after.append(self._pack(db, live))
             else:
                 floor = min(floor, live.first_page)
         db.execute("DELETE FROM journal WHERE page < ?", (floor,))
         return after
 
-    def _pack(self, db: sqlite3.Connection, live: LiveRun, keep: Sequence[Record]) -> Callable[[], None]:
-        """Make the tail as it was before this commit a chunk; what this commit adds (`keep`) is the new tail."""
+    def _pack(self, db: sqlite3.Connection, live: LiveRun) -> Callable[[], None]:
+        """Make the tail as it was before this commit a chunk; what this commit adds is the new tail."""
         _insert_chunk(db, live, live.tail)
-        last_seq = live.tail[-1].seq
+        packed, last_seq = len(live.tail), live.tail[-1].seq
         db.execute("UPDATE runs SET last_seq = ? WHERE run_id = ?", (last_seq, live.run_id))
         db.execute("UPDATE sessions SET last_seq = ? WHERE id = ?", (last_seq, live.session))
-        page = self._page
+        first_page = self._durable + 1
 
         def replace() -> None:
-            live.tail = list(keep)
-            live.first_page = page if keep else None
+            live.tail = live.tail[packed:]
+            live.first_page = first_page if live.tail else None
 
         return replace
-
-
-def _do_all(steps: list[Callable[[], None]]) -> None:
-    for step in steps:
-        step()
 
 
 def _insert_results(db: sqlite3.Connection, append: Append) -> None:

@@ -4,28 +4,47 @@
 """
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from limelight.errors import SessionBusy
 from limelight.events import Record
-from limelight.stores.base import Artifact, Begun, NewRun, Result, Run, RunFault, Session, SessionRef
+from limelight.stores.base import LIVE_STATES, Artifact, Begun, NewRun, Result, Run, RunFault, Session, SessionRef
+from limelight.stores.packing import unpack
 from limelight.stores.sqlite.journal import LiveRun
 
 Live = Mapping[str, LiveRun]
+Row = tuple[Any, ...]
+MAX_SEQ = 2**62
+"""Cursors come from clients; SQLite takes no larger number."""
 
 _SESSION = "owner, session_id, agent, title, created_at, active_at, turns, last_seq, run_id, run_state"
 _RUN = (
-    "r.run_id, s.owner, s.session_id, r.agent, r.turn, r.state, r.started_at, r.ended_at, r.first_seq, r.last_seq,"
-    " r.request_id, r.error FROM runs r JOIN sessions s ON s.id = r.session"
+    "s.owner, s.session_id, r.agent, r.turn, r.started_at, r.ended_at, r.first_seq, r.last_seq, r.request_id, r.error,"
+    " r.run_id, r.state FROM runs r JOIN sessions s ON s.id = r.session"
 )
 
 
+def _with_memory(
+    db: sqlite3.Connection, query: str, values: Sequence[Any], live: Live
+) -> list[tuple[Row, LiveRun | None]]:
+    """Rows that end in a run's id and state, each with what memory holds of that run if it is live."""
+
+    def look() -> list[tuple[Row, LiveRun | None]]:
+        found = db.execute(query, values).fetchall()
+        return [(row, live.get(row[-2]) if row[-1] in LIVE_STATES else None) for row in found]
+
+    found = look()
+    if any(now is None and row[-1] in LIVE_STATES for row, now in found):
+        found = look()  # a run has ended between the two looks, or begun: its row is right now
+    return found
+
+
 def session(db: sqlite3.Connection, ref: SessionRef, live: Live) -> Session | None:
-    row = db.execute(f"SELECT {_SESSION} FROM sessions WHERE owner = ? AND session_id = ?", ref).fetchone()
-    return None if row is None else _session(row, live)
+    query = f"SELECT {_SESSION} FROM sessions WHERE owner = ? AND session_id = ?"
+    return next((_session(*found) for found in _with_memory(db, query, ref, live)), None)
 
 
 def sessions(
@@ -33,19 +52,17 @@ def sessions(
 ) -> list[Session]:
     # (active_at, session_id) is unique per owner, so a page begins exactly behind the one before it.
     active_at, session_id = before or (2**62, "")
-    like = "%" + q.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
-    found = db.execute(
-        f"SELECT {_SESSION} FROM sessions WHERE owner = ? AND title LIKE ? ESCAPE '\\'"
+    query = (
+        f"SELECT {_SESSION} FROM sessions WHERE owner = ? AND instr(lower(title), lower(?))"
         " AND (active_at < ? OR (active_at = ? AND session_id > ?))"
-        " ORDER BY active_at DESC, session_id LIMIT ?",
-        (owner, like, active_at, active_at, session_id, limit),
+        " ORDER BY active_at DESC, session_id LIMIT ?"
     )
-    return [_session(row, live) for row in found]
+    values = (owner, q, active_at, active_at, session_id, limit)
+    return [_session(*found) for found in _with_memory(db, query, values, live)]
 
 
-def _session(row: tuple[Any, ...], live: Live) -> Session:
+def _session(row: Row, now: LiveRun | None) -> Session:
     owner, session_id, agent, title, created_at, active_at, turns, last_seq, run_id, run_state = row
-    now = live.get(run_id)
     return Session(
         ref=SessionRef(owner, session_id),
         agent=agent,
@@ -145,23 +162,22 @@ def begin(db: sqlite3.Connection, new: NewRun, live: Live) -> tuple[Begun, int]:
 
 
 def run(db: sqlite3.Connection, run_id: str, live: Live) -> Run | None:
-    row = db.execute(f"SELECT {_RUN} WHERE r.run_id = ?", (run_id,)).fetchone()
-    return None if row is None else _run(row, live)
+    found = _with_memory(db, f"SELECT {_RUN} WHERE r.run_id = ?", (run_id,), live)
+    return _run(*found[0]) if found else None
 
 
 def run_covering(db: sqlite3.Connection, ref: SessionRef, seq: int, live: Live) -> Run | None:
     ended = "r.state NOT IN ('running', 'waiting')"  # a live run's row is behind its log, and is the last one anyway
-    row = db.execute(
+    query = (
         f"SELECT {_RUN} WHERE s.owner = ? AND s.session_id = ? AND (r.last_seq >= ? OR NOT {ended})"
-        " ORDER BY r.first_seq LIMIT 1",
-        (*ref, seq),
-    ).fetchone()
-    return None if row is None else _run(row, live)
+        " ORDER BY r.first_seq LIMIT 1"
+    )
+    found = _with_memory(db, query, (*ref, min(seq, MAX_SEQ)), live)
+    return _run(*found[0]) if found else None
 
 
-def _run(row: tuple[Any, ...], live: Live) -> Run:
-    run_id, owner, session_id, agent, turn, state, started, ended, first_seq, last_seq, request_id, error = row
-    now = live.get(run_id)
+def _run(row: Row, now: LiveRun | None) -> Run:
+    owner, session_id, agent, turn, started, ended, first_seq, last_seq, request_id, error, run_id, state = row
     return Run(
         run_id=run_id,
         ref=SessionRef(owner, session_id),
@@ -177,7 +193,24 @@ def _run(row: tuple[Any, ...], live: Live) -> Run:
     )
 
 
-def tail(db: sqlite3.Connection, ref: SessionRef, live: Live) -> tuple[int, list[Record]]:
+def records(db: sqlite3.Connection, ref: SessionRef, after: int, limit: int, live: Live) -> list[Record]:
+    after = min(after, MAX_SEQ)
+    # The tail first: what leaves it afterwards is then found in a chunk, so nothing falls between the two.
+    session, tail = _tail(db, ref, live)
+    found: list[Record] = []
+    for (body,) in db.execute(
+        "SELECT body FROM chunks WHERE session = ?1 AND last_seq > ?2 AND first_seq >="
+        " ifnull((SELECT max(first_seq) FROM chunks WHERE session = ?1 AND first_seq <= ?2 + 1), 0) ORDER BY first_seq",
+        (session, after),
+    ):
+        found += [record for record in unpack(body) if record.seq > after]
+        if len(found) >= limit:
+            return found[:limit]
+    done = found[-1].seq if found else after
+    return (found + [record for record in tail if record.seq > done])[:limit]
+
+
+def _tail(db: sqlite3.Connection, ref: SessionRef, live: Live) -> tuple[int, list[Record]]:
     """The session's row number, and what memory holds of its live run."""
     row = db.execute("SELECT id, run_id FROM sessions WHERE owner = ? AND session_id = ?", ref).fetchone()
     if row is None:
