@@ -87,7 +87,10 @@ class Committer:
                 await asyncio.sleep(RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)])
                 tries += 1
         for run, append in work:
-            self._publish(run.ref, append.records)
+            try:
+                self._publish(run.ref, append.records)
+            except Exception:  # a dialect that breaks costs its viewers their stream, and the runs nothing
+                log.exception("Records of run %s cannot be shown", append.run_id)
             run.committed(append)
 
     async def _without_lost(self, work: list[tuple[Writing, Append]]) -> list[tuple[Writing, Append]]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from contextlib import suppress
 
 from limelight.errors import StoreError
 from limelight.runs.ids import now_ms
@@ -34,11 +33,13 @@ class Keeping:
     async def _run(self) -> None:
         rounds = 0
         while True:
-            with suppress(StoreError):
+            try:
                 await self._store.renew(now_ms() + LEASE_MS)
                 await seal_orphans(self._store)
                 if rounds % (SWEEP_SECONDS * 1000 * 3 // LEASE_MS) == 0:
                     await self.sweep()
+            except StoreError as error:
+                log.error("housekeeping has to wait, trying again: %s", error)
             rounds += 1
             await asyncio.sleep(LEASE_MS / 3000)
 

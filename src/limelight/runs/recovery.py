@@ -5,8 +5,9 @@ closed, and it ends as `run_failed` with code `interrupted`. Called at the start
 """
 
 import logging
+from contextlib import suppress
 
-from limelight.errors import Interrupted
+from limelight.errors import BadEvent, Interrupted
 from limelight.events import Record, RunFailed, RunStarted
 from limelight.grammar import Grammar
 from limelight.runs.engine import RunLimits
@@ -37,7 +38,8 @@ async def _sealing(store: Store, run: Run) -> Append:
     last_seq, last_at = run.first_seq - 1, run.started_at
     while records := await store.records(run.ref, after=last_seq, limit=512):
         for record in records:
-            grammar.check(record.event)
+            with suppress(BadEvent):  # another version's grammar let it through; the run is sealed all the same
+                grammar.check(record.event)
         last_seq, last_at = records[-1].seq, records[-1].at
     events = [] if grammar.started else [RunStarted(agent=run.agent, turn=run.turn)]
     failed = RunFailed(code=Interrupted.code, message=MESSAGE, error_id=sortable_id("err_"))
