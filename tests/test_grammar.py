@@ -204,7 +204,7 @@ ILLEGAL: list[tuple[str, list[AnyEvent], AnyEvent, str]] = [
     ("unknown call", [START], ToolFinished(call_id="c"), "call 'c' is not open"),
     ("another agent's call", [START, SUB, WHOLE], ToolFinished(agent_id="a", call_id="c"), "call 'c' is not open"),
     ("arguments after whole ones", [START, WHOLE], ToolArgsDelta(call_id="c", text="{"), "are already whole"),
-    ("ready twice", [START, STREAMED, ToolReady(call_id="c", args={})], ToolReady(call_id="c", args={}), "ready before"),
+    ("ready twice", [START, STREAMED, ToolReady(call_id="c", args={})], ToolReady(call_id="c", args=""), "was ready"),
     ("ready though whole", [START, WHOLE], ToolReady(call_id="c", args={}), "call 'c' was ready before"),
     ("output before ready", [START, STREAMED], ToolOutputDelta(call_id="c", text=""), "are not whole yet"),
     ("output while waiting", [START, WHOLE, ASKED], ToolOutputDelta(call_id="c", text=""), "waits for approval 'p'"),

@@ -5,6 +5,8 @@ table; the event keeps a preview and says where the rest is. Values that JSON do
 engine calls it.
 """
 
+import math
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -13,15 +15,20 @@ import msgspec
 from limelight.deltas import MAX_DELTA, Delta, json_size
 from limelight.errors import BadEvent
 from limelight.events import (
+    EVENT_TYPES,
+    AgentFinished,
     AnyEvent,
     ApprovalRequested,
+    ApprovalResolved,
     FinalAnswer,
     JsonValue,
     Plan,
+    RunCancelled,
     RunFailed,
     RunStarted,
     SourceCited,
     Status,
+    StepFinished,
     ToolFinished,
     ToolReady,
     ToolStarted,
@@ -37,6 +44,13 @@ SHORT_CHARACTERS = 2_000
 """Errors, statuses and other lines for humans are cut here."""
 MAX_EVENT = 56 * 1024
 """What no event exceeds as JSON, so that no SSE line exceeds 64 KiB."""
+MAX_NAME = 512
+"""The most characters of an id or a name; frames repeat them beside other values."""
+MAX_DEPTH = 200
+"""How deep a value may be nested; readers of JSON give up at different depths, and none of them here."""
+_NAMES = {kind: [f for f in kind.__struct_fields__ if f == "name" or f.endswith("_id")] for kind in EVENT_TYPES}
+_INSIDE: dict[type, Callable[[Any], Iterable[Any]]] = {dict: dict[Any, Any].values, list: iter, tuple: iter}
+_decode = msgspec.json.Decoder(AnyEvent).decode
 
 
 class Fitted(NamedTuple):
@@ -48,9 +62,9 @@ class Fitted(NamedTuple):
 
 def fit(event: AnyEvent, run_id: str, result_max: int) -> Fitted:
     """Bring an event into a form that every store and every wire can carry."""
+    event = _as_read_back(event)
     if isinstance(event, Delta):
-        return Fitted(_split(event), [])
-    event = _writable(event)
+        return Fitted([_bounded(part) for part in _split(event)], [])
     match event:
         case ToolStarted() if event.args is not None:
             return _spill(event, "args", run_id, event.call_id, result_max)
@@ -59,8 +73,7 @@ def fit(event: AnyEvent, run_id: str, result_max: int) -> Fitted:
         case ApprovalRequested():
             return _spill(event, "args", run_id, event.call_id or event.approval_id, result_max)
         case ToolFinished():
-            event = msgspec.structs.replace(event, error=None if event.error is None else _short(event.error))
-            return _spill(event, "result", run_id, event.call_id, result_max)
+            return _spill(_shortened(event, "error"), "result", run_id, event.call_id, result_max)
         case FinalAnswer():
             return _spill(event, "content", run_id, "", result_max)
         case RunStarted():
@@ -68,11 +81,15 @@ def fit(event: AnyEvent, run_id: str, result_max: int) -> Fitted:
         case Plan() if json_size(event.text) > MAX_INLINE:
             event = msgspec.structs.replace(event, text=preview_of(event.text), truncated=True)
         case Status():
-            event = msgspec.structs.replace(event, text=_short(event.text))
+            event = _shortened(event, "text")
         case SourceCited() if json_size(event.text) > MAX_INLINE:
             event = msgspec.structs.replace(event, text=preview_of(event.text))
+        case AgentFinished() | StepFinished():
+            event = _shortened(event, "error")
+        case ApprovalResolved() | RunCancelled():
+            event = _shortened(event, "reason")
         case RunFailed():
-            event = msgspec.structs.replace(event, message=_short(event.message))
+            event = _shortened(event, "message")
         case _:
             pass
     return Fitted([_bounded(event)], [])
@@ -82,12 +99,14 @@ def jsonable(value: Any) -> JsonValue:
     """JSON if it can be, else text; None is ""."""
     if value is None:
         return ""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     try:
-        return msgspec.json.decode(msgspec.json.encode(value))
-    except UnicodeEncodeError:
-        return _clean(value)
+        written = _written(value)
+        plain = msgspec.json.decode(written)
     except (TypeError, ValueError, OverflowError, RecursionError):
-        return _clean_text(str(value))
+        return _text_for(value)
+    return written.decode() if _too_deep(plain) else plain
 
 
 def preview_of(text: str) -> str:
@@ -98,35 +117,63 @@ def preview_of(text: str) -> str:
     return preview
 
 
+def _written(value: Any) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_clean(msgspec.to_builtins(value, str_keys=True, enc_hook=str)))
+
+
 def _split(event: Delta) -> list[AnyEvent]:
     text = event.text
-    if not text.isascii():
-        text = _clean_text(text)
     if len(text) * 6 <= MAX_DELTA or json_size(text) <= MAX_DELTA:  # six bytes are the most that a character takes
-        return [event if text is event.text else msgspec.structs.replace(event, text=text)]
+        return [event]
     pieces = [text[: len(text) // 2], text[len(text) // 2 :]]
     return [part for piece in pieces for part in _split(msgspec.structs.replace(event, text=piece))]
 
 
-def _writable(event: AnyEvent) -> AnyEvent:
-    """The same event, if it can be written as JSON at all; otherwise with every odd value made a plain one."""
+def _as_read_back(event: AnyEvent) -> AnyEvent:
+    """The event as the log will give it back, so that those who watch now and those who come later see the same.
+
+    Values that cannot be written as JSON are made plain ones. Raises BadEvent if a field has the wrong type.
+    """
+    value: Any = getattr(event, "result", getattr(event, "content", None))
     try:
-        msgspec.json.encode(event)
-        return event
-    except (UnicodeEncodeError, TypeError, ValueError, OverflowError, RecursionError):
-        fields = {name: getattr(event, name) for name in event.__struct_fields__}
-        plain = {name: value if value is None else jsonable(value) for name, value in fields.items()}
-        try:
-            return msgspec.convert(plain, type(event))
-        except msgspec.ValidationError as error:
-            raise BadEvent(f"{kind_of(event)}: {error}") from error
+        if isinstance(value, float) and not math.isfinite(value):
+            return _plain(event)
+        written = msgspec.json.encode(event)
+        nested = written.count(b"[") + written.count(b"{") > MAX_DEPTH
+        if nested and any(_too_deep(getattr(event, name)) for name in event.__struct_fields__):
+            return _plain(event)
+        return _decode(written)
+    except msgspec.ValidationError as error:
+        raise BadEvent(f"{kind_of(event)}: {error}") from error
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return _plain(event)
+
+
+def _plain(event: AnyEvent) -> AnyEvent:
+    fields = {name: getattr(event, name) for name in event.__struct_fields__}
+    plain = {name: value if value is None else jsonable(value) for name, value in fields.items()}
+    try:
+        return msgspec.convert(plain, type(event))
+    except msgspec.ValidationError as error:
+        raise BadEvent(f"{kind_of(event)}: {error}") from error
+
+
+def _too_deep(value: Any) -> bool:
+    level, depth = [value], 0
+    while level and depth <= MAX_DEPTH:
+        level = [inner for outer in level if type(outer) in _INSIDE for inner in _INSIDE[type(outer)](outer)]
+        depth += 1
+    return bool(level)
 
 
 def _spill(event: Any, field: str, run_id: str, call_id: str, result_max: int) -> Fitted:
     """Move a value that is too large out of the event, whole."""
     value: Any = getattr(event, field)
-    if value is None or (field == "result" and isinstance(value, msgspec.Struct)):
-        value = jsonable(value)
+    if value is None:
+        value = ""
     is_text = isinstance(value, str)
     text = value if is_text else msgspec.json.encode(value).decode()
     if json_size(text) <= MAX_INLINE:
@@ -153,25 +200,38 @@ def result_url(run_id: str, field: str, call_id: str) -> str:
 
 
 def _bounded(event: AnyEvent) -> AnyEvent:
+    for field in _NAMES[type(event)]:
+        if len(getattr(event, field) or "") > MAX_NAME:
+            raise BadEvent(f"{kind_of(event)}: its {field} has more than {MAX_NAME} characters")
     size = len(msgspec.json.encode(event))
     if size > MAX_EVENT:
         raise BadEvent(f"{kind_of(event)}: {size} bytes are too large for one event")
     return event
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= SHORT_CHARACTERS else text[: SHORT_CHARACTERS - 1] + "…"
+def _shortened(event: AnyEvent, field: str) -> AnyEvent:
+    text: str | None = getattr(event, field)
+    if text is None or len(text) <= SHORT_CHARACTERS:
+        return event
+    return msgspec.structs.replace(event, **{field: text[: SHORT_CHARACTERS - 1] + "…"})
+
+
+def _text_for(value: Any) -> str:
+    try:
+        return _clean_text(str(value))
+    except Exception:  # a value of somebody else's class, or one that is nested too deeply even for this
+        return f"<{type(value).__name__}>"
 
 
 def _clean(value: Any) -> Any:
-    """The same value with text that can be written; the keys of objects too."""
+    """The same JSON value with text that can be written; the keys of objects too."""
     if isinstance(value, str):
         return _clean_text(value)
     if isinstance(value, dict):
         return {_clean_text(str(k)): _clean(v) for k, v in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    if isinstance(value, list | tuple | set):
+    if isinstance(value, list | tuple):
         return [_clean(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
-    return value if value is None or isinstance(value, bool | int | float) else _clean_text(str(value))
+    return value
 
 
 def _clean_text(text: str) -> str:

@@ -1,0 +1,383 @@
+"""Whatever an agent says fits the log: valid, bounded, and nothing lost that is not kept elsewhere."""
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from limelight import registry
+from limelight.deltas import MAX_DELTA, Delta, json_size
+from limelight.dialects.encoder import SseEncoder
+from limelight.errors import BadEvent
+from limelight.events import (
+    EVENT_TYPES,
+    AgentFinished,
+    AgentStarted,
+    AnyEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    Event,
+    FinalAnswer,
+    JsonValue,
+    Plan,
+    Record,
+    RunCancelled,
+    RunFailed,
+    RunStarted,
+    SourceCited,
+    Status,
+    StepFinished,
+    TextDelta,
+    Todo,
+    ToolArgsDelta,
+    ToolFinished,
+    ToolReady,
+    ToolStarted,
+    kind_of,
+)
+from limelight.runs.fitting import (
+    MAX_DEPTH,
+    MAX_EVENT,
+    MAX_INLINE,
+    MAX_NAME,
+    PREVIEW_CHARACTERS,
+    SHORT_CHARACTERS,
+    Fitted,
+    fit,
+    jsonable,
+    preview_of,
+    result_key,
+)
+from limelight.stores.base import Result
+from tests.strategies import events, struct, texts
+
+RESULT_MAX = 1_000_000
+MAX_LINE = 64 * 1024
+
+
+def fitted(event: AnyEvent, result_max: int = RESULT_MAX) -> Fitted:
+    return fit(event, "run_1", result_max)
+
+
+def only(event: AnyEvent) -> Any:
+    """The one event that comes out, with nothing beside it."""
+    found = fitted(event)
+    assert found.results == []
+    assert len(found.events) == 1
+    return found.events[0]
+
+
+def result_of(value: Any) -> JsonValue:
+    return only(ToolFinished(call_id="c", result=value)).result
+
+
+# Any event
+
+
+@settings(max_examples=300)
+@given(events())
+def test_what_fits_is_left_as_it_is(event: AnyEvent) -> None:
+    expected = event
+    if isinstance(event, ToolFinished) and event.result is None:
+        expected = msgspec.structs.replace(event, result="")
+    if isinstance(event, FinalAnswer) and event.content is None:
+        expected = msgspec.structs.replace(event, content="")
+    assert fitted(event) == Fitted([expected], [])
+
+
+@settings(max_examples=200)
+@given(events(surrogates=True))
+def test_what_comes_out_is_what_the_log_gives_back(event: AnyEvent) -> None:
+    for part in fitted(event).events:
+        record = Record(1, "run_1", 0, part)
+        assert msgspec.json.decode(msgspec.json.encode(record), type=Record) == record
+
+
+PIECES = ("a", "\x00", "é", "😀", '"', "\\", "\x1f\n", "\ud800", "字")
+TIMES = (1, 500, 513, 3_000, 5_462, 10_001, 16_385, 33_000, 70_000)
+huge_texts = st.sampled_from([piece * times for piece in PIECES for times in TIMES])
+names = st.sampled_from(["", "n", "\x00" * MAX_NAME, "😀" * MAX_NAME]) | texts()
+huge_values: st.SearchStrategy[Any] = (
+    huge_texts | st.dictionaries(st.just("key"), huge_texts) | st.lists(huge_texts, max_size=2)
+)
+
+
+def huge_event_of(kind: type[Event]) -> st.SearchStrategy[AnyEvent]:
+    """Events whose ids are just legal and whose values may be far too large."""
+    fields = msgspec.structs.fields(kind)
+    bounded = {f.name: names for f in fields if f.name in ("name", "call_id", "agent_id", "message_id", "approval_id")}
+    values = struct(kind, huge_texts, huge_values)
+    ids = st.fixed_dictionaries(bounded)
+    return st.tuples(values, ids).map(lambda drawn: msgspec.structs.replace(drawn[0], **drawn[1]))
+
+
+@pytest.mark.parametrize("kind", EVENT_TYPES, ids=kind_of)
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_nothing_that_was_fitted_is_too_large_for_a_wire(kind: type[Event], data: st.DataObject) -> None:
+    """For every dialect, and with a start and an approval before it whose names the frame may repeat."""
+    event = data.draw(huge_event_of(kind))
+    name, call_id = data.draw(names), getattr(event, "call_id", "")
+    approval_id: str = getattr(event, "approval_id", "")
+    before: list[AnyEvent] = [
+        RunStarted(agent="a"),
+        ToolStarted(call_id=call_id, name=name),
+        ApprovalRequested(approval_id=approval_id, name=name, args=data.draw(huge_texts), call_id=call_id),
+    ]
+    try:
+        parts = fitted(event).events
+    except BadEvent as error:
+        assert kind_of(event) in error.detail
+        return
+    assert all(len(msgspec.json.encode(part)) <= MAX_EVENT for part in parts)
+    for make_dialect in registry.find("dialects").values():
+        encoder = SseEncoder(make_dialect)
+        for part in [part for earlier in before for part in fitted(earlier).events] + parts:
+            sent = encoder.encode(Record(2**53, "run_1", 2**53, part))
+            assert all(len(line) <= MAX_LINE for line in sent.split(b"\n"))
+
+
+# Deltas
+
+
+@pytest.mark.parametrize("piece", ["a", "é", "😀", "\x00", '"', "ab\n"])
+def test_a_long_delta_is_split_and_its_pieces_make_the_whole(piece: str) -> None:
+    text = piece * 40_000
+    parts = fitted(TextDelta(agent_id="a", message_id="m", text=text)).events
+    assert len(parts) > 1
+    assert {(type(part), part.agent_id) for part in parts} == {(TextDelta, "a")}
+    pieces = [part.text for part in parts if isinstance(part, Delta)]
+    assert "".join(pieces) == text
+    assert max(map(json_size, pieces)) <= MAX_DELTA
+
+
+def test_a_delta_at_the_limit_is_not_split() -> None:
+    event = ToolArgsDelta(call_id="c", text="x" * (MAX_DELTA - 2))
+    assert only(event) == event
+    assert len(fitted(ToolArgsDelta(call_id="c", text="x" * (MAX_DELTA - 1))).events) == 2
+
+
+def test_an_empty_delta_stays() -> None:
+    assert only(TextDelta(message_id="m", text="")) == TextDelta(message_id="m", text="")
+
+
+# Large values
+
+
+@pytest.mark.parametrize(
+    ("event", "field", "key", "url"),
+    [
+        (ToolStarted(call_id="c/1", name="t", args={"q": "x" * 40_000}), "args", "args:c/1", "/runs/run_1/tools/c%2F1"),
+        (ToolReady(call_id="c", args={"q": "x" * 40_000}), "args", "args:c", "/runs/run_1/tools/c"),
+        (ToolFinished(call_id="c", result=["x" * 40_000]), "result", "result:c", "/runs/run_1/tools/c"),
+        (FinalAnswer(content={"a": "x" * 40_000}), "content", "content:", "/runs/run_1/answer"),
+    ],
+    ids=lambda value: kind_of(value) if isinstance(value, Event) else "",
+)
+def test_a_large_value_is_kept_whole_beside_the_log(event: AnyEvent, field: str, key: str, url: str) -> None:
+    found = fitted(event)
+    whole = msgspec.json.encode(getattr(event, field))
+    assert found.results == [Result(key=key, media_type="application/json", body=whole)]
+    part: Any = found.events[0]
+    assert getattr(part, field) == whole.decode()[:PREVIEW_CHARACTERS]
+    assert (part.truncated, part.size, part.result_url) == (True, len(whole), url)
+
+
+@pytest.mark.parametrize(
+    "event", [ToolFinished(call_id="c", result="é" * 20_000), RunStarted(agent="a", input="é" * 20_000)]
+)
+def test_a_large_text_is_kept_as_text_and_its_size_is_in_bytes(event: AnyEvent) -> None:
+    found = fitted(event)
+    part: Any = found.events[0]
+    assert found.results[0].media_type == "text/plain; charset=utf-8"
+    assert found.results[0].body == ("é" * 20_000).encode()
+    assert (part.truncated, part.size) == (True, 40_000)
+    preview = part.result if isinstance(part, ToolFinished) else part.input
+    assert preview == "é" * PREVIEW_CHARACTERS
+
+
+def test_the_arguments_of_an_approval_are_kept_under_its_call_or_itself() -> None:
+    args = {"q": "x" * 40_000}
+    with_call = fitted(ApprovalRequested(approval_id="p", call_id="c", name="t", args=args))
+    without = fitted(ApprovalRequested(approval_id="p", name="t", args=args))
+    assert [kept.key for kept in with_call.results + without.results] == [
+        result_key("args", "c"),
+        result_key("args", "p"),
+    ]
+    assert [e.truncated for e in with_call.events + without.events if isinstance(e, ApprovalRequested)] == [True, True]
+
+
+def test_a_value_just_below_the_limit_stays_in_the_log() -> None:
+    text = "x" * (MAX_INLINE - 2)
+    assert result_of(text) == text
+    assert fitted(ToolFinished(call_id="c", result=text + "x")).results
+
+
+def test_a_result_is_kept_up_to_the_limit_and_its_true_size_is_told() -> None:
+    found = fitted(ToolFinished(call_id="c", result="x" * 50_000), result_max=45_000)
+    assert len(found.results[0].body) == 45_000
+    assert [event.size for event in found.events if isinstance(event, ToolFinished)] == [50_000]
+
+
+def test_a_preview_has_ten_thousand_characters_or_fewer_if_they_take_much_room() -> None:
+    assert len(preview_of("a" * 50_000)) == len(preview_of("é" * 50_000)) == 10_000
+    control = preview_of("\x00" * 50_000)
+    assert json_size(control) <= 24 * 1024
+    assert len(control) > 2_000
+    assert preview_of("short") == "short"
+
+
+def test_control_characters_count_as_large_as_their_json_is() -> None:
+    text = "\x00" * 6_000
+    found = fitted(ToolFinished(call_id="c", result=text))
+    assert found.results[0].body == text.encode()
+    assert len(msgspec.json.encode(found.events[0])) <= MAX_EVENT
+
+
+def test_a_long_plan_and_a_long_citation_keep_their_beginning() -> None:
+    plan = only(Plan(text="x" * 40_000))
+    assert (plan.text, plan.truncated) == ("x" * PREVIEW_CHARACTERS, True)
+    assert only(SourceCited(title="t", text="x" * 40_000)).text == "x" * PREVIEW_CHARACTERS
+
+
+@pytest.mark.parametrize(
+    ("event", "field"),
+    [
+        (Status(text="x" * 100_000), "text"),
+        (RunFailed(code="c", message="x" * 100_000), "message"),
+        (RunCancelled(reason="x" * 100_000), "reason"),
+        (AgentFinished(agent_id="a", error="x" * 100_000), "error"),
+        (StepFinished(number=1, error="x" * 100_000), "error"),
+        (ToolFinished(call_id="c", error="x" * 100_000), "error"),
+        (ApprovalResolved(approval_id="p", decision="reject", reason="x" * 100_000), "reason"),
+    ],
+    ids=lambda value: kind_of(value) if isinstance(value, Event) else "",
+)
+def test_lines_for_people_are_cut_so_that_an_ending_never_fails(event: AnyEvent, field: str) -> None:
+    line = getattr(only(event), field)
+    assert line == "x" * (SHORT_CHARACTERS - 1) + "…"
+
+
+@pytest.mark.parametrize(
+    ("event", "field"),
+    [
+        (ToolStarted(call_id="c", name="n" * 600), "name"),
+        (ToolStarted(call_id="c" * 600, name="n", args={}), "call_id"),
+        (AgentStarted(agent_id="a", name="n" * 600), "name"),
+        (TextDelta(message_id="m" * 600, text="x"), "message_id"),
+        (ToolFinished(call_id="c" * 600), "call_id"),
+        (Status(agent_id="a" * 600, text=""), "agent_id"),
+    ],
+    ids=lambda value: kind_of(value) if isinstance(value, Event) else value,
+)
+def test_an_oversized_name_is_a_bad_event(event: AnyEvent, field: str) -> None:
+    with pytest.raises(BadEvent, match=f"{kind_of(event)}: its {field} has more than 512 characters"):
+        fitted(event)
+
+
+def test_what_cannot_be_made_smaller_is_a_bad_event_that_names_itself() -> None:
+    with pytest.raises(BadEvent, match=r"plan: \d+ bytes are too large for one event"):
+        fitted(Plan(items=(Todo("x" * 70_000),)))
+
+
+# Odd values
+
+
+@dataclass
+class Point:
+    x: int
+    y: int
+
+
+class Unspeakable:
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = ["leaf"]
+    for _ in range(depth - 1):
+        value = [value]
+    return value
+
+
+def cycle() -> list[Any]:
+    value: list[Any] = []
+    value.append(value)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, ""),
+        (float("nan"), "nan"),
+        (float("inf"), "inf"),
+        ([1.5, float("nan")], [1.5, None]),
+        (2**100, 2**100),
+        (b"\x00\xff", "AP8="),
+        ({3}, [3]),
+        ((1, (2,)), [1, [2]]),
+        ({1: "a"}, {"1": "a"}),
+        ({(1, 2): "a"}, "{(1, 2): 'a'}"),
+        (Point(1, 2), {"x": 1, "y": 2}),
+        (Todo("x"), {"content": "x", "status": "pending"}),
+        (date(2024, 2, 29), "2024-02-29"),
+        (1 + 2j, "(1+2j)"),
+        (ValueError("no"), "no"),
+        ({"odd": 1j}, "{'odd': 1j}"),
+        (10**5000, "<int>"),
+        (Unspeakable(), "<Unspeakable>"),
+        (cycle(), "[[...]]"),
+        ("\ud83d\ude00", "😀"),
+        ("\ud83d", "\ufffd"),
+        ({"\ud800": ["\udfff", {"a"}]}, {"\ufffd": ["\ufffd", ["a"]]}),
+        ([Todo("\ud83d")], [{"content": "\ufffd", "status": "pending"}]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_any_result_becomes_json_if_it_can_and_else_text(value: Any, expected: JsonValue) -> None:
+    assert result_of(value) == expected
+    assert jsonable(value) == expected
+    assert only(FinalAnswer(content=value)).content == expected
+
+
+def test_a_deeply_nested_value_becomes_its_json_text() -> None:
+    assert result_of(nested(MAX_DEPTH)) == nested(MAX_DEPTH)
+    assert result_of(nested(MAX_DEPTH + 1)) == "[" * (MAX_DEPTH + 1) + '"leaf"' + "]" * (MAX_DEPTH + 1)
+
+
+def test_a_bottomless_value_is_named_at_least() -> None:
+    assert result_of(nested(100_000)) == "<list>"
+    assert only(ToolStarted(call_id="c", name="t", args={"a": nested(100_000)})).args == "<dict>"
+
+
+def test_arguments_that_are_not_json_become_text() -> None:
+    assert only(ToolStarted(call_id="c", name="t", args={"when": 1j})).args == "{'when': 1j}"
+    assert only(ToolReady(call_id="c", args={"a": {1}})).args == {"a": [1]}
+
+
+def test_halves_of_characters_are_mended_everywhere() -> None:
+    assert only(TextDelta(message_id="\ud800", text="a\ud83d\ude00b\udfff")).text == "a😀b\ufffd"
+    assert only(TextDelta(message_id="\ud800", text="a")).message_id == "\ufffd"
+    assert only(Status(text="\udfff")).text == "\ufffd"
+    assert only(Plan(items=(Todo("\ud800", "completed"),))).items == (Todo("\ufffd", "completed"),)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        ToolStarted(call_id="c", name=None),  # pyright: ignore[reportArgumentType]
+        TextDelta(message_id="m", text=5),  # pyright: ignore[reportArgumentType]
+        Plan(items=(1,)),  # pyright: ignore[reportArgumentType]
+        ToolStarted(call_id="c", name="t", args=[1]),  # pyright: ignore[reportArgumentType]
+    ],
+    ids=kind_of,
+)
+def test_a_field_of_the_wrong_type_never_reaches_the_log(event: AnyEvent) -> None:
+    with pytest.raises(BadEvent, match=rf"^{kind_of(event)}: Expected"):
+        fitted(event)
