@@ -8,7 +8,7 @@ approvals and messages are used once per run; arguments stream before a call is 
 was opened is closed before its agent ends, and before the one terminal event.
 """
 
-from typing import assert_never
+from typing import Any, assert_never
 
 import msgspec
 
@@ -153,7 +153,7 @@ class Grammar:
         if call.approval_id:
             return [_rejection(self.approvals[call.approval_id], reason)]
         if call.args_text is not None:
-            return [ToolReady(agent_id=call.agent_id, call_id=call_id, args="".join(call.args_text))]
+            return [ToolReady(agent_id=call.agent_id, call_id=call_id, args=args_of("".join(call.args_text)))]
         return []
 
     def _start(self, event: RunStarted) -> None:
@@ -308,6 +308,14 @@ class Grammar:
         left = self.missing_before(event, "")
         if left:
             raise _bad(event, f"still missing: {', '.join(sorted({kind_of(e) for e in left}))}")
+
+
+def args_of(text: str) -> dict[str, Any] | str:
+    """Arguments that came as text: the object that they are, or the text itself if they are none."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return text
 
 
 def _rejection(request: ApprovalRequested, reason: str) -> ApprovalResolved:

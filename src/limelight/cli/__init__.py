@@ -8,7 +8,9 @@ from limelight import __version__
 from limelight.cli import serve
 from limelight.errors import SetupError, StoreError
 
-app = typer.Typer(name="limelight", help="Puts an agent's work in the light.", no_args_is_help=True)
+app = typer.Typer(
+    name="limelight", help="Puts an agent's work in the light.", no_args_is_help=True, pretty_exceptions_enable=False
+)
 app.command()(serve.serve)
 
 

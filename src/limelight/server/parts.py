@@ -50,7 +50,6 @@ class Parts:
         self._starting: asyncio.Lock | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self.started = False
-        self.format(None)
 
     async def start(self) -> None:
         """Open the store, mend what a crash left, begin to listen. Harmless if it was done before."""

@@ -1,0 +1,146 @@
+"""`limelight serve` as a person meets it: what is wrong is one line that says what to do."""
+
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from limelight import __version__
+from tests.faults.process import CAST, ServerProcess, free_port
+
+
+def limelight(*arguments: str, folder: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "limelight", *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+def refused(*arguments: str, folder: Path, **environment: str) -> str:
+    """The one line on stderr of a command that does not start."""
+    ended = limelight("serve", *arguments, folder=folder, **environment)
+    assert ended.returncode == 2, ended.stdout + ended.stderr
+    assert ended.stdout == ""
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("limelight: ")
+    return line
+
+
+def test_a_taken_port(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        line = refused("--port", str(port), folder=tmp_path)
+    assert f"port {port} is taken" in line
+    assert f"--port {port + 1}" in line
+
+
+def test_an_impossible_port(tmp_path: Path) -> None:
+    assert "cannot be used" in refused("--port", "99999", folder=tmp_path)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_an_open_address_needs_a_key(tmp_path: Path, host: str) -> None:
+    line = refused("--host", host, "--port", str(free_port()), folder=tmp_path)
+    assert "LIMELIGHT_API_KEY" in line
+
+
+def test_an_unwritable_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    line = refused("--data", "file/data", "--port", str(free_port()), folder=tmp_path)
+    assert "file/data cannot be written" in line
+    assert "--data" in line
+
+
+def test_a_second_server_on_the_same_folder(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data", "hello"):
+        line = refused("--data", "data", "--port", str(free_port()), folder=tmp_path)
+    assert "another server uses" in line
+
+
+@pytest.mark.parametrize(
+    ("target", "hint"),
+    [
+        ("nowhere:agent", "there is no module 'nowhere'"),
+        ("nowhere.py:agent", "there is no file nowhere.py"),
+        (f"{CAST}:nobody", "it has: "),
+        ("json:dumps", "async def agent(messages, ctx)"),
+    ],
+)
+def test_a_target_that_is_none(tmp_path: Path, target: str, hint: str) -> None:
+    assert hint in refused(target, "--port", str(free_port()), folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("config", "hint"),
+    [
+        ("[server]\nprot = 1", "did you mean 'port'?"),
+        ("[serber]\nport = 1", "did you mean 'server'?"),
+        ("[server]\nheartbeat_seconds = 'x'", "`server.heartbeat_seconds`"),
+        ("[server\n", "not valid TOML"),
+        ("[agents.bot]\ntitle = 'x'", "target"),
+        ("[store]\nurl = 'paper:'", "there is no store 'paper'"),
+        ("[server]\ndefault_format = 'morse'", "there is no format 'morse'"),
+    ],
+)
+def test_a_wrong_configuration(tmp_path: Path, config: str, hint: str) -> None:
+    (tmp_path / "config.toml").write_text(config)
+    assert hint in refused("--port", str(free_port()), folder=tmp_path)
+
+
+def test_a_configuration_that_is_not_there(tmp_path: Path) -> None:
+    assert "missing.toml cannot be read" in refused("--config", "missing.toml", folder=tmp_path)
+
+
+def test_version_and_help(tmp_path: Path) -> None:
+    assert limelight("--version", folder=tmp_path).stdout == f"limelight {__version__}\n"
+    said = limelight("serve", "--help", folder=tmp_path, COLUMNS="120").stdout
+    for option in ("--host", "--port", "--data", "--store", "--config", "--reload", "TARGET"):
+        assert option in said
+
+
+def test_without_a_target_the_demo_is_served(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data") as server:
+        _, listed = server.get("/agents")
+        assert [(a["name"], a["framework"], a["default"]) for a in listed["agents"]] == [("demo", "function", True)]
+        frames = server.ask("What do bees do?").take(10**6)
+        types = {data["type"] for _, data in frames}
+        assert {"status", "token", "plan", "tool_start", "tool_end", "agent_start", "agent_end", "artifact"} <= types
+        said = "".join(d["data"]["content"] for _, d in frames if d["type"] == "token")
+        assert "by dancing" in said
+        assert (tmp_path / "data" / "workspaces").is_dir()
+        assert f"http://127.0.0.1:{server.port}" in server.log
+
+
+def test_reload_starts_again_when_a_file_changes(tmp_path: Path) -> None:
+    agent = tmp_path / "bot.py"
+    write = "async def bot(messages, ctx):\n    yield '{}'\n".format
+    agent.write_text(write("one"))
+    port = free_port()
+    command = [sys.executable, "-m", "limelight", "serve", "bot.py:bot", "--port", str(port), "--reload"]
+    with (tmp_path / "out.log").open("w") as log:
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log)
+    try:
+        assert _answers(port, "one")
+        agent.write_text(write("two"))
+        assert _answers(port, "two")
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
+    assert "bot.py changed: starting again." in (tmp_path / "out.log").read_text()
+
+
+def _answers(port: int, expected: str) -> bool:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        try:
+            body = {"messages": [{"role": "user", "content": "?"}]}
+            answer = httpx.post(f"http://127.0.0.1:{port}/chat", json=body, trust_env=False, timeout=5).json()
+            if answer["message"]["content"] == expected:
+                return True
+        except httpx.TransportError:
+            time.sleep(0.05)  # it is not there yet
+    return False

@@ -1,0 +1,1 @@
+"""What happens to servers: cuts, kills, dead readers, signals. Real processes over loopback."""

@@ -1,0 +1,70 @@
+"""The agents that the server processes of these tests serve."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from limelight.events import (
+    AgentFinished,
+    AgentStarted,
+    AnyEvent,
+    TextDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolStarted,
+)
+
+
+async def _work(n: int, pause: float | None) -> AsyncIterator[str | AnyEvent]:
+    """About n events: text, and now and then a tool with output and a sub-agent."""
+    for number in range(n):
+        if number % 25 == 10:
+            yield ToolStarted(call_id=f"t{number}", name="step", args={"number": number})
+            yield AgentStarted(agent_id=f"a{number}", name="helper", call_id=f"t{number}")
+            yield TextDelta(agent_id=f"a{number}", message_id=f"m{number}", text="hélp")
+            yield AgentFinished(agent_id=f"a{number}")
+            yield ToolOutputDelta(call_id=f"t{number}", text=f"line {number}\n")
+            yield ToolFinished(call_id=f"t{number}", result=f"done {number}")
+        yield f"{number} "
+        if pause is not None:
+            await asyncio.sleep(pause)
+
+
+async def steady(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
+    """400 steps at the pace of a fast model."""
+    async for item in _work(400, 0.002):
+        yield item
+
+
+async def burst(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
+    """2,000 steps without giving way."""
+    async for item in _work(2000, None):
+        yield item
+
+
+async def endless(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
+    """Goes on until somebody ends it."""
+    async for item in _work(10**9, 0.001):
+        yield item
+
+
+async def dump(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
+    """Prints 50 MB, in pieces of 10 kB."""
+    yield ToolStarted(call_id="d", name="dump", args={})
+    for number in range(5000):
+        yield ToolOutputDelta(call_id="d", text=f"{number:09}\n" * 1000)
+        if number % 20 == 0:
+            await asyncio.sleep(0)
+    yield ToolFinished(call_id="d", result="printed")
+    yield "done"
+
+
+async def hello(messages: Any, ctx: Any) -> AsyncIterator[str]:
+    """Says hello."""
+    yield "hello"
+
+
+async def quiet(messages: Any, ctx: Any) -> AsyncIterator[str]:
+    """Says a word, then nothing."""
+    yield "…"
+    await asyncio.sleep(3600)

@@ -1,0 +1,46 @@
+"""Many viewers, some of whom never read: the run ends as without them, and memory stays bounded."""
+
+from pathlib import Path
+
+import psutil
+
+from tests.faults.process import ServerProcess, joined
+
+MB = 1024 * 1024
+
+
+def test_readers_who_never_read_cost_the_run_nothing(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data", "dump") as server:
+        process = psutil.Process(server.pid)
+        before = process.memory_info().rss
+        dead = server.ask(session_id="s")
+        others = [server.follow(dead.run_id) for _ in range(4)]
+        reader = server.follow(dead.run_id, format_="records")
+        received = list(reader)
+        assert received[-1][1]["event"]["kind"] == "run_finished"
+        printed = sum(len(d["event"]["text"]) for _, d in received if d["event"]["kind"] == "tool_output_delta")
+        assert printed == 50_000_000
+        grown = process.memory_info().rss - before
+        assert grown < 100 * MB, f"{grown / MB:.0f} MB for 50 MB of output and five readers who do not read"
+        late = list(others[0])
+        assert late[-1][1] == {"type": "done"}
+        assert sum(len(d["data"]["content"]) for _, d in late if d["type"] == "tool_output") == 50_000_000
+        for stream in (dead, *others):
+            stream.close()
+
+
+def test_two_hundred_viewers_of_whom_twenty_never_read(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data", "steady") as server:
+        process = psutil.Process(server.pid)
+        before = process.memory_info().rss
+        first = server.ask(session_id="s")
+        viewers = [server.follow(first.run_id) for _ in range(200)]
+        whole = joined(list(first))
+        for viewer in viewers[20:]:
+            assert joined(list(viewer)) == whole
+            assert viewer.whole
+        assert server.get(f"/runs/{first.run_id}")[1]["state"] == "finished"
+        grown = process.memory_info().rss - before
+        assert grown < 100 * MB, f"{grown / MB:.0f} MB for 200 viewers"
+        for viewer in viewers:
+            viewer.close()

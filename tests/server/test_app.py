@@ -1,0 +1,149 @@
+"""The application in other hands: another ASGI server's lifespan, a mount, the documents, the probes, hostile input."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from fastapi import FastAPI
+from starlette.applications import Starlette
+
+from limelight.config import load_settings
+from limelight.errors import StoreUnavailable
+from limelight.server.app import create_app
+from tests import agents
+from tests.serving import Served, asking, offer, serving
+
+
+def make_app(data: Path) -> Starlette:
+    settings = load_settings(environ={}, overrides={("store", "data"): str(data)})
+    return create_app(settings, [offer(agents.talker)])
+
+
+@asynccontextmanager
+async def client_of(app: Any) -> AsyncGenerator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as http:
+        yield http
+
+
+async def test_it_works_mounted_into_another_application(tmp_path: Path) -> None:
+    inner = make_app(tmp_path)
+    outer = FastAPI()
+    outer.mount("/agents-here", inner)
+    async with client_of(outer) as http:
+        answer = await http.post("/agents-here/chat", json=asking("hi"))
+        assert answer.json()["message"]["content"] == "".join(agents.WORDS)
+        assert (await http.get("/agents-here/health")).json() == {"status": "ok"}
+        assert (await http.get("/agents-here/", follow_redirects=True)).url.path == "/agents-here/docs"
+    await inner.state.parts.stop()
+
+
+async def test_it_works_with_a_servers_lifespan(tmp_path: Path) -> None:
+    app = make_app(tmp_path)
+    async with app.router.lifespan_context(app), client_of(app) as http:
+        assert app.state.parts.started
+        assert (await http.post("/chat", json=asking("hi"))).status_code == 200
+    assert not app.state.parts.started
+
+
+async def test_the_store_is_closed_in_order_and_opens_again(tmp_path: Path) -> None:
+    for turn in (1, 2):
+        async with serving(agents.talker, data=tmp_path) as served:
+            await served.http.post("/chat", json=asking("hi", session_id="s"))
+            assert (await served.http.get("/sessions/s")).json()["turns"] == turn
+
+
+async def test_probes(served: Served) -> None:
+    assert (await served.http.get("/health")).json() == {"status": "ok"}
+    ready = (await served.http.get("/ready")).json()
+    assert ready["status"] == "ready"
+    assert ready["checks"]["store"] == "ok"
+    assert "talker" in ready["checks"]["agents"]
+
+
+async def test_a_store_that_fails_makes_it_not_ready(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken() -> None:
+        raise StoreUnavailable("the disk is full")
+
+    monkeypatch.setattr(served.parts.store, "ping", broken)
+    response = await served.http.get("/ready")
+    assert response.status_code == 503
+    assert response.json() == {
+        "status": "not ready",
+        "checks": {"store": "the disk is full", "agents": response.json()["checks"]["agents"]},
+    }
+
+
+async def test_unknown_paths_and_methods_are_problems_too(served: Served) -> None:
+    assert (await served.problem("GET", "/nowhere"))["code"] == "not_found"
+    assert (await served.problem("PUT", "/chat"))["code"] == "method_not_allowed"
+
+
+async def test_a_mistake_of_ours_shows_an_id_and_no_traceback(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(served.parts.store, "sessions", broken)
+    problem = await served.problem("GET", "/sessions")
+    assert (problem["status"], problem["code"]) == (500, "internal")
+    assert "secret" not in json.dumps(problem)
+    assert problem["error_id"] in caplog.text
+    assert "secret detail" in caplog.text
+
+
+async def test_documents_work_without_the_internet(served: Served) -> None:
+    page = (await served.http.get("/docs")).text
+    assert "<script" not in page
+    assert "http://" not in page.replace("http://127.0.0.1:8000", "")
+    assert "https://" not in page
+    spec = (await served.http.get("/openapi.json")).json()
+    for path, operations in spec["paths"].items():
+        assert path in page
+        for operation in operations.values():
+            assert operation["summary"]
+            assert operation["description"]
+
+
+def test_no_input_breaks_it(tmp_path: Path) -> None:
+    """Schemathesis over the OpenAPI document: whatever is sent, no 5xx, no undeclared status, and JSON of the shape."""
+    asyncio.run(_fuzz(tmp_path))
+
+
+async def _fuzz(data: Path) -> None:
+    async with serving(agents.talker, data=data) as served:
+        schema = schemathesis.openapi.from_dict((await served.http.get("/openapi.json")).json())
+        await asyncio.to_thread(_call_all, schema, served.url)
+
+
+def _call_all(schema: Any, url: str) -> None:
+    from hypothesis import HealthCheck, Phase, given, settings
+
+    tried = 0
+    for result in schema.get_all_operations():
+        operation = result.ok()
+
+        @settings(
+            max_examples=15,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+        )
+        @given(case=operation.as_strategy())
+        def call(case: Any) -> None:
+            nonlocal tried
+            response = case.call(base_url=url, timeout=10)
+            tried += 1
+            assert response.status_code < 500 or response.status_code == 502, (case, response.text)
+            if response.status_code >= 400:
+                assert response.headers["content-type"][0] == "application/problem+json", case
+
+        call()
+    assert tried > 100
