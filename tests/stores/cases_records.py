@@ -1,0 +1,181 @@
+"""The log: what was acknowledged is read back, in order and unchanged, while a run is live and ever after."""
+
+import asyncio
+from itertools import count
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from limelight.events import AnyEvent, Record, RunFinished, RunStarted
+from limelight.stores.base import Result, SessionRef, Store
+from tests.stores.steps import S1, MakeStore, Writing, begin, opened, read_all, tokens, whole_run
+from tests.strategies import events
+
+S2 = SessionRef("ann", "s2")
+_numbers = count()
+
+
+class RecordCases:
+    async def test_a_live_run_is_read_as_it_is_written(self, store: Store) -> None:
+        run = await begin(store, "r1")
+        assert await read_all(store) == []
+        await run.write(RunStarted(agent="echo"))
+        for size in (1, 2, 1, 5):
+            await run.write(*tokens(size))
+            assert await read_all(store) == run.acknowledged
+        found = await store.run("r1")
+        assert found is not None and found.last_seq == run.acknowledged[-1].seq
+
+    async def test_after_and_limit(self, store: Store) -> None:
+        first, second = await whole_run(store, "r1", words=10), await begin(store, "r2")
+        await second.write(*tokens(10))
+        log = [*first.acknowledged, *second.acknowledged]
+        for after in range(len(log) + 2):
+            for limit in (1, 5, 100):
+                assert await store.records(S1, after=after, limit=limit) == log[after : after + limit]
+        assert await store.records(S1, after=10**30, limit=5) == []
+        assert await store.records(S2, after=0, limit=5) == []
+
+    @pytest.mark.parametrize("batch", [1, 7, 128, 300, 1500])
+    async def test_a_long_run_reads_the_same_live_and_ended(self, store: Store, batch: int) -> None:
+        before = await whole_run(store, "r0", words=150)
+        run = await begin(store, "r1")
+        left = [RunStarted(agent="echo"), *tokens(1499)]
+        while left:
+            await run.write(*left[:batch])
+            left = left[batch:]
+        live = await read_all(store)
+        assert live == [*before.acknowledged, *run.acknowledged]
+        await run.end()
+        ended = await read_all(store)
+        assert ended == [*live, run.acknowledged[-1]]
+        for after in (127, 128, 129, 400, 1400, 1640):
+            assert await read_all(store, after=after, page=97) == ended[after:]
+
+    async def test_an_empty_append_changes_nothing(self, store: Store) -> None:
+        run = await begin(store, "r1")
+        await store.append([])
+        await run.write()
+        await run.write(RunStarted(agent="echo"))
+        await run.write()
+        assert await read_all(store) == run.acknowledged
+        await run.end()
+        assert await read_all(store) == run.acknowledged
+
+    async def test_a_batch_holds_many_runs_and_some_of_them_end(self, store: Store) -> None:
+        runs = [await begin(store, f"r{n}", SessionRef("ann", f"s{n}")) for n in range(6)]
+        written: list[Record] = []
+        for turn in range(200):
+            ending = [runs.pop()] if turn % 40 == 39 else []
+            parts = [run.part(*tokens(1)) for run in runs]
+            parts += [run.part(*tokens(2), RunFinished(), state="finished") for run in ending]
+            await store.append(parts)
+            written += [record for part in parts for record in part.records]
+        for number in range(6):
+            mine = [record for record in written if record.run_id == f"r{number}"]
+            assert await read_all(store, SessionRef("ann", f"s{number}")) == mine
+
+    async def test_appends_that_come_at_once_keep_their_order(self, store: Store) -> None:
+        runs = [await begin(store, f"r{n}", SessionRef("ann", f"s{n}")) for n in range(8)]
+        parts = [run.part(*tokens(3)) for _ in range(40) for run in runs]
+        parts += [run.part(RunFinished(), state="finished") for run in runs[:4]]
+        await asyncio.gather(*(store.append([part]) for part in parts))
+        for run in runs:
+            written = [record for part in parts if part.run_id == run.run_id for record in part.records]
+            assert await read_all(store, run.run.ref) == written
+
+    async def test_a_reader_never_sees_a_hole(self, store: Store) -> None:
+        """While somebody writes, every look is a stretch without a hole, and holds all that was acknowledged before."""
+        run = await begin(store, "r1")
+        done = False
+
+        async def look() -> int:
+            looks = 0
+            while not done:
+                known, after = len(run.acknowledged), max(0, len(run.acknowledged) - 150)
+                found = await store.records(S1, after=after, limit=10_000)
+                assert [record.seq for record in found] == list(range(after + 1, after + 1 + len(found)))
+                assert after + len(found) >= known
+                session = await store.session(S1)
+                assert session is not None and session.last_seq >= known
+                looks += 1
+            return looks
+
+        looking = [asyncio.create_task(look()) for _ in range(3)]
+        for _ in range(500):
+            await run.write(*tokens(2))
+        await run.end()
+        done = True
+        assert min(await asyncio.gather(*looking)) > 0
+        assert await read_all(store) == run.acknowledged
+
+    async def test_a_run_never_goes_back(self, store: Store) -> None:
+        """A look that falls between a run's last words and its end shows one of the two, never something older."""
+        for number in range(60):
+            run = await begin(store, f"r{number}")
+            await run.write(*tokens(3))
+            last = run.acknowledged[-1].seq
+            ending = asyncio.create_task(run.end())
+            while not ending.done():
+                found, session = await asyncio.gather(store.run(run.run_id), store.session(S1))
+                assert found is not None and session is not None
+                assert (found.state, found.last_seq, found.ended_at is None) in (
+                    ("running", last, True),
+                    ("finished", last + 1, False),
+                )
+                assert (session.run_state, session.last_seq) in (("running", last), ("finished", last + 1))
+            await ending
+
+    @settings(
+        max_examples=40,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
+    @given(st.lists(events(), min_size=1, max_size=12))
+    async def test_any_event_comes_back_unchanged(self, store: Store, found: list[AnyEvent]) -> None:
+        number = next(_numbers)
+        ref = SessionRef("ann", f"any-{number}")
+        run = await begin(store, f"any-{number}", ref)
+        await run.write(*found)
+        assert await read_all(store, ref) == run.acknowledged
+        await run.end()
+        assert await read_all(store, ref) == run.acknowledged
+
+    async def test_reopening_keeps_everything(self, make_store: MakeStore) -> None:
+        async with opened(make_store) as store:
+            ended = await whole_run(store, "r1", words=200)
+            live = await begin(store, "r2", S2)
+            await live.write(RunStarted(agent="echo"), *tokens(170), state="waiting")
+            await live.write(*tokens(1), results=[Result(key="k", media_type="text/plain", body=b"whole")])
+            before = [await store.run("r1"), await store.run("r2"), await store.session(S1), await store.session(S2)]
+        async with opened(make_store) as store:
+            after = [await store.run("r1"), await store.run("r2"), await store.session(S1), await store.session(S2)]
+            assert after == before
+            assert await read_all(store) == ended.acknowledged
+            assert await read_all(store, S2) == live.acknowledged
+            assert await store.result("r2", "k") == Result(key="k", media_type="text/plain", body=b"whole")
+
+    async def test_results(self, store: Store) -> None:
+        run = await begin(store, "r1")
+        large = Result(key="result:c1", media_type="text/plain", body=b"x" * 3_000_000)
+        other = Result(key="args:c1", media_type="application/json", body=b"{}")
+        await run.write(results=[large])
+        await run.write(*tokens(1), results=[other])
+        for _ in range(2):
+            assert await store.result("r1", "result:c1") == large
+            assert await store.result("r1", "args:c1") == other
+            assert (await store.result("r1", "none"), await store.result("r2", "args:c1")) == (None, None)
+            if run.acknowledged[-1].event != RunFinished():
+                await run.end()
+
+    async def test_results_come_with_the_end_too(self, store: Store) -> None:
+        run = await begin(store, "r1")
+        kept = Result(key="content:", media_type="text/plain", body=b"whole")
+        await store.append([run.part(RunFinished(), state="finished", results=[kept])])
+        assert await store.result("r1", "content:") == kept
+
+    async def test_a_run_that_says_nothing_but_its_end(self, store: Store) -> None:
+        run = Writing(store, (await begin(store, "r1")).run)
+        await run.end()
+        assert await read_all(store) == run.acknowledged

@@ -1,0 +1,155 @@
+"""Runs: one live run a session, numbers that go on, states, and who may write."""
+
+import asyncio
+
+import pytest
+
+from limelight.errors import LeaseLost, SessionBusy
+from limelight.events import RunCancelled, RunFailed, RunStarted
+from limelight.stores.base import Append, Run, RunFault, SessionRef, Store
+from tests.stores.steps import S1, Writing, begin, new_run, read_all, tokens, whole_run
+
+S2 = SessionRef("ann", "s2")
+
+
+class RunCases:
+    async def test_begin(self, store: Store) -> None:
+        begun = await store.begin(new_run("r1", at=1000, request_id="q"))
+        expected = Run(
+            run_id="r1",
+            ref=S1,
+            agent="echo",
+            turn=1,
+            state="running",
+            started_at=1000,
+            ended_at=None,
+            first_seq=1,
+            last_seq=0,
+            request_id="q",
+        )
+        assert (begun.created, begun.run) == (True, expected)
+        assert await store.run("r1") == expected
+        assert await store.run("none") is None
+
+    async def test_numbers_go_on_from_run_to_run(self, store: Store) -> None:
+        first = await whole_run(store, "r1", words=200)
+        second = await whole_run(store, "r2")
+        assert (first.run.turn, second.run.turn) == (1, 2)
+        assert second.run.first_seq == first.acknowledged[-1].seq + 1
+        run = await store.run("r1")
+        assert run is not None and (run.first_seq, run.last_seq) == (1, first.acknowledged[-1].seq)
+
+    async def test_a_busy_session_takes_no_second_run(self, store: Store) -> None:
+        run = await begin(store, "r1")
+        with pytest.raises(SessionBusy) as busy:
+            await store.begin(new_run("r2"))
+        assert busy.value.run_id == "r1"
+        assert await store.run("r2") is None
+        await begin(store, "r3", S2)
+        await run.end()
+        assert (await begin(store, "r2")).run.turn == 2
+
+    async def test_of_many_at_once_one_begins(self, store: Store) -> None:
+        answers = await asyncio.gather(*(store.begin(new_run(f"r{n}")) for n in range(8)), return_exceptions=True)
+        refused = [answer for answer in answers if isinstance(answer, SessionBusy)]
+        assert len(refused) == 7
+        session = await store.session(S1)
+        assert session is not None and session.turns == 1
+
+    async def test_the_same_request_has_one_run(self, store: Store) -> None:
+        answers = await asyncio.gather(*(store.begin(new_run(f"r{n}", request_id="q")) for n in range(4)))
+        first = next(answer.run for answer in answers if answer.created)
+        assert sorted(answer.created for answer in answers) == [False, False, False, True]
+        assert {answer.run.run_id for answer in answers} == {first.run_id}
+        await Writing(store, first).end()
+        late = await store.begin(new_run("late", request_id="q"))
+        assert (late.created, late.run.run_id, late.run.state) == (False, first.run_id, "finished")
+
+    async def test_requests_are_told_apart_by_session_and_id(self, store: Store) -> None:
+        for run_id, ref, request_id in (
+            ("r1", S1, "q"),
+            ("r2", S2, "q"),
+            ("r3", S1, "p"),
+            ("r4", S1, ""),
+            ("r5", S1, ""),
+        ):
+            begun = await store.begin(new_run(run_id, ref, request_id=request_id))
+            assert (begun.created, begun.run.run_id, begun.run.request_id) == (True, run_id, request_id)
+            await Writing(store, begun.run).end()
+
+    async def test_states(self, store: Store) -> None:
+        run = await begin(store, "r1")
+        await run.write(RunStarted(agent="echo"))
+        for state in ("waiting", "running", "waiting"):
+            await run.write(*tokens(1), state=state)
+            found, session = await store.run("r1"), await store.session(S1)
+            assert found is not None and session is not None
+            assert (found.state, session.run_state, found.live, found.ended_at) == (state, state, True, None)
+            with pytest.raises(SessionBusy):
+                await store.begin(new_run("r2"))
+
+    async def test_a_state_may_change_without_records(self, store: Store) -> None:
+        run = await begin(store, "r1")
+        await run.write(state="waiting")
+        found = await store.run("r1")
+        assert found is not None and (found.state, found.last_seq) == ("waiting", 0)
+
+    @pytest.mark.parametrize(
+        ("event", "state", "fault"),
+        [
+            (None, "finished", None),
+            (RunCancelled(reason="stop"), "cancelled", None),
+            (
+                RunFailed(code="agent_error", message="broke", error_id="err_1"),
+                "failed",
+                ("agent_error", "broke", "err_1"),
+            ),
+        ],
+        ids=["finished", "cancelled", "failed"],
+    )
+    async def test_an_end_frees_the_session(
+        self, store: Store, event: RunFailed, state: str, fault: tuple[str, str, str]
+    ) -> None:
+        run = await begin(store, "r1")
+        await run.end(event, state)  # pyright: ignore[reportArgumentType]
+        found, session = await store.run("r1"), await store.session(S1)
+        assert found is not None and session is not None
+        assert (found.state, found.ended_at, found.live) == (state, run.acknowledged[-1].at, False)
+        assert found.error == (RunFault(*fault) if fault else None)
+        assert session.run_state == state
+        await begin(store, "r2")
+
+    async def test_an_ended_run_takes_nothing_more(self, store: Store) -> None:
+        run = await whole_run(store, "r1")
+        with pytest.raises(LeaseLost):
+            await store.append([run.part(*tokens(1))])
+        assert await read_all(store) == run.acknowledged
+
+    async def test_a_run_that_never_began_takes_nothing(self, store: Store) -> None:
+        with pytest.raises(LeaseLost):
+            await store.append([Append(run_id="none", records=())])
+
+    async def test_a_batch_with_a_lost_run_leaves_no_trace(self, store: Store) -> None:
+        lost, good = await whole_run(store, "r1"), await begin(store, "r2", S2)
+        part = good.part(RunStarted(agent="echo"), state="waiting")
+        with pytest.raises(LeaseLost):
+            await store.append([part, lost.part(*tokens(1))])
+        run = await store.run("r2")
+        assert run is not None and (run.state, run.last_seq) == ("running", 0)
+        await store.append([part])
+        assert await read_all(store, S2) == part.records
+
+    async def test_run_covering(self, store: Store) -> None:
+        first, second = await whole_run(store, "r1"), await whole_run(store, "r2")
+        live = await begin(store, "r3")
+        await live.write(*tokens(200))
+        for run in (first, second, live):
+            for record in (run.acknowledged[0], run.acknowledged[-1]):
+                assert await store.run_covering(S1, record.seq) == await store.run(run.run_id)
+        last = live.acknowledged[-1].seq
+        assert await store.run_covering(S1, last + 1) == await store.run("r3")
+        assert await store.run_covering(S1, 0) == await store.run("r1")
+        await live.end()
+        assert await store.run_covering(S1, last + 2) is None
+        assert await store.run_covering(S1, 10**30) is None
+        assert await store.run_covering(S2, 1) is None

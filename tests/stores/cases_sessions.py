@@ -1,0 +1,135 @@
+"""Sessions: made by the first run, listed, renamed, deleted, and nobody else's."""
+
+import pytest
+
+from limelight.errors import SessionBusy
+from limelight.events import RunStarted
+from limelight.stores.base import Artifact, Result, Session, SessionRef, Store
+from tests.stores.steps import S1, begin, new_run, read_all, whole_run
+
+
+async def listed(store: Store, owner: str = "ann", q: str = "") -> list[str]:
+    return [session.ref.session_id for session in await store.sessions(owner, q=q)]
+
+
+class SessionCases:
+    async def test_the_first_run_makes_the_session(self, store: Store) -> None:
+        assert await store.session(S1) is None
+        await begin(store, "r1", at=1000, title="hello")
+        assert await store.session(S1) == Session(
+            ref=S1,
+            agent="echo",
+            title="hello",
+            created_at=1000,
+            active_at=1000,
+            turns=1,
+            last_seq=0,
+            run_id="r1",
+            run_state="running",
+        )
+
+    async def test_a_session_follows_its_runs(self, store: Store) -> None:
+        await whole_run(store, "r1", at=1000, words=3)
+        second = await begin(store, "r2", at=5000, title="another title")
+        await second.write(RunStarted(agent="echo"))
+        session = await store.session(S1)
+        assert session is not None
+        assert (session.title, session.created_at, session.active_at) == ("a title", 1000, 5000)
+        assert (session.turns, session.last_seq, session.run_id, session.run_state) == (2, 6, "r2", "running")
+        await second.end()
+        session = await store.session(S1)
+        assert session is not None
+        assert (session.active_at, session.last_seq, session.run_state) == (second.acknowledged[-1].at, 7, "finished")
+
+    async def test_rename(self, store: Store) -> None:
+        other = SessionRef("bob", "s1")
+        await whole_run(store, "r1")
+        await whole_run(store, "r2", other)
+        before = await store.session(S1)
+        assert await store.rename(S1, "new")
+        after, untouched = await store.session(S1), await store.session(other)
+        assert before is not None and after is not None and untouched is not None
+        assert (after.title, after.active_at, untouched.title) == ("new", before.active_at, "a title")
+        assert not await store.rename(SessionRef("ann", "none"), "new")
+
+    async def test_delete_takes_everything_along(self, store: Store) -> None:
+        run = await begin(store, "r1")
+        await run.write(RunStarted(agent="echo"), results=[Result(key="k", media_type="text/plain", body=b"x")])
+        artifact = Artifact(artifact_id="a1", ref=S1, name="f", media_type="text/plain", body=b"x")
+        await store.put_artifact(artifact, "r1")
+        await run.end()
+        assert await store.delete(S1)
+        assert (await store.session(S1), await store.run("r1"), await read_all(store)) == (None, None, [])
+        assert (await store.result("r1", "k"), await store.artifact("a1")) == (None, None)
+        assert not await store.delete(S1)
+
+    async def test_delete_refuses_while_a_run_is_live(self, store: Store) -> None:
+        run = await begin(store, "r1")
+        await run.write(RunStarted(agent="echo"))
+        with pytest.raises(SessionBusy) as busy:
+            await store.delete(S1)
+        assert busy.value.run_id == "r1"
+        await run.end()
+        assert await read_all(store) == run.acknowledged
+
+    async def test_a_deleted_session_begins_anew(self, store: Store) -> None:
+        await whole_run(store, "r1")
+        await whole_run(store, "r2", SessionRef("bob", "s1"))
+        await store.delete(S1)
+        again = await whole_run(store, "r3")
+        assert (again.run.turn, again.run.first_seq) == (1, 1)
+        assert await read_all(store) == again.acknowledged
+
+    async def test_owners_do_not_meet(self, store: Store) -> None:
+        bobs = SessionRef("bob", "s1")
+        mine, theirs = await whole_run(store, "r1"), await whole_run(store, "r2", bobs, words=5)
+        assert await read_all(store) == mine.acknowledged
+        assert await read_all(store, bobs) == theirs.acknowledged
+        assert (await listed(store), await listed(store, "bob"), await listed(store, "eve")) == (["s1"], ["s1"], [])
+        await store.delete(S1)
+        assert await read_all(store, bobs) == theirs.acknowledged
+
+    async def test_the_last_active_is_listed_first(self, store: Store) -> None:
+        for number, at in enumerate((3000, 1000, 2000), start=1):
+            await whole_run(store, f"r{number}", SessionRef("ann", f"s{number}"), at=at)
+        assert await listed(store) == ["s1", "s3", "s2"]
+        await begin(store, "r4", SessionRef("ann", "s2"), at=9000)
+        assert await listed(store) == ["s2", "s1", "s3"]
+
+    async def test_a_listed_session_is_as_new_as_one_that_is_asked_for(self, store: Store) -> None:
+        run = await begin(store, "r1")
+        await run.write(RunStarted(agent="echo"), state="waiting")
+        assert await store.sessions("ann") == [await store.session(S1)]
+
+    @pytest.mark.parametrize(
+        ("q", "found"),
+        [
+            ("", ["s1", "s2", "s3", "s4"]),
+            ("plan", ["s1"]),
+            ("PLAN", ["s1"]),
+            ("%", ["s2"]),
+            ("_", ["s3"]),
+            ("\\", ["s4"]),
+            ("a%b", []),
+            ("none of them", []),
+            ("x" * 60_000, []),
+        ],
+        ids=lambda value: str(value)[:10],
+    )
+    async def test_a_list_can_be_searched_by_title(self, store: Store, q: str, found: list[str]) -> None:
+        for number, title in enumerate(("a Plan", "100 % sure", "snake_case", "back\\slash"), start=1):
+            await whole_run(store, f"r{number}", SessionRef("ann", f"s{number}"), title=title)
+        assert await listed(store, q=q) == found
+
+    @pytest.mark.parametrize("size", [1, 3, 10])
+    async def test_pages_meet_exactly_even_if_all_were_active_at_once(self, store: Store, size: int) -> None:
+        for number in range(10):
+            await store.begin(new_run(f"r{number}", SessionRef("ann", f"s{number}"), at=1000 + number // 7))
+        pages: list[Session] = []
+        before: tuple[int, str] | None = None
+        while page := await store.sessions("ann", before=before, limit=size):
+            assert len(page) <= size
+            pages += page
+            before = (page[-1].active_at, page[-1].ref.session_id)
+        expected = [f"s{n}" for n in (7, 8, 9, 0, 1, 2, 3, 4, 5, 6)]
+        assert [session.ref.session_id for session in pages] == expected
