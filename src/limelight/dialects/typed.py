@@ -195,12 +195,14 @@ class TypedDialect:
                 "decisions": event.decisions,
                 "expires_at": event.expires_at,
                 **self._who(event),
+                **_given(truncated=event.truncated),
             }
             self._approvals[event.approval_id] = data
             return _frame("approval", **data, state="requested", by="")
         data = self._approvals.pop(event.approval_id)
         if event.args is not None:
             data["args"] = event.args
+            data.pop("truncated", None)
         return _frame("approval", **data, state=event.decision, by=event.by, **_given(reason=event.reason))
 
     def _artifact(self, event: ArtifactMade) -> bytes:

@@ -1,0 +1,251 @@
+"""What holds for every installed dialect: golden transcripts, exact resume, no kind that vanishes, ids and cursors."""
+
+import os
+from pathlib import Path
+from random import Random
+from typing import ClassVar
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from limelight.dialects.base import AgentTree, Cursor, text_of
+from limelight.dialects.encoder import SseEncoder
+from limelight.errors import BadCursor
+from limelight.events import (
+    EVENT_TYPES,
+    AgentStarted,
+    AnyEvent,
+    Event,
+    JsonValue,
+    Record,
+    RunFailed,
+    RunStarted,
+    Status,
+    TextDelta,
+    kind_of,
+)
+from limelight.grammar import Grammar
+from tests.dialects.transcripts import DELTAS, DIALECTS, SCRIPTS, joined, live, parse, pieces, records_of, resumed
+from tests.strategies import as_records, legal_runs, write_run
+
+GOLDEN = Path(__file__).parent / "golden"
+WRITE = os.environ.get("LIMELIGHT_GOLDEN") == "write"
+CORPUS: list[list[AnyEvent]] = [*SCRIPTS.values(), *(write_run(Random(seed), 80) for seed in range(12))]
+"""Runs in which every kind occurs in every form."""
+
+each_dialect = pytest.mark.parametrize("dialect", DIALECTS)
+each_script = pytest.mark.parametrize("script", SCRIPTS)
+
+
+def compare(path: Path, found: bytes) -> None:
+    if WRITE:
+        path.write_bytes(found)
+    assert path.exists(), f"{path.name} is missing: run `make golden` and look at what it writes"
+    assert found == path.read_bytes(), f"{path.name} differs: if that is meant, run `make golden`"
+
+
+# Golden transcripts
+
+
+@each_script
+def test_a_script_is_a_legal_run(script: str) -> None:
+    grammar = Grammar()
+    for event in SCRIPTS[script]:
+        grammar.check(event)
+    assert grammar.terminal is not None
+
+
+@each_script
+def test_the_records_of_a_script_are_the_golden_ones(script: str) -> None:
+    found = b"".join(msgspec.json.encode(record) + b"\n" for record in records_of(script))
+    compare(GOLDEN / f"{script}.jsonl", found)
+
+
+@each_dialect
+@each_script
+def test_the_frames_of_a_script_are_the_golden_ones(script: str, dialect: str) -> None:
+    """The input is read from the golden Records, so that a transcript stands for itself."""
+    lines = (GOLDEN / f"{script}.jsonl").read_bytes().splitlines()
+    records = [msgspec.json.decode(line, type=Record) for line in lines]
+    encoder = SseEncoder(DIALECTS[dialect])
+    compare(GOLDEN / f"{script}.{dialect}.sse", b"".join(encoder.encode(record) for record in records))
+
+
+def test_no_golden_file_is_left_over() -> None:
+    expected = {f"{script}.jsonl" for script in SCRIPTS}
+    expected |= {f"{script}.{dialect}.sse" for script in SCRIPTS for dialect in DIALECTS}
+    assert {path.name for path in GOLDEN.iterdir()} == expected
+
+
+# No kind vanishes by accident
+
+
+def emitted_kinds(dialect: str) -> dict[type[Event], int]:
+    """How many frames each kind gave, over all runs that we have."""
+    counts: dict[type[Event], int] = dict.fromkeys(EVENT_TYPES, 0)
+    for run in CORPUS:
+        encoder = SseEncoder(DIALECTS[dialect])
+        for record in as_records(run):
+            counts[type(record.event)] += len(encoder.feed(record))
+    return counts
+
+
+def test_the_corpus_has_every_kind() -> None:
+    assert {type(event) for run in CORPUS for event in run} == set(EVENT_TYPES)
+
+
+@each_dialect
+def test_each_kind_is_either_emitted_or_dropped_on_purpose(dialect: str) -> None:
+    silent = {kind for kind, count in emitted_kinds(dialect).items() if not count}
+    declared: frozenset[type[Event]] = DIALECTS[dialect]().DROPS
+    assert {kind_of(kind) for kind in silent} == {kind_of(kind) for kind in declared}
+
+
+# Resume
+
+
+def every_cut_is_exact(dialect: str, run: list[AnyEvent]) -> list[str]:
+    """Frames up to a cut + frames after resuming there = the uninterrupted ones. Returns the cut points."""
+    make_dialect, records = DIALECTS[dialect], as_records(run)
+    frames = live(make_dialect, records)
+    uninterrupted = pieces(dialect, frames)
+    expected = joined(uninterrupted)
+    for position, cut in enumerate(["0", *(frame.id for frame in frames)]):
+        after = pieces(dialect, resumed(make_dialect, records, cut))
+        assert joined(uninterrupted[:position] + after) == expected, f"cut at {cut}"
+    return [frame.id for frame in frames]
+
+
+def test_every_dialect_says_how_its_deltas_are_joined() -> None:
+    assert set(DELTAS) == set(DIALECTS)
+
+
+@each_dialect
+def test_resume_is_exact_at_every_frame_of_a_long_run(dialect: str) -> None:
+    """A run of 500 events that fails, because then its last Record gives several frames on some wires."""
+    runs = (write_run(Random(seed), 450) for seed in range(100))
+    run = next(run for run in runs if isinstance(run[-1], RunFailed))
+    assert len(run) >= 500
+    cuts = every_cut_is_exact(dialect, run)
+    assert len(cuts) > 300
+    assert len(set(cuts)) == len(cuts), "no two frames have the same id"
+
+
+@each_dialect
+@each_script
+def test_resume_is_exact_at_every_frame_of_a_script(dialect: str, script: str) -> None:
+    assert every_cut_is_exact(dialect, SCRIPTS[script])
+
+
+@each_dialect
+@settings(max_examples=30, deadline=None)
+@given(run=legal_runs(max_length=40))
+def test_resume_is_exact_at_every_frame_of_any_run(dialect: str, run: list[AnyEvent]) -> None:
+    assert every_cut_is_exact(dialect, run)
+
+
+def test_a_cut_inside_a_record_is_among_those_tested() -> None:
+    ids = [frame.id for frame in live(DIALECTS["typed"], records_of("failed"))]
+    assert ids[-2:] == ["4.1", "4"]
+
+
+# The encoder
+
+
+class Loud:
+    """A made-up dialect: as many frames for a status as its text has words, and a memory of what it saw."""
+
+    event_name: ClassVar[str] = "message"
+    DROPS: ClassVar[frozenset[type[Event]]] = frozenset()
+
+    def __init__(self) -> None:
+        self._seen = 0
+
+    def feed(self, record: Record) -> list[bytes]:
+        self._seen += 1
+        text = record.event.text if isinstance(record.event, Status | TextDelta) else ""
+        return [b"%d %b" % (self._seen, word.encode()) for word in text.split()]
+
+    def gap(self, first: int, last: int) -> bytes:
+        return b"gap %d %d" % (first, last)
+
+
+def record(seq: int, text: str) -> Record:
+    return Record(seq, "r", 0, Status(text=text))
+
+
+def test_the_last_frame_of_a_record_has_its_number_and_those_before_it_count() -> None:
+    sent = SseEncoder(Loud).encode(record(57, "one two three"))
+    assert sent == (
+        b"id: 57.1\nevent: message\ndata: 1 one\n\n"
+        b"id: 57.2\nevent: message\ndata: 1 two\n\n"
+        b"id: 57\nevent: message\ndata: 1 three\n\n"
+    )
+
+
+def test_the_inner_ids_of_a_joined_record_count_from_its_first() -> None:
+    frames = parse(SseEncoder(Loud).encode(record(57, "one two"), first_seq=50))
+    assert [frame.id for frame in frames] == ["50.1", "57"]
+
+
+@pytest.mark.parametrize(("skip", "ids"), [(0, ["7.1", "7.2", "7"]), (1, ["7.2", "7"]), (2, ["7"]), (3, []), (9, [])])
+def test_frames_that_are_known_are_skipped_and_the_others_keep_their_ids(skip: int, ids: list[str]) -> None:
+    assert [frame.id for frame in parse(SseEncoder(Loud).encode(record(7, "a b c"), skip=skip))] == ids
+
+
+def test_a_single_frame_can_be_skipped_too() -> None:
+    assert SseEncoder(Loud).encode(record(7, "a"), skip=1) == b""
+
+
+def test_a_record_without_frames_gives_no_bytes() -> None:
+    assert SseEncoder(Loud).encode(record(7, "")) == b""
+
+
+def test_each_run_begins_with_a_fresh_dialect() -> None:
+    encoder = SseEncoder(Loud)
+    encoder.feed(record(1, ""))
+    assert encoder.feed(record(2, "x")) == [b"2 x"]
+    encoder.feed(Record(3, "r2", 0, RunStarted(agent="a")))
+    assert encoder.feed(record(4, "x")) == [b"2 x"], "the run_started itself is the first that it sees"
+
+
+def test_a_gap_has_the_id_of_its_last_record() -> None:
+    assert SseEncoder(Loud).gap(3, 9) == b"id: 9\nevent: message\ndata: gap 3 9\n\n"
+
+
+# Cursors, depth, text
+
+
+@pytest.mark.parametrize(
+    ("text", "cursor"), [("0", (0, 0)), ("57", (57, 0)), ("57.1", (57, 1)), ("57.0", (57, 0)), ("007.02", (7, 2))]
+)
+def test_a_cursor_is_a_number_with_or_without_a_frame(text: str, cursor: tuple[int, int]) -> None:
+    assert Cursor.parse(text) == cursor
+
+
+@pytest.mark.parametrize("text", ["", "a", "-1", "1.", ".1", "1.2.3", "1.x", " 1", "1e3", "١", "²", "9" * 33])
+def test_what_is_no_cursor_is_refused(text: str) -> None:
+    with pytest.raises(BadCursor, match=r"a cursor is a number like 57 or 57\.1"):
+        Cursor.parse(text)
+
+
+@given(st.integers(0, 10**15), st.integers(0, 99))
+def test_the_id_of_a_frame_is_its_cursor(seq: int, k: int) -> None:
+    assert Cursor.parse(f"{seq}.{k}") == Cursor(seq, k)
+
+
+def test_depth_comes_from_the_tree_of_agents() -> None:
+    tree = AgentTree()
+    assert tree.add(AgentStarted(agent_id="a", name="")) == 1
+    assert tree.add(AgentStarted(agent_id="b", name="", parent_id="a")) == 2
+    assert tree.add(AgentStarted(agent_id="c", name="")) == 1
+    assert [tree.depth(agent_id) for agent_id in ("", "a", "b", "c", "unknown")] == [0, 1, 2, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [("as it is", "as it is"), ("", ""), (None, "null"), ({"a": [1]}, '{"a":[1]}'), (True, "true")]
+)
+def test_a_value_as_text(value: JsonValue, text: str) -> None:
+    assert text_of(value) == text

@@ -1,0 +1,259 @@
+"""The typed wire: the document's seven types with the document's keys, and what Limelight adds."""
+
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+
+from limelight.dialects.typed import TypedDialect
+from limelight.events import (
+    AgentFinished,
+    AgentStarted,
+    AnyEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    FinalAnswer,
+    Plan,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    SourceCited,
+    Status,
+    TextDelta,
+    Todo,
+    ToolFinished,
+    ToolReady,
+    ToolStarted,
+)
+from tests.dialects.transcripts import SCRIPTS, live
+from tests.strategies import as_records, legal_runs, write_run
+
+DOCUMENTED: dict[str, set[str]] = {
+    "status": {"description", "agent_depth"},
+    "tool_start": {"tool_id", "name", "agent_depth"},
+    "tool_end": {"tool_id", "name", "result", "agent_depth"},
+    "token": {"content", "agent_depth"},
+    "agent_start": {"agent_id", "name", "depth"},
+    "agent_end": {"agent_id", "depth"},
+    "done": set(),
+}
+ADDED: dict[str, set[str]] = {
+    "error": {"message", "code", "error_id"},
+    "cancelled": {"reason"},
+    "reasoning": {"content", "agent_id", "agent_depth"},
+    "plan": {"update"},
+    "usage": {"model", "input_tokens", "output_tokens"},
+    "approval": {"approval_id", "tool_id", "name", "args", "decisions", "expires_at", "state", "by"},
+    "tool_args": {"tool_id", "content"},
+    "tool_output": {"tool_id", "stream", "content"},
+    "citation": {"title", "url", "text"},
+    "artifact": {"artifact_id", "name", "media_type", "size", "url"},
+}
+RUNS: list[list[AnyEvent]] = [*SCRIPTS.values(), *(write_run(Random(seed), 100) for seed in range(10))]
+
+
+def frames_of(run: list[AnyEvent]) -> list[dict[str, Any]]:
+    return [msgspec.json.decode(frame.data) for frame in live(TypedDialect, as_records(run))]
+
+
+def data_of(*events: AnyEvent) -> list[dict[str, Any]]:
+    """The data of the frames behind the first status."""
+    return [frame.get("data", {}) for frame in frames_of([RunStarted(agent="a"), *events])[1:]]
+
+
+# The document
+
+
+@pytest.mark.parametrize("type_", DOCUMENTED)
+def test_the_documented_types_have_the_documented_keys(type_: str) -> None:
+    found = [frame for run in RUNS for frame in frames_of(run) if frame["type"] == type_]
+    assert found
+    assert all(DOCUMENTED[type_] <= set(frame.get("data", {})) for frame in found)
+
+
+@pytest.mark.parametrize("type_", ADDED)
+def test_the_added_types_have_their_keys(type_: str) -> None:
+    found = [frame["data"] for run in RUNS for frame in frames_of(run) if frame["type"] == type_]
+    assert found
+    assert all(ADDED[type_] <= set(data) for data in found)
+
+
+def test_there_are_no_other_types() -> None:
+    assert {frame["type"] for run in RUNS for frame in frames_of(run)} == {*DOCUMENTED, *ADDED}
+
+
+@settings(max_examples=60)
+@given(legal_runs(cut=False))
+def test_a_run_begins_with_thinking_and_ends_with_done_alone(run: list[AnyEvent]) -> None:
+    frames = frames_of(run)
+    assert frames[0] == {"type": "status", "data": {"description": "Thinking...", "agent_depth": 0}}
+    assert [frame for frame in frames if frame["type"] == "done"] == [{"type": "done"}]
+    assert frames[-1] == {"type": "done"}
+
+
+@settings(max_examples=40)
+@given(legal_runs(cut=True))
+def test_a_run_that_goes_on_is_not_done(run: list[AnyEvent]) -> None:
+    assert all(frame["type"] != "done" for frame in frames_of(run))
+
+
+@settings(max_examples=60)
+@given(legal_runs(cut=False))
+def test_every_tool_and_agent_that_starts_ends_under_the_same_name_and_depth(run: list[AnyEvent]) -> None:
+    frames = frames_of(run)
+    tools = {
+        (f["data"]["tool_id"], f["data"]["name"], f["data"]["agent_depth"]) for f in frames if f["type"] == "tool_start"
+    }
+    assert tools == {
+        (f["data"]["tool_id"], f["data"]["name"], f["data"]["agent_depth"]) for f in frames if f["type"] == "tool_end"
+    }
+    agents = {(f["data"]["agent_id"], f["data"]["depth"]) for f in frames if f["type"] == "agent_start"}
+    assert agents == {(f["data"]["agent_id"], f["data"]["depth"]) for f in frames if f["type"] == "agent_end"}
+
+
+def test_a_failure_and_a_stop_come_before_done() -> None:
+    failed = frames_of([RunStarted(agent="a"), RunFailed(code="agent_error", message="no", error_id="err_1")])
+    assert failed[1:] == [
+        {"type": "error", "data": {"message": "no", "code": "agent_error", "error_id": "err_1"}},
+        {"type": "done"},
+    ]
+    stopped = frames_of([RunStarted(agent="a"), RunCancelled(reason="enough")])
+    assert stopped[1:] == [{"type": "cancelled", "data": {"reason": "enough"}}, {"type": "done"}]
+
+
+# Depth
+
+
+def test_depth_is_that_of_the_tree_when_agents_end_out_of_order() -> None:
+    depths = [
+        (frame["type"], frame["data"].get("agent_id"), frame["data"].get("depth", frame["data"].get("agent_depth")))
+        for frame in frames_of(SCRIPTS["sub_agents"])
+        if frame["type"] in ("agent_start", "agent_end", "token")
+    ]
+    assert depths == [
+        ("agent_start", "a1", 1),
+        ("agent_start", "a2", 1),
+        ("token", "a1", 1),
+        ("token", "a2", 1),
+        ("token", "a1", 1),
+        ("agent_start", "a3", 2),
+        ("agent_end", "a2", 1),
+        ("agent_end", "a3", 2),
+        ("agent_end", "a1", 1),
+        ("token", None, 0),
+    ]
+
+
+def test_a_sub_agent_names_its_parent_and_the_call_that_spawned_it() -> None:
+    whole = ToolStarted(call_id="c", name="task", args={})
+    started = data_of(whole, AgentStarted(agent_id="a", name="n", call_id="c"), AgentFinished(agent_id="a", error="no"))
+    assert started[1] == {"agent_id": "a", "name": "n", "depth": 1, "parent_id": "", "tool_id": "c"}
+    assert started[2] == {"agent_id": "a", "depth": 1, "error": "no"}
+
+
+def test_what_a_sub_agent_does_carries_its_id_and_depth() -> None:
+    sub = AgentStarted(agent_id="a", name="n")
+    found = data_of(sub, Status(agent_id="a", text="x"), TextDelta(agent_id="a", message_id="m", text="y"))
+    assert found[1:] == [
+        {"description": "x", "agent_depth": 1, "agent_id": "a"},
+        {"content": "y", "agent_depth": 1, "agent_id": "a"},
+    ]
+
+
+# Answers and values
+
+
+def test_an_answer_that_was_streamed_is_not_sent_again() -> None:
+    assert data_of(
+        TextDelta(message_id="m", text="yes"), FinalAnswer(content="yes", message_id="m"), RunFinished()
+    ) == [
+        {"content": "yes", "agent_depth": 0},
+        {},
+    ]
+
+
+@pytest.mark.parametrize(("content", "sent"), [("yes", "yes"), ({"a": 1}, '{"a":1}')])
+def test_an_answer_that_was_never_streamed_is_sent_as_text(content: Any, sent: str) -> None:
+    assert data_of(FinalAnswer(content=content)) == [{"content": sent, "agent_depth": 0}]
+
+
+def test_an_empty_answer_is_no_frame() -> None:
+    assert data_of(FinalAnswer(content="")) == []
+
+
+def test_the_name_of_a_tool_is_repeated_at_its_end_and_the_result_is_a_string() -> None:
+    start, end = (
+        ToolStarted(call_id="c", name="sum", args={"a": 1}),
+        ToolFinished(call_id="c", result=[3], duration_ms=7),
+    )
+    assert data_of(start, end) == [
+        {"tool_id": "c", "name": "sum", "agent_depth": 0, "args": {"a": 1}},
+        {"tool_id": "c", "name": "sum", "result": "[3]", "agent_depth": 0, "duration_ms": 7},
+    ]
+
+
+def test_a_result_that_was_cut_says_so_and_where_the_rest_is() -> None:
+    (end,) = [frame["data"] for frame in frames_of(SCRIPTS["truncated_result"]) if frame["type"] == "tool_end"]
+    assert len(end["result"]) == 10_000
+    assert (end["truncated"], end["size"], end["result_url"]) == (True, 50_000, "/runs/run_0/tools/c1")
+
+
+def test_arguments_are_sent_once() -> None:
+    """Those that came in pieces are not repeated when they are whole; those that did not are sent then."""
+    frames = [f["data"] for f in frames_of(SCRIPTS["streamed_args"]) if f["type"] == "tool_args"]
+    assert frames == [
+        {"tool_id": "c1", "content": '{"path": "x.txt", '},
+        {"tool_id": "c1", "content": '"content": "é"}'},
+        {"tool_id": "c2", "content": '{"path":"/"}'},
+    ]
+
+
+def test_arguments_that_were_cut_say_so() -> None:
+    ready = ToolReady(call_id="c", args="preview", truncated=True, size=99, result_url="/u")
+    assert data_of(ToolStarted(call_id="c", name="t"), ready)[1] == {
+        "tool_id": "c",
+        "content": "preview",
+        "truncated": True,
+        "size": 99,
+        "result_url": "/u",
+    }
+
+
+def test_a_plan_is_text_or_items() -> None:
+    assert data_of(Plan(text="look"), Plan(items=(Todo("look", "completed"),), update=True)) == [
+        {"text": "look", "update": False, "agent_depth": 0},
+        {"items": [{"content": "look", "status": "completed"}], "update": True, "agent_depth": 0},
+    ]
+
+
+def test_a_citation_keeps_its_keys_when_they_are_empty() -> None:
+    assert data_of(SourceCited(title="t")) == [{"title": "t", "url": "", "text": "", "agent_depth": 0}]
+
+
+def test_a_decision_repeats_the_request_with_the_arguments_to_use() -> None:
+    request = ApprovalRequested(approval_id="p", name="rm", args={"path": "/"}, call_id="c", expires_at=5)
+    edited = ApprovalResolved(approval_id="p", decision="edit", args={"path": "/tmp"}, by="ada", reason="safer")
+    same = {
+        "approval_id": "p",
+        "tool_id": "c",
+        "name": "rm",
+        "decisions": ["approve", "edit", "reject"],
+        "expires_at": 5,
+        "agent_depth": 0,
+    }
+    assert data_of(ToolStarted(call_id="c", name="rm", args={}), request, edited)[1:] == [
+        {**same, "args": {"path": "/"}, "state": "requested", "by": ""},
+        {**same, "args": {"path": "/tmp"}, "state": "edit", "by": "ada", "reason": "safer"},
+    ]
+
+
+def test_the_arguments_of_an_approval_that_were_cut_say_so() -> None:
+    (data,) = data_of(ApprovalRequested(approval_id="p", name="rm", args="{…", truncated=True, size=99))
+    assert (data["args"], data["truncated"]) == ("{…", True)
+
+
+def test_a_gap_says_from_where_to_where() -> None:
+    assert msgspec.json.decode(TypedDialect().gap(3, 9)) == {"type": "gap", "data": {"from": 3, "to": 9}}

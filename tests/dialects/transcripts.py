@@ -1,0 +1,284 @@
+"""Scripted runs that every dialect is tested with, and what a client does with the frames: parse them, join them.
+
+A new dialect gets its golden files from these scripts (`make golden`) and says in `DELTAS` how its text is found.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from limelight import registry
+from limelight.deltas import join
+from limelight.dialects.base import Cursor, Dialect
+from limelight.dialects.encoder import SseEncoder
+from limelight.events import (
+    AgentFinished,
+    AgentStarted,
+    AnyEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    ArtifactMade,
+    FinalAnswer,
+    Plan,
+    ReasoningDelta,
+    ReasoningFinished,
+    Record,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    SourceCited,
+    Status,
+    StepFinished,
+    StepStarted,
+    TextDelta,
+    TextFinished,
+    Todo,
+    ToolArgsDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolReady,
+    ToolStarted,
+    Usage,
+)
+from limelight.runs.fitting import fit
+from tests.strategies import RUN_ID, as_records
+
+DIALECTS: dict[str, Callable[[], Dialect]] = registry.find("dialects")
+
+
+def say(message_id: str, *texts: str, agent_id: str = "") -> list[AnyEvent]:
+    """A whole message."""
+    return [
+        *(TextDelta(agent_id=agent_id, message_id=message_id, text=text) for text in texts),
+        TextFinished(agent_id=agent_id, message_id=message_id),
+    ]
+
+
+def answer(message_id: str, *texts: str) -> list[AnyEvent]:
+    """The last message, and the end of a run that went well."""
+    return [*say(message_id, *texts), FinalAnswer(content="".join(texts), message_id=message_id), RunFinished()]
+
+
+def call(call_id: str, name: str, args: dict[str, Any], result: Any, *, agent_id: str = "") -> list[AnyEvent]:
+    """A tool call from start to end."""
+    return [
+        ToolStarted(agent_id=agent_id, call_id=call_id, name=name, args=args),
+        ToolFinished(agent_id=agent_id, call_id=call_id, result=result, duration_ms=12),
+    ]
+
+
+ASKED = RunStarted(agent="demo", input="What is limelight?")
+
+SCRIPTS: dict[str, list[AnyEvent]] = {
+    "text": [ASKED, *answer("m1", "Lime", "light is ", "calcium oxide, 🔥 heated.\n\ndata: not a frame")],
+    "one_tool": [
+        ASKED,
+        StepStarted(number=1),
+        ReasoningDelta(message_id="r1", text="Let me "),
+        ReasoningDelta(message_id="r1", text="look it up."),
+        ReasoningFinished(message_id="r1"),
+        *say("m1", "I'll search."),
+        *call("c1", "search", {"query": "limelight"}, {"hits": [{"title": "Limelight", "score": 0.9}]}),
+        Usage(model="understudy", input_tokens=120, output_tokens=8),
+        StepFinished(number=1, input_tokens=120, output_tokens=8, duration_ms=40),
+        SourceCited(title="Limelight", url="https://example.org/limelight", text="a stage light"),
+        *answer("m2", "A stage ", "light."),
+    ],
+    "parallel_tools": [
+        ASKED,
+        ToolStarted(call_id="c1", name="read_file", args={"path": "a.md"}),
+        ToolStarted(call_id="c2", name="read_file", args={"path": "b.md"}),
+        Status(text="Reading two files"),
+        ToolFinished(call_id="c2", result="b", duration_ms=3),
+        ToolFinished(call_id="c1", result="", duration_ms=9),
+        *answer("m1", "Both read."),
+    ],
+    "tool_error": [
+        ASKED,
+        ToolStarted(call_id="c1", name="divide", args="{not json"),
+        ToolFinished(call_id="c1", result="Error: division by zero", error="division by zero", duration_ms=1),
+        *answer("m1", "That did not work."),
+    ],
+    "streamed_args": [
+        ASKED,
+        ToolStarted(call_id="c1", name="write_file"),
+        ToolArgsDelta(call_id="c1", text='{"path": "x.txt", '),
+        ToolArgsDelta(call_id="c1", text='"content": "é"}'),
+        ToolReady(call_id="c1", args={"path": "x.txt", "content": "é"}),
+        ToolStarted(call_id="c2", name="ls"),
+        ToolReady(call_id="c2", args={"path": "/"}),
+        ToolFinished(call_id="c2", result=["x.txt"], duration_ms=1),
+        ToolFinished(call_id="c1", result="ok", duration_ms=2),
+        *answer("m1", "Written."),
+    ],
+    "sub_agents": [
+        ASKED,
+        ToolStarted(call_id="c1", name="task", args={"subagent": "researcher"}),
+        ToolStarted(call_id="c2", name="task", args={"subagent": "critic"}),
+        AgentStarted(agent_id="a1", name="researcher", call_id="c1"),
+        AgentStarted(agent_id="a2", name="critic", call_id="c2"),
+        TextDelta(agent_id="a1", message_id="m1", text="Search"),
+        TextDelta(agent_id="a2", message_id="m2", text="Hm."),
+        TextDelta(agent_id="a1", message_id="m1", text="ing."),
+        TextFinished(agent_id="a1", message_id="m1"),
+        AgentStarted(agent_id="a3", name="reader", parent_id="a1"),
+        *call("c3", "readurl", {"url": "https://example.org/"}, "text", agent_id="a3"),
+        TextFinished(agent_id="a2", message_id="m2"),
+        AgentFinished(agent_id="a2", error="nothing to criticise"),
+        ToolFinished(call_id="c2", result="Error: nothing", error="nothing", duration_ms=20),
+        Status(agent_id="a3", text="Reading"),
+        AgentFinished(agent_id="a3"),
+        AgentFinished(agent_id="a1"),
+        ToolFinished(call_id="c1", result="A report.", duration_ms=30),
+        *answer("m3", "They are done."),
+    ],
+    "plan": [
+        ASKED,
+        Plan(text="First look, then answer."),
+        Plan(items=(Todo("look", "in_progress"), Todo("answer")), update=True),
+        Plan(items=(Todo("look", "completed"), Todo("answer", "completed")), update=True),
+        *answer("m1", "Done."),
+    ],
+    "code_output": [
+        ASKED,
+        ToolStarted(call_id="c1", name="python", args={"code": "print(1)\nraise ValueError"}),
+        ToolOutputDelta(call_id="c1", text="1"),
+        ToolOutputDelta(call_id="c1", text="\n"),
+        ToolOutputDelta(call_id="c1", text="Traceback …\nValueError\n", stream="stderr"),
+        ArtifactMade(artifact_id="art_1", name="plot.png", media_type="image/png", size=67, call_id="c1"),
+        ToolFinished(call_id="c1", result="Error: ValueError", error="ValueError", duration_ms=5),
+        *answer("m1", "It raised."),
+    ],
+    "approval": [
+        ASKED,
+        ToolStarted(call_id="c1", name="rm", args={"path": "/"}),
+        ApprovalRequested(approval_id="p1", name="rm", args={"path": "/"}, call_id="c1", expires_at=1_700_000_600_000),
+        ApprovalResolved(approval_id="p1", decision="edit", args={"path": "/tmp"}, by="ada"),
+        ToolFinished(call_id="c1", result="removed", duration_ms=1),
+        ApprovalRequested(approval_id="p2", name="publish", args={}, decisions=("approve", "reject")),
+        ApprovalResolved(approval_id="p2", decision="reject", reason="not yet", by="ada"),
+        *answer("m1", "Removed, not published."),
+    ],
+    "answer_never_streamed": [
+        ASKED,
+        *say("m1", "Thinking aloud."),
+        FinalAnswer(content={"answer": 42}, title="The answer", sources=("https://example.org/",)),
+        RunFinished(code="max_steps"),
+    ],
+    "failed": [
+        ASKED,
+        TextDelta(message_id="m1", text="I will"),
+        TextFinished(message_id="m1"),
+        RunFailed(code="agent_error", message="ValueError: no", error_id="err_1"),
+    ],
+    "cancelled": [
+        ASKED,
+        ToolStarted(call_id="c1", name="sleep", args={"seconds": 60}),
+        ToolFinished(call_id="c1", result="Error: stopped", error="stopped", duration_ms=900),
+        RunCancelled(reason="stopped by the user"),
+    ],
+    "truncated_result": [
+        ASKED,
+        ToolStarted(call_id="c1", name="read_file", args={"path": "big.txt"}),
+        *fit(ToolFinished(call_id="c1", result="0123456789" * 5000, duration_ms=2), RUN_ID, 10**6).events,
+        *answer("m1", "Long."),
+    ],
+}
+
+
+class Frame(NamedTuple):
+    """One SSE message as a client gets it."""
+
+    id: str
+    event: str
+    data: bytes
+
+
+def parse(sent: bytes) -> list[Frame]:
+    """Read SSE. Strict: each frame has one id and one data line, and every frame is whole."""
+    frames: list[Frame] = []
+    assert sent == b"" or sent.endswith(b"\n\n")
+    for block in sent.split(b"\n\n")[:-1]:
+        lines = [line.partition(b": ") for line in block.split(b"\n")]
+        fields = {name.decode(): value for name, _, value in lines}
+        assert len(fields) == len(lines), "no field comes twice"
+        assert set(fields) - {"event"} == {"id", "data"}
+        frames.append(Frame(fields["id"].decode(), fields.get("event", b"").decode(), fields["data"]))
+    return frames
+
+
+def live(make_dialect: Callable[[], Dialect], records: Iterable[Record]) -> list[Frame]:
+    """What somebody who watches from the beginning gets: a Record at a time."""
+    encoder = SseEncoder(make_dialect)
+    return [frame for record in records for frame in parse(encoder.encode(record))]
+
+
+def resumed(make_dialect: Callable[[], Dialect], records: list[Record], after: str) -> list[Frame]:
+    """What a viewer does with a cursor: see what is known silently, skip k frames, send the rest joined."""
+    cursor = Cursor.parse(after)
+    known = cursor.seq - 1 if cursor.k else cursor.seq
+    encoder = SseEncoder(make_dialect)
+    for record in records[:known]:
+        encoder.feed(record)
+    rest = records[known:]
+    frames: list[bytes] = []
+    if cursor.k:
+        frames.append(encoder.encode(rest[0], skip=cursor.k))
+        rest = rest[1:]
+    frames += [encoder.encode(item.record, item.first_seq) for item in join(rest)]
+    return parse(b"".join(frames))
+
+
+class Piece(NamedTuple):
+    """A frame for comparison: a delta's text is apart from what it belongs to."""
+
+    id: str
+    what: Any
+    text: str | None
+
+
+def _typed_delta(payload: Any) -> tuple[Any, str] | None:
+    if payload["type"] not in ("token", "reasoning", "tool_args", "tool_output"):
+        return None
+    data = dict(payload["data"])
+    text = data.pop("content")
+    return (payload["type"], data), text
+
+
+def _records_delta(payload: Any) -> tuple[Any, str] | None:
+    event = dict(payload["event"])
+    if not event["kind"].endswith("_delta"):
+        return None
+    text = event.pop("text")
+    return (payload["run_id"], event), text
+
+
+DELTAS: dict[str, Callable[[Any], tuple[Any, str] | None]] = {"typed": _typed_delta, "records": _records_delta}
+"""For each dialect: what a delta's frame belongs to, and its text; None for other frames."""
+
+
+def pieces(dialect: str, frames: Iterable[Frame]) -> list[Piece]:
+    found: list[Piece] = []
+    for frame in frames:
+        payload = msgspec.json.decode(frame.data)
+        delta = DELTAS[dialect](payload)
+        found.append(Piece(frame.id, payload, None) if delta is None else Piece(frame.id, *delta))
+    return found
+
+
+def joined(found: Iterable[Piece]) -> list[Piece]:
+    """Neighbouring deltas of one text become one, with the last id: the form in which two streams are equal."""
+    result: list[Piece] = []
+    for piece in found:
+        last = result[-1] if result else None
+        if last and last.text is not None and piece.text is not None and last.what == piece.what:
+            result[-1] = Piece(piece.id, piece.what, last.text + piece.text)
+        else:
+            result.append(piece)
+    return result
+
+
+def records_of(script: str) -> list[Record]:
+    return as_records(SCRIPTS[script])
