@@ -22,7 +22,7 @@ test: setup lint  ## Check types and style, run all tests
 lint: setup  ## Check types and style
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/pyright --warnings
+	@$(BIN)/basedpyright --warnings
 
 format: setup  ## Put the code into its form
 	@$(BIN)/ruff check --fix .

@@ -9,6 +9,7 @@ dialects, viewers or HTTP.
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 
 import msgspec
 
@@ -28,13 +29,14 @@ from limelight.events import (
     StepFinished,
     StepStarted,
     Terminal,
+    TextDelta,
     ToolFinished,
     ToolReady,
     ToolStarted,
 )
 from limelight.grammar import Grammar
 from limelight.runs.committer import Committer
-from limelight.runs.fitting import fit
+from limelight.runs.fitting import fit, is_plain
 from limelight.runs.ids import now_ms, sortable_id
 from limelight.sources.base import UNSTOPPABLE, FileMade, Source, Turn
 from limelight.stores.base import Append, Artifact, Result, Run, RunState, SessionRef, Store
@@ -94,6 +96,15 @@ class Execution:
 
     async def live(self, started: RunStarted, source: Source, turn: Turn) -> None:
         """The whole run. Returns when its terminal event is in the log."""
+        try:
+            await self._live(started, source, turn)
+        except Exception as error:  # a mistake of ours; the run must not stay open because of it
+            if not self.grammar.started:
+                self.accept(RunStarted(agent=self.run.agent, turn=self.run.turn))
+            self.seal(self.failure(error))
+        await self._written
+
+    async def _live(self, started: RunStarted, source: Source, turn: Turn) -> None:
         self.accept(started)
         pump = asyncio.create_task(self._pump(source, turn), name=f"limelight-{self.run.run_id}")
         self._watch()
@@ -107,7 +118,6 @@ class Execution:
             self._watchdog.cancel()
         pump.add_done_callback(_swallow)
         self.seal(self._verdict.result() if self._verdict.done() else self._ending_of(pump))
-        await self._written
 
     async def _pump(self, source: Source, turn: Turn) -> None:
         items = source.run(turn)
@@ -214,16 +224,32 @@ class Execution:
         self._loop.call_soon_threadsafe(accept)
 
     def _write(self, event: AnyEvent) -> None:
+        if self._goes_on(event):
+            self._number([event])
+            return
         fitted = fit(event, self.run.run_id, self.limits.result_max)
         for part in fitted.events:  # what the log will have, so that the two never differ
             self.grammar.check(part)
-        self._at = max(self._at, now_ms())  # a clock that jumps back does not make the log go back
-        for part in fitted.events:
-            self._seq += 1
-            self._pending.append(Record(self._seq, self.run.run_id, self._at, part))
         self._results += fitted.results
-        self._uncommitted += len(fitted.events)
-        self._committer.mark(self)
+        self._number(fitted.events)
+
+    def _goes_on(self, event: AnyEvent) -> bool:
+        """True for one more plain piece of an open message: nine events in ten, and nothing has to be done for them."""
+        return (
+            type(event) is TextDelta
+            and is_plain(event.message_id)
+            and is_plain(event.text)
+            and self.grammar.texts.get(event.message_id) == event.agent_id
+        )
+
+    def _number(self, events: Sequence[AnyEvent]) -> None:
+        if not self._pending:
+            self._committer.mark(self)
+        self._at = max(self._at, now_ms())  # a clock that jumps back does not make the log go back
+        for event in events:
+            self._seq += 1
+            self._pending.append(Record(self._seq, self.run.run_id, self._at, event))
+        self._uncommitted += len(events)
 
     def _timed(self, event: AnyEvent) -> AnyEvent:
         """Measure what the source did not: a tool from when it runs, not from when the model began to call it."""

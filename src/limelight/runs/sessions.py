@@ -14,9 +14,9 @@ from typing import Literal
 
 import msgspec
 
-from limelight.errors import Draining, QueueFull, SessionBusy
+from limelight.errors import Draining, QueueFull, SessionBusy, StoreError
 from limelight.events import Attachment, RunCancelled, RunStarted, Terminal
-from limelight.messages import Message, files_of
+from limelight.messages import InlineFile, Message, files_of
 from limelight.runs.agents import Agent
 from limelight.runs.committer import Committer
 from limelight.runs.context import RunContext
@@ -32,6 +32,9 @@ IfBusy = Literal["error", "cancel", "wait"]
 MAX_WAITING = 5
 LEASE_MS = 30_000
 TITLE_CHARACTERS = 60
+MAX_FILES = 20
+MAX_URL = 2000
+"""What the log says of the files that came with a question; the agent gets all of them as they came."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,24 +100,26 @@ class Sessions:
 
     async def begin(self, request: Request, run_id: str) -> Begun:
         """Begin the run, in the way that the request wants if the session is busy."""
+        had_turn = False
         if request.if_busy == "wait" and self._queues.get(request.ref):
             await self._wait(request, run_id)
-        try:
-            while True:
-                if self._draining:
-                    raise Draining("the server is shutting down: try again in a moment")
-                try:
-                    return await self._begin(request, run_id)
-                except SessionBusy as busy:
-                    if request.if_busy == "error":
-                        raise
-                    if request.if_busy == "cancel":
-                        await self.end(busy.run_id, "another request took its place")
-                    else:
-                        await self._wait(request, run_id)
-        except Exception:
-            self._next_turn(request.ref)
-            raise
+            had_turn = True
+        while True:
+            if self._draining:
+                raise Draining("the server is shutting down: try again in a moment")
+            try:
+                return await self._begin(request, run_id)
+            except SessionBusy as busy:
+                if request.if_busy == "error":
+                    raise
+                if request.if_busy == "cancel":
+                    await self.end(busy.run_id, "another request took its place")
+                    continue
+            except Exception:
+                self._next_turn(request.ref)  # it cannot use its turn, so the next one gets it
+                raise
+            await self._wait(request, run_id, keeps_place=had_turn)
+            had_turn = True
 
     async def _begin(self, request: Request, run_id: str) -> Begun:
         asked = _question(request.messages)
@@ -140,13 +145,9 @@ class Sessions:
 
     async def _live_through(self, execution: Execution, context: RunContext, request: Request, asked: Message) -> None:
         run = execution.run
-        started = RunStarted(
-            agent=run.agent,
-            input=asked.text,
-            turn=run.turn,
-            attachments=await self._keep_files(asked, run),
-        )
         try:
+            attachments = await self._keep_files(asked, run)
+            started = RunStarted(agent=run.agent, input=asked.text, turn=run.turn, attachments=attachments)
             await execution.live(started, request.agent.source, Turn(messages=request.messages, context=context))
         finally:
             del self._live[run.run_id]
@@ -154,29 +155,33 @@ class Sessions:
 
     async def _keep_files(self, asked: Message, run: Run) -> tuple[Attachment, ...]:
         """Store what came along with the question, so that the log can point at it."""
-        kept: list[Attachment] = []
-        for file in files_of(asked):
-            artifact_id = "" if file.data is None else sortable_id("art_")
-            if file.data is not None:
-                artifact = Artifact(
-                    artifact_id=artifact_id,
-                    ref=run.ref,
-                    name=file.name,
-                    media_type=file.media_type,
-                    body=file.data,
-                )
-                await self._store.put_artifact(artifact, run.run_id)
-            url = file.url if len(file.url) <= 2000 else ""
-            kept.append(Attachment(media_type=file.media_type, name=file.name, artifact_id=artifact_id, url=url))
-        return tuple(kept)
+        return tuple([await self._keep_file(file, run) for file in files_of(asked)[:MAX_FILES]])
 
-    async def _wait(self, request: Request, run_id: str) -> None:
+    async def _keep_file(self, file: InlineFile, run: Run) -> Attachment:
+        url = file.url if len(file.url) <= MAX_URL else ""
+        kept = Attachment(media_type=file.media_type[:100], name=file.name[:200], url=url)
+        if file.data is None:
+            return kept
+        artifact = Artifact(
+            artifact_id=sortable_id("art_"), ref=run.ref, name=kept.name, media_type=kept.media_type, body=file.data
+        )
+        try:
+            await self._store.put_artifact(artifact, run.run_id)
+        except StoreError as error:
+            log.error("run %s: %s could not be kept: %s", run.run_id, kept.name, error)
+            return kept
+        return msgspec.structs.replace(kept, artifact_id=artifact.artifact_id)
+
+    async def _wait(self, request: Request, run_id: str, *, keeps_place: bool = False) -> None:
         """Queue up, first in, first out. One that had its turn and found the session taken keeps its place."""
         queue = self._queues.setdefault(request.ref, deque())
-        if len(queue) >= MAX_WAITING:
+        if len(queue) >= MAX_WAITING and not keeps_place:
             raise QueueFull(f"{MAX_WAITING} requests wait for session {request.ref.session_id} already")
         waiting = Waiting(run_id, request.ref, request.agent.name, asyncio.get_running_loop().create_future())
-        queue.append(waiting)
+        if keeps_place:
+            queue.appendleft(waiting)
+        else:
+            queue.append(waiting)
         try:
             await waiting.turn
         finally:

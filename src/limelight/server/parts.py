@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from limelight.config import Settings
 from limelight.dialects.base import Dialect
-from limelight.errors import Interrupted, UnknownFormat
+from limelight.errors import Draining, Interrupted, UnknownFormat
 from limelight.events import RunFailed
 from limelight.runs.agents import Agents
 from limelight.runs.committer import Committer
@@ -57,6 +57,8 @@ class Parts:
         async with self._starting:
             if self.started:
                 return
+            if self.pulse.closing:
+                raise Draining("the server is shutting down: try again in a moment")
             await self.store.open()
             sealed = await seal_orphans(self.store)
             if sealed:
@@ -70,6 +72,8 @@ class Parts:
     async def drain(self) -> None:
         """End all runs with a terminal event, then all streams."""
         verdict = RunFailed(code=Interrupted.code, message="the server was shut down", error_id=sortable_id("err_"))
+        if self.sessions.count:
+            log.warning("%s: %d runs end because the server is shut down", verdict.error_id, self.sessions.count)
         await self.sessions.drain(verdict)
         self.pulse.close()
 

@@ -62,9 +62,10 @@ class EventStream:
         self._pulse.add(self)
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self._headers})
-            await self._send(send, RETRY)
-            if self._begin is None or await self._wait_for_turn(self._begin, send):
-                await self._follow(send)
+            if scope["method"] != "HEAD":
+                await self._send(send, RETRY)
+                if self._begin is None or await self._wait_for_turn(self._begin, send):
+                    await self._follow(send)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         except asyncio.CancelledError:
             pass  # the server has waited long enough for this client
