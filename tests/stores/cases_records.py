@@ -130,7 +130,12 @@ class RecordCases:
     @settings(
         max_examples=40,
         deadline=None,
-        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+        # One store for all examples, and several stores for one suite, is what we want here.
+        suppress_health_check=[
+            HealthCheck.function_scoped_fixture,
+            HealthCheck.differing_executors,
+            HealthCheck.too_slow,
+        ],
     )
     @given(st.lists(events(), min_size=1, max_size=12))
     async def test_any_event_comes_back_unchanged(self, store: Store, found: list[AnyEvent]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO
 
 from limelight.errors import LimelightError, SetupError, StoreCorrupt, StoreLocked
-from limelight.stores.sqlite.schema import migrate
+from limelight.stores.sqlite.schema import migrate, touch
 
 LOCK_SECONDS = 5
 """How long a statement waits for another program that uses the file, a backup say."""
@@ -21,7 +21,7 @@ class DatabaseFile:
         self._lock: IO[str] | None = None
 
     def open(self) -> sqlite3.Connection:
-        """Take the lock and bring the tables up to date; returns the connection that did so."""
+        """Take the lock, bring the tables up to date, see that they can be written. Returns the connection for it."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._take_lock()
@@ -34,6 +34,7 @@ class DatabaseFile:
             db = self.connect()
             try:
                 migrate(db, self._path)
+                touch(db)
             except BaseException:
                 db.close()
                 raise

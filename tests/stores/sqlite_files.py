@@ -1,0 +1,50 @@
+"""Looking at a SQLite store from outside: through another connection, or as bytes on disk."""
+
+import shutil
+import sqlite3
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+
+def query(path: Path, sql: str, *values: Any) -> Any:
+    """The first column of the first row, as another program sees it; changes are committed."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        row = db.execute(sql, values).fetchone()
+        return None if row is None else row[0]
+
+
+@contextmanager
+def locked(path: Path, kind: str = "IMMEDIATE") -> Generator[None]:
+    """Another program holds the file's write lock."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute(f"BEGIN {kind}")
+        yield
+        db.execute("ROLLBACK")
+
+
+def copy_as_it_is(path: Path, folder: Path) -> Path:
+    """What a crash at this moment would leave behind."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for name in (path.name, path.name + "-wal", path.name + "-shm"):
+        if (path.parent / name).exists():
+            shutil.copy(path.parent / name, folder / name)
+    return folder / path.name
+
+
+def transactions(path: Path) -> int:
+    """How many commits the write-ahead log holds: their last frame carries the size of the database."""
+    data = path.with_name(path.name + "-wal").read_bytes()
+    size = int.from_bytes(data[8:12]) + 24
+    return sum(data[at + 4 : at + 8] != b"\0\0\0\0" for at in range(32, len(data) - size + 1, size))
+
+
+def content(path: Path) -> bytes:
+    """The file's bytes; none if there is no file."""
+    return path.read_bytes() if path.exists() else b""
+
+
+def overwrite(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
