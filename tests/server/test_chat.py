@@ -163,6 +163,19 @@ async def test_requests_that_wait_get_their_turn_in_order(served: Served) -> Non
     assert seqs == sorted(seqs)
 
 
+async def test_a_waiting_request_can_be_watched_from_elsewhere(served: Served) -> None:
+    live = served.ask("go", agent="patient", session_id="s")
+    await anext(live)
+    body = asking("later", session_id="s", if_busy="wait", agent="echo")
+    async with served.http.stream("POST", "/chat/stream", json=body) as response:
+        run_id = response.headers["x-run-id"]
+        watching = asyncio.create_task(collect(served.stream("GET", f"/runs/{run_id}/stream")))
+        await eventually(lambda: served.parts.hub.viewers == 3)
+        first = (await served.http.get("/sessions/s")).json()["run_id"]
+        await served.http.post(f"/runs/{first}/cancel")
+        assert text_of(await watching).startswith("user:later")
+
+
 async def test_a_waiting_request_has_a_state_and_can_be_stopped(served: Served) -> None:
     live = served.ask("go", agent="patient", session_id="s")
     await anext(live)

@@ -61,18 +61,25 @@ class LiveRun(msgspec.Struct, frozen=True):
 
 
 class Waiting(msgspec.Struct):
-    """A request that waits until the session is free. `stopped` is the reason, if it is stopped before that."""
+    """A request on its way to becoming a run, which may mean waiting until its session is free."""
 
     run_id: str
     ref: SessionRef
     agent: str
-    turn: asyncio.Future[None]
+    over: asyncio.Future[None]
+    """Done once the run has begun, or never will."""
+    turn: asyncio.Future[None] | None = None
+    """Done when it is this one's turn; None while it does not wait."""
     stopped: str | None = None
+    """Why it was stopped before it began."""
+
+    def go(self) -> None:
+        if self.turn is not None and not self.turn.done():
+            self.turn.set_result(None)
 
     def stop(self, reason: str) -> None:
         self.stopped = reason
-        if not self.turn.done():
-            self.turn.set_result(None)
+        self.go()
 
 
 class Sessions:
@@ -100,15 +107,20 @@ class Sessions:
 
     async def begin(self, request: Request, run_id: str) -> Begun:
         """Begin the run, in the way that the request wants if the session is busy."""
-        had_turn = False
+        place = Waiting(run_id, request.ref, request.agent.name, asyncio.get_running_loop().create_future())
+        try:
+            return await self._begin_in_turn(request, place)
+        finally:
+            place.over.set_result(None)
+
+    async def _begin_in_turn(self, request: Request, place: Waiting) -> Begun:
         if request.if_busy == "wait" and self._queues.get(request.ref):
-            await self._wait(request, run_id)
-            had_turn = True
+            await self._wait(place)
         while True:
             if self._draining:
                 raise Draining("the server is shutting down: try again in a moment")
             try:
-                return await self._begin(request, run_id)
+                return await self._begin(request, place.run_id)
             except SessionBusy as busy:
                 if request.if_busy == "error":
                     raise
@@ -118,8 +130,7 @@ class Sessions:
             except Exception:
                 self._next_turn(request.ref)  # it cannot use its turn, so the next one gets it
                 raise
-            await self._wait(request, run_id, keeps_place=had_turn)
-            had_turn = True
+            await self._wait(place)
 
     async def _begin(self, request: Request, run_id: str) -> Begun:
         asked = _question(request.messages)
@@ -172,29 +183,29 @@ class Sessions:
             return kept
         return msgspec.structs.replace(kept, artifact_id=artifact.artifact_id)
 
-    async def _wait(self, request: Request, run_id: str, *, keeps_place: bool = False) -> None:
+    async def _wait(self, place: Waiting) -> None:
         """Queue up, first in, first out. One that had its turn and found the session taken keeps its place."""
-        queue = self._queues.setdefault(request.ref, deque())
-        if len(queue) >= MAX_WAITING and not keeps_place:
-            raise QueueFull(f"{MAX_WAITING} requests wait for session {request.ref.session_id} already")
-        waiting = Waiting(run_id, request.ref, request.agent.name, asyncio.get_running_loop().create_future())
-        if keeps_place:
-            queue.appendleft(waiting)
+        queue = self._queues.setdefault(place.ref, deque())
+        if place.turn is not None:
+            queue.appendleft(place)
+        elif len(queue) < MAX_WAITING:
+            queue.append(place)
         else:
-            queue.append(waiting)
+            raise QueueFull(f"{MAX_WAITING} requests wait for session {place.ref.session_id} already")
+        place.turn = asyncio.get_running_loop().create_future()
         try:
-            await waiting.turn
+            await place.turn
         finally:
-            queue.remove(waiting)
+            queue.remove(place)
             if not queue:
-                self._queues.pop(request.ref, None)
-        if waiting.stopped is not None:
-            raise StoppedInQueue(waiting.stopped)
+                self._queues.pop(place.ref, None)
+        if place.stopped is not None:
+            raise StoppedInQueue(place.stopped)
 
     def _next_turn(self, ref: SessionRef) -> None:
-        waiting = next((w for w in self._queues.get(ref, ()) if not w.turn.done()), None)
-        if waiting is not None:
-            waiting.turn.set_result(None)
+        queue = self._queues.get(ref)
+        if queue:
+            queue[0].go()
 
     async def end(self, run_id: str, reason: str) -> None:
         """Stop a run and wait until it is over."""
@@ -210,8 +221,7 @@ class Sessions:
         self._draining = True
         for queue in list(self._queues.values()):
             for waiting in queue:
-                if not waiting.turn.done():
-                    waiting.turn.set_result(None)
+                waiting.go()
         tasks = [live.task for live in self._live.values()]
         for live in list(self._live.values()):
             live.execution.stop(verdict)

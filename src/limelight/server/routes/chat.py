@@ -4,7 +4,6 @@ import asyncio
 from typing import Any
 
 from limelight.dialects.base import Cursor, text_of
-from limelight.dialects.encoder import SseEncoder
 from limelight.errors import (
     BadJson,
     BodyTooLarge,
@@ -19,7 +18,6 @@ from limelight.errors import (
     UnknownFormat,
     UnsupportedMediaType,
 )
-from limelight.events import Record, RunCancelled, RunStarted
 from limelight.messages import Message
 from limelight.runs.ids import sortable_id
 from limelight.runs.reading import read_story, whole_value
@@ -28,6 +26,7 @@ from limelight.runs.viewer import Format
 from limelight.server.bodies import ChatBody
 from limelight.server.endpoint import SESSION_ID, Call, Endpoint, shaped
 from limelight.server.routes.params import FORMAT
+from limelight.server.routes.waiting import stopped_frames
 from limelight.server.sse import EventStream
 from limelight.server.views import AnswerMessage, ChatView, ToolSummary
 from limelight.sources.base import User
@@ -113,8 +112,11 @@ async def _stream(call: Call, request: Request, format_: Format) -> EventStream:
     if beginning.done() and (error := beginning.exception()) is not None:
         viewer.__exit__()
         raise _refusal(error)
-    waits = None if beginning.done() else beginning
-    return EventStream(viewer, parts.pulse, headers, waits, lambda why: _stopped_frames(format_, run_id, request, why))
+    if beginning.done():
+        return EventStream(viewer, parts.pulse, headers)
+    waiting = parts.sessions.waiting(run_id)
+    assert waiting is not None
+    return EventStream(viewer, parts.pulse, headers, beginning, lambda why: stopped_frames(format_, waiting, why))
 
 
 async def _whole(call: Call, request: Request) -> ChatView:
@@ -163,14 +165,6 @@ def _refusal(error: BaseException) -> BaseException:
     if isinstance(error, StoppedInQueue):
         return SessionBusy("the request was stopped while it waited for the session")
     return error
-
-
-def _stopped_frames(format_: Format, run_id: str, request: Request, why: str) -> bytes:
-    """A request that was stopped in the queue never became a run: its stream says so, with nothing in the log."""
-    encoder = SseEncoder(format_.make_dialect)
-    started = RunStarted(agent=request.agent.name)
-    records = [Record(0, run_id, 0, event) for event in (started, RunCancelled(reason=why))]
-    return b"".join(encoder.encode(record) for record in records)
 
 
 _ERRORS: tuple[type[LimelightError], ...] = (

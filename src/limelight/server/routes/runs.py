@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
-from limelight.dialects.base import text_of
+from limelight.dialects.base import Cursor, text_of
 from limelight.errors import (
     AlreadyDecided,
     ApprovalExpired,
@@ -19,9 +19,12 @@ from limelight.errors import (
     UnknownFormat,
 )
 from limelight.runs.reading import input_of, read_story, whole_value
+from limelight.runs.sessions import StoppedInQueue, Waiting
+from limelight.runs.viewer import Format
 from limelight.server.bodies import CancelBody, DecisionBody
 from limelight.server.endpoint import Call, Endpoint, Param, shaped
 from limelight.server.routes.params import AFTER, FORMAT
+from limelight.server.routes.waiting import stopped_frames
 from limelight.server.sse import EventStream
 from limelight.server.views import ApprovalView, DecisionView, RunView, StateView, ToolView, run_view
 from limelight.stores.base import Decide, Run
@@ -32,8 +35,8 @@ RAW = Param("raw", "1: the result itself instead of JSON about it", {"type": "st
 
 async def get_run(call: Call) -> RunView:
     """A run's state: queued, running, waiting, finished, failed or cancelled, with the approvals it waits for."""
-    waiting = call.parts.sessions.waiting(call.path("run_id"))
-    if waiting is not None and waiting.ref.owner == call.user.user_id:
+    waiting = _own_waiting(call)
+    if waiting is not None:
         return RunView(
             run_id=waiting.run_id,
             session_id=waiting.ref.session_id,
@@ -67,6 +70,9 @@ async def stream_run(call: Call) -> EventStream | Response:
     """Watch a run, or go on where a stream was cut. 204 if it has ended and the cursor is at its end."""
     cursor = call.cursor()
     format_ = call.parts.format(call.query("format"))
+    waiting = _own_waiting(call)
+    if waiting is not None:
+        return _stream_when_begun(call, waiting, format_)
     run = await call.run()
     viewer = call.parts.viewer(run.ref, format_)
     if not run.live and cursor.k == 0 and cursor.seq >= run.last_seq:
@@ -79,6 +85,30 @@ async def stream_run(call: Call) -> EventStream | Response:
     return EventStream(viewer, call.parts.pulse, headers)
 
 
+def _own_waiting(call: Call) -> Waiting | None:
+    """The request of the path that still waits for its turn, if it is the caller's."""
+    waiting = call.parts.sessions.waiting(call.path("run_id"))
+    return waiting if waiting is not None and waiting.ref.owner == call.user.user_id else None
+
+
+def _stream_when_begun(call: Call, waiting: Waiting, format_: Format) -> EventStream:
+    """Signs of life until the run begins, then the run."""
+    parts = call.parts
+    viewer = parts.viewer(waiting.ref, format_).__enter__()
+
+    async def begin() -> None:
+        await asyncio.wait({waiting.over})
+        run = await parts.store.run(waiting.run_id)
+        if run is None:
+            raise StoppedInQueue(waiting.stopped or "the server is shutting down")
+        viewer.start(Cursor(run.first_seq - 1), only_run=True)
+
+    headers = {"x-run-id": waiting.run_id, "x-session-id": waiting.ref.session_id}
+    return EventStream(
+        viewer, parts.pulse, headers, parts.spawn(begin()), lambda why: stopped_frames(format_, waiting, why)
+    )
+
+
 async def cancel_run(call: Call) -> StateView:
     """Stop a run. What it did so far is kept. Harmless if it has ended already."""
     body = CancelBody()
@@ -86,8 +116,7 @@ async def cancel_run(call: Call) -> StateView:
         body = shaped(await call.raw_json(), CancelBody)
     reason = body.reason[:500] or "stopped by the user"
     run_id = call.path("run_id")
-    waiting = call.parts.sessions.waiting(run_id)
-    if waiting is not None and waiting.ref.owner == call.user.user_id:
+    if _own_waiting(call) is not None:
         await call.parts.control.cancel(run_id, reason, call.user.user_id)
         return StateView(run_id=run_id, state="cancelled")
     run = await call.run()
