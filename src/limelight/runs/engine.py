@@ -237,7 +237,7 @@ class Execution:
         """True for one more plain piece of an open message: nine events in ten, and nothing has to be done for them."""
         return (
             type(event) is TextDelta
-            and is_plain(event.message_id)
+            and type(event.message_id) is str
             and is_plain(event.text)
             and self.grammar.texts.get(event.message_id) == event.agent_id
         )

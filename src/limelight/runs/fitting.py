@@ -95,6 +95,11 @@ def fit(event: AnyEvent, run_id: str, result_max: int) -> Fitted:
     return Fitted([_bounded(event)], [])
 
 
+def is_plain(text: Any) -> bool:
+    """True for short text without odd characters: `fit` would not change it."""
+    return type(text) is str and len(text) * 6 <= MAX_DELTA and _writable(text)
+
+
 def jsonable(value: Any) -> JsonValue:
     """JSON if it can be, else text; None is ""."""
     if value is None:
@@ -122,6 +127,13 @@ def _written(value: Any) -> bytes:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
         return msgspec.json.encode(_clean(msgspec.to_builtins(value, str_keys=True, enc_hook=str)))
+
+
+def _writable(text: str) -> bool:
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def _split(event: Delta) -> list[AnyEvent]:

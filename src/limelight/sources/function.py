@@ -59,6 +59,9 @@ class FunctionSource:
         items = self._items(turn)
         try:
             async for item in items:
+                if type(item) is str and item:  # most items are text, so they take the short way
+                    yield translator.text(item)
+                    continue
                 for event in translator.feed(item):
                     yield event
         finally:
@@ -88,7 +91,7 @@ class FunctionTranslator:
 
     def feed(self, item: object) -> list[Item]:
         if isinstance(item, str):
-            return [self._delta(item)] if item else []
+            return [self.text(item)] if item else []
         if item is None:
             return []
         if isinstance(item, FileMade):
@@ -113,7 +116,8 @@ class FunctionTranslator:
             events.append(FinalAnswer(content="".join(self._text), message_id=self._last))
         return [*events, terminal or RunFinished()]
 
-    def _delta(self, text: str) -> TextDelta:
+    def text(self, text: str) -> TextDelta:
+        """One more piece of the open message, or the first one of a new message."""
         if self._open is None:
             self._messages += 1
             self._open = self._last = f"msg-{self._messages}"
