@@ -2,8 +2,9 @@
 
 A channel exists while somebody watches a session. In it each wire format has one lane: frames are encoded once, kept
 for a short while, and shared by all its viewers, who only hold a cursor. A viewer that falls behind the lane reads
-from the store again, so it costs the run nothing. Everything here runs on the event loop; `runs/viewer.py` is the
-other half.
+from the store again, so it costs the run nothing. What comes after a pause is shown at once; while more keeps coming,
+viewers are woken at intervals, because a wake-up and a write cost far more than an event. Everything here runs on the
+event loop; `runs/viewer.py` is the other half.
 """
 
 import asyncio
@@ -16,6 +17,10 @@ from limelight.stores.base import SessionRef
 LANE_RECORDS = 256
 LANE_BYTES = 256 * 1024
 """How much of a lane is kept for viewers that are a little behind."""
+INTERVAL = 0.01
+"""Seconds between two wake-ups of a session's viewers while events keep coming."""
+HELD_BACK = 128
+"""Records that are not held back any longer."""
 
 
 class Lane:
@@ -31,8 +36,11 @@ class Lane:
         self._bytes = 0
         self._slice: tuple[int, int, bytes] = (0, 0, b"")
 
-    def feed(self, records: Sequence[Record]) -> bool:
-        """Take in what is new. False if there is a hole, which makes the lane useless."""
+    def feed(self, records: Sequence[Record], shown: int) -> bool:
+        """Take in what is new of a run. False if there is a hole, which makes the lane useless.
+
+        What viewers were not woken for, that is what comes after `shown`, is kept unless it is too large.
+        """
         for record in records:
             if record.seq <= self.head:
                 continue
@@ -45,12 +53,12 @@ class Lane:
             if isinstance(record.event, TERMINAL_TYPES):
                 self.ends.append(record.seq)
         if len(self._blobs) > LANE_RECORDS or self._bytes > LANE_BYTES:
-            self._trim()
+            self._trim(shown)
         return True
 
-    def _trim(self) -> None:
+    def _trim(self, shown: int) -> None:
         """Drop the older half, so that this happens rarely."""
-        gone = max(1, len(self._blobs) // 2)
+        gone = max(0, min(len(self._blobs) // 2, shown + 1 - self.base))
         while gone < len(self._blobs) and sum(map(len, self._blobs[gone:])) > LANE_BYTES:
             gone += max(1, (len(self._blobs) - gone) // 2)
         self._bytes -= sum(map(len, self._blobs[:gone]))
@@ -78,16 +86,30 @@ class Channel:
         self.published = 0
         """The newest Record that was published since the channel is there."""
         self.viewers = 0
+        self._shown = 0
+        """The newest Record that viewers were woken for."""
+        self._next_wake = 0.0
         self._waiting: list[asyncio.Future[None]] = []
         self._watchers: dict[str, int] = {}
 
     def publish(self, records: Sequence[Record]) -> None:
         self.published = max(self.published, records[-1].seq)
-        for name in [name for name, lane in self.lanes.items() if not lane.feed(records)]:
+        for name in [name for name, lane in self.lanes.items() if not lane.feed(records, self._shown)]:
             del self.lanes[name]
-        self.wake()
+        if isinstance(records[-1].event, TERMINAL_TYPES):
+            self._next_wake = 0.0
 
-    def wake(self) -> None:
+    @property
+    def holds_back(self) -> bool:
+        return self.published > self._shown
+
+    def due(self, now: float) -> bool:
+        """True if viewers should look now: after a pause, at a run's end, or if much was held back."""
+        return now >= self._next_wake or self.published - self._shown >= HELD_BACK
+
+    def wake(self, now: float) -> None:
+        self._shown = self.published
+        self._next_wake = now + INTERVAL
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             if not future.done():
@@ -115,12 +137,28 @@ class Hub:
 
     def __init__(self) -> None:
         self._channels: dict[SessionRef, Channel] = {}
+        self._held_back: set[Channel] = set()
 
     def publish(self, ref: SessionRef, records: Sequence[Record]) -> None:
         """Called once Records are committed, in order."""
         channel = self._channels.get(ref)
-        if channel is not None and records:
-            channel.publish(records)
+        if channel is None or not records:
+            return
+        channel.publish(records)
+        loop = asyncio.get_running_loop()
+        if channel.due(now := loop.time()):
+            channel.wake(now)
+            return
+        if not self._held_back:
+            loop.call_later(INTERVAL, self._wake_held_back)
+        self._held_back.add(channel)
+
+    def _wake_held_back(self) -> None:
+        channels, self._held_back = self._held_back, set()
+        now = asyncio.get_running_loop().time()
+        for channel in channels:
+            if channel.holds_back:
+                channel.wake(now)
 
     def enter(self, ref: SessionRef, format_: str) -> Channel:
         channel = self._channels.get(ref)
@@ -141,5 +179,6 @@ class Hub:
 
     def wake_all(self) -> None:
         """Let every viewer look again, e.g. because the server is going away."""
+        now = asyncio.get_running_loop().time()
         for channel in self._channels.values():
-            channel.wake()
+            channel.wake(now)
