@@ -63,8 +63,9 @@ class Viewer:
         `fresh` says that a run begins right there, so that there is nothing to replay unless it was very fast.
         """
         self._only_run = only_run
-        self._at = self._fed = cursor.seq - 1 if cursor.k else cursor.seq
-        self._skip = cursor.k
+        inside = cursor.k > 0 and cursor.seq > 0
+        self._at = self._fed = cursor.seq - 1 if inside else cursor.seq
+        self._skip = cursor.k if inside else 0
         if fresh:
             self._encoder = SseEncoder(self._format.make_dialect)
             self._board(self._encoder)
@@ -125,6 +126,7 @@ class Viewer:
         frames: list[bytes] = []
         if records[0].seq > max(self._fed, self._at) + 1:
             frames.append(encoder.gap(self._at + 1, records[0].seq - 1))
+            self._skip = 0  # the Record that it counts in is gone
         fresh: list[Record] = []
         for record in records:
             self._fed = record.seq
