@@ -4,12 +4,14 @@ A run whose process is gone is never run again by itself. Its log is read throug
 closed, and it ends as `run_failed` with code `interrupted`. Called at the start, and whenever a lease has run out.
 """
 
+import asyncio
 import logging
 from contextlib import suppress
 
-from limelight.errors import BadEvent, Interrupted
+from limelight.errors import BadEvent, Interrupted, StoreUnavailable
 from limelight.events import Record, RunFailed, RunStarted
 from limelight.grammar import Grammar
+from limelight.runs.committer import RETRY_SECONDS
 from limelight.runs.engine import RunLimits
 from limelight.runs.fitting import fit
 from limelight.runs.ids import now_ms, sortable_id
@@ -26,10 +28,23 @@ async def seal_orphans(store: Store) -> int:
     now = now_ms()
     for run in await store.orphans(now):
         if await store.take_over(run.run_id, until=now + LEASE_MS, now=now):
-            await store.append([await _sealing(store, run)])
+            await _seal(store, run)
             sealed += 1
             log.warning("run %s was interrupted; its log is sealed", run.run_id)
     return sealed
+
+
+async def _seal(store: Store, run: Run) -> None:
+    """End a run that we have taken over. Nobody else will, so a store that fails is tried again."""
+    tries = 0
+    while True:
+        try:
+            await store.append([await _sealing(store, run)])
+            return
+        except StoreUnavailable as error:
+            log.error("run %s cannot be sealed, trying again: %s", run.run_id, error)
+            await asyncio.sleep(RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)])
+            tries += 1
 
 
 async def _sealing(store: Store, run: Run) -> Append:
