@@ -17,20 +17,20 @@ from msgspec import Meta
 from limelight.errors import SetupError
 
 
-def _setting(description: str, env: str = "") -> Meta:
-    return Meta(description=description, extra={"env": env})
+def _setting(description: str, env: str = "", *, ge: float | None = None, le: float | None = None) -> Meta:
+    return Meta(description=description, extra={"env": env}, ge=ge, le=le)
 
 
 class ServerSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     host: Annotated[str, _setting("Address to listen on; other than loopback needs an API key", "LIMELIGHT_HOST")] = (
         "127.0.0.1"
     )
-    port: Annotated[int, _setting("Port to listen on", "LIMELIGHT_PORT")] = 8000
+    port: Annotated[int, _setting("Port to listen on", "LIMELIGHT_PORT", ge=0, le=65535)] = 8000
     default_format: Annotated[
         str, _setting("Stream format for requests without `?format=`", "LIMELIGHT_DEFAULT_FORMAT")
     ] = "typed"
     heartbeat_seconds: Annotated[
-        float, _setting("A silent stream gets a comment this often", "LIMELIGHT_HEARTBEAT_SECONDS")
+        float, _setting("A silent stream gets a comment this often", "LIMELIGHT_HEARTBEAT_SECONDS", ge=0.1)
     ] = 10
 
 
@@ -40,30 +40,32 @@ class StoreSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         str,
         _setting("Store: `sqlite`, `sqlite:///file.db`, with `?synchronous=FULL` for power loss", "LIMELIGHT_STORE"),
     ] = "sqlite"
-    retention_days: Annotated[float, _setting("Runs that ended longer ago are removed", "LIMELIGHT_RETENTION_DAYS")] = (
-        30
-    )
+    retention_days: Annotated[
+        float, _setting("Runs that ended longer ago are removed", "LIMELIGHT_RETENTION_DAYS", ge=0)
+    ] = 30
     expiry_seconds: Annotated[
         float,
-        _setting("A session without activity for so long counts as expired", "LIMELIGHT_EXPIRY_SECONDS"),
+        _setting("A session without activity for so long counts as expired", "LIMELIGHT_EXPIRY_SECONDS", ge=0),
     ] = 3600
 
 
 class LimitSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    body_bytes: Annotated[int, _setting("Largest request body", "LIMELIGHT_BODY_BYTES")] = 10 * 1024 * 1024
-    run_seconds: Annotated[float, _setting("Longest run, without the time people take", "LIMELIGHT_RUN_SECONDS")] = 3600
+    body_bytes: Annotated[int, _setting("Largest request body", "LIMELIGHT_BODY_BYTES", ge=1)] = 10 * 1024 * 1024
+    run_seconds: Annotated[
+        float, _setting("Longest run, without the time people take", "LIMELIGHT_RUN_SECONDS", ge=0.001)
+    ] = 3600
     silence_seconds: Annotated[
         float,
-        _setting("Longest silence of an agent, unless a tool runs or a person decides", "LIMELIGHT_SILENCE_SECONDS"),
+        _setting("Longest silence, unless a tool runs or a person decides", "LIMELIGHT_SILENCE_SECONDS", ge=0.001),
     ] = 300
-    result_bytes: Annotated[int, _setting("Largest tool result that is kept whole", "LIMELIGHT_RESULT_BYTES")] = (
+    result_bytes: Annotated[int, _setting("Largest tool result that is kept whole", "LIMELIGHT_RESULT_BYTES", ge=1)] = (
         50 * 1024 * 1024
     )
 
 
 class ApprovalSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     expiry_seconds: Annotated[
-        float, _setting("An approval that nobody answers for so long is a no", "LIMELIGHT_APPROVAL_SECONDS")
+        float, _setting("An approval that nobody answers for so long is a no", "LIMELIGHT_APPROVAL_SECONDS", ge=0.001)
     ] = 600
 
 
@@ -137,10 +139,10 @@ def all_settings() -> list[Setting]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text())
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SetupError(f"the configuration {path} cannot be read: {error.strerror}") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SetupError(f"{path} is not valid TOML: {error}") from error
 
 
@@ -152,15 +154,19 @@ def _check_keys(values: dict[str, Any], path: Path) -> None:
     for section, content in values.items():
         if section not in sections:
             raise SetupError(f"{path}: there is no section [{section}]{_nearest(section, sections)}")
-        tables = content.items() if section == "agents" else [("", content)]
+        tables = content.items() if section == "agents" and _is_table(content) else [("", content)]
         for name, table in tables:
             label = f"{section}.{name}" if name else section
-            if not isinstance(table, dict):
+            if not _is_table(table):
                 raise SetupError(f"{path}: [{label}] has to be a table")
-            keys = known["agents.NAME" if name else section]
-            for key in table:  # pyright: ignore[reportUnknownVariableType]
+            keys = known["agents.NAME" if section == "agents" else section]
+            for key in table:
                 if key not in keys:
-                    raise SetupError(f"{path}: [{label}] has no setting {key!r}{_nearest(str(key), keys)}")  # pyright: ignore[reportUnknownArgumentType]
+                    raise SetupError(f"{path}: [{label}] has no setting {key!r}{_nearest(str(key), keys)}")
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict)
 
 
 def _nearest(word: str, known: list[str]) -> str:

@@ -29,8 +29,8 @@ class Message(dict[str, Any]):
             return content
         if not isinstance(content, list):
             return ""
-        parts = msgspec.convert(content, list[dict[str, Any] | str])
-        texts = [part if isinstance(part, str) else part.get("text") for part in parts]
+        parts = msgspec.convert(content, list[Any])
+        texts: list[Any] = [part["text"] if isinstance(part, dict) and "text" in part else part for part in parts]
         return "\n".join(text for text in texts if isinstance(text, str))
 
 

@@ -18,6 +18,8 @@ from limelight.sources.base import Source
 def load_agent(target: str, *, name: str = "", title: str = "", description: str = "") -> Agent:
     """Import the target and wrap it. Its name is the variable's unless another is given."""
     place, _, attribute = target.rpartition(":") if ":" in target else (target, "", "agent")
+    if not place or not attribute:
+        raise SetupError(f"target {target!r}: write module:name or path/to/file.py:name")
     module = _load_file(Path(place), target) if place.endswith(".py") else _load_module(place, target)
     if not hasattr(module, attribute):
         there = [n for n, v in vars(module).items() if not n.startswith("_") and _is_agent(v)]
@@ -40,7 +42,7 @@ def wrap(thing: object, label: str) -> Source:
         if kind.accepts(thing):
             return kind(thing)
     if callable(thing) and not isinstance(thing, type) and not _required_parameters(thing):
-        made: object = thing()
+        made = _made(thing, label)
         for kind in kinds.values():
             if kind.accepts(made):
                 return kind(made)
@@ -51,12 +53,22 @@ def wrap(thing: object, label: str) -> Source:
     )
 
 
+def _made(factory: Callable[[], object], label: str) -> object:
+    try:
+        return factory()
+    except Exception as error:
+        raise SetupError(f"target {label!r} cannot be made: {type(error).__name__}: {error}") from error
+
+
 def _is_agent(thing: object) -> bool:
     return any(kind.accepts(thing) for kind in registry.find("sources").values())
 
 
 def _required_parameters(function: Any) -> list[str]:
-    parameters = inspect.signature(function).parameters.values()
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some of Python's own functions do not say
+        return ["?"]
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return [p.name for p in parameters if p.default is p.empty and p.kind not in variadic]
 

@@ -211,6 +211,12 @@ def test_each_run_begins_with_a_fresh_dialect() -> None:
     assert encoder.feed(record(4, "x")) == [b"2 x"], "the run_started itself is the first that it sees"
 
 
+def test_frames_of_what_is_in_no_log_have_no_ids() -> None:
+    assert SseEncoder(Loud).unnumbered(record(7, "a b")) == (
+        b"event: message\ndata: 1 a\n\nevent: message\ndata: 1 b\n\n"
+    )
+
+
 def test_a_gap_has_the_id_of_its_last_record() -> None:
     assert SseEncoder(Loud).gap(3, 9) == b"id: 9\nevent: message\ndata: gap 3 9\n\n"
 

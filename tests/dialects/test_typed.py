@@ -195,6 +195,11 @@ def test_the_name_of_a_tool_is_repeated_at_its_end_and_the_result_is_a_string() 
     ]
 
 
+def test_a_tool_that_took_no_time_says_so() -> None:
+    start, end = ToolStarted(call_id="c", name="t", args={}), ToolFinished(call_id="c", duration_ms=0)
+    assert data_of(start, end)[1]["duration_ms"] == 0
+
+
 def test_a_result_that_was_cut_says_so_and_where_the_rest_is() -> None:
     (end,) = [frame["data"] for frame in frames_of(SCRIPTS["truncated_result"]) if frame["type"] == "tool_end"]
     assert len(end["result"]) == 10_000

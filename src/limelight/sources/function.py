@@ -22,10 +22,16 @@ from limelight.events import (
     Status,
     TextDelta,
     TextFinished,
+    ToolArgsDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolReady,
     ToolStarted,
 )
 from limelight.sources.base import UNSTOPPABLE, CallIds, FileMade, Item, Turn, first_line
 
+ToolEvent = ToolArgsDelta | ToolReady | ToolOutputDelta | ToolFinished
+"""What always belongs to a call, also if the call has no id of its own."""
 READ_AHEAD = 64
 """How many items an ordinary generator may be ahead of the log."""
 LEAVING_SECONDS = 0.1
@@ -95,7 +101,7 @@ class FunctionTranslator:
         if item is None:
             return []
         if isinstance(item, FileMade):
-            return [*self._finish_text(), item]
+            return [*self._finish_text(), self._with_unique_id(item)]
         if not isinstance(item, EVENT_TYPES):
             raise BadEvent(f"an agent yields text, events or files, not {type(item).__name__}")
         event: AnyEvent = item  # pyright: ignore[reportAssignmentType]
@@ -103,6 +109,10 @@ class FunctionTranslator:
         self._ended |= isinstance(event, TERMINAL_TYPES)
         if isinstance(event, RunFinished):
             return self.end(event)
+        if isinstance(event, TextDelta) and not event.agent_id:
+            if event.message_id != self._last:
+                self._last, self._text = event.message_id, []
+            self._text.append(event.text)
         return [*self._finish_text(event.agent_id), self._with_unique_id(event)]
 
     def end(self, terminal: RunFinished | None = None) -> list[Item]:
@@ -132,13 +142,14 @@ class FunctionTranslator:
         self._open = None
         return [finished]
 
-    def _with_unique_id(self, event: AnyEvent) -> AnyEvent:
-        if isinstance(event, ToolStarted):
-            return msgspec.structs.replace(event, call_id=self._calls.start(event.call_id))
-        call_id: str | None = getattr(event, "call_id", None)
-        if not call_id or self._calls.of(call_id) == call_id:
-            return event
-        return msgspec.structs.replace(event, call_id=self._calls.of(call_id))
+    def _with_unique_id(self, item: Item) -> Item:
+        if isinstance(item, ToolStarted):
+            return msgspec.structs.replace(item, call_id=self._calls.start(item.call_id))
+        call_id: str | None = getattr(item, "call_id", None)
+        if call_id is None or (not call_id and not isinstance(item, ToolEvent)):  # it belongs to no call
+            return item
+        known = self._calls.of(call_id)
+        return item if known == call_id else msgspec.structs.replace(item, call_id=known)
 
 
 async def _answer_of(awaitable: Any) -> AsyncGenerator[object, None]:

@@ -1,0 +1,357 @@
+"""A plain function as an agent: what it may be, what it may yield, and what it leaves for us to say."""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.errors import BadEvent
+from limelight.events import (
+    AgentFinished,
+    AgentStarted,
+    AnyEvent,
+    FinalAnswer,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    Status,
+    TextDelta,
+    TextFinished,
+    ToolArgsDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolReady,
+    ToolStarted,
+)
+from limelight.grammar import Grammar
+from limelight.messages import Message
+from limelight.sources.base import Approval, CallIds, FileMade, Item, Turn, User, first_line
+from limelight.sources.function import READ_AHEAD, FunctionSource, FunctionTranslator
+from tests.waiting import eventually
+
+
+class FakeContext:
+    """Not a run: what an agent may ask of one, without an engine behind it."""
+
+    run_id = "run_1"
+    session_id = "session_1"
+    user = User("ada", "Ada")
+    workspace = Path("workspace")
+    cancelled = False
+
+    def __init__(self) -> None:
+        self.emitted: list[AnyEvent] = []
+
+    def emit(self, event: AnyEvent) -> None:
+        self.emitted.append(event)
+
+    async def approve(self, name: str, args: dict[str, Any], *, call_id: str = "", agent_id: str = "") -> Approval:
+        return Approval("approve", args)
+
+    def approve_blocking(self, name: str, args: dict[str, Any], *, call_id: str = "", agent_id: str = "") -> Approval:
+        return Approval("approve", args)
+
+
+def new_turn(*texts: str) -> Turn:
+    return Turn(messages=[Message(role="user", content=text) for text in texts or ("hi",)], context=FakeContext())
+
+
+async def play(target: Callable[..., Any], turn: Turn | None = None) -> list[Item]:
+    """All that the source gives, which has to be a legal run."""
+    items = [item async for item in FunctionSource(target).run(turn or new_turn())]
+    grammar = Grammar()
+    grammar.check(RunStarted(agent="a"))
+    for item in items:
+        if not isinstance(item, FileMade):
+            grammar.check(item)
+    assert grammar.terminal is not None
+    return items
+
+
+def translated(*items: object) -> list[Item]:
+    """The same without a function around it."""
+    translator = FunctionTranslator()
+    return [*(event for item in items for event in translator.feed(item)), *translator.end()]
+
+
+def says(message_id: str, *texts: str) -> list[Item]:
+    return [*(TextDelta(message_id=message_id, text=text) for text in texts), TextFinished(message_id=message_id)]
+
+
+# What an agent may be
+
+
+async def test_an_async_generator_streams_text() -> None:
+    async def agent(messages: list[Message], ctx: FakeContext) -> AsyncGenerator[str]:
+        yield messages[-1].text
+        yield f" {ctx.user.name}"
+
+    assert await play(agent, new_turn("hello")) == [
+        *says("msg-1", "hello", " Ada"),
+        FinalAnswer(content="hello Ada", message_id="msg-1"),
+        RunFinished(),
+    ]
+
+
+async def test_a_coroutine_that_returns_its_answer() -> None:
+    async def agent(messages: list[Message], ctx: FakeContext) -> str:
+        await asyncio.sleep(0)
+        return "an answer"
+
+    assert await play(agent) == [
+        *says("msg-1", "an answer"),
+        FinalAnswer(content="an answer", message_id="msg-1"),
+        RunFinished(),
+    ]
+
+
+@pytest.mark.parametrize("answer", [{"a": 1}, [1, 2], 5])
+async def test_a_coroutine_that_returns_a_value_answers_without_text(answer: Any) -> None:
+    async def agent(messages: list[Message], ctx: FakeContext) -> Any:
+        return answer
+
+    assert await play(agent) == [FinalAnswer(content=answer), RunFinished()]
+
+
+async def test_a_coroutine_that_returns_nothing_has_an_empty_answer() -> None:
+    async def agent(messages: list[Message], ctx: FakeContext) -> None:
+        return None
+
+    assert await play(agent) == [FinalAnswer(content=""), RunFinished()]
+
+
+async def test_an_ordinary_generator_runs_in_a_thread_of_its_own() -> None:
+    threads: list[int] = []
+
+    def agent(messages: list[Message], ctx: FakeContext) -> Generator[object]:
+        threads.append(threading.get_ident())
+        yield "from "
+        yield Status(text="busy")
+        yield "a thread"
+
+    assert await play(agent) == [
+        *says("msg-1", "from "),
+        Status(text="busy"),
+        *says("msg-2", "a thread"),
+        FinalAnswer(content="a thread", message_id="msg-2"),
+        RunFinished(),
+    ]
+    assert threads[0] != threading.get_ident()
+
+
+async def test_a_long_ordinary_generator_gives_everything_in_order() -> None:
+    def agent(messages: list[Message], ctx: FakeContext) -> Generator[str]:
+        for number in range(10 * READ_AHEAD):
+            yield f"{number} "
+
+    items = await play(agent)
+    texts = [item.text for item in items if isinstance(item, TextDelta)]
+    assert texts == [f"{number} " for number in range(10 * READ_AHEAD)]
+
+
+async def test_an_ordinary_generator_is_not_far_ahead_of_its_reader_and_is_closed_when_that_leaves() -> None:
+    made: list[int] = []
+    closed = threading.Event()
+
+    def agent(messages: list[Message], ctx: FakeContext) -> Generator[str]:
+        try:
+            for number in range(100_000):
+                made.append(number)
+                yield "x"
+        finally:
+            closed.set()
+
+    running = FunctionSource(agent).run(new_turn())
+    await anext(running)
+    await eventually(lambda: len(made) > READ_AHEAD)
+    await running.aclose()
+    await eventually(closed.is_set)
+    assert len(made) <= READ_AHEAD + 5
+
+
+async def test_an_ordinary_generator_sees_stop_between_two_items() -> None:
+    turn = new_turn()
+
+    def agent(messages: list[Message], ctx: FakeContext) -> Generator[str]:
+        yield "before"
+        ctx.cancelled = True
+        yield "noticed"
+        raise AssertionError("it was stopped before this")
+
+    items = [item async for item in FunctionSource(agent).run(turn)]
+    assert [item.text for item in items if isinstance(item, TextDelta)] == ["before", "noticed"]
+
+
+@pytest.mark.parametrize("kind", ["async generator", "coroutine", "generator"])
+async def test_an_error_comes_out_as_it_is(kind: str) -> None:
+    async def async_generator(messages: list[Message], ctx: FakeContext) -> AsyncGenerator[str]:
+        yield "x"
+        raise LookupError("broke")
+
+    async def coroutine(messages: list[Message], ctx: FakeContext) -> str:
+        raise LookupError("broke")
+
+    def generator(messages: list[Message], ctx: FakeContext) -> Generator[str]:
+        yield "x"
+        raise LookupError("broke")
+
+    agents = {"async generator": async_generator, "coroutine": coroutine, "generator": generator}
+    with pytest.raises(LookupError, match="broke"):
+        await play(agents[kind])
+
+
+async def test_closing_the_stream_ends_the_agents_work() -> None:
+    ended: list[str] = []
+
+    async def agent(messages: list[Message], ctx: FakeContext) -> AsyncGenerator[str]:
+        try:
+            yield "x"
+            yield "never read"
+        finally:
+            ended.append("yes")
+
+    running = FunctionSource(agent).run(new_turn())
+    assert await anext(running) == TextDelta(message_id="msg-1", text="x")
+    await running.aclose()
+    assert ended == ["yes"]
+
+
+def test_functions_of_these_kinds_are_accepted_and_nothing_else() -> None:
+    async def async_generator() -> AsyncGenerator[str]:
+        yield ""
+
+    async def coroutine() -> None: ...
+
+    def generator() -> Iterable[str]:
+        yield ""
+
+    def function() -> None: ...
+
+    assert all(map(FunctionSource.accepts, [async_generator, coroutine, generator]))
+    assert not any(map(FunctionSource.accepts, [function, FunctionSource, 5, None, "agent"]))
+    with pytest.raises(TypeError, match="5 is not a function"):
+        FunctionSource(5)
+
+
+def test_the_description_is_the_first_line_of_its_docstring() -> None:
+    async def agent() -> None:
+        """Finds things.
+
+        And more.
+        """
+
+    assert FunctionSource(agent).description == "Finds things."
+    assert [first_line(text) for text in (None, "", "\n  a\n  b")] == ["", "", "a"]
+
+
+# What it may yield
+
+
+def test_nothing_and_empty_text_say_nothing() -> None:
+    assert translated(None, "", None) == [FinalAnswer(content=""), RunFinished()]
+
+
+@pytest.mark.parametrize("item", [5, b"bytes", ["list"], object(), {"kind": "status"}])
+def test_anything_else_is_a_bad_event_that_names_its_type(item: object) -> None:
+    with pytest.raises(BadEvent, match=f"an agent yields text, events or files, not {type(item).__name__}"):
+        FunctionTranslator().feed(item)
+
+
+def test_any_other_item_ends_the_message_and_the_answer_is_the_last_one() -> None:
+    assert translated("a", "b", Status(text="s"), "c") == [
+        *says("msg-1", "a", "b"),
+        Status(text="s"),
+        *says("msg-2", "c"),
+        FinalAnswer(content="c", message_id="msg-2"),
+        RunFinished(),
+    ]
+
+
+def test_what_a_sub_agent_does_leaves_the_message_open() -> None:
+    sub = AgentStarted(agent_id="a", name="sub")
+    assert translated("x", sub, Status(agent_id="a", text="s"), AgentFinished(agent_id="a"), "y") == [
+        TextDelta(message_id="msg-1", text="x"),
+        sub,
+        Status(agent_id="a", text="s"),
+        AgentFinished(agent_id="a"),
+        TextDelta(message_id="msg-1", text="y"),
+        TextFinished(message_id="msg-1"),
+        FinalAnswer(content="xy", message_id="msg-1"),
+        RunFinished(),
+    ]
+
+
+def test_text_events_of_its_own_are_the_answer_too() -> None:
+    delta, other = TextDelta(message_id="mine", text="a"), TextDelta(agent_id="sub", message_id="theirs", text="b")
+    assert translated(delta, other, delta)[-2:] == [FinalAnswer(content="aa", message_id="mine"), RunFinished()]
+
+
+def test_an_answer_that_was_never_streamed_stays_without_text() -> None:
+    assert translated(Status(text="s"), FinalAnswer(content={"a": 1})) == [
+        Status(text="s"),
+        FinalAnswer(content={"a": 1}),
+        RunFinished(),
+    ]
+
+
+def test_an_explicit_end_is_kept_and_gets_what_is_missing_before_it() -> None:
+    assert translated("a", RunFinished(code="max_steps")) == [
+        *says("msg-1", "a"),
+        FinalAnswer(content="a", message_id="msg-1"),
+        RunFinished(code="max_steps"),
+    ]
+    assert translated(FinalAnswer(content="x"), RunFinished()) == [FinalAnswer(content="x"), RunFinished()]
+
+
+def test_an_explicit_failure_is_the_end() -> None:
+    failed = RunFailed(code="mine", message="no")
+    assert translated("a", failed) == [*says("msg-1", "a"), failed]
+
+
+def test_a_file_is_passed_on_for_the_engine_to_keep() -> None:
+    file = FileMade(name="a.txt", data=b"x")
+    assert translated("a", file)[:3] == [*says("msg-1", "a"), file]
+
+
+# Ids of calls
+
+OfACall = ToolStarted | ToolArgsDelta | ToolReady | ToolOutputDelta | ToolFinished | FileMade
+
+
+def test_repeated_call_ids_are_made_unique_and_kept_together() -> None:
+    once = [
+        ToolStarted(call_id="call_1", name="t"),
+        ToolArgsDelta(call_id="call_1", text="{}"),
+        ToolReady(call_id="call_1", args={}),
+        ToolOutputDelta(call_id="call_1", text="x"),
+        FileMade(name="a", data=b"", call_id="call_1"),
+        ToolFinished(call_id="call_1"),
+    ]
+    found: list[str] = [item.call_id for item in translated(*once, *once) if isinstance(item, OfACall)]
+    assert found == ["call_1"] * 6 + ["call_1-2"] * 6
+
+
+def test_a_call_without_an_id_gets_one() -> None:
+    start, end = ToolStarted(call_id="", name="t", args={}), ToolFinished(call_id="", result="r")
+    found = [item.call_id for item in translated(start, end, start, end) if isinstance(item, OfACall)]
+    assert found == ["call", "call", "call-2", "call-2"]
+
+
+def test_what_belongs_to_no_call_is_not_given_one() -> None:
+    start, sub = ToolStarted(call_id="", name="t", args={}), AgentStarted(agent_id="a", name="n")
+    assert translated(start, sub)[1] == sub
+
+
+def test_call_ids_never_collide_with_made_up_ones() -> None:
+    ids = CallIds()
+    raw_ids = ["a", "a", "a-2", "", "call", ""]
+    assert list(map(ids.start, raw_ids)) == ["a", "a-2", "a-2-2", "call", "call-2", "call-3"]
+    assert [ids.of(raw) for raw in ("a", "a-2", "", "unknown")] == ["a-2", "a-2-2", "call-3", "unknown"]
+
+
+@pytest.mark.parametrize(("decision", "goes_on"), [("approve", True), ("edit", True), ("reject", False)])
+def test_an_approval_is_true_if_the_agent_may_go_on(decision: Any, goes_on: bool) -> None:
+    assert bool(Approval(decision, {})) is goes_on

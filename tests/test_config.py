@@ -1,0 +1,115 @@
+"""Settings: who wins, and what a person reads who made a mistake."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.config import Settings, all_settings, load_settings
+from limelight.errors import SetupError
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "config.toml"
+
+
+def load(config: Path, text: str, environ: dict[str, str] | None = None, **overrides: Any) -> Settings:
+    config.write_text(text)
+    return load_settings(config, environ or {}, {("server", key): value for key, value in overrides.items()})
+
+
+def test_the_defaults_are_the_documented_ones() -> None:
+    settings = Settings()
+    assert (settings.server.host, settings.server.port, settings.server.default_format) == ("127.0.0.1", 8000, "typed")
+    assert (settings.limits.run_seconds, settings.limits.silence_seconds) == (3600, 300)
+    assert settings.limits.body_bytes == 10 * 1024 * 1024
+    assert settings.limits.result_bytes == 50 * 1024 * 1024
+    assert (settings.store.data, settings.store.url) == (".limelight", "sqlite")
+    assert (settings.store.retention_days, settings.store.expiry_seconds) == (30, 3600)
+    assert settings.agents == {}
+
+
+def test_the_command_line_wins_over_the_environment_and_that_over_the_file(config: Path) -> None:
+    text = '[server]\nport = 1\nhost = "file"\ndefault_format = "records"'
+    environ = {"LIMELIGHT_PORT": "2", "LIMELIGHT_HOST": "environment"}
+    server = load(config, text, environ, port=3).server
+    assert (server.port, server.host, server.default_format) == (3, "environment", "records")
+    assert server.heartbeat_seconds == Settings().server.heartbeat_seconds
+
+
+def test_an_option_that_was_not_given_changes_nothing(config: Path) -> None:
+    assert load(config, "[server]\nport = 1", port=None).server.port == 1
+
+
+@pytest.mark.parametrize("setting", [s for s in all_settings() if s.env], ids=lambda s: s.env)
+def test_every_setting_can_come_from_the_environment(setting: Any, config: Path) -> None:
+    value = "7" if isinstance(setting.default, int | float) else "seven"
+    section = getattr(load(config, "", {setting.env: value}), setting.section)
+    assert str(getattr(section, setting.key)) in (value, "7.0")
+
+
+def test_no_two_settings_share_a_variable() -> None:
+    names = [setting.env for setting in all_settings() if setting.env]
+    assert len(set(names)) == len(names)
+    assert all(name.startswith("LIMELIGHT_") for name in names)
+    assert all(setting.description for setting in all_settings())
+
+
+def test_the_file_beside_us_is_read_if_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load_settings(environ={}).server.port == 8000
+    (tmp_path / "config.toml").write_text("[server]\nport = 5")
+    assert load_settings(environ={}).server.port == 5
+
+
+def test_agents_are_tables_of_their_own(config: Path) -> None:
+    agents = load(config, '[agents.one]\ntarget = "m:a"\n[agents.two]\ntarget = "b.py:b"\ntitle = "Zwei"').agents
+    assert {name: (agent.target, agent.title) for name, agent in agents.items()} == {
+        "one": ("m:a", ""),
+        "two": ("b.py:b", "Zwei"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[server]\nprot = 1", r"config\.toml: \[server\] has no setting 'prot'; did you mean 'port'\?"),
+        ("[server]\nzzz = 1", r"\[server\] has no setting 'zzz'; there are: default_format, .*port"),
+        ("[sever]\nport = 1", r"config\.toml: there is no section \[sever\]; did you mean 'server'\?"),
+        ("[zzz]", r"there is no section \[zzz\]; there are: agents, approvals, auth, limits, server, store"),
+        ('[agents.a]\ntarget = "m:a"\ntitel = "x"', r"\[agents\.a\] has no setting 'titel'; did you mean 'title'\?"),
+        ('[server]\nport = "many"', r"a setting is wrong: Expected `int`, got `str` - at `server\.port`"),
+        ("[server]\nhost = 5", r"a setting is wrong: Expected `str`, got `int` - at `server\.host`"),
+        ("[server]\nport = 70000", r"a setting is wrong: Expected `int` <= 65535 - at `server\.port`"),
+        ("[agents.a]\ntitle = 'x'", r"missing required field `target` - at `agents\[\.\.\.\]`"),
+        ("server = 5", r"config\.toml: \[server\] has to be a table"),
+        ("agents = 5", r"config\.toml: \[agents\] has to be a table"),
+        ("[agents]\na = 5", r"config\.toml: \[agents\.a\] has to be a table"),
+        ("[server\nport = 1", r"config\.toml is not valid TOML: .*line 1"),
+    ],
+)
+def test_a_mistake_in_the_file_is_named_with_the_nearest_right_word(config: Path, text: str, message: str) -> None:
+    with pytest.raises(SetupError, match=message):
+        load(config, text)
+
+
+def test_a_wrong_value_in_the_environment_names_the_setting(config: Path) -> None:
+    with pytest.raises(SetupError, match=r"`server\.port`"):
+        load(config, "", {"LIMELIGHT_PORT": "many"})
+
+
+def test_a_file_that_is_asked_for_and_not_there_is_an_error(config: Path) -> None:
+    with pytest.raises(SetupError, match=r"config\.toml cannot be read: No such file or directory"):
+        load_settings(config, {})
+
+
+def test_a_file_that_is_not_text_is_an_error(config: Path) -> None:
+    config.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SetupError, match=r"config\.toml is not valid TOML"):
+        load_settings(config, {})
+
+
+def test_the_file_is_read_as_utf_8(config: Path) -> None:
+    config.write_bytes('[agents.a]\ntarget = "m:a"\ntitle = "Büchner"'.encode())
+    assert load_settings(config, {}).agents["a"].title == "Büchner"

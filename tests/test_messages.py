@@ -1,0 +1,103 @@
+"""Messages in all the forms in which clients send them."""
+
+import base64
+from typing import Any
+
+import pytest
+
+from limelight.messages import InlineFile, Message, files_of
+
+PNG = b"\x89PNG\r\n\x1a\n"
+PNG_URL = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
+
+
+def user(content: Any) -> Message:
+    return Message(role="user", content=content)
+
+
+def test_a_message_is_a_dict_that_keeps_what_it_does_not_know() -> None:
+    message = Message({"role": "assistant", "content": None, "tool_calls": [1]})
+    assert message["tool_calls"] == [1]
+    assert message.role == "assistant"
+    assert dict(message) == {"role": "assistant", "content": None, "tool_calls": [1]}
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("plain", "plain"),
+        ("", ""),
+        (None, ""),
+        ([], ""),
+        ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "a\nb"),
+        (["a", {"type": "text", "text": "b"}], "a\nb"),
+        ([{"type": "image_url", "image_url": {"url": PNG_URL}}, {"type": "text", "text": "see"}], "see"),
+        ([{"type": "text", "text": None}, {"type": "text"}, {"type": "new", "new": 1}], ""),
+        ([1, None, ["x"], {"type": "text", "text": "still here"}], "still here"),
+    ],
+)
+def test_the_text_of_a_message(content: Any, text: str) -> None:
+    assert user(content).text == text
+
+
+def test_a_message_without_content_has_no_text() -> None:
+    assert Message(role="user").text == ""
+
+
+@pytest.mark.parametrize(
+    ("part", "file"),
+    [
+        ({"type": "image_url", "image_url": {"url": PNG_URL}}, InlineFile("image", "image/png", PNG)),
+        ({"type": "image_url", "image_url": PNG_URL}, InlineFile("image", "image/png", PNG)),
+        (
+            {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}},
+            InlineFile("image", "image/*", None, "https://example.org/a.png"),
+        ),
+        (
+            {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"}},
+            InlineFile("a.pdf", "application/pdf", b"\0\0\0"),
+        ),
+        (
+            {"type": "file", "file": {"name": "b.txt", "file_data": "data:,hello%20there"}},
+            InlineFile("b.txt", "application/octet-stream", b"hello there"),
+        ),
+        (
+            {"type": "file", "file": {"file_data": "data:text/plain;charset=utf-8;base64,aGk="}},
+            InlineFile("file", "text/plain", b"hi"),
+        ),
+    ],
+)
+def test_a_file_in_a_message(part: dict[str, Any], file: InlineFile) -> None:
+    assert files_of(user(["look", {"type": "text", "text": "x"}, part])) == [file]
+
+
+def test_data_that_cannot_be_read_is_a_file_without_bytes() -> None:
+    assert files_of(user([{"type": "image_url", "image_url": {"url": "data:image/png;base64,A"}}])) == [
+        InlineFile("image", "image/png", None)
+    ]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "text",
+        None,
+        [],
+        ["a"],
+        [{"type": "text", "text": "a"}],
+        [{"type": "image_url"}],
+        [{"type": "image_url", "image_url": {}}],
+        [{"type": "image_url", "image_url": 5}],
+        [{"type": "file", "file": {"file_id": "file-1"}}],
+        [{"type": ["unhashable"]}],
+        [{}],
+        [5, None],
+    ],
+)
+def test_what_is_no_file_is_not_taken_for_one(content: Any) -> None:
+    assert files_of(user(content)) == []
+
+
+def test_several_files_keep_their_order() -> None:
+    parts = [{"type": "image_url", "image_url": {"url": f"https://example.org/{n}"}} for n in range(3)]
+    assert [file.url for file in files_of(user(parts))] == [f"https://example.org/{n}" for n in range(3)]

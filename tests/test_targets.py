@@ -1,0 +1,149 @@
+"""From what a person writes to an agent, and the one line that helps if it does not work."""
+
+import sys
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from limelight.errors import SetupError
+from limelight.sources.function import FunctionSource
+from limelight.targets import load_agent, wrap
+
+BOTS = dedent(
+    '''
+    async def agent(messages, ctx):
+        """Says hello.
+
+        And more.
+        """
+        yield "hello"
+
+    async def other(messages, ctx):
+        return "hi"
+
+    def factory():
+        return agent
+
+    def failing_factory():
+        raise RuntimeError("no model")
+
+    def needs_arguments(a, b=1):
+        return agent
+
+    number = 5
+    class Klass: ...
+    '''
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
+    """A folder with agents in it, in which we are; what gets imported from it is forgotten again."""
+    before = set(sys.modules)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "limelight_bots.py").write_text(BOTS)
+    (tmp_path / "neighbour.py").write_text("from limelight_bots import agent as bot\n")
+    (tmp_path / "code.py").write_text(BOTS)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        ("limelight_bots:agent", "agent"),
+        ("limelight_bots", "agent"),
+        ("limelight_bots:other", "other"),
+        ("limelight_bots:factory", "factory"),
+        ("limelight_bots.py:agent", "agent"),
+        ("limelight_bots.py", "agent"),
+        ("./code.py:other", "other"),
+        ("neighbour.py:bot", "bot"),
+    ],
+)
+def test_a_module_or_a_file_names_an_agent(target: str, name: str) -> None:
+    agent = load_agent(target)
+    assert isinstance(agent.source, FunctionSource)
+    assert (agent.name, agent.title) == (name, name)
+
+
+def test_the_description_is_the_first_line_of_the_docstring() -> None:
+    assert load_agent("limelight_bots:agent").description == "Says hello."
+    assert load_agent("limelight_bots:other").description == ""
+
+
+def test_what_the_configuration_says_wins() -> None:
+    agent = load_agent("limelight_bots:agent", name="deep", title="Deep", description="Goes deep.")
+    assert (agent.name, agent.title, agent.description) == ("deep", "Deep", "Goes deep.")
+    assert load_agent("limelight_bots:agent", name="deep").title == "deep"
+
+
+def test_a_file_that_is_called_as_a_module_does_not_replace_it() -> None:
+    load_agent("code.py:agent")
+    assert "code" not in sys.modules or not hasattr(sys.modules["code"], "agent")
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("limelight_bots:nobody", r"'limelight_bots:nobody': limelight_bots has no 'nobody'; it has: agent, other$"),
+        ("json:agent", r"target 'json:agent': json has no 'agent'$"),
+        (
+            "no_such_module:agent",
+            r"there is no module 'no_such_module' here; write module:name or path/to/file\.py:name",
+        ),
+        (":agent", r"target ':agent': write module:name or path/to/file\.py:name"),
+        ("limelight_bots:", r"target 'limelight_bots:': write module:name or path/to/file\.py:name"),
+        ("json.nothing:agent", r"there is no module 'json\.nothing' here; write module:name"),
+        ("no_such_file.py:agent", r"target 'no_such_file\.py:agent': there is no file no_such_file\.py"),
+        ("limelight_bots:number", r"is a int, which no installed source takes \(.*function.*\); an async generator"),
+        ("limelight_bots:Klass", r"`async def agent\(messages, ctx\)` always works"),
+        ("limelight_bots:needs_arguments", r"is a function, which no installed source takes"),
+        ("builtins:min", r"is a builtin_function_or_method, which no installed source takes"),
+    ],
+)
+def test_a_wrong_target_says_what_is_wrong_and_what_to_write(target: str, message: str) -> None:
+    with pytest.raises(SetupError, match=message):
+        load_agent(target)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (
+            "import limelight_missing_package",
+            "needs the package 'limelight_missing_package': pip install limelight_missing",
+        ),
+        ("import limelight_missing_package.part", "needs the package 'limelight_missing_package'"),
+        ("1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
+        ("def broken(", "cannot be imported: SyntaxError"),
+        ("from json import nothing", "cannot be imported: ImportError: cannot import name 'nothing'"),
+    ],
+)
+@pytest.mark.parametrize("target", ["broken_bot:agent", "broken_bot.py:agent"])
+def test_a_module_that_cannot_be_imported_says_why_in_one_line(
+    folder: Path, target: str, source: str, message: str
+) -> None:
+    (folder / "broken_bot.py").write_text(source)
+    with pytest.raises(SetupError) as caught:
+        load_agent(target)
+    assert message in caught.value.detail
+    assert caught.value.detail.startswith(f"target {target!r}")
+    assert "\n" not in caught.value.detail
+
+
+def test_a_factory_that_fails_is_named() -> None:
+    with pytest.raises(SetupError, match="'limelight_bots:failing_factory' cannot be made: RuntimeError: no model"):
+        load_agent("limelight_bots:failing_factory")
+
+
+def test_an_object_can_be_wrapped_as_it_is() -> None:
+    async def mine(messages: object, ctx: object) -> AsyncGenerator[str]:
+        yield "x"
+
+    assert isinstance(wrap(mine, "mine"), FunctionSource)
+    assert isinstance(wrap(lambda: mine, "factory"), FunctionSource)
