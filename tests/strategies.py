@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
@@ -47,6 +48,10 @@ from limelight.events import (
     ToolStarted,
     Usage,
 )
+
+# A busy machine is no bug: how long one example takes is not what these tests are about.
+settings.register_profile("limelight", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("limelight")
 
 RUN_ID = "run_0"
 START = 1_700_000_000_000

@@ -140,7 +140,7 @@ def test_resume_is_exact_at_every_frame_of_a_script(dialect: str, script: str) -
 
 
 @each_dialect
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(run=legal_runs(max_length=40))
 def test_resume_is_exact_at_every_frame_of_any_run(dialect: str, run: list[AnyEvent]) -> None:
     assert every_cut_is_exact(dialect, run)

@@ -116,7 +116,7 @@ def huge_event_of(kind: type[Event]) -> st.SearchStrategy[AnyEvent]:
 
 
 @pytest.mark.parametrize("kind", EVENT_TYPES, ids=kind_of)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_nothing_that_was_fitted_is_too_large_for_a_wire(kind: type[Event], data: st.DataObject) -> None:
     """For every dialect, and with a start and an approval before it whose names the frame may repeat."""

@@ -36,7 +36,7 @@ def encoded(records: list[Record]) -> bytes:
 # Lanes
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(1, 700), st.sampled_from(["", "x" * 900, "x" * 50_000])), max_size=6))
 def test_a_lane_keeps_the_newest_frames_within_its_bounds(batches: list[tuple[int, str]]) -> None:
     lane, records = new_lane(), list[Record]()

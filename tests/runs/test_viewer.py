@@ -425,7 +425,7 @@ async def test_a_resume_knows_what_the_run_said_before() -> None:
 # Any order of things
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.randoms(use_true_random=False), st.sampled_from(sorted(DIALECTS)))
 def test_every_frame_comes_exactly_once_whatever_happens(random: Random, format_: str) -> None:
     """Batches of any size, committed or published as they come, while viewers read when they like and come and go."""

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from limelight.runs.ids import now_ms, sortable_id
 from limelight.runs.workspace import LOCAL_OWNER, workspace_name
 from limelight.stores.base import SessionRef
+from tests.strategies import ODD_TEXTS
 
 session_ids = st.text("ABCabc019._:-", min_size=1, max_size=20) | st.sampled_from([".", "..", "...", ".hidden", "a..b"])
-refs = st.builds(SessionRef, st.sampled_from([LOCAL_OWNER, "ada", "ada~", "", "..", "é/x"]), session_ids)
+refs = st.builds(SessionRef, st.sampled_from([LOCAL_OWNER, "ada", "ada~", "..", "é/x", *ODD_TEXTS]), session_ids)
 
 
 @given(refs)

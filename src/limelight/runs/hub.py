@@ -57,8 +57,8 @@ class Lane:
         return True
 
     def _trim(self, shown: int) -> None:
-        """Drop the older half, so that this happens rarely."""
-        gone = max(0, min(len(self._blobs) // 2, shown + 1 - self.base))
+        """Drop the older half, or more if that is still too much, so that this happens rarely."""
+        gone = max(0, min(max(len(self._blobs) // 2, len(self._blobs) - LANE_RECORDS), shown + 1 - self.base))
         while gone < len(self._blobs) and sum(map(len, self._blobs[gone:])) > LANE_BYTES:
             gone += max(1, (len(self._blobs) - gone) // 2)
         self._bytes -= sum(map(len, self._blobs[:gone]))
