@@ -110,6 +110,16 @@ async def asker(messages: list[Message], ctx: Context) -> AsyncIterator[str | An
     yield f"decision: {approval.decision} by {approval.by}"
 
 
+def thread_asker(messages: list[Message], ctx: Context) -> Iterator[str | AnyEvent]:
+    """Asks from a thread of its own, first in the wrong way."""
+    try:
+        _ = ctx.approve("delete", {})
+    except RuntimeError as error:
+        yield str(error)
+    approval = ctx.approve_blocking("delete", {"path": "/tmp/x"})
+    yield f"decision: {approval.decision}"
+
+
 def counting(n: int, pause: float = 0) -> Any:
     """An agent that says the numbers 0 … n-1."""
 

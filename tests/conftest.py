@@ -4,10 +4,15 @@ import logging
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests import agents
 from tests.serving import Served, serving
+
+# A machine that is busy with something else is no reason to fail.
+hypothesis.settings.register_profile("limelight", deadline=None)
+hypothesis.settings.load_profile("limelight")
 
 
 @pytest.fixture
@@ -23,6 +28,7 @@ async def served(tmp_path: Path) -> AsyncGenerator[Served]:
         agents.deaf,
         agents.crasher,
         agents.asker,
+        agents.thread_asker,
         agents.sleeper,
     )
     agents.stubborn_may_end.clear()

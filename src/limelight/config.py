@@ -160,6 +160,8 @@ def _check_keys(values: dict[str, Any], path: Path) -> None:
             if not _is_table(table):
                 raise SetupError(f"{path}: [{label}] has to be a table")
             keys = known["agents.NAME" if section == "agents" else section]
+            if name and "target" not in table:
+                raise SetupError(f"{path}: [{label}] needs a target, e.g. target = 'my_module:agent'")
             for key in table:
                 if key not in keys:
                     raise SetupError(f"{path}: [{label}] has no setting {key!r}{_nearest(str(key), keys)}")

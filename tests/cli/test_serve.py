@@ -39,7 +39,7 @@ def test_a_taken_port(tmp_path: Path) -> None:
 
 
 def test_an_impossible_port(tmp_path: Path) -> None:
-    assert "cannot be used" in refused("--port", "99999", folder=tmp_path)
+    assert "`server.port`" in refused("--port", "99999", folder=tmp_path)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
@@ -68,6 +68,7 @@ def test_a_second_server_on_the_same_folder(tmp_path: Path) -> None:
         ("nowhere.py:agent", "there is no file nowhere.py"),
         (f"{CAST}:nobody", "it has: "),
         ("json:dumps", "async def agent(messages, ctx)"),
+        ("", "write module:name"),
     ],
 )
 def test_a_target_that_is_none(tmp_path: Path, target: str, hint: str) -> None:
@@ -81,7 +82,9 @@ def test_a_target_that_is_none(tmp_path: Path, target: str, hint: str) -> None:
         ("[serber]\nport = 1", "did you mean 'server'?"),
         ("[server]\nheartbeat_seconds = 'x'", "`server.heartbeat_seconds`"),
         ("[server\n", "not valid TOML"),
-        ("[agents.bot]\ntitle = 'x'", "target"),
+        ("[server]\nheartbeat_seconds = 0", "`server.heartbeat_seconds`"),
+        ("[limits]\nrun_seconds = -5", "`limits.run_seconds`"),
+        ("[agents.bot]\ntitle = 'x'", "[agents.bot] needs a target"),
         ("[store]\nurl = 'paper:'", "there is no store 'paper'"),
         ("[server]\ndefault_format = 'morse'", "there is no format 'morse'"),
     ],
@@ -89,6 +92,15 @@ def test_a_target_that_is_none(tmp_path: Path, target: str, hint: str) -> None:
 def test_a_wrong_configuration(tmp_path: Path, config: str, hint: str) -> None:
     (tmp_path / "config.toml").write_text(config)
     assert hint in refused("--port", str(free_port()), folder=tmp_path)
+
+
+def test_two_agents_of_one_name(tmp_path: Path) -> None:
+    line = refused(f"{CAST}:hello", f"{CAST}:hello", "--port", str(free_port()), folder=tmp_path)
+    assert "two agents named 'hello'" in line
+
+
+def test_a_log_level_that_is_none(tmp_path: Path) -> None:
+    assert "LIMELIGHT_LOG is one of" in refused("--port", str(free_port()), folder=tmp_path, LIMELIGHT_LOG="bogus")
 
 
 def test_a_configuration_that_is_not_there(tmp_path: Path) -> None:
@@ -100,6 +112,7 @@ def test_version_and_help(tmp_path: Path) -> None:
     said = limelight("serve", "--help", folder=tmp_path, COLUMNS="120").stdout
     for option in ("--host", "--port", "--data", "--store", "--config", "--reload", "TARGET"):
         assert option in said
+    assert "[default: 8000]" in said
 
 
 def test_without_a_target_the_demo_is_served(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from limelight.events import (
 )
 
 
-async def _work(n: int, pause: float | None) -> AsyncIterator[str | AnyEvent]:
+async def work(n: int, pause: float | None) -> AsyncIterator[str | AnyEvent]:
     """About n events: text, and now and then a tool with output and a sub-agent."""
     for number in range(n):
         if number % 25 == 10:
@@ -32,19 +32,19 @@ async def _work(n: int, pause: float | None) -> AsyncIterator[str | AnyEvent]:
 
 async def steady(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
     """400 steps at the pace of a fast model."""
-    async for item in _work(400, 0.002):
+    async for item in work(400, 0.002):
         yield item
 
 
 async def burst(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
     """2,000 steps without giving way."""
-    async for item in _work(2000, None):
+    async for item in work(2000, None):
         yield item
 
 
 async def endless(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
     """Goes on until somebody ends it."""
-    async for item in _work(10**9, 0.001):
+    async for item in work(10**9, 0.001):
         yield item
 
 

@@ -1,6 +1,8 @@
 """Runs over HTTP: state, resume, Stop, decisions, whole values, files."""
 
 import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -125,6 +127,29 @@ async def test_stop_in_an_async_tool_keeps_what_was_there(served: Served) -> Non
     assert (await served.http.post("/chat", json=asking("next", session_id="s"))).status_code == 200
 
 
+async def test_stop_closes_what_the_agent_has_open(tmp_path: Path) -> None:
+    closed: list[str] = []
+
+    async def model() -> AsyncGenerator[str]:
+        try:
+            while True:
+                yield "token "
+                await asyncio.sleep(0.001)
+        finally:
+            closed.append("provider's stream")
+
+    async def agent(messages: object, ctx: object) -> AsyncIterator[str]:
+        async with aclosing(model()) as tokens:
+            async for token in tokens:
+                yield token
+
+    async with serving(agent, data=tmp_path) as served:
+        run_id = await start(served, "agent")
+        await served.http.post(f"/runs/{run_id}/cancel")
+        assert closed == ["provider's stream"]
+        assert await state_of(served, run_id) == "cancelled"
+
+
 @pytest.mark.parametrize("agent", ["stubborn", "deaf"])
 async def test_stop_does_not_wait_for_what_cannot_be_stopped_and_says_so(served: Served, agent: str) -> None:
     run_id = await start(served, agent)
@@ -170,6 +195,16 @@ async def test_a_person_decides(served: Served, decision: dict[str, object], res
     assert next(f.data["data"]["result"] for f in found if f.type == "tool_end") == result
     problem = await served.problem("POST", path, json={"decision": "approve"})
     assert (problem["status"], problem["code"]) == (409, "already_decided")
+
+
+async def test_an_ordinary_generator_can_ask_too(served: Served) -> None:
+    run_id = await start(served, "thread_asker")
+    await eventually(lambda: served.parts.sessions.live(run_id).execution.grammar.waiting)  # pyright: ignore[reportOptionalMemberAccess]
+    (approval,) = (await served.http.get(f"/runs/{run_id}")).json()["approvals"]
+    await served.http.post(f"/runs/{run_id}/approvals/{approval['approval_id']}", json={"decision": "approve"})
+    found = await collect(served.stream("GET", f"/runs/{run_id}/stream"))
+    assert "use approve_blocking" in text_of(found)
+    assert text_of(found).endswith("decision: approve")
 
 
 async def test_an_approval_that_nobody_answers_is_a_no(tmp_path: Path) -> None:
@@ -225,7 +260,7 @@ async def test_files_are_downloads(served: Served) -> None:
 
 
 async def test_time_limits_end_a_run(tmp_path: Path) -> None:
-    async def silent(messages: object, ctx: object) -> object:
+    async def silent(messages: object, ctx: object) -> AsyncIterator[str]:
         yield "hello"
         await asyncio.sleep(3600)
 

@@ -98,6 +98,12 @@ async def test_a_session_is_followed_through_its_runs(served: Served) -> None:
     assert await collect(resumed, until=lambda f: f.type == "done") == second[1:]
 
 
+async def test_a_cursor_of_a_former_session_is_refused(served: Served) -> None:
+    await ask(served, "s")
+    problem = await served.problem("GET", "/sessions/s/stream", params={"after": "999"})
+    assert (problem["status"], problem["code"]) == (400, "bad_cursor")
+
+
 async def test_what_retention_removed_is_a_declared_gap(served: Served) -> None:
     await ask(served, "s", "one")
     last = (await served.http.get("/sessions/s")).json()["last_seq"]

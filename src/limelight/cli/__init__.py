@@ -9,7 +9,11 @@ from limelight.cli import serve
 from limelight.errors import SetupError, StoreError
 
 app = typer.Typer(
-    name="limelight", help="Puts an agent's work in the light.", no_args_is_help=True, pretty_exceptions_enable=False
+    name="limelight",
+    help="Puts an agent's work in the light.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 app.command()(serve.serve)
 

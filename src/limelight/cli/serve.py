@@ -18,7 +18,7 @@ from limelight.targets import load_agent
 
 def serve(
     targets: Annotated[
-        list[str] | None, typer.Argument(metavar="[TARGET]...", help="module:name or path/to/file.py:name")
+        list[str] | None, typer.Argument(metavar="TARGET", help="module:name or path/to/file.py:name")
     ] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.  [default: 127.0.0.1]")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.  [default: 8000]")] = None,
@@ -45,8 +45,15 @@ def serve(
         return
     listener = bind(settings.server.host, settings.server.port)
     app = create_app(settings, [load_agent(target) for target in targets] if targets else None)
-    logging.basicConfig(level=os.environ.get("LIMELIGHT_LOG", "WARNING").upper(), format="%(levelname)s %(message)s")
+    logging.basicConfig(level=_log_level(), format="%(levelname)s %(message)s")
     LimelightServer(app, listener, say=typer.echo).run()
+
+
+def _log_level() -> str:
+    level = os.environ.get("LIMELIGHT_LOG", "WARNING").upper()
+    if level not in logging.getLevelNamesMapping():
+        raise SetupError(f"LIMELIGHT_LOG is one of DEBUG, INFO, WARNING, ERROR, not {level}")
+    return level
 
 
 def _check_address(settings: Settings) -> None:

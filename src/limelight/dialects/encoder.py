@@ -39,6 +39,10 @@ class SseEncoder:
             self._dialect = self._make_dialect()
         return self._dialect.feed(record)
 
+    def unnumbered(self, record: Record) -> bytes:
+        """Frames without ids, for what is not in any log."""
+        return b"".join(self._head.removeprefix(b"\n") + payload + b"\n\n" for payload in self.feed(record))
+
     def gap(self, first: int, last: int) -> bytes:
         """The frame that says what is no longer kept; a resume behind it goes on after the gap."""
         return b"id: %d%b%b\n\n" % (last, self._head, self._dialect.gap(first, last))

@@ -224,7 +224,7 @@ def _frame(type_: str, **data: Any) -> bytes:
 
 def _given(**data: Any) -> dict[str, Any]:
     """Only what has a value: absent keys are how this wire says "nothing"."""
-    return {key: value for key, value in data.items() if value not in (None, "", False)}
+    return {key: value for key, value in data.items() if value is not None and value != "" and value is not False}
 
 
 def _cut(event: ToolStarted | ToolReady | ToolFinished) -> dict[str, Any]:

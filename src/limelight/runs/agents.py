@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from limelight.errors import UnknownAgent
+from limelight.errors import SetupError, UnknownAgent
 from limelight.sources.base import Source
 
 
@@ -21,7 +21,13 @@ class Agents:
     """What can be asked. The first one is the default."""
 
     def __init__(self, agents: Iterable[Agent]) -> None:
-        self._by_name = {agent.name: agent for agent in agents}
+        self._by_name: dict[str, Agent] = {}
+        for agent in agents:
+            if agent.name in self._by_name:
+                raise SetupError(f"there are two agents named {agent.name!r}: name them apart in config.toml")
+            self._by_name[agent.name] = agent
+        if not self._by_name:
+            raise SetupError("there is no agent to serve: name one, e.g. `limelight serve my_module:agent`")
 
     def __iter__(self) -> Iterator[Agent]:
         return iter(self._by_name.values())

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ class RunContext:
     def __init__(self, execution: Execution, user: User, workspace: Path) -> None:
         self._execution = execution
         self._thread = threading.get_ident()
+        self._loop = asyncio.get_running_loop()
         self._workspace = workspace
         self._decisions: dict[str, asyncio.Future[Decide]] = {}
         self.user = user
@@ -46,8 +48,22 @@ class RunContext:
         else:
             self._execution.accept_from_thread(event)
 
-    async def approve(self, name: str, args: dict[str, Any], *, call_id: str = "", agent_id: str = "") -> Approval:
-        """Ask a person. No answer in time is a no."""
+    def approve(
+        self, name: str, args: dict[str, Any], *, call_id: str = "", agent_id: str = ""
+    ) -> Coroutine[Any, Any, Approval]:
+        """Ask a person, with `await`. No answer in time is a no."""
+        if threading.get_ident() != self._thread:
+            raise RuntimeError("this runs in a thread of its own, where nothing can be awaited: use approve_blocking")
+        return self._approve(name, args, call_id, agent_id)
+
+    def approve_blocking(self, name: str, args: dict[str, Any], *, call_id: str = "", agent_id: str = "") -> Approval:
+        """The same for code that runs in a thread: it stands still until there is an answer."""
+        if threading.get_ident() == self._thread:
+            raise RuntimeError("this would stop the whole server: use `await ctx.approve(…)`")
+        asking = self._approve(name, args, call_id, agent_id)
+        return asyncio.run_coroutine_threadsafe(asking, self._loop).result()
+
+    async def _approve(self, name: str, args: dict[str, Any], call_id: str, agent_id: str) -> Approval:
         seconds = self._execution.limits.approval_seconds
         approval_id = sortable_id("apr_")
         self._decisions[approval_id] = asyncio.get_running_loop().create_future()

@@ -35,16 +35,14 @@ DEMO = "limelight.demo.agent:demo"
 def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None = None) -> Starlette:
     """The application. Without arguments: settings from environment and config.toml, agents from there or the demo."""
     settings = settings or load_settings()
-    on_offer = list(agents) if agents is not None else configured_agents(settings)
-    if not on_offer:
-        raise SetupError("there is no agent to serve: name one, e.g. `limelight serve my_module:agent`")
+    on_offer = Agents(agents if agents is not None else configured_agents(settings))
     dialects = registry.find("dialects")
     if settings.server.default_format not in dialects:
         known = ", ".join(sorted(dialects))
         raise SetupError(
             f"there is no format {settings.server.default_format!r} for default_format; installed: {known}"
         )
-    parts = Parts(settings, Agents(on_offer), make_store(settings), dialects)
+    parts = Parts(settings, on_offer, make_store(settings), dialects)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:

@@ -115,7 +115,7 @@ def _entry(endpoint: Endpoint) -> str:
         + (_table("Body", _fields(endpoint.body)) if endpoint.body is not None else "")
         + f"<h3>Call</h3><pre>{html.escape(_example(endpoint))}</pre>"
         + f"<h3>Answer {endpoint.status}</h3>{_answer(endpoint)}"
-        + _table("Errors", [_error_row(e) for e in sorted(endpoint.errors, key=lambda e: e.status)])
+        + _table("Errors", [_error_row(e) for e in endpoint.all_errors])
         + "</details>"
     )
 

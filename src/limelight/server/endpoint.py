@@ -14,10 +14,12 @@ from limelight.errors import (
     BadJson,
     BadRequest,
     BodyTooLarge,
+    Forbidden,
     InvalidBody,
     LimelightError,
     RunNotFound,
     SessionNotFound,
+    Unauthorized,
     UnsupportedMediaType,
 )
 from limelight.server.parts import Parts
@@ -26,6 +28,7 @@ from limelight.stores.base import Run, Session, SessionRef
 
 T = TypeVar("T")
 _PATH_IN_ERROR = re.compile(r"^(?P<message>.*?)(?: - at `(?P<path>.*)`)?$", re.DOTALL)
+BODY_ERRORS: tuple[type[LimelightError], ...] = (BadJson, BodyTooLarge, UnsupportedMediaType, InvalidBody)
 SESSION_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
@@ -123,7 +126,10 @@ def shaped(value: Any, shape: type[T]) -> T:
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One route. `reply` is the struct of its JSON answer, or the media type of another kind of answer."""
+    """One route. `reply` is the struct of its JSON answer, or the media type of another kind of answer.
+
+    `errors` are its own; what can be wrong with any body goes without saying. `public` routes need no key.
+    """
 
     method: str
     path: str
@@ -132,9 +138,18 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     reply: type | str | None
     query: tuple[Param, ...] = ()
     body: type | None = None
+    body_required: bool = True
     errors: tuple[type[LimelightError], ...] = ()
     status: int = 200
+    public: bool = False
     tag: str = "Other"
+
+    @property
+    def all_errors(self) -> tuple[type[LimelightError], ...]:
+        """Everything that this route can refuse, in the order of the statuses."""
+        of_body = BODY_ERRORS if self.body is not None else ()
+        of_key = () if self.public else (Unauthorized, Forbidden)
+        return tuple(sorted({*self.errors, *of_body, *of_key}, key=lambda e: (e.status, e.code)))
 
     @property
     def shown_path(self) -> str:

@@ -59,9 +59,11 @@ def _operation(endpoint: Endpoint, ref_of: dict[type, Any]) -> dict[str, Any]:
         ],
         "responses": _responses(endpoint, ref_of),
     }
+    if endpoint.public:
+        operation["security"] = []
     if endpoint.body is not None:
         operation["requestBody"] = {
-            "required": True,
+            "required": endpoint.body_required,
             "content": {"application/json": {"schema": ref_of[endpoint.body]}},
         }
     return operation
@@ -74,7 +76,7 @@ def _responses(endpoint: Endpoint, ref_of: dict[type, Any]) -> dict[str, Any]:
     elif endpoint.reply is not None:
         responses["200"]["content"] = {"application/json": {"schema": ref_of[endpoint.reply]}}
     by_status: dict[int, list[type[LimelightError]]] = {}
-    for error in endpoint.errors:
+    for error in endpoint.all_errors:
         by_status.setdefault(error.status, []).append(error)
     for status, errors in sorted(by_status.items()):
         responses[str(status)] = {

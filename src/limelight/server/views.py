@@ -90,6 +90,9 @@ class ToolSummary(msgspec.Struct, kw_only=True):
     result: JsonValue
     error: str | None
     duration_ms: int | None
+    truncated: bool
+    size: int
+    result_url: str
 
 
 class ChatView(msgspec.Struct, kw_only=True):

@@ -5,7 +5,7 @@ writes `run_started`, checks the grammar, measures durations, closes what is lef
 `run_failed`. A source ends with `final_answer` and `run_finished`. It must not know dialects, stores or HTTP.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -74,8 +74,14 @@ class Context(Protocol):
         """Say something from anywhere, also from another thread, without yielding it."""
         ...
 
-    async def approve(self, name: str, args: dict[str, Any], *, call_id: str = "", agent_id: str = "") -> Approval:
-        """Ask a person, and wait for the answer."""
+    def approve(
+        self, name: str, args: dict[str, Any], *, call_id: str = "", agent_id: str = ""
+    ) -> Coroutine[Any, Any, Approval]:
+        """Ask a person, and `await` the answer."""
+        ...
+
+    def approve_blocking(self, name: str, args: dict[str, Any], *, call_id: str = "", agent_id: str = "") -> Approval:
+        """The same for an ordinary generator, which runs in a thread of its own."""
         ...
 
 

@@ -5,20 +5,24 @@ from typing import Any
 
 from limelight.dialects.base import Cursor, text_of
 from limelight.errors import (
-    BadJson,
-    BodyTooLarge,
+    AgentFailed,
+    BadEvent,
     Draining,
     EmptyMessages,
+    EndedEarly,
+    Interrupted,
     InvalidBody,
     LimelightError,
     QueueFull,
     RunError,
+    RunTimeout,
     SessionBusy,
+    SilenceTimeout,
     UnknownAgent,
     UnknownFormat,
-    UnsupportedMediaType,
 )
 from limelight.messages import Message
+from limelight.runs.fitting import result_url
 from limelight.runs.ids import sortable_id
 from limelight.runs.reading import read_story, whole_value
 from limelight.runs.sessions import Request, StoppedInQueue
@@ -155,6 +159,9 @@ async def _whole(call: Call, request: Request) -> ChatView:
                 result=tool.result,
                 error=tool.error,
                 duration_ms=tool.duration_ms,
+                truncated=tool.args_cut or tool.result_cut,
+                size=tool.size,
+                result_url=result_url(run_id, "result", tool.call_id),
             )
             for tool in story.calls.values()
         ],
@@ -167,17 +174,7 @@ def _refusal(error: BaseException) -> BaseException:
     return error
 
 
-_ERRORS: tuple[type[LimelightError], ...] = (
-    BadJson,
-    UnknownAgent,
-    SessionBusy,
-    QueueFull,
-    BodyTooLarge,
-    UnsupportedMediaType,
-    InvalidBody,
-    EmptyMessages,
-    Draining,
-)
+_ERRORS: tuple[type[LimelightError], ...] = (UnknownAgent, SessionBusy, QueueFull, EmptyMessages, Draining)
 
 ENDPOINTS = (
     Endpoint(
@@ -198,7 +195,7 @@ ENDPOINTS = (
         call=chat,
         reply=ChatView,
         body=ChatBody,
-        errors=(*_ERRORS, RunError),
+        errors=(*_ERRORS, AgentFailed, BadEvent, EndedEarly, RunTimeout, SilenceTimeout, Interrupted),
         tag="Chat",
     ),
 )

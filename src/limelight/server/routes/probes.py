@@ -30,6 +30,10 @@ async def ready(call: Call) -> Response:
 
 
 ENDPOINTS = (
-    Endpoint(method="GET", path="/health", summary="Is it alive", call=health, reply=HealthView, tag="Probes"),
-    Endpoint(method="GET", path="/ready", summary="Can it work", call=ready, reply=ReadyView, tag="Probes"),
+    Endpoint(
+        method="GET", path="/health", summary="Is it alive", call=health, reply=HealthView, public=True, tag="Probes"
+    ),
+    Endpoint(
+        method="GET", path="/ready", summary="Can it work", call=ready, reply=ReadyView, public=True, tag="Probes"
+    ),
 )

@@ -232,6 +232,8 @@ ENDPOINTS = (
         summary="Stop a run",
         call=cancel_run,
         reply=StateView,
+        body=CancelBody,
+        body_required=False,
         errors=(RunNotFound,),
         tag="Runs",
     ),
@@ -242,7 +244,7 @@ ENDPOINTS = (
         call=decide,
         reply=DecisionView,
         body=DecisionBody,
-        errors=(RunNotFound, ApprovalNotFound, AlreadyDecided, ApprovalExpired, InvalidBody),
+        errors=(RunNotFound, ApprovalNotFound, AlreadyDecided, ApprovalExpired),
         tag="Runs",
     ),
     Endpoint(

@@ -71,6 +71,8 @@ async def stream_session(call: Call) -> EventStream:
     cursor = call.cursor()
     format_ = call.parts.format(call.query("format"))
     session = await call.session()
+    if cursor.seq > session.last_seq:
+        raise BadCursor(f"the session's log ends at {session.last_seq}: this cursor is from another one", path="after")
     viewer = call.parts.viewer(session.ref, format_).__enter__()
     viewer.start(cursor)
     return EventStream(viewer, call.parts.pulse, {"x-session-id": session.ref.session_id})
@@ -130,7 +132,7 @@ ENDPOINTS = (
         call=rename_session,
         reply=SessionView,
         body=TitleBody,
-        errors=(SessionNotFound, InvalidBody),
+        errors=(SessionNotFound,),
         tag="Sessions",
     ),
     Endpoint(
