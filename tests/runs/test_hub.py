@@ -61,6 +61,15 @@ def test_trimming_drops_half_so_that_it_happens_rarely() -> None:
     assert lane.head - lane.base + 1 >= LANE_RECORDS // 2
 
 
+def test_trimming_by_size_drops_half_too() -> None:
+    lane, bases = new_lane(), set[int]()
+    for record in statuses(1000, text="x" * 4000):
+        lane.feed([record], record.seq - 1)
+        bases.add(lane.base)
+    assert len(kept(lane)) >= LANE_BYTES // 3
+    assert len(bases) <= 1000 // (LANE_BYTES // 4100 // 2) + 1
+
+
 def test_what_viewers_were_not_woken_for_is_kept() -> None:
     lane = new_lane()
     lane.feed(statuses(LANE_RECORDS), shown=0)
