@@ -78,7 +78,7 @@ class KeepingCases:
         old = await whole_run(store, "r1", at=1000, words=200)
         new = await whole_run(store, "r2", at=50_000)
         await whole_run(store, "r3", S2, at=1000)
-        assert await store.sweep(before=40_000) == 2
+        assert (await store.sweep(before=40_000)).runs == 2
         assert (await store.run("r1"), await store.run("r3"), await store.session(S2)) == (None, None, None)
         session = await store.session(S1)
         assert session is not None and (session.turns, session.last_seq) == (2, new.acknowledged[-1].seq)
@@ -97,7 +97,7 @@ class KeepingCases:
             artifact = Artifact(artifact_id=f"a-{run_id}", ref=S1, name="f", media_type="text/plain", body=b"x")
             await store.put_artifact(artifact, run_id)
             await run.end()
-        assert await store.sweep(before=40_000) == 1
+        assert (await store.sweep(before=40_000)).runs == 1
         assert (await store.result("r1", "k"), await store.artifact("a-r1")) == (None, None)
         assert await store.result("r2", "k") is not None
         assert await store.artifact("a-r2") is not None
@@ -105,8 +105,8 @@ class KeepingCases:
     async def test_a_sweep_leaves_live_runs_alone(self, store: Store) -> None:
         live = await begin(store, "r1", at=1000)
         await live.write(*tokens(5))
-        assert await store.sweep(before=FAR) == 0
+        assert (await store.sweep(before=FAR)).runs == 0
         await live.end()
         assert await read_all(store) == live.acknowledged
-        assert await store.sweep(before=FAR) == 1
+        assert (await store.sweep(before=FAR)).runs == 1
         assert await store.session(S1) is None

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 import sqlite3
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -155,11 +156,21 @@ async def test_a_folder_in_the_place_of_the_file(path: Path) -> None:
     assert "--data" in await refused(path, SetupError)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is unwritable for root")
-async def test_a_folder_without_permission(path: Path) -> None:
-    path.parent.chmod(0o500)
-    assert "--data" in await refused(path, SetupError)
-    path.parent.chmod(0o700)
+@pytest.fixture
+def unwritable(path: Path) -> Generator[Path]:
+    """For root everything is writable, so root is somebody else for a while."""
+    user = os.geteuid()
+    path.parent.chmod(0o555)
+    if user == 0:
+        os.seteuid(65534)
+    yield path
+    os.seteuid(user)
+    path.parent.chmod(0o755)
+
+
+async def test_a_folder_without_permission(unwritable: Path) -> None:
+    detail = await refused(unwritable, SetupError)
+    assert "Permission denied" in detail and "--data" in detail
 
 
 async def test_a_file_without_permission(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
