@@ -82,7 +82,7 @@ def test_agents_are_tables_of_their_own(config: Path) -> None:
         ('[server]\nport = "many"', r"a setting is wrong: Expected `int`, got `str` - at `server\.port`"),
         ("[server]\nhost = 5", r"a setting is wrong: Expected `str`, got `int` - at `server\.host`"),
         ("[server]\nport = 70000", r"a setting is wrong: Expected `int` <= 65535 - at `server\.port`"),
-        ("[agents.a]\ntitle = 'x'", r"missing required field `target` - at `agents\[\.\.\.\]`"),
+        ("[agents.a]\ntitle = 'x'", r"config\.toml: \[agents\.a\] needs a target, e\.g\. target = 'my_module:agent'"),
         ("server = 5", r"config\.toml: \[server\] has to be a table"),
         ("agents = 5", r"config\.toml: \[agents\] has to be a table"),
         ("[agents]\na = 5", r"config\.toml: \[agents\.a\] has to be a table"),
