@@ -203,6 +203,9 @@ class Execution:
         if self.grammar.terminal is not None:
             return
         self._heard = self._loop.time()
+        if self._goes_on(event):
+            self._number([event])
+            return
         if isinstance(event, Delta):
             self._write(event)
             return
@@ -224,9 +227,6 @@ class Execution:
         self._loop.call_soon_threadsafe(accept)
 
     def _write(self, event: AnyEvent) -> None:
-        if self._goes_on(event):
-            self._number([event])
-            return
         fitted = fit(event, self.run.run_id, self.limits.result_max)
         for part in fitted.events:  # what the log will have, so that the two never differ
             self.grammar.check(part)

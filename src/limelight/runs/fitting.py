@@ -97,7 +97,7 @@ def fit(event: AnyEvent, run_id: str, result_max: int) -> Fitted:
 
 def is_plain(text: Any) -> bool:
     """True for short text without odd characters: `fit` would not change it."""
-    return type(text) is str and len(text) * 6 <= MAX_DELTA and _writable(text)
+    return type(text) is str and len(text) * 6 <= MAX_DELTA and (text.isascii() or _writable(text))
 
 
 def jsonable(value: Any) -> JsonValue:
@@ -131,7 +131,7 @@ def _written(value: Any) -> bytes:
 
 def _writable(text: str) -> bool:
     try:
-        return text.isascii() or bool(text.encode())
+        return bool(text.encode())
     except UnicodeEncodeError:
         return False
 
