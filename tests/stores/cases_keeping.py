@@ -110,3 +110,15 @@ class KeepingCases:
         assert await read_all(store) == live.acknowledged
         assert (await store.sweep(before=FAR)).runs == 1
         assert await store.session(S1) is None
+
+    async def test_a_sweep_takes_a_little_at_a_time(self, store: Store) -> None:
+        refs = [SessionRef("ann", f"s{number}") for number in range(3)]
+        for number in range(9):
+            await whole_run(store, f"r{number}", refs[number % 3], at=1000 + 100 * number)
+        runs: list[int] = []
+        sessions: list[SessionRef] = []
+        while (swept := await store.sweep(before=FAR, limit=4)).runs:
+            runs.append(swept.runs)
+            sessions += swept.sessions
+        assert (runs, sorted(sessions)) == ([4, 4, 1], refs)
+        assert await store.sessions("ann") == []

@@ -17,7 +17,9 @@ from tests.stores.cases_sessions import SessionCases
 from tests.stores.steps import MakeStore, opened
 
 
-class StoreSuite(SessionCases, RunCases, RecordCases, KeepingCases):
+class StoreFixtures:
+    """What the cases need; `make_store` is the part to fill in."""
+
     @pytest.fixture
     def make_store(self) -> MakeStore:
         raise NotImplementedError("a store's test file says how one is made")
@@ -26,3 +28,7 @@ class StoreSuite(SessionCases, RunCases, RecordCases, KeepingCases):
     async def store(self, make_store: MakeStore) -> AsyncGenerator[Store]:
         async with opened(make_store) as store:
             yield store
+
+
+class StoreSuite(StoreFixtures, SessionCases, RunCases, RecordCases, KeepingCases):
+    """All of it."""

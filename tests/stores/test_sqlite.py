@@ -12,9 +12,10 @@ from limelight.errors import StoreCorrupt, StoreUnavailable
 from limelight.events import RunFinished, RunStarted, TextDelta
 from limelight.stores.base import SessionRef
 from limelight.stores.sqlite import SqliteStore, file
+from tests.stores.cases_records import RecordCases
 from tests.stores.sqlite_files import locked, query, transactions
 from tests.stores.steps import S1, MakeStore, begin, new_run, opened, read_all, tokens, whole_run
-from tests.stores.suite import StoreSuite
+from tests.stores.suite import StoreFixtures, StoreSuite
 
 
 @pytest.fixture
@@ -33,8 +34,8 @@ class TestSqlite(StoreSuite):
         return lambda: SqliteStore(path)
 
 
-class TestSqliteWithTinyChunks(StoreSuite):
-    """The same with the smallest numbers, so that tails are packed and pages dropped all the time."""
+class TestTinyChunks(StoreFixtures, RecordCases):
+    """The log with the smallest numbers, so that tails are packed and pages dropped all the time."""
 
     @pytest.fixture
     def make_store(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeStore:
