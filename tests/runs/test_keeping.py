@@ -9,7 +9,8 @@ from limelight.errors import StoreUnavailable
 from limelight.runs.ids import now_ms
 from limelight.runs.keeping import DAY_MS, Keeping
 from limelight.runs.sessions import LEASE_MS
-from limelight.stores.base import SessionRef
+from limelight.runs.workspace import Workspaces
+from limelight.stores.base import SessionRef, Swept
 from limelight.stores.sqlite import SqliteStore
 from tests.stores.steps import S1, begin, tokens, whole_run
 from tests.waiting import eventually
@@ -33,8 +34,8 @@ class WatchedStore(SqliteStore):
         await super().renew(until)
         self.renewed.append(until)
 
-    async def sweep(self, before: int) -> int:
-        removed = await super().sweep(before)
+    async def sweep(self, before: int, limit: int = 500) -> Swept:
+        removed = await super().sweep(before, limit)
         self.swept.append(before)
         return removed
 
@@ -60,7 +61,7 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_the_first_round_is_at_once(store: WatchedStore) -> None:
     before = now_ms()
-    keeping = Keeping(store, retention_days=30)
+    keeping = Keeping(store, Workspaces(Path()), retention_days=30)
     keeping.start()
     await eventually(lambda: store.swept)
     await keeping.stop()
@@ -70,7 +71,7 @@ async def test_the_first_round_is_at_once(store: WatchedStore) -> None:
 
 @pytest.mark.usefixtures("often")
 async def test_leases_are_renewed_often_and_sweeps_are_rare(store: WatchedStore) -> None:
-    keeping = Keeping(store, retention_days=30)
+    keeping = Keeping(store, Workspaces(Path()), retention_days=30)
     keeping.start()
     await eventually(lambda: len(store.renewed) >= 5)
     await keeping.stop()
@@ -81,11 +82,15 @@ async def test_leases_are_renewed_often_and_sweeps_are_rare(store: WatchedStore)
     assert len(store.renewed) == rounds
 
 
-async def test_what_is_past_its_retention_goes(store: WatchedStore) -> None:
+async def test_what_is_past_its_retention_goes(store: WatchedStore, tmp_path: Path) -> None:
     now = now_ms()
     await whole_run(store, "old", S1, at=now - 2 * DAY_MS)
     await whole_run(store, "new", S2, at=now)
-    await Keeping(store, retention_days=1.5).sweep()
+    workspaces = Workspaces(tmp_path / "workspaces")
+    for ref in (S1, S2):
+        workspaces.folder(ref).mkdir(parents=True)
+    await Keeping(store, workspaces, retention_days=1.5).sweep()
+    assert (workspaces.folder(S1).exists(), workspaces.folder(S2).exists()) == (False, True)
     assert (await store.run("old"), await store.session(S1)) == (None, None)
     assert await store.run("new") is not None
 
@@ -98,7 +103,7 @@ async def test_orphans_are_sealed_and_live_runs_are_not(store: WatchedStore, pat
     again = WatchedStore(path)
     await again.open()
     live = await begin(again, "live", S2)
-    keeping = Keeping(again, retention_days=30)
+    keeping = Keeping(again, Workspaces(Path()), retention_days=30)
     keeping.start()
     await eventually(lambda: len(again.renewed) >= 3)
     await keeping.stop()
@@ -112,7 +117,7 @@ async def test_orphans_are_sealed_and_live_runs_are_not(store: WatchedStore, pat
 @pytest.mark.usefixtures("often")
 async def test_a_store_that_fails_is_tried_again(store: WatchedStore, caplog: pytest.LogCaptureFixture) -> None:
     store.refusals = 3
-    keeping = Keeping(store, retention_days=30)
+    keeping = Keeping(store, Workspaces(Path()), retention_days=30)
     keeping.start()
     await eventually(lambda: len(store.renewed) >= 2)
     await keeping.stop()
@@ -121,5 +126,5 @@ async def test_a_store_that_fails_is_tried_again(store: WatchedStore, caplog: py
 
 
 async def test_it_can_be_stopped_without_a_start(store: WatchedStore) -> None:
-    await Keeping(store, retention_days=30).stop()
+    await Keeping(store, Workspaces(Path()), retention_days=30).stop()
     assert store.renewed == []

@@ -78,7 +78,11 @@ async def test_deleting_stops_the_run_and_removes_everything(served: Served) -> 
     stream = served.ask("go", agent="patient", session_id="s")
     await anext(stream)
     run_id = (await served.http.get("/sessions/s")).json()["run_id"]
+    live = served.parts.sessions.live(run_id)
+    assert live is not None
+    workspace = live.context.workspace
     assert (await served.http.delete("/sessions/s")).status_code == 204
+    assert not workspace.exists()
     for path in ("/sessions/s", f"/runs/{run_id}", f"/runs/{run_id}/stream"):
         assert (await served.problem("GET", path))["status"] == 404
     assert (await served.problem("DELETE", "/sessions/s"))["code"] == "session_not_found"
@@ -110,7 +114,7 @@ async def test_what_retention_removed_is_a_declared_gap(served: Served) -> None:
     await asyncio.sleep(0.002)  # the retention below must fall between the two runs
     before = now_ms()
     await ask(served, "s", "two")
-    assert await served.parts.store.sweep(before) == 1
+    assert (await served.parts.store.sweep(before)).runs == 1
     follow = served.stream("GET", "/sessions/s/stream", params={"after": "3"})
     found = await collect(follow, until=lambda f: f.type == "done")
     assert found[0].data == {"type": "gap", "data": {"from": 4, "to": last}}

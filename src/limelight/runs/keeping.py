@@ -7,6 +7,7 @@ from limelight.errors import StoreError
 from limelight.runs.ids import now_ms
 from limelight.runs.recovery import seal_orphans
 from limelight.runs.sessions import LEASE_MS
+from limelight.runs.workspace import Workspaces
 from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
@@ -17,8 +18,9 @@ DAY_MS = 24 * 3600 * 1000
 class Keeping:
     """One task that does all of it in turn."""
 
-    def __init__(self, store: Store, retention_days: float) -> None:
+    def __init__(self, store: Store, workspaces: Workspaces, retention_days: float) -> None:
         self._store = store
+        self._workspaces = workspaces
         self._retention_ms = round(retention_days * DAY_MS)
         self._task: asyncio.Task[None] | None = None
 
@@ -44,7 +46,12 @@ class Keeping:
             await asyncio.sleep(LEASE_MS / 3000)
 
     async def sweep(self) -> None:
-        """Apply the retention."""
-        removed = await self._store.sweep(now_ms() - self._retention_ms)
-        if removed:
-            log.info("%d runs were past their retention and are removed", removed)
+        """Apply the retention, a little at a time so that live runs need not wait for it."""
+        before = now_ms() - self._retention_ms
+        while True:
+            swept = await self._store.sweep(before)
+            for ref in swept.sessions:
+                await self._workspaces.remove(ref)
+            if not swept.runs:
+                return
+            log.info("%d runs were past their retention and are removed", swept.runs)

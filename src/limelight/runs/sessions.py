@@ -9,7 +9,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -22,7 +21,7 @@ from limelight.runs.committer import Committer
 from limelight.runs.context import RunContext
 from limelight.runs.engine import Execution, RunLimits
 from limelight.runs.ids import now_ms, sortable_id
-from limelight.runs.workspace import workspace_name
+from limelight.runs.workspace import Workspaces
 from limelight.sources.base import Turn, User
 from limelight.stores.base import Artifact, Begun, NewRun, Run, SessionRef, Store
 
@@ -85,11 +84,11 @@ class Waiting(msgspec.Struct):
 class Sessions:
     """Begins runs and knows those that go on in this process."""
 
-    def __init__(self, store: Store, committer: Committer, limits: RunLimits, data: Path) -> None:
+    def __init__(self, store: Store, committer: Committer, limits: RunLimits, workspaces: Workspaces) -> None:
         self._store = store
         self._committer = committer
         self._limits = limits
-        self._workspaces = data / "workspaces"
+        self._workspaces = workspaces
         self._live: dict[str, LiveRun] = {}
         self._queues: dict[SessionRef, deque[Waiting]] = {}
         self._draining = False
@@ -148,8 +147,7 @@ class Sessions:
         )
         if begun.created:
             execution = Execution(begun.run, self._store, self._committer, self._limits)
-            folder = self._workspaces / workspace_name(request.ref)
-            context = RunContext(execution, request.user, folder)
+            context = RunContext(execution, request.user, self._workspaces.folder(request.ref))
             task = asyncio.create_task(self._live_through(execution, context, request, asked))
             self._live[run_id] = LiveRun(execution, context, task)
         return begun
@@ -215,6 +213,17 @@ class Sessions:
             return
         live.execution.stop(RunCancelled(reason=reason))
         await asyncio.wait({live.task})
+
+    async def delete(self, ref: SessionRef) -> None:
+        """Remove a session with all that belongs to it, its live run stopped first."""
+        while True:
+            try:
+                await self._store.delete(ref)
+            except SessionBusy as busy:
+                await self.end(busy.run_id, "the session was deleted")
+            else:
+                await self._workspaces.remove(ref)
+                return
 
     async def drain(self, verdict: Terminal) -> None:
         """Take no more runs, end those that go on, and wait until the log says so."""

@@ -1,10 +1,26 @@
 """Where a session's files are. Session ids come from outside, so a name is made that stays inside the folder."""
 
+import asyncio
 import hashlib
+import shutil
+from pathlib import Path
 
 from limelight.stores.base import SessionRef
 
 LOCAL_OWNER = "local"
+
+
+class Workspaces:
+    """The folders of all sessions. They are made by whoever first asks for one, and go with their session."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def folder(self, ref: SessionRef) -> Path:
+        return self._root / workspace_name(ref)
+
+    async def remove(self, ref: SessionRef) -> None:
+        await asyncio.to_thread(shutil.rmtree, self.folder(ref), ignore_errors=True)
 
 
 def workspace_name(ref: SessionRef) -> str:

@@ -20,6 +20,7 @@ from limelight.runs.keeping import Keeping
 from limelight.runs.recovery import seal_orphans
 from limelight.runs.sessions import Sessions
 from limelight.runs.viewer import Format, Viewer
+from limelight.runs.workspace import Workspaces
 from limelight.server.pulse import Pulse
 from limelight.stores.base import SessionRef, Store
 
@@ -44,9 +45,10 @@ class Parts:
         self.pulse = Pulse(settings.server.heartbeat_seconds)
         self._dialects = dialects
         self._committer = Committer(store, self.hub.publish)
-        self.sessions = Sessions(store, self._committer, limits, Path(settings.store.data))
+        workspaces = Workspaces(Path(settings.store.data) / "workspaces")
+        self.sessions = Sessions(store, self._committer, limits, workspaces)
         self.control = Control(store, self.sessions)
-        self._keeping = Keeping(store, settings.store.retention_days)
+        self._keeping = Keeping(store, workspaces, settings.store.retention_days)
         self._starting: asyncio.Lock | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self.started = False

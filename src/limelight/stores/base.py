@@ -114,6 +114,13 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
 
 
+class Swept(msgspec.Struct, frozen=True):
+    """What a sweep has removed: how many runs, and which sessions."""
+
+    runs: int
+    sessions: list[SessionRef]
+
+
 class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
     """Stop this run."""
 
@@ -218,8 +225,8 @@ class Store(Protocol):
         """The signals to the runs that this store object holds, for ever."""
         ...
 
-    async def sweep(self, before: int) -> int:
-        """Retention: remove runs that ended before this time, and sessions that are then empty. Returns how many."""
+    async def sweep(self, before: int, limit: int = 500) -> Swept:
+        """Retention: remove up to `limit` runs that ended before this time, and the sessions that are then empty."""
         ...
 
 

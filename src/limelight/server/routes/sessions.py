@@ -3,7 +3,7 @@
 import base64
 import binascii
 
-from limelight.errors import BadCursor, BadRequest, InvalidBody, SessionBusy, SessionNotFound, UnknownFormat
+from limelight.errors import BadCursor, BadRequest, InvalidBody, SessionNotFound, UnknownFormat
 from limelight.runs.ids import now_ms
 from limelight.server.bodies import TitleBody
 from limelight.server.endpoint import Call, Endpoint, Param
@@ -56,14 +56,8 @@ async def rename_session(call: Call) -> SessionView:
 
 
 async def delete_session(call: Call) -> None:
-    """Remove a session with its log, results and artifacts. A live run is stopped first."""
-    session = await call.session()
-    while True:
-        try:
-            await call.parts.store.delete(session.ref)
-            return
-        except SessionBusy as busy:
-            await call.parts.sessions.end(busy.run_id, "the session was deleted")
+    """Remove a session with its log, results, artifacts and workspace. A live run is stopped first."""
+    await call.parts.sessions.delete((await call.session()).ref)
 
 
 async def stream_session(call: Call) -> EventStream:

@@ -11,7 +11,18 @@ import msgspec
 
 from limelight.errors import SessionBusy
 from limelight.events import Record
-from limelight.stores.base import LIVE_STATES, Artifact, Begun, NewRun, Result, Run, RunFault, Session, SessionRef
+from limelight.stores.base import (
+    LIVE_STATES,
+    Artifact,
+    Begun,
+    NewRun,
+    Result,
+    Run,
+    RunFault,
+    Session,
+    SessionRef,
+    Swept,
+)
 from limelight.stores.packing import unpack
 from limelight.stores.sqlite.journal import LiveRun
 
@@ -94,15 +105,16 @@ def delete(db: sqlite3.Connection, ref: SessionRef) -> bool:
     return True
 
 
-def sweep(db: sqlite3.Connection, before: int) -> int:
-    old = db.execute("SELECT run_id FROM runs WHERE ended_at < ?", (before,)).fetchall()
+def sweep(db: sqlite3.Connection, before: int, limit: int) -> Swept:
+    old = db.execute("SELECT run_id FROM runs WHERE ended_at < ? LIMIT ?", (before, limit)).fetchall()
     for (run_id,) in old:
         _delete_run(db, run_id)
-    db.execute(
-        "DELETE FROM sessions WHERE active_at < ? AND NOT EXISTS (SELECT 1 FROM runs WHERE session = sessions.id)",
+    empty = db.execute(
+        "DELETE FROM sessions WHERE active_at < ? AND NOT EXISTS (SELECT 1 FROM runs WHERE session = sessions.id)"
+        " RETURNING owner, session_id",
         (before,),
-    )
-    return len(old)
+    ).fetchall()
+    return Swept(len(old), [SessionRef(*row) for row in empty])
 
 
 def _delete_run(db: sqlite3.Connection, run_id: str) -> None:

@@ -27,6 +27,7 @@ from limelight.stores.base import (
     Session,
     SessionRef,
     Signal,
+    Swept,
 )
 from limelight.stores.sqlite import rows
 from limelight.stores.sqlite.file import DatabaseFile
@@ -115,8 +116,8 @@ class SqliteStore:
     async def delete(self, ref: SessionRef) -> bool:
         return await self._writer.do(lambda db: rows.delete(db, ref))
 
-    async def sweep(self, before: int) -> int:
-        return await self._writer.do(lambda db: rows.sweep(db, before))
+    async def sweep(self, before: int, limit: int = 500) -> Swept:
+        return await self._writer.do(lambda db: rows.sweep(db, before, limit))
 
     # runs and their Records
 
