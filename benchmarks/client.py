@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 import msgspec
 
-from benchmarks.server import ROOT, pin
+from benchmarks.server import PYTHONPATH, ROOT, pin
 
 
 class Job(msgspec.Struct, kw_only=True):
@@ -42,7 +42,7 @@ class Client:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.load"],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": PYTHONPATH},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

@@ -16,6 +16,8 @@ import psutil
 START_SECONDS = 20
 STOP_SECONDS = 10
 ROOT = Path(__file__).parent.parent
+PYTHONPATH = os.pathsep.join([str(ROOT), str(ROOT / "src")])
+"""What is measured is the Limelight beside us, whichever one is installed."""
 AGENTS = ROOT / "benchmarks" / "servers" / "limelight_agent.py"
 MODES = ("turn", "burst", "short", "watched", "idle")
 
@@ -31,7 +33,7 @@ class Server:
         self.port = _free_port()
         self._core = core
         self._environ = {k: v for k, v in os.environ.items() if not k.startswith("LIMELIGHT_")}
-        self._environ["PYTHONPATH"] = str(ROOT)
+        self._environ["PYTHONPATH"] = PYTHONPATH
         if tokens is not None:
             self._environ["BENCH_TOKENS"] = str(tokens)
 

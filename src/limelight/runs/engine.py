@@ -324,14 +324,14 @@ class Execution:
 
 def _state_of(grammar: Grammar) -> RunState:
     match grammar.terminal:
+        case None:
+            return "waiting" if grammar.waiting else "running"
         case RunFinished():
             return "finished"
         case RunFailed():
             return "failed"
         case RunCancelled():
             return "cancelled"
-        case None:
-            return "waiting" if grammar.waiting else "running"
 
 
 def _swallow(pump: "asyncio.Task[None]") -> None:
