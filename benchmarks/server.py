@@ -33,7 +33,7 @@ class Server:
         self.port = _free_port()
         self._core = core
         self._environ = {k: v for k, v in os.environ.items() if not k.startswith("LIMELIGHT_")}
-        self._environ["PYTHONPATH"] = PYTHONPATH
+        self._environ |= {"PYTHONPATH": PYTHONPATH, "LIMELIGHT_LOG": "ERROR"}
         if tokens is not None:
             self._environ["BENCH_TOKENS"] = str(tokens)
 
