@@ -203,6 +203,8 @@ class ApprovalResolved(Event, frozen=True, kw_only=True):
     args: dict[str, Any] | str | None = None
     reason: str = ""
     by: str = ""
+    truncated: bool = False
+    size: int = 0
 
 
 class SourceCited(Event, frozen=True, kw_only=True):
@@ -211,6 +213,7 @@ class SourceCited(Event, frozen=True, kw_only=True):
     title: str
     url: str = ""
     text: str = ""
+    truncated: bool = False
 
 
 class ArtifactMade(Event, frozen=True, kw_only=True):

@@ -280,8 +280,25 @@ def test_an_oversized_name_is_a_bad_event(event: AnyEvent, field: str) -> None:
 
 
 def test_what_cannot_be_made_smaller_is_a_bad_event_that_names_itself() -> None:
-    with pytest.raises(BadEvent, match=r"plan: \d+ bytes are too large for one event"):
-        fitted(Plan(items=(Todo("x" * 70_000),)))
+    with pytest.raises(BadEvent, match=r"final_answer: \d+ bytes are too large for one event"):
+        fitted(FinalAnswer(sources=("x" * 70_000,)))
+
+
+def test_a_plan_of_very_many_items_is_cut_and_says_so() -> None:
+    plan = only(Plan(items=tuple(Todo(f"step {number} " + "x" * 90) for number in range(5_000))))
+    assert isinstance(plan, Plan)
+    assert plan.truncated
+    assert plan.items[0] == Todo("step 0 " + "x" * 90)
+    assert 100 < len(plan.items) < 5_000
+
+
+def test_edited_arguments_are_cut_and_kept_like_any_others() -> None:
+    args = {"text": "x" * 100_000}
+    found = fitted(ApprovalResolved(approval_id="a", decision="edit", args=args))
+    (event,), (kept,) = found
+    assert isinstance(event, ApprovalResolved)
+    assert event.truncated
+    assert msgspec.json.decode(kept.body) == args
 
 
 # Odd values

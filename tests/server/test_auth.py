@@ -5,10 +5,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from limelight.config import load_settings
+from limelight.server.app import create_app
 from limelight.server.auth import is_loopback
 from limelight.server.routes import ENDPOINTS
 from tests import agents
-from tests.serving import asking, serving
+from tests.serving import asking, offer, serving
 
 KEY = {"authorization": "Bearer sesame"}
 
@@ -77,18 +79,13 @@ async def test_an_open_server_does_not_answer_to_other_names(tmp_path: Path) -> 
 
 
 async def test_an_open_server_does_not_answer_other_machines(tmp_path: Path) -> None:
-    async with serving(agents.echo, data=tmp_path) as served:
-        app = served.parts  # the same parts behind a transport that claims to come from elsewhere
-        assert app.started
-    from limelight.config import load_settings
-    from limelight.server.app import create_app
-    from tests.serving import offer
-
-    settings = load_settings(environ={}, overrides={("store", "data"): str(tmp_path / "other")})
-    stranger = httpx.ASGITransport(create_app(settings, [offer(agents.echo)]), client=("192.0.2.7", 1234))
+    settings = load_settings(environ={}, overrides={("store", "data"): str(tmp_path)})
+    app = create_app(settings, [offer(agents.echo)])
+    stranger = httpx.ASGITransport(app, client=("192.0.2.7", 1234))
     async with httpx.AsyncClient(transport=stranger, base_url="http://127.0.0.1") as http:
         assert (await http.get("/agents")).status_code == 403
         assert (await http.get("/health")).status_code == 200
+    await app.state.parts.stop()
 
 
 @pytest.mark.parametrize(

@@ -349,7 +349,14 @@ def test_call_ids_never_collide_with_made_up_ones() -> None:
     ids = CallIds()
     raw_ids = ["a", "a", "a-2", "", "call", ""]
     assert list(map(ids.start, raw_ids)) == ["a", "a-2", "a-2-2", "call", "call-2", "call-3"]
-    assert [ids.of(raw) for raw in ("a", "a-2", "", "unknown")] == ["a-2", "a-2-2", "call-3", "unknown"]
+    assert [ids.of(raw) for raw in ("a", "a-2", "", "unknown")] == ["a", "a-2-2", "call", "unknown"]
+    assert [ids.finish(raw) for raw in ("a", "a", "", "")] == ["a", "a-2", "call", "call-3"]
+
+
+def test_two_calls_at_once_under_one_id_end_one_after_the_other() -> None:
+    start, end = ToolStarted(call_id="x", name="t", args={}), ToolFinished(call_id="x", result="r")
+    found = [item.call_id for item in translated(start, start, end, end) if isinstance(item, OfACall)]
+    assert found == ["x", "x-2", "x", "x-2"]
 
 
 @pytest.mark.parametrize(("decision", "goes_on"), [("approve", True), ("edit", True), ("reject", False)])

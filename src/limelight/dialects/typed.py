@@ -49,7 +49,7 @@ class TypedDialect:
         self._tree = AgentTree()
         self._names: dict[str, str] = {}
         self._streamed_args: set[str] = set()
-        self._approvals: dict[str, dict[str, Any]] = {}
+        self._approvals: dict[str, ApprovalRequested] = {}
 
     def feed(self, record: Record) -> list[bytes]:
         event = record.event
@@ -87,7 +87,10 @@ class TypedDialect:
             case ApprovalRequested() | ApprovalResolved():
                 return [self._approval(event)]
             case SourceCited():
-                return [_frame("citation", title=event.title, url=event.url, text=event.text, **self._who(event))]
+                cut = _given(truncated=event.truncated)
+                return [
+                    _frame("citation", title=event.title, url=event.url, text=event.text, **self._who(event), **cut)
+                ]
             case ArtifactMade():
                 return [self._artifact(event)]
             case Usage():
@@ -187,23 +190,32 @@ class TypedDialect:
 
     def _approval(self, event: ApprovalRequested | ApprovalResolved) -> bytes:
         if isinstance(event, ApprovalRequested):
-            data = {
-                "approval_id": event.approval_id,
-                "tool_id": event.call_id,
-                "name": event.name,
-                "args": event.args,
-                "decisions": event.decisions,
-                "expires_at": event.expires_at,
-                **self._who(event),
-                **_given(truncated=event.truncated),
-            }
-            self._approvals[event.approval_id] = data
-            return _frame("approval", **data, state="requested", by="")
-        data = self._approvals.pop(event.approval_id)
-        if event.args is not None:
-            data["args"] = event.args
-            data.pop("truncated", None)
-        return _frame("approval", **data, state=event.decision, by=event.by, **_given(reason=event.reason))
+            self._approvals[event.approval_id] = event
+            return self._approval_frame(event, event, state="requested", by="")
+        request = self._approvals.pop(event.approval_id)
+        shown = request if event.args is None else event
+        return self._approval_frame(request, shown, state=event.decision, by=event.by, **_given(reason=event.reason))
+
+    def _approval_frame(
+        self, request: ApprovalRequested, shown: ApprovalRequested | ApprovalResolved, **more: Any
+    ) -> bytes:
+        """What was asked, with the arguments as they are now."""
+        return _frame(
+            "approval",
+            approval_id=request.approval_id,
+            tool_id=request.call_id,
+            name=request.name,
+            args=shown.args,
+            decisions=request.decisions,
+            expires_at=request.expires_at,
+            **self._who(request),
+            **_given(truncated=shown.truncated),
+            **more,
+        )
+
+    def _citation(self, event: SourceCited) -> bytes:
+        cut = _given(truncated=event.truncated)
+        return _frame("citation", title=event.title, url=event.url, text=event.text, **self._who(event), **cut)
 
     def _artifact(self, event: ArtifactMade) -> bytes:
         return _frame(

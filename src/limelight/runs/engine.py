@@ -38,7 +38,7 @@ from limelight.grammar import Grammar
 from limelight.runs.committer import Committer
 from limelight.runs.fitting import fit, is_plain
 from limelight.runs.ids import now_ms, sortable_id
-from limelight.sources.base import UNSTOPPABLE, FileMade, Source, Turn
+from limelight.sources.base import UNSTOPPABLE, FileMade, Source, Turn, filled_in
 from limelight.stores.base import Append, Artifact, Result, Run, RunState, SessionRef, Store
 
 log = logging.getLogger(__name__)
@@ -213,7 +213,7 @@ class Execution:
             raise BadEvent(f"a source yields events and files, not {type(event).__name__}")
         for missing in self.grammar.missing_before(event, CUT_OFF):
             self._write(missing)
-        self._write(self._timed(event))
+        self._write(self._timed(filled_in(event)))
 
     def accept_from_thread(self, event: AnyEvent) -> None:
         """As `accept`, for callers that cannot get the exception."""

@@ -48,7 +48,7 @@ MAX_NAME = 512
 """The most characters of an id or a name; frames repeat them beside other values."""
 MAX_DEPTH = 200
 """How deep a value may be nested; readers of JSON give up at different depths, and none of them here."""
-_NAMES = {kind: [f for f in kind.__struct_fields__ if f == "name" or f.endswith("_id")] for kind in EVENT_TYPES}
+_NAMES = {kind: [f for f in kind.__struct_fields__ if f in ("name", "by") or f.endswith("_id")] for kind in EVENT_TYPES}
 _INSIDE: dict[type, Callable[[Any], Iterable[Any]]] = {dict: dict[Any, Any].values, list: iter, tuple: iter}
 _decode = msgspec.json.Decoder(AnyEvent).decode
 
@@ -78,14 +78,16 @@ def fit(event: AnyEvent, run_id: str, result_max: int) -> Fitted:
             return _spill(event, "content", run_id, "", result_max)
         case RunStarted():
             return _spill(event, "input", run_id, "", result_max)
-        case Plan() if json_size(event.text) > MAX_INLINE:
-            event = msgspec.structs.replace(event, text=preview_of(event.text), truncated=True)
+        case Plan():
+            event = _plan(event)
         case Status():
             event = _shortened(event, "text")
         case SourceCited() if json_size(event.text) > MAX_INLINE:
-            event = msgspec.structs.replace(event, text=preview_of(event.text))
+            event = msgspec.structs.replace(event, text=preview_of(event.text), truncated=True)
         case AgentFinished() | StepFinished():
             event = _shortened(event, "error")
+        case ApprovalResolved() if event.args is not None:
+            return _spill(_shortened(event, "reason"), "args", run_id, f"{event.approval_id}:edited", result_max)
         case ApprovalResolved() | RunCancelled():
             event = _shortened(event, "reason")
         case RunFailed():
@@ -218,6 +220,15 @@ def _bounded(event: AnyEvent) -> AnyEvent:
     size = len(msgspec.json.encode(event))
     if size > MAX_EVENT:
         raise BadEvent(f"{kind_of(event)}: {size} bytes are too large for one event")
+    return event
+
+
+def _plan(event: Plan) -> Plan:
+    """As many items and as much text as a frame has room for."""
+    if json_size(event.text) > MAX_INLINE:
+        event = msgspec.structs.replace(event, text=preview_of(event.text), truncated=True)
+    while event.items and len(msgspec.json.encode(event)) > MAX_INLINE + PREVIEW_BYTES:
+        event = msgspec.structs.replace(event, items=event.items[: len(event.items) // 2], truncated=True)
     return event
 
 

@@ -118,6 +118,8 @@ class Channel:
     def wait(self) -> asyncio.Future[None]:
         """Resolves when something was published."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if len(self._waiting) > 2 * self.viewers:  # signs of life end waits too, and nobody publishes meanwhile
+            self._waiting = [waiting for waiting in self._waiting if not waiting.done()]
         self._waiting.append(future)
         return future
 

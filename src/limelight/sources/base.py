@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 import msgspec
 
-from limelight.events import AnyEvent, Decision
+from limelight.events import AnyEvent, Decision, ToolFinished, ToolStarted
 from limelight.messages import Message
 
 UNSTOPPABLE = "A step that cannot be interrupted is still running; what it returns will be dropped."
@@ -113,26 +113,49 @@ class Source(Protocol):
 
 
 class CallIds:
-    """Makes the ids of tool calls present and unique within a run, as some frameworks repeat or omit them."""
+    """Makes the ids of tool calls present and unique within a run, as some frameworks repeat or omit them.
+
+    Of several calls that are open under one raw id, the oldest is meant: it is the first to end.
+    """
 
     def __init__(self) -> None:
-        self._current: dict[str, str] = {}
+        self._open: dict[str, list[str]] = {}
         self._used: set[str] = set()
 
     def start(self, raw: str) -> str:
         """The id under which a call that begins now is known from here on."""
         base = raw or "call"
         call_id, number = base, 1
-        while call_id in self._used or not call_id:
+        while call_id in self._used:
             number += 1
             call_id = f"{base}-{number}"
         self._used.add(call_id)
-        self._current[raw] = call_id
+        self._open.setdefault(raw, []).append(call_id)
         return call_id
 
     def of(self, raw: str) -> str:
-        """The id of the newest call that began under this raw id."""
-        return self._current.get(raw, raw)
+        """The id of the call that is open under this raw id."""
+        return next(iter(self._open.get(raw, ())), raw)
+
+    def finish(self, raw: str) -> str:
+        """The same, for the call's end."""
+        call_id = self.of(raw)
+        if call_id in self._open.get(raw, ()):
+            self._open[raw].remove(call_id)
+        return call_id
+
+
+def filled_in(event: AnyEvent) -> AnyEvent:
+    """What a source left out of a tool call: a name, the message of an error, a result that repeats it."""
+    match event:
+        case ToolStarted() if not event.name:
+            return msgspec.structs.replace(event, name="unknown")
+        case ToolFinished() if event.error is not None:
+            error = event.error or "Unknown error"
+            result = f"Error: {error}" if event.result in (None, "") else event.result
+            return msgspec.structs.replace(event, error=error, result=result)
+        case _:
+            return event
 
 
 def first_line(text: str | None) -> str:

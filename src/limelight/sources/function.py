@@ -148,7 +148,7 @@ class FunctionTranslator:
         call_id: str | None = getattr(item, "call_id", None)
         if call_id is None or (not call_id and not isinstance(item, ToolEvent)):  # it belongs to no call
             return item
-        known = self._calls.of(call_id)
+        known = self._calls.finish(call_id) if isinstance(item, ToolFinished) else self._calls.of(call_id)
         return item if known == call_id else msgspec.structs.replace(item, call_id=known)
 
 

@@ -75,8 +75,10 @@ async def stream_run(call: Call) -> EventStream | Response:
         return _stream_when_begun(call, waiting, format_)
     run = await call.run()
     viewer = call.parts.viewer(run.ref, format_)
-    if not run.live and cursor.k == 0 and cursor.seq >= run.last_seq:
+    if not run.live and (cursor.seq, -cursor.k) >= (run.last_seq, 0):
         return Response(status_code=204)
+    if cursor.seq > run.last_seq:
+        raise BadCursor(f"the log ends at {run.last_seq}: this cursor is from another one", path="after")
     if cursor.seq < run.first_seq:
         cursor = cursor._replace(seq=run.first_seq - 1, k=0)
     viewer.__enter__()
