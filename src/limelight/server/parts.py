@@ -62,9 +62,11 @@ class Parts:
             if self.pulse.closing:
                 raise Draining("the server is shutting down: try again in a moment")
             await self.store.open()
-            sealed = await seal_orphans(self.store)
-            if sealed:
-                log.warning("%d runs were interrupted by the last stop", sealed)
+            try:
+                await seal_orphans(self.store)
+            except BaseException:
+                await self.store.close()
+                raise
             self._committer.start()
             self.control.start()
             self._keeping.start()

@@ -25,6 +25,7 @@ MIGRATIONS: tuple[str, ...] = (
         run_state TEXT,
         UNIQUE (owner, session_id)
     );
+    CREATE INDEX sessions_by_age ON sessions (active_at);
     CREATE INDEX sessions_by_activity ON sessions (owner, active_at DESC, session_id);
 
     CREATE TABLE runs (
@@ -42,6 +43,7 @@ MIGRATIONS: tuple[str, ...] = (
         UNIQUE (session, request_id)
     ) WITHOUT ROWID;
     CREATE INDEX runs_by_seq ON runs (session, last_seq);
+    CREATE INDEX runs_by_end ON runs (ended_at);
     CREATE INDEX runs_live ON runs (state) WHERE state IN ('running', 'waiting');
 
     -- What has been committed and is not yet in a chunk: one row per commit, for all runs. Read only after a crash.
