@@ -11,6 +11,8 @@ import msgspec
 from limelight.events import ReasoningDelta, Record, TextDelta, ToolArgsDelta, ToolOutputDelta
 
 Delta = TextDelta | ReasoningDelta | ToolArgsDelta | ToolOutputDelta
+DELTA_TYPES = (TextDelta, ReasoningDelta, ToolArgsDelta, ToolOutputDelta)
+"""The same for `isinstance`, which is faster with a tuple."""
 
 MAX_DELTA = 16 * 1024
 """The most bytes that a delta's text may take as JSON; a larger one is split, and joining stops there."""
@@ -44,7 +46,7 @@ def join(records: Iterable[Record]) -> Iterator[Joined]:
     size = 0
     for record in records:
         event = record.event
-        if not isinstance(event, Delta):
+        if not isinstance(event, DELTA_TYPES):
             if group:
                 yield _joined(group, texts)
                 group = []

@@ -16,6 +16,9 @@ from limelight.events import Record
 from limelight.stores.base import Append, SessionRef, Store
 
 log = logging.getLogger(__name__)
+CROWD = 16
+PAUSE_SECONDS = 0.005
+"""After a commit of so many runs the next one waits a moment, because each run in a commit costs more than an event."""
 RETRY_SECONDS = (0.05, 0.2, 0.5, 1.0, 2.0)
 
 
@@ -72,6 +75,8 @@ class Committer:
             runs = list(self._waiting.values())
             self._waiting = {}
             await self._commit([(run, run.take()) for run in runs])
+            if len(runs) >= CROWD:
+                await asyncio.sleep(PAUSE_SECONDS)
 
     async def _commit(self, work: list[tuple[Writing, Append]]) -> None:
         tries = 0

@@ -5,12 +5,11 @@ Pure: bytes in, Records out, and what comes out equals what went in. Stores that
 
 import zlib
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import msgspec
 
-from limelight.deltas import Delta, delta_key
+from limelight.deltas import DELTA_TYPES, Delta, delta_key
 from limelight.events import AnyEvent, Record
 
 
@@ -43,7 +42,8 @@ _decoder = msgspec.json.Decoder(Pack)
 
 def pack(records: Sequence[Record]) -> bytes:
     """Make the compact form. The Records must be neighbours of one run."""
-    assert all(b.seq == a.seq + 1 and a.run_id == b.run_id for a, b in pairwise(records))
+    first, last = records[0], records[-1]
+    assert (last.seq - first.seq, last.run_id) == (len(records) - 1, first.run_id)
     parts: list[Single | Deltas] = []
     before = 0
     group: Deltas | None = None
@@ -51,7 +51,7 @@ def pack(records: Sequence[Record]) -> bytes:
     for record in records:
         event, at = record.event, record.at - before
         before = record.at
-        if isinstance(event, Delta):
+        if isinstance(event, DELTA_TYPES):
             event_key = delta_key(event)
             if group is None or event_key != key:
                 group, key = Deltas(msgspec.structs.replace(event, text=""), [], []), event_key

@@ -84,19 +84,18 @@ class Journal:
         runs = [self.held(append.run_id) for append in batch]
         entries: list[PageEntry] = []
         after: list[Callable[[], None]] = []
-        going_on: list[str] = []
+        going_on: dict[str, tuple[LiveRun, Append]] = {}
         for append, live in zip(batch, runs, strict=True):
             if append.results:
                 _insert_results(db, append)
             if append.state in ENDED_STATES:
                 after.append(self._end(db, live, append))
                 continue
-            going_on.append(append.run_id)
+            going_on[append.run_id] = live, append
             if append.state is not None and append.state != live.state:
                 _set_state(db, live, append.state)
             if append.records:
                 entries.append((append.run_id, [(r.seq, r.at, r.event) for r in append.records]))
-            after.append(lambda live=live, append=append: self._grow(live, append))
         if entries:
             self._page += 1
             db.execute("INSERT INTO journal (page, body) VALUES (?, ?)", (self._page, _encoder.encode(entries)))
@@ -104,6 +103,8 @@ class Journal:
         page = self._page
 
         def apply() -> None:
+            for live, append in going_on.values():
+                self._grow(live, append)
             for step in after:
                 step()
             self._durable = page
