@@ -283,6 +283,16 @@ def test_make_targets_in_the_documents_exist_and_all_are_listed() -> None:
     assert set(re.findall(r"`make ([a-z-]+)", read("CONTRIBUTING.md"))) == targets
 
 
+def test_every_promise_names_tests_that_exist() -> None:
+    promises = rows(sections(read("docs/architecture.md"), 2)["Promises"])
+    assert len(promises) == 9
+    for promise, tests in promises:
+        assert codes(tests), promise
+        for name in codes(tests):
+            file, _, function = name.partition("::")
+            assert f"def {function}(" in (ROOT / file).read_text() if function else (ROOT / file).is_file(), name
+
+
 def test_versions_agree() -> None:
     assert tomllib.loads(read("pyproject.toml"))["project"]["version"] == __version__
     changes = sections(read("CHANGELOG.md"), 2)
