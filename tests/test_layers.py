@@ -17,7 +17,7 @@ BASE = {"limelight", "limelight.errors", "limelight.events"}
 """What every part may know: the version, the errors, the vocabulary."""
 
 MAY_IMPORT: dict[str, set[str]] = {
-    "limelight": set(),
+    "limelight": {"limelight.client", "limelight.events"},
     "limelight.__main__": {"limelight.cli"},
     "limelight.events": set(),
     "limelight.errors": set(),
@@ -42,6 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "limelight.demo": BASE | {"limelight.messages", "limelight.sources.base", "limelight.demo"},
     "limelight.targets": BASE | {"limelight.registry", "limelight.runs.agents", "limelight.sources.base"},
+    "limelight.client": BASE | {"limelight.client"},
     "limelight.server": BASE
     | {
         "limelight.messages",

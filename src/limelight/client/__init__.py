@@ -1,0 +1,52 @@
+"""The client: start, follow, resume, cancel, approve, read; from asyncio or without it.
+
+`limelight.Client` and `limelight.SyncClient` lead here. Nothing in this package may import the server, the engine or a
+store: it knows what is on the wire, and the vocabulary.
+"""
+
+from limelight.client.client import Client
+from limelight.client.errors import (
+    Busy,
+    ClientError,
+    ConnectionLost,
+    FieldError,
+    NotFound,
+    ServerError,
+    Unauthorized,
+)
+from limelight.client.infos import (
+    AgentInfo,
+    Answer,
+    ApprovalInfo,
+    Fault,
+    Gap,
+    RunInfo,
+    SessionInfo,
+    ToolCall,
+    ToolResult,
+)
+from limelight.client.run import Run
+from limelight.client.sync import SyncClient, SyncRun
+
+__all__ = [
+    "AgentInfo",
+    "Answer",
+    "ApprovalInfo",
+    "Busy",
+    "Client",
+    "ClientError",
+    "ConnectionLost",
+    "Fault",
+    "FieldError",
+    "Gap",
+    "NotFound",
+    "Run",
+    "RunInfo",
+    "ServerError",
+    "SessionInfo",
+    "SyncClient",
+    "SyncRun",
+    "ToolCall",
+    "ToolResult",
+    "Unauthorized",
+]

@@ -1,0 +1,101 @@
+"""What can go wrong for a client.
+
+    ClientError            anything that the server refused, or said in a way that we do not understand
+    ├── NotFound           404: no such run, session, tool call, file, agent; or it is somebody else's
+    ├── Unauthorized       401 and 403: the key is missing, wrong, or may not do this
+    ├── Busy               409 `session_busy`: the session has a live run, `run_id` names it
+    ├── ServerError        5xx, and a run that failed: then `code` is the run's own
+    └── ConnectionLost     nobody answers, or the connection was cut and did not come back
+
+`code` is the server's, see docs/errors.md; an answer that is not the server's own has the code `not_limelight`. This
+module must not know httpx.
+"""
+
+from typing import NamedTuple
+
+import msgspec
+
+
+class FieldError(NamedTuple):
+    """What is wrong with one field of the request."""
+
+    path: str
+    message: str
+
+
+class ClientError(Exception):
+    """The root. `status` is that of HTTP, 0 if there was no answer; `errors` say which fields are wrong."""
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        status: int = 0,
+        code: str = "",
+        run_id: str = "",
+        errors: tuple[FieldError, ...] = (),
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.status = status
+        self.code = code
+        self.run_id = run_id
+        self.errors = errors
+
+
+class NotFound(ClientError):
+    """It is not there, or not yours."""
+
+
+class Unauthorized(ClientError):
+    """The key is missing, wrong, or may not do this."""
+
+
+class Busy(ClientError):
+    """The session has a live run: `run_id`."""
+
+
+class ServerError(ClientError):
+    """The server, or the run, failed."""
+
+
+class ConnectionLost(ClientError):
+    """Nobody answers."""
+
+
+class _FieldProblem(msgspec.Struct):
+    path: str = ""
+    message: str = ""
+
+
+class _Problem(msgspec.Struct):
+    detail: str = ""
+    code: str = ""
+    run_id: str = ""
+    errors: list[_FieldProblem] = []
+
+
+def refusal(status: int, body: bytes) -> ClientError:
+    """The error for an answer that is no success. A body that is not ours gives its first line."""
+    try:
+        problem = msgspec.json.decode(body, type=_Problem)
+    except msgspec.DecodeError:
+        line = body.decode("utf-8", "replace").strip().partition("\n")[0][:200]
+        problem = _Problem(detail=f"HTTP {status}: {line}" if line else f"HTTP {status}", code="not_limelight")
+    return _class_of(status, problem.code)(
+        problem.detail or f"HTTP {status}",
+        status=status,
+        code=problem.code,
+        run_id=problem.run_id,
+        errors=tuple(FieldError(error.path, error.message) for error in problem.errors),
+    )
+
+
+def _class_of(status: int, code: str) -> type[ClientError]:
+    if status == 404:
+        return NotFound
+    if status in (401, 403):
+        return Unauthorized
+    if code == "session_busy":
+        return Busy
+    return ServerError if status >= 500 else ClientError

@@ -1,0 +1,113 @@
+"""What the server's answers become. Keys that are not named here are ignored, so that a newer server does no harm.
+
+Times are milliseconds since 1970. Events and Records are those of `limelight.events`; this module must not know HTTP.
+"""
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from limelight.events import JsonValue
+
+
+class Gap(NamedTuple):
+    """In a stream: Records `first` … `last` are no longer kept."""
+
+    first: int
+    last: int
+
+
+class AgentInfo(msgspec.Struct, kw_only=True, frozen=True):
+    """An agent on offer. The default one answers requests that name none."""
+
+    name: str
+    title: str = ""
+    description: str = ""
+    framework: str = ""
+    default: bool = False
+
+
+class SessionInfo(msgspec.Struct, kw_only=True, frozen=True):
+    """A conversation. `state` is idle, processing, completed, error or expired; `run_id` is its newest run."""
+
+    session_id: str
+    title: str = ""
+    agent: str = ""
+    state: str = ""
+    created_at: int = 0
+    active_at: int = 0
+    turns: int = 0
+    last_seq: int = 0
+    run_id: str | None = None
+
+
+class Fault(msgspec.Struct, kw_only=True, frozen=True):
+    """Why a run failed. `error_id` stands in the server's log."""
+
+    code: str = ""
+    message: str = ""
+    error_id: str = ""
+
+
+class ApprovalInfo(msgspec.Struct, kw_only=True, frozen=True):
+    """A question that a run waits for."""
+
+    approval_id: str
+    name: str = ""
+    args: Any = None
+    call_id: str = ""
+    decisions: tuple[str, ...] = ()
+    expires_at: int | None = None
+
+
+class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
+    """A run. `state` is queued, running, waiting, finished, failed or cancelled; `approvals` are the open ones."""
+
+    run_id: str
+    session_id: str = ""
+    agent: str = ""
+    state: str = ""
+    started_at: int | None = None
+    ended_at: int | None = None
+    error: Fault | None = None
+    approvals: tuple[ApprovalInfo, ...] = ()
+
+    @property
+    def live(self) -> bool:
+        return self.state in ("queued", "running", "waiting")
+
+
+class ToolResult(msgspec.Struct, kw_only=True, frozen=True):
+    """One tool call, whole. `result` is None while it runs."""
+
+    call_id: str
+    name: str = ""
+    args: Any = None
+    result: JsonValue = None
+    error: str | None = None
+    media_type: str = ""
+    size: int = 0
+
+
+class ToolCall(msgspec.Struct, kw_only=True, frozen=True):
+    """One tool call in an Answer. If it is `truncated`, `Client.result` has the whole."""
+
+    call_id: str
+    name: str = ""
+    args: Any = None
+    result: JsonValue = None
+    error: str | None = None
+    duration_ms: int | None = None
+    truncated: bool = False
+    size: int = 0
+    result_url: str = ""
+
+
+class Answer(msgspec.Struct, kw_only=True, frozen=True):
+    """A turn, as a whole. `state` is finished, or cancelled if somebody stopped it."""
+
+    content: str
+    run_id: str
+    session_id: str
+    state: str
+    tools: tuple[ToolCall, ...] = ()

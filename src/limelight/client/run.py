@@ -1,0 +1,116 @@
+"""A run that this client has started: its Records from the first on, its answer, Stop.
+
+It folds what passes by, so that `text` may be called at any point of the iteration. It must not know HTTP; `Client`
+makes it and does its errands.
+"""
+
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import msgspec
+
+from limelight.client.errors import Busy, ClientError, ServerError
+from limelight.client.infos import Gap
+from limelight.events import (
+    TERMINAL_TYPES,
+    FinalAnswer,
+    JsonValue,
+    Record,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    TextDelta,
+)
+
+if TYPE_CHECKING:
+    from limelight.client.client import Client
+
+
+class Opened(NamedTuple):
+    """What a run is called, known before its first Record."""
+
+    run_id: str
+    session_id: str
+
+
+class Run:
+    """An async iterator of Records. Leaving the loop leaves the run alone; `cancel` stops it."""
+
+    def __init__(self, client: "Client", opened: Opened, records: AsyncGenerator[Opened | Record | Gap]) -> None:
+        self.run_id = opened.run_id
+        self.session_id = opened.session_id
+        self.end: RunFinished | RunFailed | RunCancelled | None = None
+        """The terminal event, once it has come."""
+        self.began = False
+        """False for a request that was stopped while it waited for its session: no log knows it."""
+        self._client = client
+        self._records = records
+        self._answer: FinalAnswer | None = None
+        self._message_id = ""
+        self._said: list[str] = []
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Record:
+        record = whole(await anext(self._records))
+        self._take(record)
+        return record
+
+    async def aclose(self) -> None:
+        """Stop listening. The run goes on."""
+        await self._records.aclose()
+
+    async def text(self) -> str:
+        """Wait for the end and return the answer, or what was said until somebody stopped it. A failed run raises."""
+        await self.wait()
+        if self._answer is None:
+            return "".join(self._said)
+        if self._answer.truncated:
+            return await self._client.answer(self.run_id)
+        return text_of(self._answer.content)
+
+    async def wait(self) -> None:
+        """Wait for the end. Raises if the run failed, or was stopped before it began."""
+        async for _ in self:
+            pass
+        if isinstance(self.end, RunFailed):
+            raise ServerError(self.end.message, status=502, code=self.end.code, run_id=self.run_id)
+        if self.end is not None and not self.began:
+            raise Busy("the request was stopped while it waited for the session", code="session_busy")
+
+    async def cancel(self, reason: str = "") -> str:
+        """Stop the run; its state after that."""
+        return await self._client.cancel(self.run_id, reason)
+
+    def _take(self, record: Record) -> None:
+        event = record.event
+        if record.seq:
+            self.began = True
+            self.run_id = record.run_id  # a request that was sent twice may have been given another one's id first
+        match event:
+            case TextDelta(agent_id=""):
+                if event.message_id != self._message_id:
+                    self._message_id, self._said = event.message_id, []
+                self._said.append(event.text)
+            case FinalAnswer():
+                self._answer = event
+            case RunFinished() | RunFailed() | RunCancelled():
+                self.end = event
+            case _:
+                pass
+
+
+def ends(record: Record) -> bool:
+    return isinstance(record.event, TERMINAL_TYPES)
+
+
+def whole(item: Opened | Record | Gap) -> Record:
+    """Where every Record matters, a gap is an error."""
+    if isinstance(item, Record):
+        return item
+    raise ClientError(f"Records {item[0]} to {item[1]} are no longer kept", code="gap")
+
+
+def text_of(value: JsonValue) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

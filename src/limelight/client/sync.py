@@ -1,0 +1,169 @@
+"""The client without asyncio: the same methods, which wait; the same streams, as plain iterators.
+
+A thin face on `Client`, which lives on an event loop in a thread of its own, so that this works in scripts, in threads
+and inside a running loop (Jupyter). May be used from several threads at once.
+"""
+
+import weakref
+from collections.abc import Generator, Iterator, Mapping
+from typing import Any, Self
+
+from limelight.client.client import Client, SessionState
+from limelight.client.infos import AgentInfo, Answer, Gap, RunInfo, SessionInfo, ToolResult
+from limelight.client.loop_thread import LoopThread
+from limelight.client.run import Run
+from limelight.client.starting import IfBusy, Messages
+from limelight.events import Decision, Record
+
+
+class SyncRun:
+    """A run that was started here: an iterator of its Records. Leaving the loop leaves the run alone."""
+
+    def __init__(self, client: "SyncClient", thread: LoopThread, run: Run) -> None:
+        self._client = client  # which lives as long as its runs
+        self._thread = thread
+        self._run = run
+        self._records = thread.iterate(run)
+
+    @property
+    def run_id(self) -> str:
+        return self._run.run_id
+
+    @property
+    def session_id(self) -> str:
+        return self._run.session_id
+
+    def __iter__(self) -> Iterator[Record]:
+        return self
+
+    def __next__(self) -> Record:
+        return next(self._records)
+
+    def close(self) -> None:
+        """Stop listening. The run goes on."""
+        self._thread.run(self._run.aclose())
+
+    def text(self) -> str:
+        """Wait for the end and return the answer, or what was said until somebody stopped it. A failed run raises."""
+        return self._thread.run(self._run.text())
+
+    def cancel(self, reason: str = "") -> str:
+        """Stop the run; its state after that."""
+        return self._thread.run(self._run.cancel(reason))
+
+
+class SyncClient:
+    """See `Client`. Use it as `with`, or call `close` at the end."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        key: str | None = None,
+        user_id: str = "",
+        user_name: str = "",
+        timeout: float = 30.0,
+        give_up_seconds: float = 60.0,
+    ) -> None:
+        self._client = Client(
+            url, key=key, user_id=user_id, user_name=user_name, timeout=timeout, give_up_seconds=give_up_seconds
+        )
+        self._thread = LoopThread()
+        self._finalizer = weakref.finalize(self, self._thread.close, self._client.aclose)
+
+    @property
+    def url(self) -> str:
+        return self._client.url
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all connections; whoever still waits gets ConnectionLost. Runs go on."""
+        self._finalizer()
+
+    def agents(self) -> list[AgentInfo]:
+        return self._thread.run(self._client.agents())
+
+    def start(
+        self,
+        messages: Messages,
+        *,
+        agent: str | None = None,
+        session_id: str | None = None,
+        if_busy: IfBusy = "error",
+        request_id: str | None = None,
+    ) -> SyncRun:
+        starting = self._client.start(
+            messages, agent=agent, session_id=session_id, if_busy=if_busy, request_id=request_id
+        )
+        return SyncRun(self, self._thread, self._thread.run(starting))
+
+    def ask(
+        self,
+        text: Messages,
+        *,
+        agent: str | None = None,
+        session_id: str | None = None,
+        if_busy: IfBusy = "error",
+        request_id: str | None = None,
+    ) -> Answer:
+        return self._thread.run(
+            self._client.ask(text, agent=agent, session_id=session_id, if_busy=if_busy, request_id=request_id)
+        )
+
+    def follow(self, run_id: str, *, after: int = 0) -> Generator[Record | Gap]:
+        yield from self._thread.iterate(self._client.follow(run_id, after=after))
+
+    def watch(self, session_id: str, *, after: int = 0) -> Generator[Record | Gap]:
+        yield from self._thread.iterate(self._client.watch(session_id, after=after))
+
+    def export(self, run_id: str) -> Generator[Record]:
+        yield from self._thread.iterate(self._client.export(run_id))
+
+    def run(self, run_id: str) -> RunInfo:
+        return self._thread.run(self._client.run(run_id))
+
+    def cancel(self, run_id: str, reason: str = "") -> str:
+        return self._thread.run(self._client.cancel(run_id, reason))
+
+    def decide(
+        self,
+        run_id: str,
+        approval_id: str,
+        decision: Decision,
+        *,
+        args: Mapping[str, Any] | None = None,
+        reason: str = "",
+    ) -> str:
+        return self._thread.run(self._client.decide(run_id, approval_id, decision, args=args, reason=reason))
+
+    def approve(self, run_id: str, approval_id: str) -> str:
+        return self._thread.run(self._client.approve(run_id, approval_id))
+
+    def reject(self, run_id: str, approval_id: str, reason: str = "") -> str:
+        return self._thread.run(self._client.reject(run_id, approval_id, reason))
+
+    def result(self, run_id: str, call_id: str) -> ToolResult:
+        return self._thread.run(self._client.result(run_id, call_id))
+
+    def answer(self, run_id: str) -> str:
+        return self._thread.run(self._client.answer(run_id))
+
+    def artifact(self, artifact_id: str) -> bytes:
+        return self._thread.run(self._client.artifact(artifact_id))
+
+    def sessions(self, *, q: str = "", state: SessionState | None = None) -> Generator[SessionInfo]:
+        yield from self._thread.iterate(self._client.sessions(q=q, state=state))
+
+    def session(self, session_id: str) -> SessionInfo:
+        return self._thread.run(self._client.session(session_id))
+
+    def rename(self, session_id: str, title: str) -> SessionInfo:
+        return self._thread.run(self._client.rename(session_id, title))
+
+    def delete(self, session_id: str) -> None:
+        self._thread.run(self._client.delete(session_id))
