@@ -1,0 +1,1 @@
+"""The offline model: an OpenAI-compatible endpoint that plays scripts, or improvises."""

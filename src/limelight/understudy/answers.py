@@ -1,0 +1,95 @@
+"""What the understudy says in words: that it is a stand-in, what the tools returned, titles, a long text.
+
+Pure. The improviser puts these into its replies.
+"""
+
+import re
+
+from limelight.understudy.conversation import Got
+from limelight.understudy.kinds import kind_of
+from limelight.understudy.scene import PHRASES, Scene
+
+NOTICE = (
+    "I am Limelight's understudy, a stand-in without a model: for a real one set LIMELIGHT_MODEL, OPENAI_BASE_URL "
+    "and OPENAI_API_KEY."
+)
+LINES, LETTERS = 5, 200
+LONG_WORDS = 2000
+
+
+def answer(scene: Scene) -> str:
+    """The answer: what the tools really returned, or what was asked if there were none."""
+    if scene.provoked("a long answer"):
+        return long_answer(scene.topic)
+    plans = {tool.name for tool in scene.tools if kind_of(tool) == "plan"}
+    results = [result for result in scene.request.results if result.name not in plans]
+    if not results:
+        missing = [phrase for phrase in PHRASES if scene.provoked(phrase)]
+        if missing and scene.tools:
+            return f"You asked for {', '.join(missing)}, but no tool on offer can do that."
+        return f"You said: {scene.question or 'nothing'}. Without a tool on offer, that is all I can tell."
+    heading = f"This is what the tools returned about {scene.topic}:"
+    return "\n\n".join([heading, *(quoted(result) for result in results)])
+
+
+def quoted(result: Got) -> str:
+    """The first lines of a result, as a quotation."""
+    lines = [line[:LETTERS] + ("…" if len(line) > LETTERS else "") for line in result.text.strip().splitlines()]
+    shown = [f"> {line}" for line in lines[:LINES]] or ["> (nothing)"]
+    if len(lines) > LINES:
+        shown.append(f"> … and {len(lines) - LINES} more lines")
+    return "\n".join([f"**{result.name}**", "", *shown])
+
+
+def long_answer(topic: str) -> str:
+    """About two thousand words, in sections, to see how long answers flow."""
+    sentences = (
+        f"There is much to be said about {topic}, and a stand-in says it without knowing any of it.",
+        "A long answer shows how text flows: word by word, line by line, and never all at once.",
+        "Somebody who scrolls up while it grows should stay where they are.",
+        "Somebody who closes the window and comes back should find every word again.",
+        "Numbers such as 1, 2 and 3, words in *italics* and `names in code` are here to be drawn well.",
+        "What is cut in the middle goes on from there, with nothing lost and nothing doubled.",
+    )
+    parts: list[str] = [f"# A long answer about {topic}"]
+    words = section = 0
+    while words < LONG_WORDS:
+        section += 1
+        turned = [*sentences[section % 6 :], *sentences[: section % 6]]
+        text = f"## Part {section}\n\n{' '.join(turned[:3])}\n\n- {turned[3]}\n- {turned[4]}\n\n{turned[5]}"
+        words += len(text.split())
+        parts.append(text)
+    return "\n\n".join(parts)
+
+
+def plan_text(scene: Scene) -> str:
+    """For agents that ask for a plan in words before they begin."""
+    tasks = re.findall(
+        r"(?:here is your task|the following task):\s*```\n(.*?)\n\s*```", scene.request.asked, re.S | re.I
+    )
+    about = " ".join(tasks[0].split())[:200] if tasks else scene.topic
+    return (
+        f"## 1. Facts survey\n### 1.1. Facts given in the task\n- The task: {about}\n"
+        "### 1.2. Facts to look up\n- What the tools return\n### 1.3. Facts to derive\n- The answer\n\n"
+        "## 2. Plan\n1. Call the tools that fit.\n2. Quote what they return.\n3. Give the answer.\n<end_plan>"
+    )
+
+
+def chore(asked: str) -> str | None:
+    """A short answer to what chat programs ask beside the conversation: titles, tags, follow-ups. None: it is none."""
+    task = re.search(
+        r"\b(?:generate|create|suggest|write|give|provide)\b[^\n]{0,80}\b(title|tags?|follow-?ups?)\b", asked, re.I
+    )
+    if task is None:
+        return None
+    kind = task[1].lower()
+    said = re.findall(r"^(?:user|human):\s*(.+)$", asked, re.MULTILINE | re.IGNORECASE)
+    words = re.findall(r"\w+", said[0] if said else "")[:5] or ["A", "talk", "with", "the", "understudy"]
+    as_json = "json" in asked.lower()
+    if kind == "title":
+        title = " ".join(words)
+        return f'{{"title": "{title}"}}' if as_json else title
+    if kind.startswith("tag"):
+        return '{"tags": ["understudy"]}' if as_json else "understudy"
+    follow_up = "What else is there?"
+    return f'{{"follow_ups": ["{follow_up}"]}}' if as_json else follow_up

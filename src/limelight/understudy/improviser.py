@@ -1,0 +1,154 @@
+"""Without a script: calls the tools on offer in a sensible order, then answers with what they returned.
+
+Pure and deterministic: everything follows from the request, no clock and no chance. The server calls `improvise`.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from limelight.understudy.answers import NOTICE, answer, chore, plan_text
+from limelight.understudy.code_agent import code_block, code_scene, expects_code, written
+from limelight.understudy.conversation import Request, Tool
+from limelight.understudy.kinds import Kind, kind_of
+from limelight.understudy.provocations import provoked_calls
+from limelight.understudy.recipes import Args, arguments, filled, plain, plan, program
+from limelight.understudy.reply import AnyPiece, Reply, called, spoken, thought
+from limelight.understudy.scene import Scene, scene_of
+from limelight.understudy.schemas import example
+
+MOST_CALLS = 6
+"""So many calls for one message of the user."""
+
+STAGES: tuple[tuple[Kind, ...], ...] = (
+    ("plan",),
+    ("list", "search", "calculate"),
+    ("read",),
+    ("code",),
+    ("delegate",),
+    ("other",),
+)
+"""What is done one after the other; kinds that stand together are called at once."""
+
+ONE_AT_MOST = frozenset(("plan", "list", "search", "calculate", "read", "code", "delegate"))
+"""Of these kinds one tool is enough; others are all tried."""
+
+
+def improvise(request: Request) -> Reply:
+    if "<end_plan>" in request.asked or "<end_plan>" in request.system:
+        return Reply(tuple(spoken(plan_text(scene_of(request)))))
+    if expects_code(request):
+        return _with_code(request)
+    if request.schema is not None and not request.tools:
+        return Reply(tuple(spoken(json.dumps(_as_json(request), ensure_ascii=False))))
+    if not request.tools and (said := chore(request.asked)) is not None:
+        return Reply(tuple(spoken(said)))
+    return _with_tools(request)
+
+
+def next_calls(scene: Scene) -> list[tuple[str, Args]]:
+    """The calls to make now; none means that it is time to answer. None is made twice."""
+    left = MOST_CALLS - max(len(scene.made), len(scene.request.results))
+    if left <= 0:
+        return []
+    wanted = provoked_calls(scene)
+    if scene.provoked("a long answer"):
+        wanted = wanted or []
+    fresh = wanted if wanted is not None else _staged(scene)
+    new = [call for call in fresh if not scene.has_made(*call)]
+    if wanted is not None and len(scene.made) >= len(wanted):
+        return []  # what was provoked has happened
+    return new[:left]
+
+
+def _staged(scene: Scene) -> list[tuple[str, Args]]:
+    named = [tool for tool in scene.tools if scene.names(tool) and kind_of(tool) != "final"]
+    if named:
+        return [call for tool in named if (call := _untried(tool, scene, certain=True)) is not None]
+    for stage in STAGES:
+        calls = [call for kind in stage for call in _of_kind(kind, scene)]
+        if calls:
+            return calls
+    if not scene.made:
+        harmless = [tool for tool in scene.tools if kind_of(tool) not in ("final", "write", "wait")]
+        return [(tool.name, plain(tool, scene)) for tool in harmless[:1]]
+    return [
+        (tool.name, plan(tool, scene, done=True))
+        for tool in scene.tools
+        if kind_of(tool) == "plan" and scene.calls_of(tool) == 1
+    ]
+
+
+def _of_kind(kind: Kind, scene: Scene) -> Iterator[tuple[str, Args]]:
+    """Calls of the tools of a kind that were not tried yet; the best one only, where one is enough."""
+    tools = sorted(
+        (tool for tool in scene.tools if kind_of(tool) == kind),
+        key=lambda tool: tool.name.lower() not in scene.question.lower(),
+    )
+    if kind in ONE_AT_MOST and any(scene.calls_of(tool) for tool in tools):
+        return
+    for tool in tools:
+        call = _untried(tool, scene)
+        if call is not None:
+            yield call
+            if kind in ONE_AT_MOST:
+                return
+
+
+def _untried(tool: Tool, scene: Scene, *, certain: bool = False) -> tuple[str, Args] | None:
+    if scene.calls_of(tool):
+        return None
+    made = arguments(kind_of(tool), tool, scene)
+    if made is None and certain:
+        made = plain(tool, scene)
+    return None if made is None else (tool.name, made)
+
+
+def _with_tools(request: Request) -> Reply:
+    scene = scene_of(request)
+    calls = next_calls(scene)
+    notice = NOTICE if request.is_first else ""
+    if calls:
+        names = " and ".join(dict.fromkeys(name for name, _ in calls))
+        about = thought(f"The question is about {scene.topic}. I call {names}.")
+        return Reply((*about, *spoken(notice), *_called(calls, request)))
+    text = answer(scene)
+    final = next((tool for tool in request.tools if kind_of(tool) == "final"), None)
+    if final is None:
+        return Reply(tuple(spoken("\n\n".join(filter(None, (notice, text))))))
+    fields = dict.fromkeys(final.properties, text)
+    return Reply((*spoken(notice), *_called([(final.name, filled(final, scene, **fields))], request)))
+
+
+def _called(calls: Iterable[tuple[str, Args]], request: Request) -> Iterator[AnyPiece]:
+    for at, (name, args) in enumerate(calls):
+        yield from called(at, f"call_{request.mark[:16]}_{at}", name, json.dumps(args, ensure_ascii=False))
+
+
+def _with_code(request: Request) -> Reply:
+    scene = code_scene(request)
+    calls = next_calls(scene)
+    thought_ = NOTICE if request.is_first else f"The question is about {scene.topic}."
+    if calls:
+        code = written(calls)
+    elif not request.results and not scene.provoked("a long answer"):
+        code = _bare_code(scene)
+    else:
+        code = f"final_answer({answer(scene)!r})"
+    if request.schema is not None:
+        return Reply(tuple(spoken(json.dumps({"thought": thought_, "code": code}, ensure_ascii=False))))
+    return Reply(tuple(spoken(code_block(request, thought_, code))))
+
+
+def _bare_code(scene: Scene) -> str:
+    if scene.provoked("try an error"):
+        return "print('about to fail')\nprint(1 / 0)"
+    if scene.provoked("a slow tool"):
+        return "import time\ntime.sleep(3)\nprint('slept for 3 seconds')"
+    return program(scene)
+
+
+def _as_json(request: Request) -> Any:
+    """For a request that wants JSON: the least that fits, with the question in its free texts."""
+    scene = scene_of(request)
+    return example(request.schema, lambda _: scene.question or scene.topic)

@@ -1,0 +1,144 @@
+"""Scripts of the understudy: YAML files, read into structs, with errors that name file, step and key.
+
+A script is a list of turns, a turn a list of steps; a file is one script, or several of which each has a `match`.
+It must not know requests or the wire. The command line and tests load scripts; the player plays them.
+"""
+
+import difflib
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import msgspec
+import yaml
+
+from limelight.errors import SetupError
+
+NonNegative = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A tool call: `arguments` as an object, or `raw` as the text to send instead, well-formed or not."""
+
+    name: str
+    arguments: dict[str, Any] = {}
+    raw: str | None = None
+    id: str = ""
+
+    def __post_init__(self) -> None:
+        if self.raw is not None and self.arguments:
+            raise ValueError("a call has `arguments` or `raw`, not both")
+
+
+class ScriptedUsage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    input: NonNegative = 0
+    output: NonNegative = 0
+
+
+class ScriptedError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    status: Annotated[int, msgspec.Meta(ge=400, le=599)]
+    message: str = "the script says so"
+    type: str = "understudy_error"
+    code: str | None = None
+
+
+class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One step: exactly one of these keys. `delay` holds for all pieces that follow in its turn."""
+
+    text: str | None = None
+    reasoning: str | None = None
+    tool_calls: Annotated[tuple[ScriptedCall, ...], msgspec.Meta(min_length=1)] | None = None
+    usage: ScriptedUsage | None = None
+    delay: Annotated[float, msgspec.Meta(ge=0, le=60)] | None = None
+    error: ScriptedError | None = None
+    cut: bool | None = None
+    finish_reason: str | None = None
+
+
+class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One reply of the model."""
+
+    steps: tuple[Step, ...]
+
+
+class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Turns to be played one after the other; with a `match`, only for users' messages that contain it."""
+
+    turns: tuple[Turn, ...]
+    match: str = ""
+
+
+def load_scripts(path: Path) -> tuple[Script, ...]:
+    """The scripts of a file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(f"the script {path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    return parse_scripts(text, str(path))
+
+
+def parse_scripts(text: str, name: str = "script") -> tuple[Script, ...]:
+    """The scripts of a YAML text; `name` is what an error calls it."""
+    try:
+        data: Any = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        said = " ".join(str(error).split())
+        raise SetupError(f"{name} is not valid YAML: {said}") from error
+    if not isinstance(data, list) or not data:
+        raise SetupError(f"{name}: a script is a list of turns, each with `steps`, or of scripts, each with `turns`")
+    items = cast("list[Any]", data)
+    if any(isinstance(item, dict) and ("turns" in item or "match" in item) for item in items):
+        return tuple(_script(item, f"{name}: script {at}") for at, item in enumerate(items, 1))
+    return (Script(_turns(items, name + ":")),)
+
+
+def _script(item: Any, where: str) -> Script:
+    keys = _mapping(item, where, Script)
+    match: Any = keys.get("match", "")
+    if not isinstance(match, str):
+        raise SetupError(f"{where}, `match`: a text that the user's message must contain")
+    turns: Any = keys.get("turns")
+    if not isinstance(turns, list) or not turns:
+        raise SetupError(f"{where} needs `turns`, a list")
+    return Script(_turns(cast("list[Any]", turns), where + ","), match)
+
+
+def _turns(items: list[Any], where: str) -> tuple[Turn, ...]:
+    return tuple(_turn(item, f"{where} turn {at}") for at, item in enumerate(items, 1))
+
+
+def _turn(item: Any, where: str) -> Turn:
+    steps: Any = _mapping(item, where, Turn).get("steps")
+    if not isinstance(steps, list) or not steps:
+        raise SetupError(f"{where} needs `steps`, a list")
+    return Turn(tuple(_step(step, f"{where}, step {at}") for at, step in enumerate(cast("list[Any]", steps), 1)))
+
+
+def _step(item: Any, where: str) -> Step:
+    keys = _mapping(item, where, Step)
+    if len(keys) != 1:
+        raise SetupError(f"{where} has one key, not {len(keys)}: one of {', '.join(Step.__struct_fields__)}")
+    (key,) = keys
+    try:
+        step = msgspec.convert(keys, Step)
+    except msgspec.ValidationError as error:
+        reason, _, at = str(error).partition(" - at `$")
+        raise SetupError(f"{where}, `{at.strip('`.') or key}`: {reason}") from error
+    if getattr(step, key) is None:
+        raise SetupError(f"{where}, `{key}` is empty")
+    return step
+
+
+def _mapping(item: Any, where: str, kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """The keys of an item, all of which the struct knows."""
+    known = kind.__struct_fields__
+    if not isinstance(item, dict):
+        raise SetupError(
+            f"{where} is an object with {' or '.join(f'`{name}`' for name in known[:3])}, not {item!r:.40}"
+        )
+    keys = {str(key): value for key, value in cast("dict[Any, Any]", item).items()}
+    for key in keys:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f"did you mean `{near[0]}`?" if near else f"it knows {', '.join(known)}"
+            raise SetupError(f"{where} has no key `{key}`: {hint}")
+    return keys
