@@ -158,6 +158,7 @@ class Loud:
     """A made-up dialect: as many frames for a status as its text has words, and a memory of what it saw."""
 
     event_name: ClassVar[str] = "message"
+    joins: ClassVar[bool] = True
     DROPS: ClassVar[frozenset[type[Event]]] = frozenset()
 
     def __init__(self) -> None:

@@ -160,12 +160,13 @@ async def test_it_replays_the_log_and_then_shares_the_lane() -> None:
     assert frames == live(DIALECTS["records"], records)
 
 
-async def test_a_replay_joins_neighbouring_deltas_and_live_frames_are_single() -> None:
+@pytest.mark.parametrize(("format_", "replayed"), [("typed", ["1", "6"]), ("records", ["1", "2", "3", "4", "5", "6"])])
+async def test_a_replay_joins_deltas_where_the_format_allows_it(format_: str, replayed: list[str]) -> None:
     stage, records = Stage(), whole_run(tokens=10)
     stage.commit(records[:6])
-    async with stage.viewer() as viewer:
+    async with stage.viewer(format_) as viewer:
         viewer.start(Cursor(0))
-        assert ids(await read_to(viewer, "6")) == ["1", "6"]
+        assert ids(await read_to(viewer, "6")) == replayed
         task = asyncio.create_task(viewer.next())
         assert await is_waiting(task)
         stage.play(records[6:8])

@@ -5,7 +5,8 @@ import sys
 import typer
 
 from limelight import __version__
-from limelight.cli import serve
+from limelight.cli import doctor, export, replay, run, serve, sessions, understudy, watch
+from limelight.client import ClientError, ConnectionLost
 from limelight.errors import SetupError, StoreError
 
 app = typer.Typer(
@@ -15,7 +16,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(serve.serve)
+for command in (
+    serve.serve,
+    run.run,
+    watch.watch,
+    sessions.sessions,
+    export.export,
+    replay.replay,
+    understudy.understudy,
+    doctor.doctor,
+):
+    app.command()(command)
 
 
 def _version(wanted: bool) -> None:
@@ -37,6 +48,7 @@ def main() -> None:
     """Run a command; what is wrong with the set-up is one line on stderr, and exit code 2."""
     try:
         app()
-    except (SetupError, StoreError) as error:
-        typer.echo(f"limelight: {error.detail}", err=True)
+    except (SetupError, StoreError, ClientError) as error:
+        hint = ": start one with `limelight serve`, or name another with --url"
+        typer.echo(f"limelight: {error.detail}{hint if isinstance(error, ConnectionLost) else ''}", err=True)
         sys.exit(2)

@@ -19,6 +19,8 @@ class Dialect(Protocol):
 
     event_name: ClassVar[str]
     """The SSE `event:` of every frame; "" for none."""
+    joins: ClassVar[bool]
+    """May neighbouring deltas reach a reader who catches up as one? Not where each Record counts."""
     DROPS: ClassVar[frozenset[type[Event]]]
 
     def __init__(self) -> None: ...

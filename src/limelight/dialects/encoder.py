@@ -17,6 +17,7 @@ class SseEncoder:
     def __init__(self, make_dialect: Callable[[], Dialect]) -> None:
         self._make_dialect = make_dialect
         self._dialect = make_dialect()
+        self.joins = self._dialect.joins
         name = self._dialect.event_name
         self._head = b"\nevent: " + name.encode() + b"\ndata: " if name else b"\ndata: "
 

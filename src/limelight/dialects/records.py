@@ -10,6 +10,7 @@ class RecordsDialect:
     """`{"seq", "run_id", "at", "event": {"kind", …}}`, one frame per Record."""
 
     event_name: ClassVar[str] = ""
+    joins: ClassVar[bool] = False
     DROPS: ClassVar[frozenset[type[Event]]] = frozenset()
 
     def feed(self, record: Record) -> list[bytes]:

@@ -43,6 +43,7 @@ class TypedDialect:
     """Keeps what later frames must repeat: names of open calls, open approvals, and how deep each agent is."""
 
     event_name: ClassVar[str] = ""
+    joins: ClassVar[bool] = True
     DROPS: ClassVar[frozenset[type[Event]]] = frozenset({TextFinished, ReasoningFinished, StepStarted, StepFinished})
 
     def __init__(self) -> None:

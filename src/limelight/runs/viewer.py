@@ -1,8 +1,8 @@
 """One viewer's way through a session's log, in one format: first what it missed, then what comes.
 
-It replays from the store with an encoder of its own, neighbouring deltas joined, until it has caught up; then it
-boards the format's lane in the hub and shares frames with the others. If it falls off the lane, it replays again. It
-holds a cursor and at most one batch, never a queue.
+It replays from the store with an encoder of its own, neighbouring deltas joined where the format allows it, until it
+has caught up; then it boards the format's lane in the hub and shares frames with the others. If it falls off the
+lane, it replays again. It holds a cursor and at most one batch, never a queue.
 """
 
 import asyncio
@@ -142,7 +142,10 @@ class Viewer:
             if self._only_run and isinstance(record.event, TERMINAL_TYPES):
                 self._ended = True
                 break
-        frames += [encoder.encode(joined.record, joined.first_seq) for joined in join(fresh)]
+        if encoder.joins:
+            frames += [encoder.encode(joined.record, joined.first_seq) for joined in join(fresh)]
+        else:
+            frames += [encoder.encode(record) for record in fresh]
         return b"".join(frames)
 
     def _board(self, encoder: SseEncoder) -> None:

@@ -1,0 +1,161 @@
+"""`limelight doctor`: is everything there, and if not, what to do."""
+
+import asyncio
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+import httpx
+import msgspec
+import typer
+
+from limelight import __version__, registry
+from limelight.config import Settings, load_settings
+from limelight.errors import LimelightError, StoreLocked
+from limelight.server.app import configured_agents, make_store
+from limelight.server.auth import is_loopback
+
+LOW_DISK = 500 * 1024 * 1024
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that was looked at. `fix` says what to do if it is not well."""
+
+    what: str
+    state: Literal["ok", "note", "wrong"]
+    found: str
+    fix: str = ""
+
+
+def doctor(
+    config: Annotated[Path | None, typer.Option(help="Configuration.  [default: config.toml, if there is one]")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
+) -> None:
+    """Look at Python, settings, agents, port, data folder, store and model. Exit code 1 if something is wrong."""
+    findings: list[Finding] = []
+    for finding in _findings(config):
+        findings.append(finding)
+        typer.echo(msgspec.json.encode(finding).decode() if as_json else _line(finding))
+    if any(finding.state == "wrong" for finding in findings):
+        raise typer.Exit(1)
+
+
+def _line(finding: Finding) -> str:
+    mark = {"ok": "✓", "note": "·", "wrong": "✗"}[finding.state]
+    line = f"{mark} {finding.what:<10} {finding.found}"
+    return f"{line}\n  {'':<10} → {finding.fix}" if finding.fix else line
+
+
+def _findings(config: Path | None) -> Iterator[Finding]:
+    yield Finding("limelight", "ok", __version__)
+    yield _python()
+    yield _parts()
+    try:
+        settings = load_settings(config)
+    except LimelightError as error:
+        yield Finding(
+            "settings", "wrong", error.detail, "correct the file or the environment variable, then look again"
+        )
+        return
+    yield Finding("settings", "ok", str(config) if config else "defaults, environment, config.toml if there is one")
+    for look in (_agents, _address, _port, _data, _store, _model):
+        yield _looked(look, settings)
+
+
+def _looked(look: Callable[[Settings], Finding], settings: Settings) -> Finding:
+    try:
+        return look(settings)
+    except LimelightError as error:
+        return Finding(look.__name__.strip("_"), "wrong", error.detail)
+
+
+def _python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return Finding("python", "ok", f"{version} ({sys.executable})")
+
+
+def _parts() -> Finding:
+    found = {group: ", ".join(sorted(registry.find(group))) for group in ("sources", "dialects", "stores")}
+    if not all(found.values()):
+        return Finding("parts", "wrong", "the package's entry points are missing", "install it again: make setup")
+    return Finding("parts", "ok", "; ".join(f"{group}: {names}" for group, names in found.items()))
+
+
+def _agents(settings: Settings) -> Finding:
+    return Finding("agents", "ok", ", ".join(agent.name for agent in configured_agents(settings)))
+
+
+def _address(settings: Settings) -> Finding:
+    host = settings.server.host
+    if settings.auth.api_key:
+        return Finding("address", "ok", f"{host}, with an API key")
+    if not is_loopback((socket.gethostbyname(host), 0)):
+        return Finding("address", "wrong", f"{host} without an API key", "set LIMELIGHT_API_KEY, or serve on 127.0.0.1")
+    return Finding("address", "ok", f"{host}, open to this machine only")
+
+
+def _port(settings: Settings) -> Finding:
+    port = settings.server.port
+    with socket.socket() as probe:
+        probe.settimeout(2)
+        if probe.connect_ex(("127.0.0.1", port)) != 0:
+            return Finding("port", "ok", f"{port} is free")
+    try:
+        if httpx.get(f"http://127.0.0.1:{port}/health", timeout=2).json() == {"status": "ok"}:
+            return Finding("port", "ok", f"{port}: a Limelight answers there")
+    except (httpx.HTTPError, ValueError):
+        pass
+    fix = f"end that program, or choose another port: limelight serve --port {port + 1}"
+    return Finding("port", "wrong", f"{port} is used by another program", fix)
+
+
+def _data(settings: Settings) -> Finding:
+    folder = Path(settings.store.data).absolute()
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        return Finding("data", "wrong", f"{folder} cannot be written", "choose another folder: --data, LIMELIGHT_DATA")
+    free = shutil.disk_usage(there).free
+    if free < LOW_DISK:
+        return Finding("data", "wrong", f"{folder}: {free // 1024**2} MB are free", "make room on that disk")
+    return Finding("data", "ok", f"{folder}, {free // 1024**3} GB free")
+
+
+def _store(settings: Settings) -> Finding:
+    if not Path(settings.store.data).exists():
+        return Finding("store", "ok", f"{settings.store.url}: made at the first start")
+
+    async def try_out() -> None:
+        store = make_store(settings)
+        await store.open()
+        try:
+            await store.ping()
+        finally:
+            await store.close()
+
+    try:
+        asyncio.run(try_out())
+    except StoreLocked:
+        return Finding("store", "note", f"{settings.store.url}: a running server uses it")
+    return Finding("store", "ok", f"{settings.store.url} can be read and written")
+
+
+def _model(_: Settings) -> Finding:
+    model, base = os.environ.get("LIMELIGHT_MODEL"), os.environ.get("OPENAI_BASE_URL")
+    if not model:
+        return Finding("model", "note", "none: LIMELIGHT_MODEL is not set, so no agent talks to one")
+    if not base:
+        return Finding("model", "ok", f"{model}, at OpenAI")
+    try:
+        key = os.environ.get("OPENAI_API_KEY", "")
+        status = httpx.get(
+            f"{base.rstrip('/')}/models", headers={"authorization": f"Bearer {key}"}, timeout=5
+        ).status_code
+    except httpx.HTTPError as error:
+        return Finding("model", "wrong", f"{base} does not answer: {error}", "start it, or correct OPENAI_BASE_URL")
+    if status in (401, 403):
+        return Finding("model", "wrong", f"{base} refuses the key", "correct OPENAI_API_KEY")
+    return Finding("model", "ok", f"{model}, at {base}")

@@ -1,0 +1,53 @@
+"""`limelight replay run.jsonl`: an exported run, drawn again at its own pace or another. Needs no server."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from limelight.cli.drawing import AsJson, Plain, drawing, exit_code
+from limelight.errors import SetupError
+from limelight.events import TERMINAL_TYPES, Record, Terminal
+
+LONGEST_PAUSE = 3.0
+_decoder = msgspec.json.Decoder(Record)
+
+
+def replay(
+    file: Annotated[Path, typer.Argument(help="A file that `limelight export` wrote; - for standard input.")],
+    speed: Annotated[float, typer.Option(min=0, help="2 is twice as fast; 0 shows all at once.")] = 1.0,
+    as_json: AsJson = False,
+    plain: Plain = False,
+) -> None:
+    """Show an exported run as it went. Pauses are at most 3 seconds long. Exit code as of `limelight run`."""
+    terminal: Terminal | None = None
+    before: int | None = None
+    with suppress(KeyboardInterrupt), drawing(as_json, plain) as show:
+        for record in _records(file):
+            if speed and before is not None:
+                time.sleep(min(LONGEST_PAUSE, max(0, record.at - before) / 1000 / speed))
+            before = record.at
+            show(record)
+            if isinstance(record.event, TERMINAL_TYPES):
+                terminal = record.event  # pyright: ignore[reportAssignmentType]
+    raise typer.Exit(exit_code(terminal))
+
+
+def _records(file: Path) -> Iterator[Record]:
+    name = "standard input" if str(file) == "-" else str(file)
+    try:
+        lines = sys.stdin.buffer if str(file) == "-" else file.open("rb")
+    except OSError as error:
+        raise SetupError(f"{name} cannot be read: {error.strerror}") from error
+    with lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                try:
+                    yield _decoder.decode(line)
+                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                    raise SetupError(f"{name}, line {number} is not a Record: {error}") from error

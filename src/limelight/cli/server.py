@@ -1,0 +1,74 @@
+"""Which server a command talks to: the one that is named, the one that answers, or one of its own."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+import httpx
+import typer
+
+from limelight.client import Client
+from limelight.config import load_settings
+from limelight.errors import SetupError
+from limelight.server.app import create_app
+from limelight.server.serving import LimelightServer, bind
+from limelight.targets import load_agent
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+Url = Annotated[str | None, typer.Option("--url", help="Server.  [default: LIMELIGHT_URL, else http://127.0.0.1:8000]")]
+
+
+def client_of(url: str | None) -> Client:
+    """A client for the named server, or the usual one."""
+    return Client(url or os.environ.get("LIMELIGHT_URL") or DEFAULT_URL)
+
+
+@asynccontextmanager
+async def client_or_own_server(url: str | None, targets: list[str]) -> AsyncGenerator[Client]:
+    """A client for a server that answers. If none was named and none answers, one is started for as long as needed."""
+    named = url or os.environ.get("LIMELIGHT_URL")
+    if targets and named:
+        raise SetupError("a server that is named serves its own agents: leave out either --url or --target")
+    if not targets and (named or await _answers(DEFAULT_URL)):
+        async with client_of(url) as client:
+            yield client
+        return
+    async with _own_server(targets) as own, Client(own) as client:
+        yield client
+
+
+async def _answers(url: str) -> bool:
+    try:
+        async with httpx.AsyncClient(timeout=2) as http:
+            return (await http.get(f"{url}/health")).json() == {"status": "ok"}
+    except (httpx.HTTPError, ValueError):
+        return False
+
+
+@asynccontextmanager
+async def _own_server(targets: list[str]) -> AsyncGenerator[str]:
+    settings = load_settings()
+    app = create_app(settings, [load_agent(target) for target in targets] if targets else None)
+    ready = asyncio.Event()
+    server = _QuietServer(app, bind("127.0.0.1", 0), say=lambda _: ready.set())
+    serving = asyncio.create_task(server.serve())
+    serving.add_done_callback(lambda _: ready.set())
+    try:
+        await ready.wait()
+        if serving.done():
+            await serving  # raises what kept it from starting
+        yield server.url
+    finally:
+        server.should_exit = True
+        await serving
+
+
+class _QuietServer(LimelightServer):
+    """A server inside a command, which has the signals for itself."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield

@@ -1,0 +1,58 @@
+"""`limelight sessions`: the conversations that a server keeps."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from limelight.cli.server import Url, client_of
+from limelight.cli.view.safe import one_line
+from limelight.client import SessionInfo
+from limelight.client.client import SessionState
+
+
+def sessions(
+    q: Annotated[str, typer.Option("--search", "-q", help="Only titles that contain this.")] = "",
+    state: Annotated[SessionState | None, typer.Option(help="Only those in this state.")] = None,
+    limit: Annotated[int, typer.Option(help="At most so many.")] = 50,
+    url: Url = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
+) -> None:
+    """List sessions, last active first."""
+    found = asyncio.run(_sessions(q, state, limit, url))
+    if as_json:
+        for session in found:
+            typer.echo(msgspec.json.encode(session).decode())
+        return
+    if not found:
+        typer.echo("There are no sessions.")
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("SESSION", "STATE", "TURNS", "ACTIVE", "TITLE"):
+        table.add_column(name, no_wrap=name != "TITLE", justify="right" if name == "TURNS" else "left")
+    for session in found:
+        table.add_row(session.session_id, session.state, str(session.turns), _when(session.active_at), _title(session))
+    Console().print(table)
+
+
+async def _sessions(q: str, state: SessionState | None, limit: int, url: str | None) -> list[SessionInfo]:
+    found: list[SessionInfo] = []
+    async with client_of(url) as client:
+        async for session in client.sessions(q=q, state=state):
+            found.append(session)
+            if len(found) >= limit:
+                break
+    return found
+
+
+def _when(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _title(session: SessionInfo) -> Text:
+    return Text(one_line(session.title, 60))

@@ -1,0 +1,40 @@
+"""The argument that matters: of all that a tool is called with, the one that tells a person what it is about. Pure."""
+
+from typing import Any
+
+from limelight.cli.view.safe import one_line
+from limelight.dialects.base import text_of
+
+TELLING = (
+    "path",
+    "file_path",
+    "file",
+    "filename",
+    "name",
+    "query",
+    "q",
+    "question",
+    "pattern",
+    "url",
+    "command",
+    "code",
+    "expression",
+    "description",
+    "task",
+    "title",
+    "text",
+)
+WIDTH = 60
+
+
+def telling_argument(args: dict[str, Any] | str | None) -> str:
+    """A short text, or "" if there is nothing to tell."""
+    if not args:
+        return ""
+    if isinstance(args, str):
+        return one_line(args, WIDTH)
+    given = {key: value for key, value in args.items() if value not in (None, "", [], {})}
+    value = next((given[key] for key in TELLING if key in given), next(iter(given.values()), ""))
+    if isinstance(value, list):
+        value = " ".join(text_of(item) for item in value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return one_line(text_of(value), WIDTH)

@@ -1,0 +1,90 @@
+"""A run as plain lines, for pipes, files and logs: each line is printed when what it says has happened. Pure."""
+
+from limelight.cli.view.safe import one_line, safe
+from limelight.cli.view.story import Call, Helper, Note, Story, ending, took
+from limelight.events import (
+    AgentFinished,
+    AgentStarted,
+    ApprovalRequested,
+    ApprovalResolved,
+    ArtifactMade,
+    FinalAnswer,
+    Plan,
+    Record,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    SourceCited,
+    TextFinished,
+    ToolFinished,
+    ToolReady,
+    ToolStarted,
+)
+
+MARKS = {"pending": "·", "in_progress": "▸", "completed": "✓"}
+
+
+class PlainView:
+    """Turns Records into lines."""
+
+    def __init__(self) -> None:
+        self.story = Story()
+
+    def feed(self, record: Record) -> list[str]:
+        """The lines that this Record adds."""
+        event = record.event
+        if isinstance(event, RunStarted):
+            self.story = Story()
+        self.story.feed(record)
+        match event:
+            case RunStarted():
+                asked = f": {one_line(event.input, 100)}" if event.input else ""
+                return [f"● {safe(event.agent)}{asked}"]
+            case TextFinished():
+                said, helper = self.story.said(event.message_id), self.story.helper(event.agent_id)
+                return self._indented(event.agent_id, f"{helper.name}: " if helper else "", said.text if said else "")
+            case ToolStarted() if event.args is not None:
+                return self._call(event.call_id)
+            case ToolReady() | ToolFinished():
+                return self._call(event.call_id)
+            case AgentStarted() | AgentFinished():
+                helper = self.story.helper(event.agent_id)
+                return [] if helper is None else [self._helper(helper)]
+            case Plan():
+                items = [f"{MARKS[item.status]} {one_line(item.content, 60)}" for item in event.items]
+                return self._indented(event.agent_id, "plan: ", " | ".join(items) or event.text)
+            case ApprovalRequested() | ApprovalResolved() | ArtifactMade() | SourceCited():
+                note = self.story.things[-1]
+                return self._indented(event.agent_id, "", note.text if isinstance(note, Note) else "")
+            case FinalAnswer() if event.message_id is None:
+                return safe(self.story.answer).splitlines()
+            case RunFinished() | RunFailed() | RunCancelled():
+                return [safe(ending(self.story))]
+            case _:
+                return []
+
+    def _indented(self, agent_id: str, mark: str, text: str) -> list[str]:
+        space = "  " * self.story.depth(agent_id)
+        return [f"{space}{safe(mark)}{line}" for line in safe(text).splitlines()]
+
+    def _helper(self, helper: Helper) -> str:
+        space = "  " * (helper.depth - 1)
+        mark = {"running": "▸", "done": "✓", "failed": "✗"}[helper.state]
+        return f"{space}{mark} agent {safe(helper.name)}"
+
+    def _call(self, call_id: str) -> list[str]:
+        call = self.story.call(call_id)
+        if call is None:
+            return []
+        output = self._indented(call.agent_id, "  | ", call.output) if call.state in ("done", "failed") else []
+        return [*output, "  " * self.story.depth(call.agent_id) + call_line(call)]
+
+
+def call_line(call: Call) -> str:
+    """A call in one line: `✓ read_file bees.md  3 ms`."""
+    mark = {"running": "▸", "waiting": "?", "done": "✓", "failed": "✗"}[call.state]
+    parts = [f"{mark} {one_line(call.name, 60)}", call.about]
+    line = " ".join(part for part in parts if part)
+    more = [one_line(call.error, 100), took(call.duration_ms)]
+    return "  ".join([line, *(part for part in more if part)])

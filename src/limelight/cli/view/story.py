@@ -1,0 +1,205 @@
+"""What has happened so far in a run, folded from its Records into things that can be drawn. Pure; no terminal here."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from limelight.cli.view.argument import telling_argument
+from limelight.dialects.base import text_of
+from limelight.events import (
+    AgentFinished,
+    AgentStarted,
+    AnyEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    ArtifactMade,
+    FinalAnswer,
+    Plan,
+    Record,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    SourceCited,
+    Status,
+    Terminal,
+    TextDelta,
+    Todo,
+    ToolArgsDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolReady,
+    ToolStarted,
+)
+
+OUTPUT_LINES = 6
+
+
+class Said(msgspec.Struct):
+    """A message of an agent."""
+
+    agent_id: str
+    text: str = ""
+
+
+class Call(msgspec.Struct):
+    """A tool call."""
+
+    call_id: str
+    agent_id: str
+    name: str
+    about: str
+    state: Literal["running", "waiting", "done", "failed"] = "running"
+    duration_ms: int | None = None
+    error: str = ""
+    output: str = ""
+    args_text: str = ""
+
+
+class Helper(msgspec.Struct):
+    """A sub-agent."""
+
+    agent_id: str
+    name: str
+    depth: int
+    state: Literal["running", "done", "failed"] = "running"
+
+
+class Note(msgspec.Struct):
+    """Anything that is one line: a file, a citation, an approval."""
+
+    agent_id: str
+    text: str
+
+
+Thing = Said | Call | Helper | Note
+
+
+class Story:
+    """One run, from its `run_started`. `things` are in the order in which they began."""
+
+    def __init__(self) -> None:
+        self.started: RunStarted | None = None
+        self.run_id = ""
+        self.began_at = 0
+        self.ended_at = 0
+        self.terminal: Terminal | None = None
+        self.status = ""
+        self.plan: tuple[Todo, ...] = ()
+        self.plan_text = ""
+        self.answer = ""
+        self.things: list[Thing] = []
+        self._calls: dict[str, Call] = {}
+        self._said: dict[str, Said] = {}
+        self._helpers: dict[str, Helper] = {}
+        self._waiting: dict[str, str] = {}
+
+    def depth(self, agent_id: str) -> int:
+        helper = self._helpers.get(agent_id)
+        return 0 if helper is None else helper.depth
+
+    def call(self, call_id: str) -> Call | None:
+        return self._calls.get(call_id)
+
+    def said(self, message_id: str) -> Said | None:
+        return self._said.get(message_id)
+
+    def helper(self, agent_id: str) -> Helper | None:
+        return self._helpers.get(agent_id)
+
+    def feed(self, record: Record) -> None:
+        """Take in one more Record."""
+        event = record.event
+        match event:
+            case RunStarted():
+                self.started, self.run_id, self.began_at = event, record.run_id, record.at
+            case RunFinished() | RunFailed() | RunCancelled():
+                self.terminal, self.ended_at = event, record.at
+            case TextDelta():
+                if event.message_id not in self._said:
+                    self._said[event.message_id] = self._add(Said(event.agent_id))
+                self._said[event.message_id].text += event.text
+            case Plan():
+                self.plan, self.plan_text = event.items, event.text
+            case Status():
+                self.status = event.text
+            case FinalAnswer():
+                self.answer = text_of(event.content) if event.message_id is None else ""
+            case _:
+                self._feed_work(event)
+
+    def _feed_work(self, event: AnyEvent) -> None:
+        match event:
+            case ToolStarted():
+                about = telling_argument(event.args)
+                self._calls[event.call_id] = self._add(Call(event.call_id, event.agent_id, event.name, about))
+            case ToolArgsDelta() | ToolReady() | ToolOutputDelta() | ToolFinished() if event.call_id in self._calls:
+                self._feed_call(self._calls[event.call_id], event)
+            case AgentStarted():
+                depth = self.depth(event.parent_id) + 1
+                self._helpers[event.agent_id] = self._add(Helper(event.agent_id, event.name, depth))
+            case AgentFinished() if event.agent_id in self._helpers:
+                self._helpers[event.agent_id].state = "failed" if event.error else "done"
+            case ApprovalRequested():
+                self._waiting[event.approval_id] = event.call_id
+                self._set_waiting(event.call_id, True)
+                about = telling_argument(event.args)
+                what = " ".join(part for part in (event.name, about) if part)
+                self._add(Note(event.agent_id, f"? {what} needs an approval ({event.approval_id})"))
+            case ApprovalResolved():
+                self._set_waiting(self._waiting.pop(event.approval_id, ""), False)
+                self._add(Note(event.agent_id, f"{event.decision} by {event.by or 'somebody'}"))
+            case ArtifactMade():
+                self._add(Note(event.agent_id, f"+ {event.name} ({event.size:,} bytes)"))
+            case SourceCited():
+                self._add(Note(event.agent_id, f"@ {event.title} {event.url}".rstrip()))
+            case _:
+                pass  # steps, usage and thoughts are not drawn
+
+    def _feed_call(self, call: Call, event: ToolArgsDelta | ToolReady | ToolOutputDelta | ToolFinished) -> None:
+        match event:
+            case ToolArgsDelta():
+                call.args_text += event.text
+            case ToolReady():
+                call.about = telling_argument(event.args)
+            case ToolOutputDelta():
+                call.output = (call.output + event.text)[-4000:]
+            case ToolFinished():
+                call.state = "done" if event.error is None else "failed"
+                call.duration_ms, call.error = event.duration_ms, event.error or ""
+
+    def _set_waiting(self, call_id: str, waits: bool) -> None:
+        call = self._calls.get(call_id)
+        if call is not None:
+            call.state = "waiting" if waits else "running"
+
+    def _add(self, thing: Any) -> Any:
+        self.status = ""  # it spoke of what came before
+        self.things.append(thing)
+        return thing
+
+
+def took(milliseconds: int | None) -> str:
+    """A duration for people."""
+    if milliseconds is None:
+        return ""
+    if milliseconds < 1000:
+        return f"{milliseconds} ms"
+    seconds = milliseconds / 1000
+    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def ending(story: Story) -> str:
+    """How it ended, in one line."""
+    time = took(story.ended_at - story.began_at)
+    match story.terminal:
+        case RunFinished(code=""):
+            return f"Finished in {time}."
+        case RunFinished(code=code):
+            return f"Finished in {time} ({code})."
+        case RunFailed(message=message, code=code):
+            return f"Failed after {time}: {message} ({code})"
+        case RunCancelled(reason=reason):
+            return f"Stopped after {time}: {reason}" if reason else f"Stopped after {time}."
+        case None:
+            return ""

@@ -1,0 +1,60 @@
+"""Draws docs/pictures/run.svg: a real run of the demo agent, as `limelight run` shows it in a terminal.
+
+.venv/bin/python tools/picture.py
+"""
+
+import asyncio
+import io
+import re
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from limelight.cli.view.live import LiveView
+from limelight.config import load_settings
+from limelight.events import Record
+from limelight.messages import Message
+from limelight.runs.reading import records_of
+from limelight.runs.sessions import Request
+from limelight.server.app import create_app
+from limelight.server.parts import Parts
+from limelight.sources.base import User
+from limelight.stores.base import SessionRef
+
+QUESTION = "What do bees tell each other? Try an error too."
+PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "run.svg"
+
+
+async def real_run() -> list[Record]:
+    with tempfile.TemporaryDirectory() as data:
+        parts: Parts = create_app(load_settings(environ={}, overrides={("store", "data"): data})).state.parts
+        await parts.start()
+        request = Request(
+            agent=parts.agents.default,
+            ref=SessionRef("local", "picture"),
+            user=User("local"),
+            messages=[Message(role="user", content=QUESTION)],
+        )
+        begun = await parts.sessions.begin(request, "run_picture")
+        live = parts.sessions.live(begun.run.run_id)
+        if live is not None:
+            await live.task
+        run = await parts.store.run("run_picture")
+        records = [record async for record in records_of(parts.store, run)] if run else []
+        await parts.stop()
+        return records
+
+
+def main() -> None:
+    console = Console(record=True, width=96, force_terminal=True, file=io.StringIO())
+    console.print(f'[bold]$[/bold] limelight run "{QUESTION}"')
+    with LiveView(console, moving=False) as view:
+        for record in asyncio.run(real_run()):
+            view.feed(record)
+    svg = console.export_svg(title="limelight run")
+    PICTURE.write_text(re.sub(r"@font-face {.*?}\s*", "", svg, flags=re.DOTALL))  # no fonts from elsewhere
+
+
+if __name__ == "__main__":
+    main()
