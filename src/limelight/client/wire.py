@@ -106,7 +106,10 @@ class Wire:
     async def _send(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
         if self.closed:
             raise ConnectionLost("the client is closed")
-        return await self._http.send(request, stream=stream)
+        try:
+            return await self._http.send(request, stream=stream)
+        except httpx.UnsupportedProtocol as error:
+            raise ClientError(f"{self.url!r} is no address: it has to begin with http:// or https://") from error
 
 
 def part(text: str) -> str:
@@ -115,8 +118,8 @@ def part(text: str) -> str:
 
 
 def _is_here(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
     try:
+        host = urlsplit(url).hostname or ""
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False

@@ -1,0 +1,88 @@
+"""Leaving in the middle, by any way, leaves nothing behind: no task, no connection, no warning, and the run goes on."""
+
+import asyncio
+import gc
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+import pytest
+
+from limelight.client import Client
+from tests.serving import Served
+from tests.waiting import eventually
+
+
+@pytest.fixture
+async def waiting_run(served: Served) -> str:
+    async with Client(served.url) as client:
+        run = await client.start("go", agent="patient", session_id="s")
+        await anext(run)
+        return run.run_id
+
+
+Opening = Callable[[Client, str], AsyncGenerator[Any]]
+OPENINGS: list[Opening] = [
+    lambda client, run_id: client.follow(run_id),
+    lambda client, _: client.watch("s"),
+    lambda client, run_id: client.export(run_id),
+]
+
+
+@pytest.mark.parametrize("opening", OPENINGS, ids=["follow", "watch", "export"])
+async def test_cancelling_a_listener(served: Served, waiting_run: str, opening: Opening) -> None:
+    async with Client(served.url) as client:
+        before = asyncio.all_tasks()
+        seen: list[Any] = []
+
+        async def listen() -> None:
+            async for item in opening(client, waiting_run):
+                seen.append(item)
+
+        listener = asyncio.create_task(listen())
+        await eventually(lambda: len(seen) > 2 and served.parts.pulse.streams == 1)
+        listener.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await listener
+        await eventually(lambda: served.parts.pulse.streams == 0)
+        await eventually(lambda: asyncio.all_tasks() <= before)
+        assert (await client.run(waiting_run)).state == "running"
+
+
+async def test_leaving_the_loop_closes_the_stream(served: Served, waiting_run: str) -> None:
+    async with Client(served.url) as client:
+        async for _ in client.follow(waiting_run):
+            break
+        gc.collect()
+        await eventually(lambda: served.parts.pulse.streams == 0)
+
+
+async def test_a_run_that_nobody_listens_to_is_let_go(served: Served) -> None:
+    async with Client(served.url) as client:
+        run_id = (await client.start("go", agent="patient")).run_id
+        gc.collect()
+        await eventually(lambda: served.parts.pulse.streams == 0)
+        assert (await client.run(run_id)).state == "running"
+        run = await client.start("go", agent="patient")
+        await run.aclose()
+        await eventually(lambda: served.parts.pulse.streams == 0)
+
+
+async def test_cancelling_while_it_tries_to_come_back() -> None:
+    async with Client("http://127.0.0.1:9", give_up_seconds=60) as client:
+        before = asyncio.all_tasks()
+        listener = asyncio.create_task(anext(client.follow("r")))  # pyright: ignore[reportArgumentType]
+        await asyncio.wait({listener}, timeout=0.1)
+        listener.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await listener
+        assert asyncio.all_tasks() <= before
+
+
+async def test_many_streams_at_once(served: Served, waiting_run: str) -> None:
+    async with Client(served.url) as client:
+        streams = [client.follow(waiting_run) for _ in range(150)]
+        first = await asyncio.gather(*(anext(stream) for stream in streams))
+        assert all(item == first[0] for item in first)
+        assert (await client.run(waiting_run)).state == "running"
+        for stream in streams:
+            await stream.aclose()

@@ -1,0 +1,222 @@
+"""The face without asyncio: the same methods, from any thread, beside a running loop, closed at any time."""
+
+import asyncio
+import gc
+import inspect
+import threading
+import weakref
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.client import Client, ConnectionLost, NotFound, SyncClient, SyncRun
+from limelight.events import ApprovalRequested, ArtifactMade, kind_of
+from tests import agents
+from tests.client.cutter import same
+from tests.serving import Served, serving
+
+WORDS = "".join(agents.WORDS)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    """A server on a loop in another thread, because this one will wait."""
+    loop, found, over = asyncio.new_event_loop(), list[str](), asyncio.Event()
+    ready = threading.Event()
+    cast = (agents.talker, agents.worker, agents.big, agents.patient, agents.asker)
+
+    async def serve() -> None:
+        async with serving(*cast, data=tmp_path / "data") as served:
+            found.append(served.url)
+            ready.set()
+            await over.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    assert ready.wait(30)
+    yield found[0]
+    loop.call_soon_threadsafe(over.set)
+    thread.join(30)
+    loop.close()
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[SyncClient]:
+    with SyncClient(url) as client:
+        yield client
+
+
+def loop_threads() -> int:
+    return sum(thread.name == "limelight-client" for thread in threading.enumerate())
+
+
+def test_it_has_the_same_methods_with_the_same_arguments() -> None:
+    def methods(of: type) -> dict[str, list[str]]:
+        found = inspect.getmembers(of, inspect.isfunction)
+        return {name: list(inspect.signature(f).parameters) for name, f in found if not name.startswith("_")}
+
+    assert methods(SyncClient) == {name.replace("aclose", "close"): args for name, args in methods(Client).items()}
+    assert inspect.signature(SyncClient) == inspect.signature(Client)
+
+
+def test_a_run(client: SyncClient) -> None:
+    assert "talker" in [agent.name for agent in client.agents()]
+    run = client.start("hello", session_id="s")
+    found = list(run)
+    assert (kind_of(found[0].event), kind_of(found[-1].event)) == ("run_started", "run_finished")
+    assert (run.text(), run.session_id) == (WORDS, "s")
+    assert client.run(run.run_id).state == "finished"
+    assert same(found, list(client.export(run.run_id)))
+    assert same(found, list(client.follow(run.run_id)))  # pyright: ignore[reportArgumentType]
+    assert client.answer(run.run_id) == WORDS
+    assert client.ask("again", session_id="s").content == WORDS
+
+
+def test_the_other_methods(client: SyncClient) -> None:
+    run = client.start("go", agent="worker", session_id="w")
+    (made,) = [record.event for record in run if isinstance(record.event, ArtifactMade)]
+    assert client.artifact(made.artifact_id) == b"a report"
+    assert client.result(run.run_id, "t1").result == {"hits": 3}
+    assert client.rename("w", "Work").title == "Work"
+    assert client.session("w").title == "Work"
+    assert [session.session_id for session in client.sessions(q="wor")] == ["w"]
+    client.delete("w")
+    with pytest.raises(NotFound):
+        client.session("w")
+    for decide, decision in ((client.approve, "approve"), (client.reject, "reject")):
+        run = client.start("go", agent="asker")
+        asked = next(r.event for r in run if isinstance(r.event, ApprovalRequested))
+        assert decide(run.run_id, asked.approval_id) == decision
+        assert run.text().startswith(f"decision: {decision}")
+    run = client.start("go", agent="asker")
+    asked = next(r.event for r in run if isinstance(r.event, ApprovalRequested))
+    assert client.decide(run.run_id, asked.approval_id, "edit", args={"path": "y"}) == "edit"
+    assert client.cancel(client.start("go", agent="patient").run_id) == "cancelled"
+
+
+def test_leaving_a_loop(client: SyncClient) -> None:
+    run = client.start("go", agent="patient", session_id="s")
+    for record in run:
+        if kind_of(record.event) == "tool_started":
+            break
+    for stream in (client.follow(run.run_id), client.watch("s")):
+        next(stream)
+        stream.close()
+    assert run.cancel("enough") == "cancelled"
+    assert run.text() == "Working"
+    run.close()
+
+
+def test_several_threads(client: SyncClient) -> None:
+    def turn(n: int) -> str:
+        run = client.start("hello", session_id=f"s{n}")
+        numbers = [record.seq for record in run]
+        assert numbers == sorted(set(numbers))
+        return run.text()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(turn, range(24))) == [WORDS] * 24
+    assert loop_threads() == 1
+
+
+def test_closing_wakes_those_who_wait(url: str) -> None:
+    client = SyncClient(url)
+    run = client.start("go", agent="patient", session_id="s")
+    listening, errors = threading.Barrier(3), list[Exception]()
+
+    def listen(stream: Iterator[object]) -> None:
+        try:
+            next(stream)
+            listening.wait(10)
+            for _ in stream:
+                pass
+        except ConnectionLost as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=listen, args=(s,)) for s in (client.follow(run.run_id), client.watch("s"))]
+    for thread in threads:
+        thread.start()
+    listening.wait(10)
+    client.close()
+    for thread in threads:
+        thread.join(10)
+    assert [str(error) for error in errors] == ["the client is closed"] * 2
+    client.close()
+    with pytest.raises(ConnectionLost, match="closed"):
+        client.agents()
+    with pytest.raises(ConnectionLost, match="closed"):
+        next(run)
+    assert loop_threads() == 0
+    with SyncClient(url) as other:
+        assert other.cancel(run.run_id) == "cancelled"
+
+
+def test_closing_in_the_middle_of_a_loop(url: str) -> None:
+    with SyncClient(url) as client:
+        run = client.start("go", agent="patient")
+        for _ in client.follow(run.run_id):
+            break
+        stream = client.follow(run.run_id)
+        next(stream)
+    stream.close()
+    with pytest.raises(StopIteration):
+        next(stream)
+    assert loop_threads() == 0
+
+
+def test_one_that_is_forgotten_ends_by_itself_but_not_before_its_streams(url: str) -> None:
+    assert len(list(SyncClient(url).start("hello"))) > 3
+    records = SyncClient(url).export(SyncClient(url).ask("hello").run_id)
+    gc.collect()
+    assert len(list(records)) > 3
+    del records
+    gc.collect()
+    assert loop_threads() == 0
+
+
+async def test_beside_a_running_loop(served: Served) -> None:
+    """As in Jupyter: somebody's loop runs in this thread, and a call that waits is made from within it."""
+
+    def cell() -> str:
+        asyncio.set_event_loop(asyncio.new_event_loop())
+        loop = asyncio.get_event_loop()
+
+        async def running() -> str:
+            with SyncClient(served.url) as client:
+                return client.start("hello").text()
+
+        try:
+            return loop.run_until_complete(running())
+        finally:
+            loop.close()
+
+    assert await asyncio.to_thread(cell) == WORDS
+
+
+def test_an_interrupt_while_waiting_ends_the_work(client: SyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = client.start("go", agent="patient", session_id="s")
+    stream = client.follow(run.run_id)
+    next(stream)
+
+    def interrupt(_: Any) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Future, "result", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        next(stream)
+    assert client.cancel(run.run_id) == "cancelled"
+
+
+def test_a_run_keeps_its_client(url: str) -> None:
+    run = SyncClient(url).start("hello")
+    assert isinstance(run, SyncRun)
+    gone = weakref.ref(run)
+    assert run.text() == WORDS
+    del run
+    gc.collect()
+    assert gone() is None
+    assert loop_threads() == 0
