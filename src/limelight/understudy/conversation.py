@@ -180,7 +180,8 @@ def _written_calls(text: str) -> tuple[Call, ...]:
 
 def _written_results(text: str, last: Entry | None) -> Iterator[Entry]:
     """smolagents: a task, observations and errors, in one text if they came one after the other."""
-    for part in re.split(r"(?m)^(?=New task:\n|Observation:\n|(?:Call id: .*\n)?Error:\n)", text):
+    text = re.sub(r"(?m)^(Call id: .*)\nError:\n", r"\1, Error:\n", text)
+    for part in re.split(r"(?m)^(?=New task:\n|Observation:\n|(?:Call id: .*, )?Error:\n)", text):
         head, _, rest = part.partition("\n")
         if head == "New task:":
             entry: Entry = Asked(rest.strip())
