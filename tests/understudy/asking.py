@@ -11,7 +11,7 @@ NUMBER = {"type": "number"}
 INTEGER = {"type": "integer"}
 
 
-def tool(name: str, description: str = "", required: list[str] | None = None, **fields: Any) -> dict[str, Any]:
+def tool(name: str, description: str = "", required: list[str] | None = None, /, **fields: Any) -> dict[str, Any]:
     """A tool as it stands in a request; all fields are required unless said otherwise."""
     wanted = list(fields) if required is None else required
     parameters = {"type": "object", "properties": fields, "required": wanted}

@@ -27,6 +27,8 @@ def answer(scene: Scene) -> str:
         missing = [phrase for phrase in PHRASES if scene.provoked(phrase)]
         if missing and scene.tools:
             return f"You asked for {', '.join(missing)}, but no tool on offer can do that."
+        if scene.tools:
+            return f"You said: {scene.question}. I call tools that change things or wait only if you name them."
         return f"You said: {scene.question or 'nothing'}. Without a tool on offer, that is all I can tell."
     heading = f"This is what the tools returned about {scene.topic}:"
     return "\n\n".join([heading, *(quoted(result) for result in results)])

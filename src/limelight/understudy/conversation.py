@@ -61,12 +61,14 @@ Entry = Asked | Said | Got
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A request. `schema` is what a JSON answer must fit; `mark` is the same for the same conversation."""
+    """A request. `demands`: a tool must be called; `schema` is what a JSON answer must fit; `mark` is the same for
+    the same conversation."""
 
     model: str
     entries: tuple[Entry, ...]
     system: str = ""
     tools: tuple[Tool, ...] = ()
+    demands: bool = False
     schema: dict[str, Any] | None = None
     stream: bool = False
     include_usage: bool = False
@@ -119,6 +121,7 @@ def read_request(payload: bytes) -> Request:
         entries=tuple(_entries(body.messages)),
         system="\n".join(message.text for message in body.messages if message.role in ("system", "developer")),
         tools=tuple(Tool(f.name, f.description or "", f.parameters or {}) for f in offered if named in (None, f.name)),
+        demands=named is not None or choice in ("required", "any"),
         schema=_schema(body.response_format),
         stream=bool(body.stream),
         include_usage=body.stream_options is not None and bool(body.stream_options.include_usage),

@@ -70,8 +70,9 @@ def _staged(scene: Scene) -> list[tuple[str, Args]]:
         if calls:
             return calls
     if not scene.made:
-        harmless = [tool for tool in scene.tools if kind_of(tool) not in ("final", "write", "wait")]
-        return [(tool.name, plain(tool, scene)) for tool in harmless[:1]]
+        avoided = ("final",) if scene.request.demands else ("final", "write", "wait")
+        fitting = [tool for tool in scene.tools if kind_of(tool) not in avoided]
+        return [call for tool in fitting[:1] if (call := _untried(tool, scene, certain=True)) is not None]
     return [
         (tool.name, plan(tool, scene, done=True))
         for tool in scene.tools
