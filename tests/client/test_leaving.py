@@ -2,12 +2,18 @@
 
 import asyncio
 import gc
-from collections.abc import AsyncGenerator, Callable
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from limelight.client import Client
+from tests import agents
+from tests.client.conftest import serving_elsewhere
 from tests.serving import Served
 from tests.waiting import eventually
 
@@ -20,7 +26,7 @@ async def waiting_run(served: Served) -> str:
         return run.run_id
 
 
-Opening = Callable[[Client, str], AsyncGenerator[Any]]
+Opening = Callable[[Client, str], AsyncIterator[Any]]
 OPENINGS: list[Opening] = [
     lambda client, run_id: client.follow(run_id),
     lambda client, _: client.watch("s"),
@@ -86,3 +92,34 @@ async def test_many_streams_at_once(served: Served, waiting_run: str) -> None:
         assert (await client.run(waiting_run)).state == "running"
         for stream in streams:
             await stream.aclose()
+
+
+LEFT_OPEN = """
+import asyncio
+from limelight import Client
+
+async def main() -> None:
+    client = Client()
+    unheard, run = await client.start("go", session_id="a"), await client.start("go", session_id="b")
+    streams = [run, client.follow(run.run_id), client.watch("b"), client.export(run.run_id)]
+    for stream in streams:
+        await anext(stream)
+    CLOSE
+    globals().update(kept=[unheard, *streams])
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("closing", ["await client.aclose()", "del client"])
+def test_a_loop_that_ends_under_open_streams_is_quiet(tmp_path: Path, closing: str) -> None:
+    with serving_elsewhere(agents.patient, data=tmp_path / "data") as url:
+        code = LEFT_OPEN.replace("CLOSE", closing)
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code],
+            env={**os.environ, "LIMELIGHT_URL": url},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert (done.returncode, done.stderr) == (0, "")

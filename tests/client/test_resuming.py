@@ -186,6 +186,16 @@ async def test_a_start_that_is_cut_is_repeated_under_the_same_names() -> None:
         assert all(head.startswith("POST /chat/stream?format=records") for head in stage.requests)
 
 
+async def test_a_run_is_followed_under_the_name_in_its_records() -> None:
+    head = answer(frame(START)).replace(b"\r\n\r\n", b"\r\nx-run-id: placeholder\r\n\r\n", 1)
+    async with playing(head, answer("".join(map(frame, WHOLE)))) as stage, Client(stage.url) as client:
+        run = await client.start("x", session_id="s")
+        assert (run.run_id, run.session_id) == ("placeholder", "s")
+        assert [record async for record in run] == WHOLE
+        assert run.run_id == "r"
+        assert stage.requests[1].startswith("GET /runs/r/stream")
+
+
 def test_samples_are_records() -> None:
     delta = Record(1, "r", 0, TextDelta(message_id="m", text="a"))
     assert msgspec.json.decode(frame(delta).partition("data: ")[2], type=Record) == delta

@@ -7,7 +7,6 @@ import threading
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,31 +15,9 @@ from limelight.client import Client, ConnectionLost, NotFound, SyncClient, SyncR
 from limelight.events import ApprovalRequested, ArtifactMade, kind_of
 from tests import agents
 from tests.client.cutter import same
-from tests.serving import Served, serving
+from tests.serving import Served
 
 WORDS = "".join(agents.WORDS)
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> Iterator[str]:
-    """A server on a loop in another thread, because this one will wait."""
-    loop, found, over = asyncio.new_event_loop(), list[str](), asyncio.Event()
-    ready = threading.Event()
-    cast = (agents.talker, agents.worker, agents.big, agents.patient, agents.asker)
-
-    async def serve() -> None:
-        async with serving(*cast, data=tmp_path / "data") as served:
-            found.append(served.url)
-            ready.set()
-            await over.wait()
-
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
-    thread.start()
-    assert ready.wait(30)
-    yield found[0]
-    loop.call_soon_threadsafe(over.set)
-    thread.join(30)
-    loop.close()
 
 
 @pytest.fixture

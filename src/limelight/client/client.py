@@ -14,7 +14,7 @@ import msgspec
 from limelight.client.infos import AgentInfo, Answer, Gap, RunInfo, SessionInfo, ToolCall, ToolResult
 from limelight.client.patience import Patience
 from limelight.client.resuming import Connect, resuming
-from limelight.client.run import Opened, Run, ends, whole
+from limelight.client.run import Run, Whole, ends
 from limelight.client.starting import RECORDS, Asking, IfBusy, Messages, asking, starting
 from limelight.client.wire import Wire, part
 from limelight.events import Decision, Record
@@ -102,10 +102,8 @@ class Client:
         return await self._start(asking(messages, agent, session_id, if_busy, request_id))
 
     async def _start(self, asked: Asking) -> Run:
-        records = starting(self._wire, asked, self._patience())
-        opened = await anext(records)
-        assert isinstance(opened, Opened)
-        return Run(self, opened, records)
+        started = await starting(self._wire, asked, self._patience())
+        return Run(self, *started)
 
     async def ask(
         self,
@@ -142,14 +140,9 @@ class Client:
         """A session's Records behind `after`, through all its runs, for as long as you listen."""
         return resuming(self._getting(f"/sessions/{part(session_id)}/stream"), self._patience(), after=after)
 
-    async def export(self, run_id: str) -> AsyncGenerator[Record]:
+    def export(self, run_id: str) -> Whole:
         """All Records of a run; if it is live, up to its end. Raises if some of them are no longer kept."""
-        records = self.follow(run_id)
-        try:
-            async for item in records:
-                yield whole(item)
-        finally:
-            await records.aclose()
+        return Whole(self.follow(run_id))
 
     async def run(self, run_id: str) -> RunInfo:
         """A run's state, and the approvals that it waits for."""

@@ -5,7 +5,7 @@ that came whole. What a server sends twice is dropped, so that every Record come
 trying again cannot mend is raised. `client` says how to connect and when it is over; this module must not know routes.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 
 import httpx
 import msgspec
@@ -29,6 +29,10 @@ class _GapData(msgspec.Struct):
     gap: _GapRange
 
 
+BEGUN = Gap(0, 0)
+"""What a stream says first if it was handed an open connection: it holds it now, and will close it."""
+
+
 async def resuming(
     connect: Connect,
     patience: Patience,
@@ -37,25 +41,32 @@ async def resuming(
     first: httpx.Response | None = None,
     over: Callable[[Record], bool] = lambda _: False,
 ) -> AsyncGenerator[Record | Gap]:
-    """Everything behind `after`, up to the Record with which it is over. `first` is a stream that is open already."""
+    """Everything behind `after`, up to the Record with which it is over.
+
+    This is the only generator on a stream's way: when a loop shuts down it closes all generators at once, and one that
+    closes another would get in its way.
+    """
     response = first
     while True:
         try:
+            if response is not None:
+                yield BEGUN
             response = response or await connect(after)
             if response is None:
                 return
-            async for item in _items(response, patience):
-                if isinstance(item, Gap):
-                    if item.last > after:
-                        after = item.last
+            parser = SseParser()
+            async for chunk in response.aiter_bytes():
+                for item in _heard(parser, chunk, patience):
+                    if isinstance(item, Gap):
+                        if item.last > after:
+                            after = item.last
+                            yield item
+                    # Number 0 is in no log: a request that was stopped before it became a run.
+                    elif item.seq > after or item.seq == after == 0:
+                        after = item.seq
                         yield item
-                # Number 0 is in no log: a request that was stopped before it became a run.
-                elif item.seq > after or item.seq == after == 0:
-                    after = item.seq
-                    patience.well()
-                    yield item
-                    if over(item):
-                        return
+                        if over(item):
+                            return
             why: Exception = ConnectionLost("the server ended the stream")
         except (httpx.TransportError, ServerError) as error:
             why = error
@@ -66,17 +77,14 @@ async def resuming(
         await patience.wait(why)
 
 
-async def _items(response: httpx.Response, patience: Patience) -> AsyncGenerator[Record | Gap]:
-    """What one connection brings."""
-    parser, comments = SseParser(), 0
-    async for chunk in response.aiter_bytes():
-        patience.alive()
-        frames = parser.feed(chunk)
-        if parser.comments > comments:
-            comments = parser.comments
-            patience.well()
-        for frame in frames:
-            yield _item(frame)
+def _heard(parser: SseParser, chunk: bytes, patience: Patience) -> Iterator[Record | Gap]:
+    """What a chunk completes. Any byte is life; frames and comments show that the connection was worth it."""
+    patience.alive()
+    comments = parser.comments
+    frames = parser.feed(chunk)
+    if frames or parser.comments > comments:
+        patience.well()
+    return (_item(frame) for frame in frames)
 
 
 def _item(frame: Frame) -> Record | Gap:

@@ -5,7 +5,7 @@ makes it and does its errands.
 """
 
 from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
@@ -26,40 +26,46 @@ if TYPE_CHECKING:
     from limelight.client.client import Client
 
 
-class Opened(NamedTuple):
-    """What a run is called, known before its first Record."""
+class Whole:
+    """An async iterator of Records where every one matters: a gap is an error."""
 
-    run_id: str
-    session_id: str
-
-
-class Run:
-    """An async iterator of Records. Leaving the loop leaves the run alone; `cancel` stops it."""
-
-    def __init__(self, client: "Client", opened: Opened, records: AsyncGenerator[Opened | Record | Gap]) -> None:
-        self.run_id = opened.run_id
-        self.session_id = opened.session_id
-        self.end: RunFinished | RunFailed | RunCancelled | None = None
-        """The terminal event, once it has come."""
-        self.began = False
-        """False for a request that was stopped while it waited for its session: no log knows it."""
-        self._client = client
-        self._records = records
-        self._answer: FinalAnswer | None = None
-        self._message_id = ""
-        self._said: list[str] = []
+    def __init__(self, items: AsyncGenerator[Record | Gap]) -> None:
+        self._items = items
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Record:
-        record = whole(await anext(self._records))
-        self._take(record)
-        return record
+        item = await anext(self._items)
+        if isinstance(item, Gap):
+            raise ClientError(f"Records {item.first} to {item.last} are no longer kept", code="gap")
+        return item
 
     async def aclose(self) -> None:
         """Stop listening. The run goes on."""
-        await self._records.aclose()
+        await self._items.aclose()
+
+
+class Run(Whole):
+    """An async iterator of Records. Leaving the loop leaves the run alone; `cancel` stops it."""
+
+    def __init__(self, client: "Client", run_id: str, session_id: str, records: AsyncGenerator[Record | Gap]) -> None:
+        super().__init__(records)
+        self.run_id = run_id
+        self.session_id = session_id
+        self.end: RunFinished | RunFailed | RunCancelled | None = None
+        """The terminal event, once it has come."""
+        self.began = False
+        """False for a request that was stopped while it waited for its session: no log knows it."""
+        self._client = client
+        self._answer: FinalAnswer | None = None
+        self._message_id = ""
+        self._said: list[str] = []
+
+    async def __anext__(self) -> Record:
+        record = await super().__anext__()
+        self._take(record)
+        return record
 
     async def text(self) -> str:
         """Wait for the end and return the answer, or what was said until somebody stopped it. A failed run raises."""
@@ -103,13 +109,6 @@ class Run:
 
 def ends(record: Record) -> bool:
     return isinstance(record.event, TERMINAL_TYPES)
-
-
-def whole(item: Opened | Record | Gap) -> Record:
-    """Where every Record matters, a gap is an error."""
-    if isinstance(item, Record):
-        return item
-    raise ClientError(f"Records {item[0]} to {item[1]} are no longer kept", code="gap")
 
 
 def text_of(value: JsonValue) -> str:

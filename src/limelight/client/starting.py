@@ -15,7 +15,7 @@ from limelight.client.errors import ServerError
 from limelight.client.infos import Gap
 from limelight.client.patience import Patience
 from limelight.client.resuming import resuming
-from limelight.client.run import Opened, ends
+from limelight.client.run import ends
 from limelight.client.wire import Wire, part
 from limelight.events import Record
 
@@ -23,6 +23,14 @@ Messages = str | Sequence[Mapping[str, Any]]
 """The user's words, or a whole conversation in OpenAI's shape."""
 IfBusy = Literal["error", "cancel", "wait"]
 RECORDS = {"format": "records"}
+
+
+class Started(NamedTuple):
+    """What a run is called, and its Records."""
+
+    run_id: str
+    session_id: str
+    records: AsyncGenerator[Record | Gap]
 
 
 class Asking(NamedTuple):
@@ -49,12 +57,8 @@ def asking(
     )
 
 
-async def starting(wire: Wire, asked: Asking, patience: Patience) -> AsyncGenerator[Opened | Record | Gap]:
-    """First what the run is called, then its Records.
-
-    The generator holds the open stream from its first step on: a run that nobody listens to any more is cleaned up
-    with it, by the event loop.
-    """
+async def starting(wire: Wire, asked: Asking, patience: Patience) -> Started:
+    """Ask, with patience, and hand the stream over that opens."""
     response = await _ask(wire, asked, patience)
     run_id = response.headers.get("x-run-id", "")
 
@@ -62,16 +66,15 @@ async def starting(wire: Wire, asked: Asking, patience: Patience) -> AsyncGenera
         headers = {"last-event-id": str(after)}
         return await wire.open("GET", f"/runs/{part(run_id)}/stream", params=RECORDS, headers=headers)
 
-    records = resuming(connect, patience, first=response, over=ends)
-    try:
-        yield Opened(run_id, response.headers.get("x-session-id", asked.session_id))
-        async for item in records:
-            if isinstance(item, Record):
-                run_id = item.run_id
-            yield item
-    finally:
-        await records.aclose()
-        await response.aclose()
+    def over(record: Record) -> bool:
+        nonlocal run_id
+        run_id = record.run_id  # one that was asked for twice may have been announced under another name
+        return ends(record)
+
+    records = resuming(connect, patience, first=response, over=over)
+    # From its first step on the generator holds the stream: if nobody listens, the event loop closes both.
+    await anext(records)
+    return Started(run_id, response.headers.get("x-session-id", asked.session_id), records)
 
 
 async def _ask(wire: Wire, asked: Asking, patience: Patience) -> httpx.Response:
