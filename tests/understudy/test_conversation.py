@@ -38,7 +38,7 @@ LS = Call("ls", '{"path":"/"}', "c1")
         ),
         (
             [user("New task:\na\nError:\nno")],
-            [Asked("a"), Got("tool", "Error:\nno", orphan=True)],
+            [Asked("a"), Got("tool", "Error:\nno", lost=True, orphan=True)],
         ),
         (
             [user("New task:\na"), {"role": "assistant", "content": "Calling tools:\nnonsense("}],

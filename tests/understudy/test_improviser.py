@@ -71,6 +71,11 @@ def test_a_deep_agent_plans_looks_reads_delegates_and_quotes() -> None:
     assert all(reply.reasoning for reply in replies[:-1])
 
 
+def test_a_helper_does_not_say_again_who_it_is() -> None:
+    task = first("bees", TASK).arguments()["description"]
+    assert NOTICE not in first(task).text
+
+
 def test_it_says_who_it_is_once_in_a_conversation() -> None:
     for name in ("LIMELIGHT_MODEL", "OPENAI_BASE_URL", "OPENAI_API_KEY"):
         assert name in NOTICE
@@ -245,3 +250,12 @@ def test_tools_that_change_things_wait_for_their_name() -> None:
     assert "only if you name them" in first("bees", offered[0]).text
     assert first("bees, with delete_all", offered[0]).names == ["delete_all"]
     assert first("bees", *offered, tool_choice="required").names == ["delete_all"]
+
+
+def test_a_call_that_the_framework_forgot_is_not_made_again() -> None:
+    """smolagents leaves a call out of its memory that it could not make, and reports the error only."""
+    task, error = "New task:\ntry an error", "Error:\nno such argument\nNow let's retry: do it better"
+    for messages in ([user(f"{task}\n{error}")], [user(task), {"role": "assistant", "content": "Hm"}, user(error)]):
+        said = read(improvise(request_of(*messages, tools=[tool("weather", city=STRING)])))
+        assert said.calls == []
+    assert said.text.endswith("> Error:\n> no such argument")

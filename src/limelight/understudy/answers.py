@@ -30,13 +30,16 @@ def answer(scene: Scene) -> str:
         if scene.tools:
             return f"You said: {scene.question}. I call tools that change things or wait only if you name them."
         return f"You said: {scene.question or 'nothing'}. Without a tool on offer, that is all I can tell."
-    heading = f"This is what the tools returned about {scene.topic}:"
+    heading = (
+        f"This is what the tools returned about {scene.topic}:" if scene.words else "This is what the tools returned:"
+    )
     return "\n\n".join([heading, *(quoted(result) for result in results)])
 
 
 def quoted(result: Got) -> str:
     """The first lines of a result, as a quotation."""
-    lines = [line[:LETTERS] + ("…" if len(line) > LETTERS else "") for line in result.text.strip().splitlines()]
+    written = [line for line in result.text.splitlines() if line.strip()]
+    lines = [line[:LETTERS] + ("…" if len(line) > LETTERS else "") for line in written]
     shown = [f"> {line}" for line in lines[:LINES]] or ["> (nothing)"]
     if len(lines) > LINES:
         shown.append(f"> … and {len(lines) - LINES} more lines")

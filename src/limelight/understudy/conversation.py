@@ -50,10 +50,11 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class Got(msgspec.Struct, frozen=True):
-    """What a tool returned. `orphan`: the reply that called it is not in the request."""
+    """What a tool returned. `lost`: the call is not in the request; `orphan`: the whole reply with it is not."""
 
     name: str
     text: str
+    lost: bool = False
     orphan: bool = False
 
 
@@ -190,8 +191,9 @@ def _written_results(text: str, last: Entry | None) -> Iterator[Entry]:
             entry: Entry = Asked(rest.strip())
         elif head in ("Observation:", "Error:") or head.startswith("Call id: "):
             names = ", ".join(call.name for call in last.calls) if isinstance(last, Said) else ""
-            orphan = head == "Error:" and not isinstance(last, Said)
-            entry = Got(names or "tool", part.strip() if "Error:\n" in part else rest.strip(), orphan)
+            lost = head == "Error:"
+            told = part.partition("\nNow let's retry: ")[0] if "Error:\n" in part else rest
+            entry = Got(names or "tool", told.strip(), lost, orphan=lost and not isinstance(last, Said))
         elif part.strip() and part.strip() != "Now proceed and carry out this plan.":
             entry = Asked(part.strip())
         else:

@@ -49,8 +49,8 @@ def improvise(request: Request) -> Reply:
 def next_calls(scene: Scene) -> list[tuple[str, Args]]:
     """The calls to make now; none means that it is time to answer. None is made twice."""
     left = MOST_CALLS - max(len(scene.made), len(scene.request.results))
-    if left <= 0:
-        return []
+    if left <= 0 or any(result.lost for result in scene.request.results):
+        return []  # of a call that the framework does not tell us about, we could not know that it was made
     wanted = provoked_calls(scene)
     if scene.provoked("a long answer"):
         wanted = wanted or []
@@ -108,11 +108,11 @@ def _untried(tool: Tool, scene: Scene, *, certain: bool = False) -> tuple[str, A
 def _with_tools(request: Request) -> Reply:
     scene = scene_of(request)
     calls = next_calls(scene)
-    notice = NOTICE if request.is_first else ""
+    notice = NOTICE if request.is_first and not scene.is_delegated else ""
     if calls:
         names = " and ".join(dict.fromkeys(name for name, _ in calls))
         about = thought(f"The question is about {scene.topic}. I call {names}.")
-        return Reply((*about, *spoken(notice), *_called(calls, request)))
+        return Reply((*about, *spoken(notice and f"{notice}\n\n"), *_called(calls, request)))
     text = answer(scene)
     final = next((tool for tool in request.tools if kind_of(tool) == "final"), None)
     if final is None:
@@ -129,7 +129,7 @@ def _called(calls: Iterable[tuple[str, Args]], request: Request) -> Iterator[Any
 def _with_code(request: Request) -> Reply:
     scene = code_scene(request)
     calls = next_calls(scene)
-    thought_ = NOTICE if request.is_first else f"The question is about {scene.topic}."
+    thought_ = NOTICE if request.is_first and not scene.is_delegated else f"The question is about {scene.topic}."
     if calls:
         code = written(calls)
     elif not request.results and not scene.provoked("a long answer"):

@@ -11,7 +11,7 @@ from typing import Any, cast
 from limelight.understudy.conversation import Tool
 from limelight.understudy.fitting import fits
 from limelight.understudy.kinds import PATHS, QUERIES, Kind
-from limelight.understudy.scene import Scene
+from limelight.understudy.scene import DELEGATIONS, Scene
 from limelight.understudy.schemas import example
 
 Args = dict[str, Any]
@@ -128,9 +128,7 @@ def members(tool: Tool, scene: Scene) -> list[str]:
 
 def delegation(tool: Tool, scene: Scene, nth: int = 0) -> Args:
     """A task for a helper; the second one gets another helper, if there is one, and another task."""
-    task = f"Look into this and report what you find: {scene.question or 'anything'}"
-    if nth:
-        task = f"Check this from another side: {scene.question or 'anything'}"
+    task = f"{DELEGATIONS[nth % 2]} {scene.question or 'anything'}"
     who = members(tool, scene)
     chosen = who[nth % len(who)] if who else None
     names = ("subagent_type", "member_id", "agent", "agent_name", "member", "assignee")

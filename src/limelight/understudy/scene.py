@@ -14,12 +14,15 @@ from limelight.understudy.conversation import Request, Tool
 PHRASES = ("try an error", "a long answer", "a slow tool", "an approval", "two helpers at once")
 """What a user can write to provoke something."""
 
+DELEGATIONS = ("Look into this and report what you find:", "Check this from another side:")
+"""How tasks for helpers begin; a helper that is an understudy too knows them again."""
+
 COMMON = """
-a about all also am an and any are as at be been by call can could did do does each file files find first for from get
-give had has have he how i if in into is it its just let like list look make many me more most much my need new no not
-now of on one only or other our out please read report search see she show so some tell than that the their them then
-there these they this those to try two up us use using was we were what when where which who why will with would write
-you your
+a about all also am an and another any are as at be been by call can check could did do does each file files find
+first for from get give had has have he how i if in into is it its just let like list look make many me more most much
+my need new no not now of on one only or other our out please read report search see she show side so some tell than
+that the their them then there these they this those to try two up us use using was we were what when where which who
+why will with would write you your
 """
 FILE = re.compile(r"(?<![\w:/.])/?(?:[\w.-]+/)*[\w-]+\.(?:[a-z]{1,4}|ipynb|json5?)\b", re.IGNORECASE)
 URL = re.compile(r"https?://[^\s\"'<>)\]},]+")
@@ -42,6 +45,11 @@ class Scene(msgspec.Struct, frozen=True):
         for phrase in PHRASES:
             text = re.sub(re.escape(phrase), "", text, flags=re.IGNORECASE)
         return " ".join(text.split())[:300].strip(" ,;:")
+
+    @property
+    def is_delegated(self) -> bool:
+        """The question comes from another understudy, which has said who it is."""
+        return self.question.startswith(DELEGATIONS)
 
     @property
     def words(self) -> list[str]:
