@@ -388,7 +388,7 @@ async def test_mounting_works(code: str, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_python_is_only_where_it_is_run() -> None:
-    run = {"README.md", "docs/your-own-agent.md", "docs/operating.md", "docs/client.md"}
+    run = {"README.md", "docs/your-own-agent.md", "docs/operating.md", "docs/client.md", "docs/understudy.md"}
     assert {by_name(path) for path in DOCUMENTS if blocks(path.read_text(), "python")} == run
 
 
