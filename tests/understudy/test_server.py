@@ -210,7 +210,17 @@ async def test_each_has_its_own_port_and_key() -> None:
         assert one.base_url != other.base_url
         assert one.key != other.key
         with pytest.raises(SetupError, match=f"port {one.port} is taken"):
-            Understudy(port=one.port)
+            await Understudy(port=one.port).__aenter__()
+
+
+async def test_a_client_that_leaves_ends_its_reply(caplog: pytest.LogCaptureFixture) -> None:
+    """Otherwise the server would have to cancel it at its end, and say so."""
+    async with Understudy(parse_scripts("- steps: [{delay: 60}, {text: late}]"), key="k") as understudy:
+        client: Any = AsyncOpenAI(base_url=understudy.base_url, api_key="k", max_retries=0)
+        stream = await client.chat.completions.create(**ASK, stream=True)
+        await stream.close()
+        await client.close()
+    assert caplog.messages == []
 
 
 async def test_leaving_ends_a_reply_that_takes_its_time() -> None:

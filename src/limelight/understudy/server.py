@@ -9,8 +9,8 @@ import errno
 import json
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Self
 
 import uvicorn
@@ -98,19 +98,22 @@ class Streamed(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        async for payload in self._payloads():
-            if payload is None:
-                await cut(scope, receive)
-                return
-            await send({"type": "http.response.body", "body": b"data: " + payload + b"\n\n", "more_body": True})
+        async with leaving(receive) as left:
+            async for payload in self._payloads(left):
+                if payload is None:
+                    await cut(scope, left)
+                    return
+                await send({"type": "http.response.body", "body": b"data: " + payload + b"\n\n", "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _payloads(self) -> AsyncIterator[bytes | None]:
-        """What stands in the events; none means a cut."""
+    async def _payloads(self, left: "asyncio.Task[None]") -> AsyncIterator[bytes | None]:
+        """What stands in the events; none means a cut. Nothing more is said to a client that has left."""
         yield _json(opening(self._request))
         for piece in self._reply.pieces:
             if piece.delay:
-                await asyncio.sleep(piece.delay)
+                await asyncio.wait({left}, timeout=piece.delay)
+            if left.done():
+                return
             chunk = chunk_of(piece, self._request)
             yield None if chunk is None else _json(chunk)
             if isinstance(piece, FaultPiece):
@@ -130,26 +133,42 @@ class Whole(Response):
         self._reply = reply
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await asyncio.sleep(sum(piece.delay for piece in self._reply.pieces))
-        if not any(isinstance(piece, CutPiece) for piece in self._reply.pieces):
-            await super().__call__(scope, receive, send)
-            return
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        half = bytes(self.body[: len(self.body) // 2])
-        await send({"type": "http.response.body", "body": half, "more_body": True})
-        await cut(scope, receive)
+        async with leaving(receive) as left:
+            if wait := sum(piece.delay for piece in self._reply.pieces):
+                await asyncio.wait({left}, timeout=wait)
+            if any(isinstance(piece, CutPiece) for piece in self._reply.pieces):
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                half = bytes(self.body[: len(self.body) // 2])
+                await send({"type": "http.response.body", "body": half, "more_body": True})
+                await cut(scope, left)
+                return
+        await super().__call__(scope, receive, send)
 
 
 def _json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-async def cut(scope: Scope, receive: Receive) -> None:
+@asynccontextmanager
+async def leaving(receive: Receive) -> AsyncGenerator["asyncio.Task[None]"]:
+    """A task that is done as soon as the connection is closed, by either side."""
+
+    async def closed() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    task = asyncio.create_task(closed())
+    try:
+        yield task
+    finally:
+        task.cancel()
+
+
+async def cut(scope: Scope, left: "asyncio.Task[None]") -> None:
     """Close the connection and wait until the server has noticed, so that it does not take this for a mistake."""
     close: Callable[[], None] = scope[CUT]
     close()
-    while (await receive())["type"] != "http.disconnect":
-        pass
+    await left
 
 
 class Cuttable(HttpToolsProtocol):
@@ -173,9 +192,19 @@ class Understudy:
 
     def __init__(self, scripts: Sequence[Script] = (), *, port: int = 0, key: str = "") -> None:
         self.key = key or f"understudy-{secrets.token_hex(16)}"
-        self._listener = _bind(port)
+        self.port = port
+        self._scripts = scripts
+
+    @property
+    def base_url(self) -> str:
+        """What `OPENAI_BASE_URL` must be. The port is known once it serves."""
+        return f"http://{HOST}:{self.port}/v1"
+
+    async def __aenter__(self) -> Self:
+        listener = _bind(self.port)
+        self.port = listener.getsockname()[1]
         config = uvicorn.Config(
-            create_app(scripts, self.key),
+            create_app(self._scripts, self.key),
             http=Cuttable,
             log_config=None,
             lifespan="off",
@@ -184,19 +213,7 @@ class Understudy:
             server_header=False,
         )
         self._server = _Server(config)
-        self._task: asyncio.Task[None] | None = None
-
-    @property
-    def port(self) -> int:
-        return self._listener.getsockname()[1]
-
-    @property
-    def base_url(self) -> str:
-        """What `OPENAI_BASE_URL` must be."""
-        return f"http://{HOST}:{self.port}/v1"
-
-    async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._server.serve(sockets=[self._listener]), name="understudy")
+        self._task = asyncio.create_task(self._server.serve(sockets=[listener]), name="understudy")
         while not self._server.started:
             if self._task.done():
                 self._task.result()
@@ -205,7 +222,6 @@ class Understudy:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._task is not None
         self._server.should_exit = True
         await self._task
 
