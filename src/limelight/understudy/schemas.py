@@ -124,9 +124,9 @@ def resolved(reference: str, root: Any) -> Schema:
     """What a reference within a schema points to; nothing, if it points nowhere."""
     found = root
     for part in reference.removeprefix("#").strip("/").split("/"):
-        if part:
-            found = found.get(part.replace("~1", "/").replace("~0", "~"), {}) if isinstance(found, dict) else {}  # pyright: ignore
-    return found if isinstance(found, dict) else {}  # pyright: ignore
+        if part and isinstance(found, dict):
+            found = cast("Schema", found).get(part.replace("~1", "/").replace("~0", "~"))
+    return cast("Schema", found) if isinstance(found, dict) else Schema()
 
 
 def _merged(one: Schema, other: Schema) -> Schema:
