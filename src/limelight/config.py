@@ -16,6 +16,9 @@ from msgspec import Meta
 
 from limelight.errors import SetupError
 
+MAX_DAYS = 36_500
+MAX_SECONDS = MAX_DAYS * 24 * 3600
+
 
 def _setting(description: str, env: str = "", *, ge: float | None = None, le: float | None = None) -> Meta:
     return Meta(description=description, extra={"env": env}, ge=ge, le=le)
@@ -30,7 +33,8 @@ class ServerSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         str, _setting("Stream format for requests without `?format=`", "LIMELIGHT_DEFAULT_FORMAT")
     ] = "typed"
     heartbeat_seconds: Annotated[
-        float, _setting("A silent stream gets a comment this often", "LIMELIGHT_HEARTBEAT_SECONDS", ge=0.1)
+        float,
+        _setting("A silent stream gets a comment this often", "LIMELIGHT_HEARTBEAT_SECONDS", ge=0.1, le=MAX_SECONDS),
     ] = 10
 
 
@@ -41,22 +45,29 @@ class StoreSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         _setting("Store: `sqlite`, `sqlite:///file.db`, with `?synchronous=FULL` for power loss", "LIMELIGHT_STORE"),
     ] = "sqlite"
     retention_days: Annotated[
-        float, _setting("Runs that ended longer ago are removed", "LIMELIGHT_RETENTION_DAYS", ge=0)
+        float, _setting("Runs that ended longer ago are removed", "LIMELIGHT_RETENTION_DAYS", ge=0, le=MAX_DAYS)
     ] = 30
     expiry_seconds: Annotated[
         float,
-        _setting("A session without activity for so long counts as expired", "LIMELIGHT_EXPIRY_SECONDS", ge=0),
+        _setting(
+            "A session without activity for so long counts as expired", "LIMELIGHT_EXPIRY_SECONDS", ge=0, le=MAX_SECONDS
+        ),
     ] = 3600
 
 
 class LimitSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     body_bytes: Annotated[int, _setting("Largest request body", "LIMELIGHT_BODY_BYTES", ge=1)] = 10 * 1024 * 1024
     run_seconds: Annotated[
-        float, _setting("Longest run, without the time people take", "LIMELIGHT_RUN_SECONDS", ge=0.001)
+        float, _setting("Longest run, without the time people take", "LIMELIGHT_RUN_SECONDS", ge=0.001, le=MAX_SECONDS)
     ] = 3600
     silence_seconds: Annotated[
         float,
-        _setting("Longest silence, unless a tool runs or a person decides", "LIMELIGHT_SILENCE_SECONDS", ge=0.001),
+        _setting(
+            "Longest silence, unless a tool runs or a person decides",
+            "LIMELIGHT_SILENCE_SECONDS",
+            ge=0.001,
+            le=MAX_SECONDS,
+        ),
     ] = 300
     result_bytes: Annotated[int, _setting("Largest tool result that is kept whole", "LIMELIGHT_RESULT_BYTES", ge=1)] = (
         50 * 1024 * 1024
@@ -65,7 +76,13 @@ class LimitSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 class ApprovalSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     expiry_seconds: Annotated[
-        float, _setting("An approval that nobody answers for so long is a no", "LIMELIGHT_APPROVAL_SECONDS", ge=0.001)
+        float,
+        _setting(
+            "An approval that nobody answers for so long is a no",
+            "LIMELIGHT_APPROVAL_SECONDS",
+            ge=0.001,
+            le=MAX_SECONDS,
+        ),
     ] = 600
 
 

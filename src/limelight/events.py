@@ -193,6 +193,7 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
     expires_at: int | None = None
     truncated: bool = False
     size: int = 0
+    result_url: str = ""
 
 
 class ApprovalResolved(Event, frozen=True, kw_only=True):
@@ -205,6 +206,7 @@ class ApprovalResolved(Event, frozen=True, kw_only=True):
     by: str = ""
     truncated: bool = False
     size: int = 0
+    result_url: str = ""
 
 
 class SourceCited(Event, frozen=True, kw_only=True):

@@ -71,7 +71,7 @@ def _from_url(url: str, name: str, media_type: str) -> InlineFile:
     if not url.startswith("data:"):
         return InlineFile(name, media_type, None, url)
     head, _, body = url.removeprefix("data:").partition(",")
-    media_type = head.removesuffix(";base64").split(";")[0] or media_type
+    media_type = head.removesuffix(";base64").split(";")[0] or "text/plain"
     try:
         data = base64.b64decode(body, validate=False) if head.endswith(";base64") else unquote_to_bytes(body)
     except (binascii.Error, ValueError):

@@ -59,6 +59,16 @@ async def dump(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
     yield "done"
 
 
+async def chatty(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
+    """Prints 2 MB at a steady pace: more than the buffers between server and reader hold."""
+    yield ToolStarted(call_id="c", name="chat", args={})
+    for number in range(500):
+        yield ToolOutputDelta(call_id="c", text=f"{number:09}\n" * 400)
+        await asyncio.sleep(0.002)
+    yield ToolFinished(call_id="c", result="said")
+    yield "done"
+
+
 async def hello(messages: Any, ctx: Any) -> AsyncIterator[str]:
     """Says hello."""
     yield "hello"

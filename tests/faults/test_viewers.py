@@ -1,10 +1,12 @@
 """Many viewers, some of whom never read: the run ends as without them, and memory stays bounded."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import psutil
 
-from tests.faults.process import ServerProcess, joined
+from tests.faults.process import ServerProcess, Stream
 
 MB = 1024 * 1024
 
@@ -29,16 +31,26 @@ def test_readers_who_never_read_cost_the_run_nothing(tmp_path: Path) -> None:
             stream.close()
 
 
+def printed(frames: list[tuple[str, Any]]) -> str:
+    return "".join(data["data"]["content"] for _, data in frames if data["type"] == "tool_output")
+
+
+def printed_by(viewer: Stream) -> str:
+    return printed(list(viewer))
+
+
 def test_two_hundred_viewers_of_whom_twenty_never_read(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path / "data", "steady") as server:
+    with ServerProcess(tmp_path / "data", "chatty") as server:
         process = psutil.Process(server.pid)
         before = process.memory_info().rss
         first = server.ask(session_id="s")
         viewers = [server.follow(first.run_id) for _ in range(200)]
-        whole = joined(list(first))
-        for viewer in viewers[20:]:
-            assert joined(list(viewer)) == whole
-            assert viewer.whole
+        whole = printed(list(first))
+        assert len(whole) == 500 * 4000
+        with ThreadPoolExecutor(20) as readers:
+            for seen in readers.map(printed_by, viewers[20:]):
+                assert seen == whole
+        assert all(viewer.whole for viewer in viewers[20:])
         assert server.get(f"/runs/{first.run_id}")[1]["state"] == "finished"
         grown = process.memory_info().rss - before
         assert grown < 100 * MB, f"{grown / MB:.0f} MB for 200 viewers"

@@ -20,6 +20,7 @@ from limelight.events import (
     AnyEvent,
     ApprovalRequested,
     ApprovalResolved,
+    Attachment,
     Event,
     FinalAnswer,
     JsonValue,
@@ -200,15 +201,20 @@ def test_a_large_text_is_kept_as_text_and_its_size_is_in_bytes(event: AnyEvent) 
     assert preview == "é" * PREVIEW_CHARACTERS
 
 
-def test_the_arguments_of_an_approval_are_kept_under_its_call_or_itself() -> None:
-    args = {"q": "x" * 40_000}
-    with_call = fitted(ApprovalRequested(approval_id="p", call_id="c", name="t", args=args))
-    without = fitted(ApprovalRequested(approval_id="p", name="t", args=args))
-    assert [kept.key for kept in with_call.results + without.results] == [
-        result_key("args", "c"),
-        result_key("args", "p"),
-    ]
-    assert [e.truncated for e in with_call.events + without.events if isinstance(e, ApprovalRequested)] == [True, True]
+def test_the_arguments_of_an_approval_are_kept_apart_from_those_of_its_call() -> None:
+    args = {"text": "x" * 50_000}
+    found = fitted(ApprovalRequested(approval_id="p", call_id="c", name="t", args=args))
+    assert [kept.key for kept in found.results] == [result_key("approval", "p")]
+    (event,) = found.events
+    assert isinstance(event, ApprovalRequested)
+    assert (event.truncated, event.result_url) == (True, "/runs/run_1/approvals/p")
+
+
+def test_links_of_attachments_go_before_a_question_fails() -> None:
+    files = tuple(Attachment(media_type="image/png", name=f"{n}", url="ü" * 2000) for n in range(20))
+    started = only(RunStarted(agent="a", input="x" * 30_000, attachments=files))
+    assert len(started.attachments) == 20
+    assert {file.url for file in started.attachments} == {""}
 
 
 def test_a_value_just_below_the_limit_stays_in_the_log() -> None:

@@ -188,12 +188,17 @@ async def test_one_who_waits_no_more_does_not_trouble_the_others() -> None:
     assert there.done()
 
 
-async def test_waking_all_reaches_every_session() -> None:
+async def test_a_session_that_is_gone_sends_its_viewers_away() -> None:
     hub = Hub()
-    waits = [hub.enter(SessionRef("local", name), "records").wait() for name in ("a", "b")]
-    hub.wake_all()
-    await asyncio.gather(*waits)
-    assert all(wait.done() for wait in waits)
+    channel = hub.enter(REF, "records")
+    waiting = channel.wait()
+    hub.forget(REF)
+    assert waiting.done()
+    assert channel.over
+    successor = hub.enter(REF, "records")
+    assert successor is not channel
+    hub.leave(REF, channel, "records")
+    assert hub.enter(REF, "records") is successor
 
 
 async def test_publishing_to_nobody_costs_nothing_and_keeps_nothing() -> None:
@@ -217,20 +222,18 @@ def test_a_lane_goes_with_the_last_viewer_of_its_format() -> None:
     channel.lanes["records"] = new_lane()
     channel.lanes["typed"] = new_lane()
     assert hub.viewers == 3
-    hub.leave(REF, "records")
+    hub.leave(REF, channel, "records")
     assert set(channel.lanes) == {"records", "typed"}
-    hub.leave(REF, "records")
+    hub.leave(REF, channel, "records")
     assert set(channel.lanes) == {"typed"}
 
 
 def test_a_channel_goes_with_its_last_viewer() -> None:
     hub = Hub()
     first = hub.enter(REF, "records")
-    hub.leave(REF, "records")
+    hub.leave(REF, first, "records")
     assert hub.viewers == 0
     assert hub.enter(REF, "records") is not first
-    with pytest.raises(KeyError):
-        hub.leave(SessionRef("local", "never entered"), "records")
 
 
 async def test_a_hole_removes_the_lane_so_that_viewers_read_again() -> None:

@@ -43,6 +43,12 @@ async def test_it_works_mounted_into_another_application(tmp_path: Path) -> None
     await inner.state.parts.stop()
 
 
+async def test_a_mounted_application_says_what_is_wrong_with_its_store(tmp_path: Path) -> None:
+    async with serving(agents.talker, data=tmp_path), client_of(make_app(tmp_path)) as http:
+        response = await http.get("/agents")
+        assert (response.status_code, response.json()["code"]) == (503, "store_locked")
+
+
 async def test_it_works_with_a_servers_lifespan(tmp_path: Path) -> None:
     app = make_app(tmp_path)
     async with app.router.lifespan_context(app), client_of(app) as http:
@@ -112,7 +118,7 @@ async def test_documents_work_without_the_internet(served: Served) -> None:
 
 
 def test_no_input_breaks_it(tmp_path: Path) -> None:
-    """Schemathesis over the OpenAPI document: whatever is sent, no 5xx, no undeclared status, and JSON of the shape."""
+    """Schemathesis over the OpenAPI document: whatever is sent, no 5xx, and every refusal is a problem with a code."""
     asyncio.run(_fuzz(tmp_path))
 
 

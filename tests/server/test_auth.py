@@ -62,6 +62,14 @@ async def test_a_session_is_its_owners(tmp_path: Path) -> None:
         assert "for cleo/" in named.json()["message"]["content"]
 
 
+async def test_a_user_id_is_never_cut(tmp_path: Path) -> None:
+    async with serving(agents.echo, data=tmp_path, auth__api_key="sesame") as served:
+        headers = {**KEY, "x-limelight-user-id": "a" * 257}
+        assert (await served.problem("GET", "/sessions", headers=headers))["status"] == 400
+        problem = await served.problem("POST", "/chat", json=asking("x", user_id="a" * 257), headers=KEY)
+        assert (problem["status"], problem["errors"][0]["path"]) == (422, "user_id")
+
+
 async def test_without_a_key_nobody_can_claim_to_be_somebody(tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path) as served:
         headers = {"x-limelight-user-id": "ann"}

@@ -163,6 +163,41 @@ async def test_requests_that_wait_get_their_turn_in_order(served: Served) -> Non
     assert seqs == sorted(seqs)
 
 
+async def test_a_request_that_is_sent_again_while_it_waits_is_the_same_run(served: Served) -> None:
+    live = served.ask("go", agent="patient", session_id="s")
+    await anext(live)
+    first = (await served.http.get("/sessions/s")).json()["run_id"]
+    body = asking("x", session_id="s", if_busy="wait", request_id="x", agent="echo")
+    other = asking("y", session_id="s", if_busy="wait", request_id="y", agent="echo")
+    async with (
+        served.http.stream("POST", "/chat/stream", json=body) as one,
+        served.http.stream("POST", "/chat/stream", json=body) as again,
+        served.http.stream("POST", "/chat/stream", json=other) as next_one,
+    ):
+        assert one.headers["x-run-id"] == again.headers["x-run-id"] != next_one.headers["x-run-id"]
+        await served.http.post(f"/runs/{first}/cancel")
+        texts = [(await response.aread()).decode() for response in (one, again, next_one)]
+    assert ["user:x" in text for text in texts] == [True, True, False]
+    assert "user:y" in texts[2]
+    assert (await served.http.get("/sessions/s")).json()["turns"] == 3
+
+
+async def test_a_stopped_place_in_the_queue_is_passed_on(served: Served) -> None:
+    live = served.ask("go", agent="patient", session_id="s")
+    await anext(live)
+    first = (await served.http.get("/sessions/s")).json()["run_id"]
+    async with served.http.stream("POST", "/chat/stream", json=asking("x", session_id="s", if_busy="wait")) as gone:
+        queued = gone.headers["x-run-id"]
+        waiting = served.parts.sessions.waiting(queued)
+        assert waiting is not None
+        last = asyncio.create_task(collect(served.ask("y", session_id="s", if_busy="wait")))
+        await eventually(lambda: served.parts.hub.viewers == 3)
+        waiting.go()
+        waiting.stop("just when its turn came")
+        await served.http.post(f"/runs/{first}/cancel")
+        assert text_of(await last) == "The quick brown fox jümps 🦊 over."
+
+
 async def test_a_waiting_request_can_be_watched_from_elsewhere(served: Served) -> None:
     live = served.ask("go", agent="patient", session_id="s")
     await anext(live)
@@ -194,7 +229,7 @@ async def test_a_waiting_request_has_a_state_and_can_be_stopped(served: Served) 
 REFUSED: list[tuple[str, dict[str, Any], int, str, str]] = [
     ("empty list", {"json": {"messages": []}}, 422, "empty_messages", "messages"),
     ("no user", {"json": {"messages": [{"role": "system", "content": "x"}]}}, 422, "empty_messages", "messages"),
-    ("no messages", {"json": {"agent": "talker"}}, 422, "invalid", "$"),
+    ("no messages", {"json": {"agent": "talker"}}, 422, "invalid", "messages"),
     ("wrong role", {"json": {"messages": [{"role": "boss", "content": "x"}]}}, 422, "invalid", "messages[0].role"),
     ("wrong content", {"json": {"messages": [{"role": "user", "content": 7}]}}, 422, "invalid", "messages[0].content"),
     ("not an object", {"json": [1, 2]}, 422, "invalid", "$"),

@@ -1,12 +1,14 @@
 """Runs over HTTP: state, resume, Stop, decisions, whole values, files."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
+from limelight.events import Status
+from limelight.sources.base import Context
 from tests import agents
 from tests.serving import Served, asking, collect, serving, text_of
 from tests.waiting import eventually
@@ -150,6 +152,28 @@ async def test_stop_closes_what_the_agent_has_open(tmp_path: Path) -> None:
         assert await state_of(served, run_id) == "cancelled"
 
 
+async def farewell(messages: object, ctx: object) -> AsyncIterator[str]:
+    """Says something more when it is stopped, and ends as if nothing had happened."""
+    try:
+        yield "begun"
+        await asyncio.sleep(3600)
+    except asyncio.CancelledError:
+        yield " saved"
+
+
+async def test_the_first_cause_counts(tmp_path: Path) -> None:
+    async with serving(farewell, data=tmp_path, limits__run_seconds=0.2) as served:
+        found = await collect(served.ask("go"))
+        assert [f.type for f in found[-2:]] == ["error", "done"]
+        assert found[-2].data["data"]["code"] == "run_timeout"
+    async with serving(farewell, data=tmp_path) as served:
+        run_id = await start(served, "farewell")
+        assert (await served.http.post(f"/runs/{run_id}/cancel")).json()["state"] == "cancelled"
+        found = await collect(served.stream("GET", f"/runs/{run_id}/stream"))
+        assert text_of(found) == "begun saved"
+        assert [f.type for f in found[-2:]] == ["cancelled", "done"]
+
+
 @pytest.mark.parametrize("agent", ["stubborn", "deaf"])
 async def test_stop_does_not_wait_for_what_cannot_be_stopped_and_says_so(served: Served, agent: str) -> None:
     run_id = await start(served, agent)
@@ -195,6 +219,82 @@ async def test_a_person_decides(served: Served, decision: dict[str, object], res
     assert next(f.data["data"]["result"] for f in found if f.type == "tool_end") == result
     problem = await served.problem("POST", path, json={"decision": "approve"})
     assert (problem["status"], problem["code"]) == (409, "already_decided")
+
+
+async def test_the_time_that_people_take_is_not_the_runs(tmp_path: Path) -> None:
+    async def slow_after(messages: object, ctx: Context) -> AsyncIterator[str]:
+        await ctx.approve("go on", {})
+        await asyncio.sleep(0.3)
+        yield "done"
+
+    async with serving(slow_after, data=tmp_path, limits__run_seconds=0.5, limits__silence_seconds=0.45) as served:
+        asked = served.ask("go", session_id="s")
+        approval = (await collect(asked, until=lambda f: f.type == "approval"))[-1].data["data"]
+        await asyncio.sleep(0.3)  # a person thinks; with the work afterwards it is more than the run may take
+        run_id = (await served.http.get("/sessions/s")).json()["run_id"]
+        path = f"/runs/{run_id}/approvals/{approval['approval_id']}"
+        await served.http.post(path, json={"decision": "approve"})
+        assert text_of(await collect(asked)) == "done"
+
+
+async def test_large_arguments_of_an_approval_are_one_get_away(tmp_path: Path) -> None:
+    args = {"text": "ä" * 60_000}
+
+    async def careful(messages: object, ctx: Context) -> AsyncIterator[str]:
+        approval = await ctx.approve("publish", args)
+        yield str(len(approval.args["text"]))
+
+    async with serving(careful, data=tmp_path) as served:
+        run_id = await start(served, "careful")
+        (shown,) = (await served.http.get(f"/runs/{run_id}")).json()["approvals"]
+        assert (shown["truncated"], len(shown["args"])) == (True, 10_000)
+        whole = (await served.http.get(shown["result_url"])).json()
+        assert (whole["state"], whole["args"]) == ("requested", args)
+        edited = {"text": "b" * 70_000}
+        await served.http.post(shown["result_url"], json={"decision": "edit", "args": edited})
+        assert text_of(await collect(served.stream("GET", f"/runs/{run_id}/stream"))) == "70000"
+        decided = (await served.http.get(shown["result_url"])).json()
+        assert (decided["state"], decided["edited_args"], decided["by"]) == ("edit", edited, "local")
+        assert (await served.problem("GET", f"/runs/{run_id}/approvals/x"))["code"] == "approval_not_found"
+
+
+async def test_only_one_of_many_decisions_counts(served: Served) -> None:
+    run_id = await start(served, "asker")
+    (approval,) = (await served.http.get(f"/runs/{run_id}")).json()["approvals"]
+    path = f"/runs/{run_id}/approvals/{approval['approval_id']}"
+    answers = await asyncio.gather(*(served.http.post(path, json={"decision": "approve"}) for _ in range(8)))
+    assert sorted(answer.status_code for answer in answers) == [200] + [409] * 7
+
+
+async def test_an_agent_that_raises_an_interrupt_ends_its_run_only(tmp_path: Path) -> None:
+    async def rude(messages: object, ctx: object) -> AsyncIterator[str]:
+        yield "bye"
+        raise KeyboardInterrupt
+
+    async with serving(rude, data=tmp_path) as served:
+        found = await collect(served.ask("go"))
+        assert found[-2].data["data"]["code"] == "agent_error"
+        assert (await served.http.get("/health")).status_code == 200
+
+
+async def test_emitting_without_end_is_refused_before_memory_runs_out(tmp_path: Path) -> None:
+    async def flood(messages: object, ctx: Context) -> AsyncIterator[str]:
+        for _ in range(10**6):
+            ctx.emit(Status(text="x" * 1000))
+        yield "never"
+
+    def threads(messages: object, ctx: Context) -> Iterator[str]:
+        for number in range(2_000):
+            ctx.emit(Status(text=str(number)))
+        yield "all"
+
+    async with serving(flood, threads, data=tmp_path) as served:
+        found = await collect(served.ask("go", agent="flood"))
+        assert (found[-2].data["data"]["code"], found[-1].type) == ("bad_event", "done")
+        found = await collect(served.ask("go", agent="threads"))
+        assert (text_of(found), found[-1].type) == ("all", "done")
+        said = [f.data["data"]["description"] for f in found if f.type == "status"]
+        assert said[1:] == [str(number) for number in range(2_000)]
 
 
 async def test_an_ordinary_generator_can_ask_too(served: Served) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from limelight.runs.ids import now_ms
 from tests import agents
 from tests.serving import Served, asking, collect, serving, text_of
+from tests.waiting import eventually
 
 
 async def ask(served: Served, session_id: str, text: str = "hi", agent: str = "talker") -> None:
@@ -88,6 +89,19 @@ async def test_deleting_stops_the_run_and_removes_everything(served: Served) -> 
     assert (await served.problem("DELETE", "/sessions/s"))["code"] == "session_not_found"
     await ask(served, "s", "anew")
     assert (await served.http.get("/sessions/s")).json()["turns"] == 1
+
+
+async def test_a_watched_session_that_is_deleted_ends_its_streams_and_leaves_nothing(served: Served) -> None:
+    await ask(served, "s", "one")
+    await ask(served, "s", "two")
+    watcher = asyncio.create_task(collect(served.stream("GET", "/sessions/s/stream")))
+    await eventually(lambda: served.parts.hub.viewers == 1)
+    assert (await served.http.delete("/sessions/s")).status_code == 204
+    assert [f.type for f in await watcher].count("done") == 2
+    anew = await collect(served.ask("anew", agent="echo", session_id="s"))
+    assert anew[0].id == "1"
+    assert text_of(anew).startswith("user:anew")
+    await eventually(lambda: served.parts.hub.viewers == 0)
 
 
 async def test_a_session_is_followed_through_its_runs(served: Served) -> None:

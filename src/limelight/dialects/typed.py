@@ -88,10 +88,7 @@ class TypedDialect:
             case ApprovalRequested() | ApprovalResolved():
                 return [self._approval(event)]
             case SourceCited():
-                cut = _given(truncated=event.truncated)
-                return [
-                    _frame("citation", title=event.title, url=event.url, text=event.text, **self._who(event), **cut)
-                ]
+                return [self._citation(event)]
             case ArtifactMade():
                 return [self._artifact(event)]
             case Usage():
@@ -210,7 +207,7 @@ class TypedDialect:
             decisions=request.decisions,
             expires_at=request.expires_at,
             **self._who(request),
-            **_given(truncated=shown.truncated),
+            **_cut(shown),
             **more,
         )
 
@@ -240,7 +237,7 @@ def _given(**data: Any) -> dict[str, Any]:
     return {key: value for key, value in data.items() if value is not None and value != "" and value is not False}
 
 
-def _cut(event: ToolStarted | ToolReady | ToolFinished) -> dict[str, Any]:
+def _cut(event: ToolStarted | ToolReady | ToolFinished | ApprovalRequested | ApprovalResolved) -> dict[str, Any]:
     if not event.truncated:
         return {}
     return {"truncated": True, "size": event.size, "result_url": event.result_url}

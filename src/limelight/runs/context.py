@@ -44,9 +44,9 @@ class RunContext:
 
     def emit(self, event: AnyEvent) -> None:
         if threading.get_ident() == self._thread:
-            self._execution.accept(event)
+            self._execution.accept_at_once(event)
         else:
-            self._execution.accept_from_thread(event)
+            asyncio.run_coroutine_threadsafe(self._execution.accept_in_turn(event), self._loop).result()
 
     def approve(
         self, name: str, args: dict[str, Any], *, call_id: str = "", agent_id: str = ""
@@ -97,8 +97,8 @@ class RunContext:
         return Approval(said.decision, edited, said.reason, said.by)
 
     def decide(self, signal: Decide) -> None:
-        """Somebody has answered."""
+        """Somebody has answered. Raises AlreadyDecided if nothing waits for it (any more)."""
         waiting = self._decisions.get(signal.approval_id)
         if waiting is None or waiting.done():
-            raise AlreadyDecided()
+            raise AlreadyDecided("nothing waits for this decision", run_id=self.run_id)
         waiting.set_result(signal)

@@ -6,9 +6,10 @@ A signal goes through the store, so that it reaches the process that holds the r
 import asyncio
 import logging
 
-from limelight.errors import AlreadyDecided, ApprovalExpired, ApprovalNotFound
+from limelight.errors import AlreadyDecided, ApprovalExpired, ApprovalNotFound, InvalidBody
 from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled
 from limelight.runs.ids import now_ms
+from limelight.runs.reading import records_of
 from limelight.runs.sessions import Sessions
 from limelight.stores.base import Cancel, Decide, Run, Store
 
@@ -40,30 +41,34 @@ class Control:
             await self._store.signal(Cancel(run_id, reason, by))
 
     async def decide(self, run: Run, decision: Decide) -> None:
-        """Answer an approval. Raises if there is none, or if it is too late."""
-        requested, resolved = await self._approval(run, decision.approval_id)
-        if requested is None:
-            raise ApprovalNotFound(f"run {run.run_id} has no approval {decision.approval_id!r}")
+        """Answer an approval. Raises if there is none, if it is too late, or if that answer was not offered."""
+        requested, resolved = await self.approval(run, decision.approval_id)
         expired = resolved is not None and resolved.reason == "expired"
         if expired or (resolved is None and requested.expires_at is not None and requested.expires_at < now_ms()):
             raise ApprovalExpired(f"the time to decide on {requested.name} ran out", run_id=run.run_id)
         if resolved is not None or not run.live:
             raise AlreadyDecided(f"{requested.name} was decided already", run_id=run.run_id)
-        await self._store.signal(decision)
+        if decision.decision not in requested.decisions:
+            raise InvalidBody(
+                f"{requested.name} can be answered with {', '.join(requested.decisions)}", path="decision"
+            )
+        live = self._sessions.live(run.run_id)
+        if live is not None:  # at once, so that of two people who decide only one is told that it counted
+            live.context.decide(decision)
+        else:
+            await self._store.signal(decision)
 
-    async def _approval(self, run: Run, approval_id: str) -> tuple[ApprovalRequested | None, ApprovalResolved | None]:
+    async def approval(self, run: Run, approval_id: str) -> tuple[ApprovalRequested, ApprovalResolved | None]:
+        """What was asked, and what was answered if it was."""
         requested: ApprovalRequested | None = None
-        after = run.first_seq - 1
-        while records := await self._store.records(run.ref, after=after, limit=512):
-            for record in records:
-                event = record.event
-                if isinstance(event, ApprovalRequested) and event.approval_id == approval_id:
-                    requested = event
-                if isinstance(event, ApprovalResolved) and event.approval_id == approval_id:
-                    return requested, event
-            after = records[-1].seq
-            if after >= run.last_seq:
-                break
+        async for record in records_of(self._store, run):
+            event = record.event
+            if isinstance(event, ApprovalRequested) and event.approval_id == approval_id:
+                requested = event
+            if isinstance(event, ApprovalResolved) and event.approval_id == approval_id and requested is not None:
+                return requested, event
+        if requested is None:
+            raise ApprovalNotFound(f"run {run.run_id} has no approval {approval_id[:100]!r}")
         return requested, None
 
     async def _listen(self) -> None:

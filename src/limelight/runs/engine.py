@@ -14,12 +14,14 @@ from collections.abc import Sequence
 import msgspec
 
 from limelight.deltas import Delta
-from limelight.errors import AgentFailed, BadEvent, EndedEarly, LimelightError, RunTimeout, SilenceTimeout
+from limelight.errors import AgentFailed, BadEvent, EndedEarly, LimelightError
 from limelight.events import (
     EVENT_TYPES,
+    TERMINAL_TYPES,
     AnyEvent,
     ApprovalResolved,
     ArtifactMade,
+    FinalAnswer,
     Record,
     RunCancelled,
     RunFailed,
@@ -38,6 +40,7 @@ from limelight.grammar import Grammar
 from limelight.runs.committer import Committer
 from limelight.runs.fitting import fit, is_plain
 from limelight.runs.ids import now_ms, sortable_id
+from limelight.runs.watchdog import Watchdog
 from limelight.sources.base import UNSTOPPABLE, FileMade, Source, Turn, filled_in
 from limelight.stores.base import Append, Artifact, Result, Run, RunState, SessionRef, Store
 
@@ -47,6 +50,8 @@ STOP_GRACE = 0.2
 """Seconds that a source gets to end by itself once it is stopped."""
 MAX_UNCOMMITTED = 256
 """Events that a run may be ahead of the log; then its source has to wait."""
+MAX_EMITTED = 50 * MAX_UNCOMMITTED
+"""The same for events that are emitted from where nothing can wait."""
 CUT_OFF = "the run ended before this did"
 
 
@@ -79,9 +84,12 @@ class Execution:
         self._since: dict[str, float] = {}
         self._verdict: asyncio.Future[Terminal] = self._loop.create_future()
         self._written: asyncio.Future[None] = self._loop.create_future()
-        self._heard = self._loop.time()
-        self._deadline = self._heard + limits.run_seconds
-        self._watchdog: asyncio.TimerHandle | None = None
+        self._watchdog = Watchdog(
+            limits.run_seconds,
+            limits.silence_seconds,
+            busy=lambda: self.grammar.busy,
+            bark=lambda error: self.stop(self.failure(error)),
+        )
 
     @property
     def ref(self) -> SessionRef:
@@ -107,15 +115,14 @@ class Execution:
     async def _live(self, started: RunStarted, source: Source, turn: Turn) -> None:
         self.accept(started)
         pump = asyncio.create_task(self._pump(source, turn), name=f"limelight-{self.run.run_id}")
-        self._watch()
+        self._watchdog.look()
         await asyncio.wait({pump, self._verdict}, return_when=asyncio.FIRST_COMPLETED)
         if not pump.done():
             pump.cancel()
             await asyncio.wait({pump}, timeout=STOP_GRACE)
             if not pump.done() and self.grammar.terminal is None:
                 self.accept(Status(text=UNSTOPPABLE))
-        if self._watchdog is not None:
-            self._watchdog.cancel()
+        self._watchdog.stop()
         pump.add_done_callback(_swallow)
         self.seal(self._verdict.result() if self._verdict.done() else self._ending_of(pump))
 
@@ -131,8 +138,8 @@ class Execution:
                     await self._has_room()
                 if self.grammar.terminal is not None:
                     return
-        except SystemExit as error:  # an agent that calls exit() ends its run, not the server
-            raise AgentFailed(f"SystemExit: {error}") from error
+        except (SystemExit, KeyboardInterrupt) as error:  # an agent that calls exit() ends its run, not the server
+            raise AgentFailed(f"{type(error).__name__}: {error}") from error
         finally:
             await items.aclose()
 
@@ -202,7 +209,7 @@ class Execution:
         """One event of the source, with whatever has to come before it. Raises BadEvent; drops what comes too late."""
         if self.grammar.terminal is not None:
             return
-        self._heard = self._loop.time()
+        self._watchdog.heard = self._loop.time()
         if self._goes_on(event):
             self._number([event])
             return
@@ -211,20 +218,23 @@ class Execution:
             return
         if not isinstance(event, EVENT_TYPES):
             raise BadEvent(f"a source yields events and files, not {type(event).__name__}")
+        if self._verdict.done() and isinstance(event, (*TERMINAL_TYPES, FinalAnswer)):
+            return  # how the run ends is decided, and the first cause counts
         for missing in self.grammar.missing_before(event, CUT_OFF):
             self._write(missing)
         self._write(self._timed(filled_in(event)))
+        self._watchdog.pause(self.grammar.waiting)
 
-    def accept_from_thread(self, event: AnyEvent) -> None:
-        """As `accept`, for callers that cannot get the exception."""
+    async def accept_in_turn(self, event: AnyEvent) -> None:
+        """As `accept`, but a source that is far ahead of the log has to wait."""
+        await self._has_room()
+        self.accept(event)
 
-        def accept() -> None:
-            try:
-                self.accept(event)
-            except BadEvent as error:
-                self.stop(self.failure(error))
-
-        self._loop.call_soon_threadsafe(accept)
+    def accept_at_once(self, event: AnyEvent) -> None:
+        """As `accept`, for callers that cannot wait: who never gives way is stopped before memory runs out."""
+        if self._uncommitted >= MAX_EMITTED:
+            raise BadEvent(f"{MAX_EMITTED} events were emitted without a pause: await something in between")
+        self.accept(event)
 
     def _write(self, event: AnyEvent) -> None:
         fitted = fit(event, self.run.run_id, self.limits.result_max)
@@ -301,25 +311,6 @@ class Execution:
         while self._uncommitted >= MAX_UNCOMMITTED:
             self._room = self._loop.create_future()
             await self._room
-
-    # The limits
-
-    def _watch(self) -> None:
-        """Look now, and again at the earliest time at which a limit can be reached."""
-        now = self._loop.time()
-        if self.grammar.waiting:  # a person thinks: neither limit counts
-            self._deadline += 1
-            self._watchdog = self._loop.call_later(1, self._watch)
-            return
-        if self.grammar.busy:  # a tool runs: its silence is no sign of death
-            self._heard = now
-        if now >= self._deadline:
-            self.stop(self.failure(RunTimeout(f"the run took longer than {self.limits.run_seconds:g} s")))
-        elif now >= self._heard + self.limits.silence_seconds:
-            self.stop(self.failure(SilenceTimeout(f"nothing came for {self.limits.silence_seconds:g} s")))
-        else:
-            next_look = min(self._deadline, self._heard + self.limits.silence_seconds)
-            self._watchdog = self._loop.call_at(next_look, self._watch)
 
 
 def _state_of(grammar: Grammar) -> RunState:

@@ -71,13 +71,13 @@ def fit(event: AnyEvent, run_id: str, result_max: int) -> Fitted:
         case ToolReady():
             return _spill(event, "args", run_id, event.call_id, result_max)
         case ApprovalRequested():
-            return _spill(event, "args", run_id, event.call_id or event.approval_id, result_max)
+            return _spill(event, "args", run_id, event.approval_id, result_max, kind="approval")
         case ToolFinished():
             return _spill(_shortened(event, "error"), "result", run_id, event.call_id, result_max)
         case FinalAnswer():
             return _spill(event, "content", run_id, "", result_max)
         case RunStarted():
-            return _spill(event, "input", run_id, "", result_max)
+            return _spill(_with_room(event), "input", run_id, "", result_max)
         case Plan():
             event = _plan(event)
         case Status():
@@ -87,7 +87,7 @@ def fit(event: AnyEvent, run_id: str, result_max: int) -> Fitted:
         case AgentFinished() | StepFinished():
             event = _shortened(event, "error")
         case ApprovalResolved() if event.args is not None:
-            return _spill(_shortened(event, "reason"), "args", run_id, f"{event.approval_id}:edited", result_max)
+            return _spill(_shortened(event, "reason"), "args", run_id, event.approval_id, result_max, kind="edited")
         case ApprovalResolved() | RunCancelled():
             event = _shortened(event, "reason")
         case RunFailed():
@@ -183,8 +183,9 @@ def _too_deep(value: Any) -> bool:
     return bool(level)
 
 
-def _spill(event: Any, field: str, run_id: str, call_id: str, result_max: int) -> Fitted:
-    """Move a value that is too large out of the event, whole."""
+def _spill(event: Any, field: str, run_id: str, id_: str, result_max: int, kind: str = "") -> Fitted:
+    """Move a value that is too large out of the event, whole. `kind` is what it is, if the field does not say it."""
+    kind = kind or field
     value: Any = getattr(event, field)
     if value is None:
         value = ""
@@ -194,23 +195,28 @@ def _spill(event: Any, field: str, run_id: str, call_id: str, result_max: int) -
         return Fitted([_bounded(msgspec.structs.replace(event, **{field: value}))], [])
     body = text.encode()
     changes: dict[str, Any] = {field: preview_of(text), "truncated": True, "size": len(body)}
-    if "result_url" in event.__struct_fields__:
-        changes["result_url"] = result_url(run_id, field, call_id)
+    changes["result_url"] = result_url(run_id, kind, id_)
     media_type = "text/plain; charset=utf-8" if is_text else "application/json"
-    kept = Result(key=result_key(field, call_id), media_type=media_type, body=body[:result_max])
+    kept = Result(key=result_key(kind, id_), media_type=media_type, body=body[:result_max])
     return Fitted([_bounded(msgspec.structs.replace(event, **changes))], [kept])
 
 
-def result_key(field: str, call_id: str = "") -> str:
-    """Under which key a value that was moved out is kept: what it is, and of which call."""
-    return f"{field}:{call_id}"
+def result_key(kind: str, id_: str = "") -> str:
+    """Under which key a value that was moved out is kept: what it is, and of which call or approval."""
+    return f"{kind}:{id_}"
 
 
-def result_url(run_id: str, field: str, call_id: str) -> str:
+def result_url(run_id: str, kind: str, id_: str) -> str:
     """Where a client gets the whole value."""
-    if call_id:
-        return f"/runs/{run_id}/tools/{quote(call_id, safe='')}"
-    return f"/runs/{run_id}/{'answer' if field == 'content' else 'input'}"
+    match kind:
+        case "input":
+            return f"/runs/{run_id}/input"
+        case "content":
+            return f"/runs/{run_id}/answer"
+        case "approval" | "edited":
+            return f"/runs/{run_id}/approvals/{quote(id_, safe='')}"
+        case _:
+            return f"/runs/{run_id}/tools/{quote(id_, safe='')}"
 
 
 def _bounded(event: AnyEvent) -> AnyEvent:
@@ -221,6 +227,17 @@ def _bounded(event: AnyEvent) -> AnyEvent:
     if size > MAX_EVENT:
         raise BadEvent(f"{kind_of(event)}: {size} bytes are too large for one event")
     return event
+
+
+def _with_room(event: RunStarted) -> RunStarted:
+    """Links to attachments are the first to go if a question has more than there is room for."""
+    room = MAX_EVENT - MAX_INLINE - SHORT_CHARACTERS
+    if len(msgspec.json.encode(event.attachments)) <= room:
+        return event
+    bare = tuple(msgspec.structs.replace(file, url="") for file in event.attachments)
+    while len(msgspec.json.encode(bare)) > room:
+        bare = bare[: len(bare) // 2]
+    return msgspec.structs.replace(event, attachments=bare)
 
 
 def _plan(event: Plan) -> Plan:

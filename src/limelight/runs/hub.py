@@ -86,6 +86,8 @@ class Channel:
         self.published = 0
         """The newest Record that was published since the channel is there."""
         self.viewers = 0
+        self.over = False
+        """True once the session is gone: its viewers have nothing to wait for."""
         self._shown = 0
         """The newest Record that viewers were woken for."""
         self._next_wake = 0.0
@@ -169,18 +171,18 @@ class Hub:
         channel.enter(format_)
         return channel
 
-    def leave(self, ref: SessionRef, format_: str) -> None:
-        channel = self._channels[ref]
+    def leave(self, ref: SessionRef, channel: Channel, format_: str) -> None:
         channel.leave(format_)
-        if not channel.viewers:
+        if not channel.viewers and self._channels.get(ref) is channel:
             del self._channels[ref]
+
+    def forget(self, ref: SessionRef) -> None:
+        """The session is gone. Whoever watches it is sent away, and a new one of that name begins with nothing."""
+        channel = self._channels.pop(ref, None)
+        if channel is not None:
+            channel.over = True
+            channel.wake(asyncio.get_running_loop().time())
 
     @property
     def viewers(self) -> int:
         return sum(channel.viewers for channel in self._channels.values())
-
-    def wake_all(self) -> None:
-        """Let every viewer look again, e.g. because the server is going away."""
-        now = asyncio.get_running_loop().time()
-        for channel in self._channels.values():
-            channel.wake(now)

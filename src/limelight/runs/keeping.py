@@ -2,13 +2,13 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 
 from limelight.errors import StoreError
 from limelight.runs.ids import now_ms
 from limelight.runs.recovery import seal_orphans
 from limelight.runs.sessions import LEASE_MS
-from limelight.runs.workspace import Workspaces
-from limelight.stores.base import Store
+from limelight.stores.base import SessionRef, Store
 
 log = logging.getLogger(__name__)
 SWEEP_SECONDS = 3600
@@ -18,9 +18,9 @@ DAY_MS = 24 * 3600 * 1000
 class Keeping:
     """One task that does all of it in turn."""
 
-    def __init__(self, store: Store, workspaces: Workspaces, retention_days: float) -> None:
+    def __init__(self, store: Store, forget: Callable[[SessionRef], Awaitable[None]], retention_days: float) -> None:
         self._store = store
-        self._workspaces = workspaces
+        self._forget = forget
         self._retention_ms = round(retention_days * DAY_MS)
         self._task: asyncio.Task[None] | None = None
 
@@ -51,7 +51,7 @@ class Keeping:
         while True:
             swept = await self._store.sweep(before)
             for ref in swept.sessions:
-                await self._workspaces.remove(ref)
+                await self._forget(ref)
             if not swept.runs:
                 return
             log.info("%d runs were past their retention and are removed", swept.runs)

@@ -22,24 +22,24 @@ log = logging.getLogger(__name__)
 MESSAGE = "the server stopped while the run was going on"
 
 
-async def seal_orphans(store: Store) -> int:
+async def seal_orphans(store: Store, result_max: int = RunLimits().result_max) -> int:
     """Seal every run that nobody holds any more. Returns how many."""
     sealed = 0
     now = now_ms()
     for run in await store.orphans(now):
         if await store.take_over(run.run_id, until=now + LEASE_MS, now=now):
-            await _seal(store, run)
+            await _seal(store, run, result_max)
             sealed += 1
             log.warning("run %s was interrupted; its log is sealed", run.run_id)
     return sealed
 
 
-async def _seal(store: Store, run: Run) -> None:
+async def _seal(store: Store, run: Run, result_max: int) -> None:
     """End a run that we have taken over. Nobody else will, so a store that fails is tried again."""
     tries = 0
     while True:
         try:
-            await store.append([await _sealing(store, run)])
+            await store.append([await _sealing(store, run, result_max)])
             return
         except StoreUnavailable as error:
             log.error("run %s cannot be sealed, trying again: %s", run.run_id, error)
@@ -47,7 +47,7 @@ async def _seal(store: Store, run: Run) -> None:
             tries += 1
 
 
-async def _sealing(store: Store, run: Run) -> Append:
+async def _sealing(store: Store, run: Run, result_max: int) -> Append:
     """The Records that end a run properly."""
     grammar = Grammar()
     last_seq, last_at = run.first_seq - 1, run.started_at
@@ -59,7 +59,7 @@ async def _sealing(store: Store, run: Run) -> Append:
     events = [] if grammar.started else [RunStarted(agent=run.agent, turn=run.turn)]
     failed = RunFailed(code=Interrupted.code, message=MESSAGE, error_id=sortable_id("err_"))
     at = max(now_ms(), last_at)
-    fitted = [fit(event, run.run_id, RunLimits().result_max) for event in (*events, *grammar.closing(MESSAGE), failed)]
+    fitted = [fit(event, run.run_id, result_max) for event in (*events, *grammar.closing(MESSAGE), failed)]
     sealing = [event for part in fitted for event in part.events]
     return Append(
         run_id=run.run_id,

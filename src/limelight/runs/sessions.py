@@ -20,6 +20,7 @@ from limelight.runs.agents import Agent
 from limelight.runs.committer import Committer
 from limelight.runs.context import RunContext
 from limelight.runs.engine import Execution, RunLimits
+from limelight.runs.hub import Hub
 from limelight.runs.ids import now_ms, sortable_id
 from limelight.runs.workspace import Workspaces
 from limelight.sources.base import Turn, User
@@ -63,14 +64,19 @@ class Waiting(msgspec.Struct):
     """A request on its way to becoming a run, which may mean waiting until its session is free."""
 
     run_id: str
-    ref: SessionRef
-    agent: str
+    request: Request
+    queued: asyncio.Future[None]
+    """Done once it has to wait."""
     over: asyncio.Future[None]
     """Done once the run has begun, or never will."""
     turn: asyncio.Future[None] | None = None
     """Done when it is this one's turn; None while it does not wait."""
     stopped: str | None = None
     """Why it was stopped before it began."""
+
+    @property
+    def ref(self) -> SessionRef:
+        return self.request.ref
 
     def go(self) -> None:
         if self.turn is not None and not self.turn.done():
@@ -84,10 +90,11 @@ class Waiting(msgspec.Struct):
 class Sessions:
     """Begins runs and knows those that go on in this process."""
 
-    def __init__(self, store: Store, committer: Committer, limits: RunLimits, workspaces: Workspaces) -> None:
+    def __init__(self, store: Store, committer: Committer, limits: RunLimits, hub: Hub, workspaces: Workspaces) -> None:
         self._store = store
         self._committer = committer
         self._limits = limits
+        self._hub = hub
         self._workspaces = workspaces
         self._live: dict[str, LiveRun] = {}
         self._queues: dict[SessionRef, deque[Waiting]] = {}
@@ -104,31 +111,53 @@ class Sessions:
     def count(self) -> int:
         return len(self._live)
 
-    async def begin(self, request: Request, run_id: str) -> Begun:
+    def place(self, request: Request) -> Waiting:
+        """A place for a request, with the id that its run will have; `begin` takes it."""
+        loop = asyncio.get_running_loop()
+        return Waiting(sortable_id("run_"), request, loop.create_future(), loop.create_future())
+
+    async def begin(self, place: Waiting) -> Begun:
         """Begin the run, in the way that the request wants if the session is busy."""
-        place = Waiting(run_id, request.ref, request.agent.name, asyncio.get_running_loop().create_future())
+        created = False
         try:
-            return await self._begin_in_turn(request, place)
+            begun = await self._known(place) or await self._begin_in_turn(place)
+            created = begun.created
+            return begun
         finally:
             place.over.set_result(None)
+            if not created:
+                self._next_turn(place.ref)  # it has not used its turn, if it had one
 
-    async def _begin_in_turn(self, request: Request, place: Waiting) -> Begun:
-        if request.if_busy == "wait" and self._queues.get(request.ref):
+    async def _known(self, place: Waiting) -> Begun | None:
+        """The run of a request that was sent before, also if that one still waits."""
+        request_id = place.request.request_id
+        if not request_id:
+            return None
+        twins = [other for other in self._queues.get(place.ref, ()) if other.request.request_id == request_id]
+        if twins:
+            place.run_id = twins[0].run_id
+            place.queued.set_result(None)
+            await asyncio.wait({twins[0].over})
+        run = await self._store.requested(place.ref, request_id)
+        if run is None and twins:
+            raise StoppedInQueue(twins[0].stopped or "the request before it was refused")
+        return None if run is None else Begun(run, created=False)
+
+    async def _begin_in_turn(self, place: Waiting) -> Begun:
+        if_busy = place.request.if_busy
+        if if_busy == "wait" and self._queues.get(place.ref):
             await self._wait(place)
         while True:
             if self._draining:
                 raise Draining("the server is shutting down: try again in a moment")
             try:
-                return await self._begin(request, place.run_id)
+                return await self._begin(place.request, place.run_id)
             except SessionBusy as busy:
-                if request.if_busy == "error":
+                if if_busy == "error":
                     raise
-                if request.if_busy == "cancel":
+                if if_busy == "cancel":
                     await self.end(busy.run_id, "another request took its place")
                     continue
-            except Exception:
-                self._next_turn(request.ref)  # it cannot use its turn, so the next one gets it
-                raise
             await self._wait(place)
 
     async def _begin(self, request: Request, run_id: str) -> Begun:
@@ -191,6 +220,8 @@ class Sessions:
         else:
             raise QueueFull(f"{MAX_WAITING} requests wait for session {place.ref.session_id} already")
         place.turn = asyncio.get_running_loop().create_future()
+        if not place.queued.done():
+            place.queued.set_result(None)
         try:
             await place.turn
         finally:
@@ -222,8 +253,13 @@ class Sessions:
             except SessionBusy as busy:
                 await self.end(busy.run_id, "the session was deleted")
             else:
-                await self._workspaces.remove(ref)
+                await self.forget(ref)
                 return
+
+    async def forget(self, ref: SessionRef) -> None:
+        """A session is gone from the store: so are its viewers and its files."""
+        self._hub.forget(ref)
+        await self._workspaces.remove(ref)
 
     async def drain(self, verdict: Terminal) -> None:
         """Take no more runs, end those that go on, and wait until the log says so."""

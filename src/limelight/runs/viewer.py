@@ -55,7 +55,7 @@ class Viewer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._hub.leave(self._ref, self._format.name)
+        self._hub.leave(self._ref, self._channel, self._format.name)
 
     def start(self, cursor: Cursor, *, only_run: bool = False, fresh: bool = False) -> None:
         """Begin behind `cursor`. With `only_run` the view ends with the run that it begins in.
@@ -78,7 +78,7 @@ class Viewer:
 
     async def next(self) -> bytes | None:
         """The next bytes to send."""
-        while not self._ended:
+        while not self._ended and not self._left_behind():
             if self._encoder is not None:
                 data = await self._replay(self._encoder)
             elif (lane := self._lane()) is None:
@@ -95,6 +95,13 @@ class Viewer:
                 self._waiting = self._channel.wait()
                 await self._waiting
         return None
+
+    def _left_behind(self) -> bool:
+        """True if the session is gone and we have got what its lane still had."""
+        if not self._channel.over:
+            return False
+        lane = self._channel.lanes.get(self._format.name)
+        return self._encoder is not None or lane is None or not lane.base - 1 <= self._at < lane.head
 
     def _lane(self) -> Lane | None:
         """The lane, if it has or will have what we need next."""
@@ -119,8 +126,11 @@ class Viewer:
 
     async def _replay(self, encoder: SseEncoder) -> bytes:
         """The next piece of what was missed; b"" while there is none to send."""
+        published = self._channel.published
         records = await self._store.records(self._ref, after=self._fed, limit=BATCH)
         if not records:
+            # What was published before we looked and is not there was removed: there is nothing to wait for.
+            self._fed = max(self._fed, published)
             self._board(encoder)
             return b""
         frames: list[bytes] = []

@@ -5,9 +5,7 @@ import hashlib
 import shutil
 from pathlib import Path
 
-from limelight.stores.base import SessionRef
-
-LOCAL_OWNER = "local"
+from limelight.stores.base import LOCAL_OWNER, SessionRef
 
 
 class Workspaces:

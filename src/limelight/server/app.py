@@ -24,7 +24,7 @@ from limelight.server.docs_page import docs_page
 from limelight.server.endpoint import Call, Endpoint, reply_with
 from limelight.server.openapi import openapi
 from limelight.server.parts import Parts
-from limelight.server.problems import on_crash, on_http_exception, on_limelight_error
+from limelight.server.problems import on_crash, on_http_exception, on_limelight_error, problem_response
 from limelight.server.routes import ENDPOINTS
 from limelight.stores.base import Store
 from limelight.targets import load_agent
@@ -88,7 +88,11 @@ class Started:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and not self._parts.started:
-            await self._parts.start()
+            try:
+                await self._parts.start()
+            except LimelightError as error:
+                await problem_response(error)(scope, receive, send)
+                return
         await self._app(scope, receive, send)
 
 

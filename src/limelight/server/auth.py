@@ -10,10 +10,10 @@ from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from limelight.errors import Forbidden, LimelightError, Unauthorized
-from limelight.runs.workspace import LOCAL_OWNER
+from limelight.errors import BadRequest, Forbidden, LimelightError, Unauthorized
 from limelight.server.problems import problem_response
 from limelight.sources.base import User
+from limelight.stores.base import LOCAL_OWNER
 
 PROBES = frozenset({"/health", "/ready"})
 MAX_USER_ID = 256
@@ -52,7 +52,9 @@ class Guard:
         """The key may speak for others; without a key everybody is the local user."""
         user_id = _text(headers.get(b"x-limelight-user-id", b"")) if self._key else ""
         name = _text(headers.get(b"x-limelight-user-name", b"")) if user_id else ""
-        return User(user_id[:MAX_USER_ID] or LOCAL_OWNER, name[:MAX_USER_ID])
+        if len(user_id) > MAX_USER_ID:  # cutting it could make two users one
+            raise BadRequest(f"a user id has at most {MAX_USER_ID} characters", path="X-Limelight-User-Id")
+        return User(user_id or LOCAL_OWNER, name[:MAX_USER_ID])
 
 
 def is_loopback(address: "tuple[str, int] | list[str | int] | None") -> bool:

@@ -29,6 +29,7 @@ from limelight.stores.base import Run, Session, SessionRef
 T = TypeVar("T")
 _PATH_IN_ERROR = re.compile(r"^(?P<message>.*?)(?: - at `(?P<path>.*)`)?$", re.DOTALL)
 BODY_ERRORS: tuple[type[LimelightError], ...] = (BadJson, BodyTooLarge, UnsupportedMediaType, InvalidBody)
+_MISSING_FIELD = re.compile(r"missing required field `(\w+)`")
 SESSION_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
@@ -84,6 +85,11 @@ class Call:
             raise SessionNotFound(f"there is no session {self.path('session_id')[:100]!r}")
         return session
 
+    @property
+    def has_body(self) -> bool:
+        headers = self.request.headers
+        return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+
     async def raw_json(self) -> Any:
         """The body as JSON, within the limit."""
         kind = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -122,7 +128,11 @@ def shaped(value: Any, shape: type[T]) -> T:
     except msgspec.ValidationError as error:
         found = _PATH_IN_ERROR.match(str(error))
         assert found is not None
-        raise InvalidBody(found["message"], path=(found["path"] or "$").removeprefix("$").lstrip(".") or "$") from error
+        path = (found["path"] or "$").removeprefix("$").lstrip(".")
+        missing = _MISSING_FIELD.search(found["message"])
+        if missing is not None:
+            path = f"{path}.{missing[1]}".lstrip(".")
+        raise InvalidBody(found["message"], path=path or "$") from error
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):

@@ -46,9 +46,9 @@ class Parts:
         self._dialects = dialects
         self._committer = Committer(store, self.hub.publish)
         workspaces = Workspaces(Path(settings.store.data) / "workspaces")
-        self.sessions = Sessions(store, self._committer, limits, workspaces)
+        self.sessions = Sessions(store, self._committer, limits, self.hub, workspaces)
         self.control = Control(store, self.sessions)
-        self._keeping = Keeping(store, workspaces, settings.store.retention_days)
+        self._keeping = Keeping(store, self.sessions.forget, settings.store.retention_days)
         self._starting: asyncio.Lock | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self.started = False
@@ -63,7 +63,7 @@ class Parts:
                 raise Draining("the server is shutting down: try again in a moment")
             await self.store.open()
             try:
-                await seal_orphans(self.store)
+                await seal_orphans(self.store, self.settings.limits.result_bytes)
             except BaseException:
                 await self.store.close()
                 raise
@@ -77,7 +77,7 @@ class Parts:
         """End all runs with a terminal event, then all streams."""
         verdict = RunFailed(code=Interrupted.code, message="the server was shut down", error_id=sortable_id("err_"))
         if self.sessions.count:
-            log.warning("%s: %d runs end because the server is shut down", verdict.error_id, self.sessions.count)
+            log.warning("%s: %d run(s) end because the server is shut down", verdict.error_id, self.sessions.count)
         await self.sessions.drain(verdict)
         self.pulse.close()
 
@@ -96,8 +96,13 @@ class Parts:
         """Do something to its end, whoever leaves meanwhile."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._done)
         return task
+
+    def _done(self, task: "asyncio.Task[Any]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.debug("nobody waited for this: %r", task.exception())
 
     def format(self, name: str | None) -> Format:
         """The named format, or the default one."""

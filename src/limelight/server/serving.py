@@ -1,8 +1,10 @@
 """The server process: a socket, uvicorn, and an end in good order. `limelight serve` and the tests use it."""
 
+import asyncio
 import errno
 import socket
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import uvicorn
@@ -11,6 +13,8 @@ from starlette.applications import Starlette
 from limelight.errors import SetupError
 from limelight.server.parts import Parts
 
+WORKERS = 128
+"""Threads for what agents do with `asyncio.to_thread`; with the usual six, a few slow tools would hold up everybody."""
 GRACE_SECONDS = 5
 """How long connections may take to close once their streams have ended."""
 
@@ -43,6 +47,7 @@ class LimelightServer(uvicorn.Server):
             super().run(sockets=[self._listener])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(WORKERS, "limelight-work"))
         await self.parts.start()
         await super().startup(sockets or [self._listener])
         agents = ", ".join(agent.name for agent in self.parts.agents)

@@ -7,10 +7,10 @@ queued for it.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
-from limelight.runs.sessions import StoppedInQueue
 from limelight.runs.viewer import Viewer
 from limelight.server.pulse import Pulse
 
@@ -35,7 +35,7 @@ class EventStream:
         viewer: Viewer,
         pulse: Pulse,
         headers: Mapping[str, str],
-        begin: "asyncio.Task[None] | None" = None,
+        begin: "asyncio.Task[Any] | None" = None,
         stopped: Callable[[str], bytes] | None = None,
     ) -> None:
         self._viewer = viewer
@@ -46,6 +46,7 @@ class EventStream:
         self._loop = asyncio.get_running_loop()
         self._nudge: asyncio.Future[None] | None = None
         self._over = False
+        self._gone = False
         self.last_sent = self._loop.time()
 
     def beat(self) -> None:
@@ -75,7 +76,7 @@ class EventStream:
             leaving.cancel()
 
     async def _follow(self, send: Send) -> None:
-        while (data := await self._viewer.next()) is not None:
+        while (data := await self._viewer.next()) is not None and not self._gone:
             if data:
                 await self._send(send, data)
             elif self._over:
@@ -83,18 +84,18 @@ class EventStream:
             else:
                 await self._send(send, PING)
 
-    async def _wait_for_turn(self, begin: "asyncio.Task[None]", send: Send) -> bool:
+    async def _wait_for_turn(self, begin: "asyncio.Task[Any]", send: Send) -> bool:
         """Signs of life until the run begins. False if there is nothing to follow."""
         while not begin.done():
             self._nudge = self._loop.create_future()
             waits: set[Awaitable[object]] = {begin, self._nudge}
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)  # pyright: ignore[reportArgumentType]
-            if self._over:
+            if self._gone:
                 return False
             if not begin.done():
                 await self._send(send, PING)
         error = begin.exception()
-        if isinstance(error, StoppedInQueue) and self._stopped is not None:
+        if error is not None and self._stopped is not None:
             await self._send(send, self._stopped(str(error)))
         return error is None
 
@@ -105,4 +106,5 @@ class EventStream:
     async def _until_gone(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
+        self._gone = True
         self.close()

@@ -46,6 +46,24 @@ class ApprovalView(msgspec.Struct, kw_only=True):
     args: Any
     decisions: tuple[Decision, ...]
     expires_at: int | None
+    truncated: bool
+    size: int
+    result_url: str
+
+
+class DecidedView(msgspec.Struct, kw_only=True):
+    """One approval with its whole arguments: as they were asked for, and as somebody edited them."""
+
+    approval_id: str
+    call_id: str
+    name: str
+    args: Any
+    edited_args: Any
+    decisions: tuple[Decision, ...]
+    expires_at: int | None
+    state: Literal["requested", "approve", "edit", "reject"]
+    reason: str
+    by: str
 
 
 class RunView(msgspec.Struct, kw_only=True):

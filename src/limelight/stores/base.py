@@ -19,6 +19,10 @@ ENDED_STATES: frozenset[RunState] = frozenset({"finished", "failed", "cancelled"
 LIVE_STATES: frozenset[RunState] = frozenset({"running", "waiting"})
 
 
+LOCAL_OWNER = "local"
+"""Who owns what is done without a key, or with a key and no name."""
+
+
 class SessionRef(NamedTuple):
     """Names a session: ids are unique per owner."""
 
@@ -185,6 +189,10 @@ class Store(Protocol):
         ...
 
     async def run(self, run_id: str) -> Run | None: ...
+
+    async def requested(self, ref: SessionRef, request_id: str) -> Run | None:
+        """The run that this request has begun, if it has."""
+        ...
 
     async def run_covering(self, ref: SessionRef, seq: int) -> Run | None:
         """The first run of the session that is kept and does not end before `seq`."""

@@ -27,6 +27,7 @@ from limelight.runs.ids import sortable_id
 from limelight.runs.reading import read_story, whole_value
 from limelight.runs.sessions import Request, StoppedInQueue
 from limelight.runs.viewer import Format
+from limelight.server.auth import MAX_USER_ID
 from limelight.server.bodies import ChatBody
 from limelight.server.endpoint import SESSION_ID, Call, Endpoint, shaped
 from limelight.server.routes.params import FORMAT
@@ -91,43 +92,44 @@ def _request(call: Call, raw: Any) -> tuple[Request, ChatBody]:
 def _user(call: Call, body: ChatBody) -> User:
     """With a key that speaks for others the body may name the user, if the header does not."""
     speaks_for_others = bool(call.parts.settings.auth.api_key)
-    named_by_header = "x-limelight-user-id" in call.request.headers
-    if speaks_for_others and body.user_id and not named_by_header:
-        return User(body.user_id[:256])
-    return call.user
+    named_by_header = bool(call.request.headers.get("x-limelight-user-id", "").strip())
+    if not speaks_for_others or not body.user_id or named_by_header:
+        return call.user
+    if len(body.user_id) > MAX_USER_ID:
+        raise InvalidBody(f"a user id has at most {MAX_USER_ID} characters", path="user_id")
+    return User(body.user_id)
 
 
 async def _stream(call: Call, request: Request, format_: Format) -> EventStream:
     """Begin the run and follow it. If it has to wait for its turn, the response starts all the same."""
     parts = call.parts
-    run_id = sortable_id("run_")
+    place = parts.sessions.place(request)
     viewer = parts.viewer(request.ref, format_).__enter__()
 
-    async def begin() -> None:
-        begun = await parts.sessions.begin(request, run_id)
+    async def begin() -> str:
+        begun = await parts.sessions.begin(place)
         viewer.start(Cursor(begun.run.first_seq - 1), only_run=True, fresh=begun.created)
-        headers["x-run-id"] = begun.run.run_id
+        return begun.run.run_id
 
-    headers = {"x-run-id": run_id, "x-session-id": request.ref.session_id}
     # A task of its own: a client that leaves while its request is being taken does not undo it.
     beginning = parts.spawn(begin())
-    while not beginning.done() and parts.sessions.waiting(run_id) is None:
-        await asyncio.wait({beginning}, timeout=0.02 if request.if_busy == "wait" else None)
-    if beginning.done() and (error := beginning.exception()) is not None:
-        viewer.__exit__()
-        raise _refusal(error)
-    if beginning.done():
+    try:
+        await asyncio.wait({beginning, place.queued}, return_when=asyncio.FIRST_COMPLETED)
+        headers = {"x-session-id": request.ref.session_id, "x-run-id": place.run_id}
+        if not beginning.done():
+            return EventStream(viewer, parts.pulse, headers, beginning, lambda why: stopped_frames(format_, place, why))
+        headers["x-run-id"] = beginning.result()
         return EventStream(viewer, parts.pulse, headers)
-    waiting = parts.sessions.waiting(run_id)
-    assert waiting is not None
-    return EventStream(viewer, parts.pulse, headers, beginning, lambda why: stopped_frames(format_, waiting, why))
+    except BaseException as error:
+        viewer.__exit__()
+        raise _refusal(error) from error
 
 
 async def _whole(call: Call, request: Request) -> ChatView:
     parts = call.parts
 
     async def begin_and_end() -> str:
-        begun = await parts.sessions.begin(request, sortable_id("run_"))
+        begun = await parts.sessions.begin(parts.sessions.place(request))
         live = parts.sessions.live(begun.run.run_id)
         if live is not None:
             await asyncio.wait({live.task})

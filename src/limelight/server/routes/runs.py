@@ -26,7 +26,7 @@ from limelight.server.endpoint import Call, Endpoint, Param, shaped
 from limelight.server.routes.params import AFTER, FORMAT
 from limelight.server.routes.waiting import stopped_frames
 from limelight.server.sse import EventStream
-from limelight.server.views import ApprovalView, DecisionView, RunView, StateView, ToolView, run_view
+from limelight.server.views import ApprovalView, DecidedView, DecisionView, RunView, StateView, ToolView, run_view
 from limelight.stores.base import Decide, Run
 
 STOP_SECONDS = 2
@@ -40,7 +40,7 @@ async def get_run(call: Call) -> RunView:
         return RunView(
             run_id=waiting.run_id,
             session_id=waiting.ref.session_id,
-            agent=waiting.agent,
+            agent=waiting.request.agent.name,
             state="queued",
             started_at=None,
             ended_at=None,
@@ -61,6 +61,9 @@ def _open_approvals(call: Call, run: Run) -> list[ApprovalView]:
             args=request.args,
             decisions=request.decisions,
             expires_at=request.expires_at,
+            truncated=request.truncated,
+            size=request.size,
+            result_url=request.result_url,
         )
         for request in (live.execution.grammar.approvals.values() if live else ())
     ]
@@ -114,7 +117,7 @@ def _stream_when_begun(call: Call, waiting: Waiting, format_: Format) -> EventSt
 async def cancel_run(call: Call) -> StateView:
     """Stop a run. What it did so far is kept. Harmless if it has ended already."""
     body = CancelBody()
-    if call.request.headers.get("content-length", "0") != "0":
+    if call.has_body:
         body = shaped(await call.raw_json(), CancelBody)
     reason = body.reason[:500] or "stopped by the user"
     run_id = call.path("run_id")
@@ -145,6 +148,26 @@ async def decide(call: Call) -> DecisionView:
     )
     await call.parts.control.decide(await call.run(), decision)
     return DecisionView(state=body.decision)
+
+
+async def get_approval(call: Call) -> DecidedView:
+    """One approval with its whole arguments, and the answer if there is one."""
+    run, store = await call.run(), call.parts.store
+    requested, resolved = await call.parts.control.approval(run, call.path("approval_id"))
+    id_ = requested.approval_id
+    edited = resolved.args if resolved is not None else None
+    return DecidedView(
+        approval_id=id_,
+        call_id=requested.call_id,
+        name=requested.name,
+        args=await whole_value(store, run, "approval", id_, requested.args, requested.truncated),
+        edited_args=await whole_value(store, run, "edited", id_, edited, resolved is not None and resolved.truncated),
+        decisions=requested.decisions,
+        expires_at=requested.expires_at,
+        state=resolved.decision if resolved else "requested",
+        reason=resolved.reason if resolved else "",
+        by=resolved.by if resolved else "",
+    )
 
 
 async def get_tool(call: Call) -> ToolView | Response:
@@ -237,6 +260,15 @@ ENDPOINTS = (
         body=CancelBody,
         body_required=False,
         errors=(RunNotFound,),
+        tag="Runs",
+    ),
+    Endpoint(
+        method="GET",
+        path="/runs/{run_id}/approvals/{approval_id}",
+        summary="Read an approval",
+        call=get_approval,
+        reply=DecidedView,
+        errors=(RunNotFound, ApprovalNotFound),
         tag="Runs",
     ),
     Endpoint(

@@ -9,5 +9,5 @@ from limelight.runs.viewer import Format
 def stopped_frames(format_: Format, waiting: Waiting, why: str) -> bytes:
     """It never became a run: its stream says so, and there is nothing in the log."""
     encoder = SseEncoder(format_.make_dialect)
-    events = (RunStarted(agent=waiting.agent), RunCancelled(reason=why))
+    events = (RunStarted(agent=waiting.request.agent.name), RunCancelled(reason=why))
     return b"".join(encoder.unnumbered(Record(0, waiting.run_id, 0, event)) for event in events)

@@ -18,6 +18,7 @@ from limelight.stores.base import ENDED_STATES, Append, RunState, fault_of
 from limelight.stores.packing import pack
 
 CHUNK_RECORDS = 128
+MAX_CHUNK = 512
 PINNED_PAGES = 2000
 """A quiet run whose first page is this far behind is packed, so that it does not keep the whole journal alive."""
 TIDY_EVERY = 64
@@ -122,7 +123,7 @@ class Journal:
         live.ending = True
         records = [*live.tail, *append.records]
         last = records[-1]
-        _insert_chunk(db, live, records)
+        _insert_chunks(db, live, records)
         fault = fault_of(last)
         error = None if fault is None else msgspec.json.encode(fault)
         db.execute(
@@ -162,7 +163,7 @@ class Journal:
 
     def _pack(self, db: sqlite3.Connection, live: LiveRun) -> Callable[[], None]:
         """Make the tail as it was before this commit a chunk; what this commit adds is the new tail."""
-        _insert_chunk(db, live, live.tail)
+        _insert_chunks(db, live, live.tail)
         packed, last_seq = len(live.tail), live.tail[-1].seq
         db.execute("UPDATE runs SET last_seq = ? WHERE run_id = ?", (last_seq, live.run_id))
         db.execute("UPDATE sessions SET last_seq = ? WHERE id = ?", (last_seq, live.session))
@@ -187,8 +188,10 @@ def _set_state(db: sqlite3.Connection, live: LiveRun, state: RunState) -> None:
     db.execute("UPDATE sessions SET run_state = ? WHERE id = ?", (state, live.session))
 
 
-def _insert_chunk(db: sqlite3.Connection, live: LiveRun, records: Sequence[Record]) -> None:
-    db.execute(
+def _insert_chunks(db: sqlite3.Connection, live: LiveRun, records: Sequence[Record]) -> None:
+    """Usually one; a source that was far ahead gives several, so that none takes long to read."""
+    slices = [records[start : start + MAX_CHUNK] for start in range(0, len(records), MAX_CHUNK)]
+    db.executemany(
         "INSERT INTO chunks (session, first_seq, last_seq, run_id, body) VALUES (?, ?, ?, ?, ?)",
-        (live.session, records[0].seq, records[-1].seq, live.run_id, pack(records)),
+        [(live.session, part[0].seq, part[-1].seq, live.run_id, pack(part)) for part in slices],
     )

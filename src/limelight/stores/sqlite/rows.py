@@ -178,6 +178,12 @@ def run(db: sqlite3.Connection, run_id: str, live: Live) -> Run | None:
     return _run(*found[0]) if found else None
 
 
+def requested(db: sqlite3.Connection, ref: SessionRef, request_id: str, live: Live) -> Run | None:
+    query = f"SELECT {_RUN} WHERE s.owner = ? AND s.session_id = ? AND r.request_id = ?"
+    found = _with_memory(db, query, (*ref, request_id), live)
+    return _run(*found[0]) if found else None
+
+
 def run_covering(db: sqlite3.Connection, ref: SessionRef, seq: int, live: Live) -> Run | None:
     ended = "r.state NOT IN ('running', 'waiting')"  # a live run's row is behind its log, and is the last one anyway
     query = (

@@ -139,6 +139,9 @@ class SqliteStore:
     async def run(self, run_id: str) -> Run | None:
         return await self._read(lambda db: rows.run(db, run_id, self._journal.live))
 
+    async def requested(self, ref: SessionRef, request_id: str) -> Run | None:
+        return await self._read(lambda db: rows.requested(db, ref, request_id, self._journal.live))
+
     async def run_covering(self, ref: SessionRef, seq: int) -> Run | None:
         return await self._read(lambda db: rows.run_covering(db, ref, seq, self._journal.live))
 
