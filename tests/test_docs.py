@@ -234,12 +234,17 @@ def test_environment_variables_in_the_documents_exist() -> None:
     assert real <= set(re.findall(r"LIMELIGHT_[A-Z_]+", read("docs/settings.md")))
 
 
-def test_every_option_of_serve_is_documented_and_every_documented_option_exists() -> None:
+def test_every_command_and_option_is_documented_and_every_documented_one_exists() -> None:
     command: Any = typer.main.get_command(cli)
-    real = {option for param in command.commands["serve"].params for option in param.opts if option.startswith("-")}
-    listed = {row[0].strip("`") for row in rows(sections(read("docs/settings.md"), 2)["limelight serve"])}
-    assert listed == real | {"--help"}
-    assert set(command.commands) == {"serve"}, "a new command wants a section"
+    commands: dict[str, Any] = command.commands
+    tables = sections(read("docs/cli.md"), 2)
+    tables["serve"] = sections(read("docs/settings.md"), 2)["limelight serve"]
+    tables["understudy"] = read("docs/understudy.md")
+    assert set(commands) == set(tables)
+    for name, one in commands.items():
+        real = {option for param in one.params for option in param.opts if option.startswith("-")}
+        listed = {option for row in rows(tables[name]) for option in codes(row[0]) if option.startswith("-")}
+        assert listed - {"--help"} == real - {"--help"}, name
 
 
 def test_examples_of_configuration_load(tmp_path: Path) -> None:

@@ -63,6 +63,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "limelight.config",
         "limelight.registry",
         "limelight.targets",
+        "limelight.dialects.base",
+        "limelight.client",
         "limelight.server",
         "limelight.understudy",
         "limelight.cli",
