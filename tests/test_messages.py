@@ -59,7 +59,7 @@ def test_a_message_without_content_has_no_text() -> None:
         ),
         (
             {"type": "file", "file": {"name": "b.txt", "file_data": "data:,hello%20there"}},
-            InlineFile("b.txt", "application/octet-stream", b"hello there"),
+            InlineFile("b.txt", "text/plain", b"hello there"),
         ),
         (
             {"type": "file", "file": {"file_data": "data:text/plain;charset=utf-8;base64,aGk="}},

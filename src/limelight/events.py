@@ -302,6 +302,11 @@ EVENT_TYPES: tuple[type[Event], ...] = AnyEvent.__args__
 TERMINAL_TYPES: tuple[type[Event], ...] = Terminal.__args__
 
 
+def terminal_of(event: AnyEvent) -> Terminal | None:
+    """The event itself, if it ends a run."""
+    return event if isinstance(event, RunFinished | RunFailed | RunCancelled) else None
+
+
 class Record(msgspec.Struct, frozen=True):
     """An Event in the log: numbered 1, 2, 3 … per session, with the run it belongs to and the time (ms)."""
 

@@ -224,13 +224,13 @@ async def test_a_person_decides(served: Served, decision: dict[str, object], res
 async def test_the_time_that_people_take_is_not_the_runs(tmp_path: Path) -> None:
     async def slow_after(messages: object, ctx: Context) -> AsyncIterator[str]:
         await ctx.approve("go on", {})
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(1.2)
         yield "done"
 
-    async with serving(slow_after, data=tmp_path, limits__run_seconds=0.5, limits__silence_seconds=0.45) as served:
+    async with serving(slow_after, data=tmp_path, limits__run_seconds=2.5, limits__silence_seconds=2.2) as served:
         asked = served.ask("go", session_id="s")
         approval = (await collect(asked, until=lambda f: f.type == "approval"))[-1].data["data"]
-        await asyncio.sleep(0.3)  # a person thinks; with the work afterwards it is more than the run may take
+        await asyncio.sleep(1.6)  # a person thinks; with the work afterwards it is more than the run may take
         run_id = (await served.http.get("/sessions/s")).json()["run_id"]
         path = f"/runs/{run_id}/approvals/{approval['approval_id']}"
         await served.http.post(path, json={"decision": "approve"})
@@ -364,7 +364,7 @@ async def test_time_limits_end_a_run(tmp_path: Path) -> None:
         yield "hello"
         await asyncio.sleep(3600)
 
-    limits = {"limits__run_seconds": 0.4, "limits__silence_seconds": 0.1}
+    limits = {"limits__run_seconds": 2.0, "limits__silence_seconds": 0.8}
     async with serving(
         silent, agents.patient, agents.asker, agents.counting(10**6, 0.001), data=tmp_path, **limits
     ) as s:
@@ -379,6 +379,6 @@ async def test_time_limits_end_a_run(tmp_path: Path) -> None:
         # A person may think for longer than either.
         asked = s.ask("go", agent="asker", session_id="a")
         await collect(asked, until=lambda f: f.type == "approval")
-        await asyncio.sleep(0.6)  # longer than both limits: that nothing happens can only be seen by waiting
+        await asyncio.sleep(2.5)  # longer than both limits: that nothing happens can only be seen by waiting
         run = (await s.http.get("/sessions/a")).json()["run_id"]
         assert await state_of(s, run) == "waiting"

@@ -12,7 +12,7 @@ import typer
 
 from limelight.cli.drawing import AsJson, Plain, drawing, exit_code
 from limelight.errors import SetupError
-from limelight.events import TERMINAL_TYPES, Record, Terminal
+from limelight.events import Record, Terminal, terminal_of
 
 LONGEST_PAUSE = 3.0
 _decoder = msgspec.json.Decoder(Record)
@@ -33,8 +33,7 @@ def replay(
                 time.sleep(min(LONGEST_PAUSE, max(0, record.at - before) / 1000 / speed))
             before = record.at
             show(record)
-            if isinstance(record.event, TERMINAL_TYPES):
-                terminal = record.event  # pyright: ignore[reportAssignmentType]
+            terminal = terminal_of(record.event) or terminal
     raise typer.Exit(exit_code(terminal))
 
 

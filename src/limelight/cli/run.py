@@ -10,7 +10,7 @@ import typer
 from limelight.cli.drawing import AsJson, Plain, drawing, exit_code
 from limelight.cli.server import Url, client_or_own_server
 from limelight.client import Client, Run
-from limelight.events import TERMINAL_TYPES, Terminal
+from limelight.events import Terminal, terminal_of
 
 
 def run(
@@ -37,14 +37,14 @@ def run(
 async def _run(
     text: str, agent: str | None, session: str | None, targets: list[str], url: str | None, as_json: bool, plain: bool
 ) -> Terminal | None:
+    terminal: Terminal | None = None
     async with client_or_own_server(url, targets) as client:
         started = await client.start(text, agent=agent, session_id=session)
         with drawing(as_json, plain) as show, _stopping(client, started):
             async for record in started:
                 show(record)
-                if isinstance(record.event, TERMINAL_TYPES):
-                    return record.event  # pyright: ignore[reportReturnType]
-    return None
+                terminal = terminal_of(record.event) or terminal
+    return terminal
 
 
 class _stopping:
