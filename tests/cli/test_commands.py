@@ -80,6 +80,31 @@ def test_ctrl_c_stops_the_run_and_says_so(tmp_path: Path) -> None:
         assert server.get(f"/runs/{last['run_id']}")[1]["state"] == "cancelled"
 
 
+def test_ctrl_c_with_a_server_of_its_own_is_one_line(tmp_path: Path) -> None:
+    out, err = tmp_path / "out.txt", tmp_path / "err.txt"
+    with out.open("wb") as stdout, err.open("wb") as stderr:
+        process = subprocess.Popen(
+            command("run", "go", "--target", f"{CAST}:quiet"), cwd=tmp_path, stdout=stdout, stderr=stderr
+        )
+    wait_for(out, "● quiet")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 3
+    assert err.read_text() == "Stopping the run …\n"
+    assert out.read_text().splitlines()[-1].startswith("Stopped after ")
+
+
+def test_what_an_agent_raises_cannot_control_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text(
+        "async def bad(messages, ctx):\n    yield 'x'\n    raise ValueError('\\x1b[31m')\n"
+    )
+    ended = limelight("run", "x", "--target", "bad.py:bad", folder=tmp_path, code=1)
+    assert b"\x1b" not in ended.stdout + ended.stderr
+    assert ended.stderr == b""
+    log = (tmp_path / ".limelight" / "run.log").read_text()
+    assert "ValueError" in log
+    assert "\x1b" not in log
+
+
 def test_export_replay_export_is_the_same_file(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "steady") as server:
         url = f"http://127.0.0.1:{server.port}"
@@ -148,6 +173,7 @@ def test_a_server_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 def test_a_file_that_is_no_run_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"seq": 1}\n')
     assert b"line 1 is not a Record" in limelight("replay", "x.jsonl", folder=tmp_path, code=2).stderr
+    assert b"holds no whole run" in limelight("replay", "-", folder=tmp_path, code=2).stderr
     assert b"cannot be read" in limelight("replay", "none.jsonl", folder=tmp_path, code=2).stderr
 
 

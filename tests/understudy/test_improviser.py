@@ -187,6 +187,20 @@ def test_a_new_message_begins_anew() -> None:
         messages += [*answered(said, "a line"), {"role": "assistant", "content": "done"}, user("bees")]
 
 
+def test_a_loop_that_hands_the_answer_back_gets_it_in_words() -> None:
+    offered = [tool("final_answer", answer=STRING), tool("list_files")]
+    messages: list[Any] = [user("What is there?")]
+    names: list[list[str]] = []
+    for _ in range(4):
+        said = read(improvise(request_of(*messages, tools=offered)))
+        names.append(said.names)
+        if not said.names:
+            break
+        messages += answered(said, "bees.md")
+    assert names == [["list_files"], ["final_answer"], []]
+    assert said.text.count("bees.md") == 1
+
+
 def test_an_answer_goes_through_final_answer() -> None:
     offered = [tool("final_answer", answer={"type": "any"}), tool("web_search", query=STRING)]
     replies: list[Read] = []

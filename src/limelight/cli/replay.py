@@ -34,6 +34,8 @@ def replay(
             before = record.at
             show(record)
             terminal = terminal_of(record.event) or terminal
+    if terminal is None:
+        raise SetupError(f"{file} has no end: it holds no whole run")
     raise typer.Exit(exit_code(terminal))
 
 

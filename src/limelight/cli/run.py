@@ -9,8 +9,11 @@ import typer
 
 from limelight.cli.drawing import AsJson, Plain, drawing, exit_code
 from limelight.cli.server import Url, client_or_own_server
-from limelight.client import Client, Run
+from limelight.client import Client, ClientError, Run
 from limelight.events import Terminal, terminal_of
+
+ANSWER_SECONDS = 3
+"""How long the answer to Stop may take once the run has ended."""
 
 
 def run(
@@ -40,29 +43,39 @@ async def _run(
     terminal: Terminal | None = None
     async with client_or_own_server(url, targets) as client:
         started = await client.start(text, agent=agent, session_id=session)
-        with drawing(as_json, plain) as show, _stopping(client, started):
-            async for record in started:
-                show(record)
-                terminal = terminal_of(record.event) or terminal
+        async with _Stopping(client, started):
+            with drawing(as_json, plain) as show:
+                async for record in started:
+                    show(record)
+                    terminal = terminal_of(record.event) or terminal
     return terminal
 
 
-class _stopping:
+class _Stopping:
     """Ctrl-C asks the server to stop the run, and the view goes on to its end; a second one leaves at once."""
 
     def __init__(self, client: Client, run: Run) -> None:
         self._client = client
         self._run = run
-        self._task: asyncio.Task[str] | None = None
+        self._asking: asyncio.Task[None] | None = None
 
-    def __enter__(self) -> None:
+    async def __aenter__(self) -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._stop)
 
-    def __exit__(self, *_: object) -> None:
+    async def __aexit__(self, *_: object) -> None:
         asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
+        if self._asking is not None:
+            await asyncio.wait({self._asking}, timeout=ANSWER_SECONDS)
+            self._asking.cancel()
 
     def _stop(self) -> None:
-        if self._task is not None:
+        if self._asking is not None:
             raise KeyboardInterrupt
-        sys.stderr.write("\nStopping the run …\n")
-        self._task = asyncio.ensure_future(self._client.cancel(self._run.run_id, "stopped with Ctrl-C"))
+        sys.stderr.write("Stopping the run …\n")
+        self._asking = asyncio.create_task(self._ask())
+
+    async def _ask(self) -> None:
+        try:
+            await self._client.cancel(self._run.run_id, "stopped with Ctrl-C")
+        except ClientError as error:
+            sys.stderr.write(f"The run could not be stopped: {error.detail}\n")

@@ -1,13 +1,12 @@
 """`limelight serve`: the server, with the agents that are named, or those of the configuration, or the demo."""
 
-import logging
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from limelight.cli.logs import log_to
 from limelight.config import Settings, load_settings
 from limelight.errors import SetupError
 from limelight.server.app import create_app
@@ -45,15 +44,8 @@ def serve(
         return
     listener = bind(settings.server.host, settings.server.port)
     app = create_app(settings, [load_agent(target) for target in targets] if targets else None)
-    logging.basicConfig(level=_log_level(), format="%(levelname)s %(message)s")
+    log_to(None)
     LimelightServer(app, listener, say=typer.echo).run()
-
-
-def _log_level() -> str:
-    level = os.environ.get("LIMELIGHT_LOG", "WARNING").upper()
-    if level not in logging.getLevelNamesMapping():
-        raise SetupError(f"LIMELIGHT_LOG is one of DEBUG, INFO, WARNING, ERROR, not {level}")
-    return level
 
 
 def _check_address(settings: Settings) -> None:

@@ -5,11 +5,13 @@ import contextlib
 import os
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Annotated
 
 import httpx
 import typer
 
+from limelight.cli.logs import log_to
 from limelight.client import Client
 from limelight.config import load_settings
 from limelight.errors import SetupError
@@ -51,6 +53,7 @@ async def _answers(url: str) -> bool:
 @asynccontextmanager
 async def _own_server(targets: list[str]) -> AsyncGenerator[str]:
     settings = load_settings()
+    log_to(Path(settings.store.data) / "run.log")  # the view tells how it went; the whole story is there
     app = create_app(settings, [load_agent(target) for target in targets] if targets else None)
     ready = asyncio.Event()
     server = _QuietServer(app, bind("127.0.0.1", 0), say=lambda _: ready.set())

@@ -19,7 +19,7 @@ from limelight.client.client import SessionState
 def sessions(
     q: Annotated[str, typer.Option("--search", "-q", help="Only titles that contain this.")] = "",
     state: Annotated[SessionState | None, typer.Option(help="Only those in this state.")] = None,
-    limit: Annotated[int, typer.Option(help="At most so many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 50,
     url: Url = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
 ) -> None:

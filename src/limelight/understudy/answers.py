@@ -21,8 +21,8 @@ def answer(scene: Scene) -> str:
     """The answer: what the tools really returned, or what was asked if there were none."""
     if scene.provoked("a long answer"):
         return long_answer(scene.topic)
-    plans = {tool.name for tool in scene.tools if kind_of(tool) == "plan"}
-    results = [result for result in scene.request.results if result.name not in plans]
+    our_own = {tool.name for tool in scene.tools if kind_of(tool) in ("plan", "final")}
+    results = [result for result in scene.request.results if result.name not in our_own]
     if not results:
         missing = [phrase for phrase in PHRASES if scene.provoked(phrase)]
         if missing and scene.tools:

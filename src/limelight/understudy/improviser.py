@@ -115,7 +115,7 @@ def _with_tools(request: Request) -> Reply:
         return Reply((*about, *spoken(notice and f"{notice}\n\n"), *_called(calls, request)))
     text = answer(scene)
     final = next((tool for tool in request.tools if kind_of(tool) == "final"), None)
-    if final is None:
+    if final is None or scene.calls_of(final):  # a loop that hands its answer back to us gets it in words
         return Reply(tuple(spoken("\n\n".join(filter(None, (notice, text))))))
     fields = dict.fromkeys(final.properties, text)
     return Reply((*spoken(notice), *_called([(final.name, filled(final, scene, **fields))], request)))

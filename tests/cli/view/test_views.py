@@ -9,11 +9,20 @@ import pytest
 from rich.console import Console
 
 from limelight.cli.view.argument import telling_argument
-from limelight.cli.view.live import LiveView
+from limelight.cli.view.live import LiveView, Moving
 from limelight.cli.view.plain import PlainView
 from limelight.cli.view.safe import one_line, safe
 from limelight.cli.view.story import took
-from limelight.events import Record, RunStarted, TextDelta, TextFinished, ToolFinished, ToolStarted
+from limelight.events import (
+    AgentStarted,
+    AnyEvent,
+    Record,
+    RunStarted,
+    TextDelta,
+    TextFinished,
+    ToolFinished,
+    ToolStarted,
+)
 
 RUNS = Path(__file__).parents[2] / "dialects" / "golden"
 GOLDEN = Path(__file__).parent / "golden"
@@ -59,6 +68,48 @@ def test_the_live_view_shows_what_the_plain_one_says(name: str) -> None:
         if isinstance(record.event, ToolStarted):
             assert record.event.name in screen
     assert plain(records).splitlines()[-1][:60] in screen
+
+
+def moving(records: list[Record], width: int = 60, height: int = 20) -> list[str]:
+    """The part of the screen that moves, as it is after these Records."""
+    console = Console(file=io.StringIO(), force_terminal=True, width=width, height=height, color_system=None)
+    view = LiveView(console, moving=False)
+    for record in records:
+        view.feed(record)
+    lines = console.render_lines(Moving(view), pad=False)
+    return ["".join(segment.text for segment in line).rstrip() for line in lines]
+
+
+def numbered(*events: AnyEvent) -> list[Record]:
+    return [Record(n, "run", n, event) for n, event in enumerate(events, start=1)]
+
+
+def test_what_is_printed_moves_no_more() -> None:
+    said = (RunStarted(agent="a"), TextDelta(message_id="m", text="Starting."), TextFinished(message_id="m"))
+    assert "Starting." in moving(numbered(*said))[0]
+    lines = moving(numbered(*said, ToolStarted(call_id="1", name="sleep", args={})))
+    assert [line[2:] for line in lines if line] == ["sleep", "working"]
+
+
+def test_of_a_long_text_the_end_is_seen() -> None:
+    text = " ".join(f"w{number}" for number in range(1500))
+    lines = moving(numbered(RunStarted(agent="a"), TextDelta(message_id="m", text=text)))
+    assert any("w1499" in line for line in lines)
+    assert "working" in lines[-1] or "working" in lines[-2]
+    assert len(lines) <= 20
+    assert all(len(line) <= 60 for line in lines)
+
+
+def test_helpers_side_by_side_are_told_apart() -> None:
+    events: list[AnyEvent] = [RunStarted(agent="a")]
+    for name in ("alpha", "beta"):
+        events += [AgentStarted(agent_id=name, name=name), TextDelta(agent_id=name, message_id=name, text="hm " * 40)]
+        events.append(ToolStarted(agent_id=name, call_id=name, name="search", args={"q": "x" * 100}))
+    lines = moving(numbered(*events), height=40)
+    for name in ("alpha", "beta"):
+        assert any(line.startswith(f"  {name}: hm") for line in lines)
+        assert sum(f"{name}: search xxx" in line for line in lines) == 1
+    assert all(line.startswith("  ") or line[:1] in "▸⠋ " or line[2:] == "working" for line in lines if line)
 
 
 def test_hostile_text_is_shown_and_not_obeyed() -> None:

@@ -1,17 +1,18 @@
 """A run drawn live in a terminal with rich: spinners become checks, sub-agents are indented, the answer is markdown.
 
-What is finished scrolls away as ordinary output; only what still moves is redrawn, so that a long run costs no more
-than a short one. The caller feeds Records and may leave at any time.
+What is finished scrolls away as ordinary output; only what still moves is redrawn, and of that only what fits on the
+screen, so that a long run costs no more than a short one. The caller feeds Records and may leave at any time.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
 from rich.markdown import Markdown
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
@@ -21,6 +22,9 @@ from limelight.cli.view.story import OUTPUT_LINES, Call, Helper, Note, Said, Sto
 from limelight.events import Record, RunCancelled, RunFinished, RunStarted
 
 STYLES = {"done": "green", "failed": "red", "waiting": "yellow", "running": "cyan"}
+REFRESHES = 12
+MARGIN = 2
+"""Lines of the screen that stay free, so that the moving part never scrolls."""
 
 
 class LiveView:
@@ -29,33 +33,33 @@ class LiveView:
     def __init__(self, console: Console, *, moving: bool = True) -> None:
         self.story = Story()
         self._console = console
-        self._is_moving = moving
-        self._live = Live(console=console, refresh_per_second=12, transient=True)
+        self._live = (
+            Live(Moving(self), console=console, refresh_per_second=REFRESHES, transient=True) if moving else None
+        )
         self._printed = 0
         """How many things of the story are ordinary output by now."""
+        self._spinners: dict[str, Spinner] = {}
 
     def __enter__(self) -> Self:
-        if self._is_moving:
+        if self._live is not None:
             self._live.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._is_moving:
-            self._live.update(Group())
+        self._printed = len(self.story.things)
+        if self._live is not None:
             self._live.__exit__(kind, error, trace)
 
     def feed(self, record: Record) -> None:
         if isinstance(record.event, RunStarted):
-            self.story, self._printed = Story(), 0
+            self.story, self._printed, self._spinners = Story(), 0, {}
             heading = Text.assemble(("● ", "bold green"), (safe(record.event.agent), "bold"))
             if record.event.input:
                 heading.append(f"  {one_line(record.event.input, 100)}", style="dim")
             self._console.print(heading)
         self.story.feed(record)
-        if self._is_moving:
-            self._live.update(Group(*self._moving()))
         self._print_finished()
         if self.story.terminal is not None:
             self._end()
@@ -64,9 +68,10 @@ class LiveView:
         """Everything before the first thing that still moves becomes ordinary output."""
         things = self.story.things
         while self._printed < len(things) and self._is_settled(self._printed):
-            for line in self._drawn(things[self._printed]):
+            thing = things[self._printed]
+            self._printed += 1  # before it is printed, because printing redraws what moves
+            for line in self._drawn(thing):
                 self._console.print(line)
-            self._printed += 1
 
     def _is_settled(self, number: int) -> bool:
         thing = self.story.things[number]
@@ -80,55 +85,56 @@ class LiveView:
             case Note():
                 return True
 
-    def _moving(self) -> Iterable[RenderableType]:
-        if self.story.terminal is not None:
+    def moving(self) -> Iterator[RenderableType]:
+        """What is drawn again and again: things that go on, the plan, what the agent says it does."""
+        if self.story.terminal is not None or self.story.started is None:
             return
         for thing in self.story.things[self._printed :]:
-            if isinstance(thing, Said):  # a long text that still grows: its end is what one wants to see
-                yield Text("\n".join(safe(thing.text).splitlines()[-max(4, self._console.height - 12) :]))
-            else:
-                yield from self._drawn(thing)
+            yield from self._drawn(thing, growing=True)
         for item in self.story.plan:
             style = {"completed": "dim green", "in_progress": "bold"}.get(item.status, "dim")
-            yield Text(f"  {MARKS[item.status]} {one_line(item.content, 80)}", style=style)
-        if self.story.started is not None:
-            yield Spinner("dots", Text(one_line(self.story.status or "working", 80), style="dim"), style="green")
+            yield _line(f"  {MARKS[item.status]} {one_line(item.content, 200)}", style)
+        yield self._spinner("", one_line(self.story.status or "working", 200), "dim")
 
-    def _drawn(self, thing: Thing) -> list[RenderableType]:
+    def _drawn(self, thing: Thing, *, growing: bool = False) -> list[RenderableType]:
         match thing:
             case Said():
-                return self._said(thing)
+                return self._said(thing, growing)
             case Helper():
-                space = 2 * (thing.depth - 1)
                 mark = {"running": "▸", "done": "✓", "failed": "✗"}[thing.state]
-                text = Text(f"{mark} {safe(thing.name)}", style="bold " + STYLES[thing.state])
-                return [Padding(text, (0, 0, 0, space))]
+                line = _line(f"{mark} {safe(thing.name)}", "bold " + STYLES[thing.state])
+                return [_indented(line, thing.depth - 1)]
             case Note():
-                return [
-                    Padding(Text(safe(thing.text), style="magenta"), (0, 0, 0, 2 * self.story.depth(thing.agent_id)))
-                ]
+                return [_indented(_line(safe(thing.text), "magenta"), self.story.depth(thing.agent_id))]
             case Call():
                 return self._call(thing)
 
-    def _said(self, said: Said) -> list[RenderableType]:
-        if not said.text.strip():
+    def _said(self, said: Said, growing: bool) -> list[RenderableType]:
+        text = safe(said.text).strip()
+        if not text:
             return []
-        space = 2 * self.story.depth(said.agent_id)
         if said.agent_id:
-            return [Padding(Text(safe(said.text.strip()), style="dim"), (0, 0, 0, space))]
-        return [Markdown(safe(said.text))]
+            helper = self.story.helper(said.agent_id)
+            name = f"{safe(helper.name)}: " if helper is not None else ""
+            return [_indented(Text(name + text, style="dim"), self.story.depth(said.agent_id))]
+        return [Text(text) if growing else Markdown(text)]  # half a markdown jumps while it grows
 
     def _call(self, call: Call) -> list[RenderableType]:
-        space = 2 * self.story.depth(call.agent_id)
-        line = Text(call_line(call), style=STYLES[call.state] if call.state != "done" else "")
-        drawn: list[RenderableType] = [Padding(line, (0, 0, 0, space))]
+        depth = self.story.depth(call.agent_id)
+        text = call_line(call, self.story.owner(call.agent_id))
         if call.state == "running":
-            drawn = [Padding(Spinner("dots", Text(call_line(call)[2:]), style="cyan"), (0, 0, 0, space))]
-        output = safe(call.output).splitlines()
-        if output:
-            shown = output[-OUTPUT_LINES:]
-            drawn += [Padding(Text(f"│ {text}", style="dim"), (0, 0, 0, space + 2)) for text in shown]
-        return drawn
+            head: RenderableType = self._spinner(call.call_id, text[2:], "", depth)
+        else:
+            head = _line(text, "" if call.state == "done" else STYLES[call.state])
+        output = safe(call.output).splitlines()[-OUTPUT_LINES:]
+        return [_indented(head, depth), *(_indented(_line(f"│ {line}", "dim"), depth + 1) for line in output)]
+
+    def _spinner(self, key: str, text: str, style: str, depth: int = 0) -> Spinner:
+        """One that goes on turning from where it was; its text is cut, because it would wrap."""
+        text = one_line(text, max(10, self._console.width - 2 * depth - 3))
+        spinner = self._spinners.setdefault(key, Spinner("dots", style="green" if not key else "cyan"))
+        spinner.update(text=_line(text, style))
+        return spinner
 
     def _end(self) -> None:
         if self.story.answer:
@@ -136,3 +142,25 @@ class LiveView:
         ended = self.story.terminal
         style = "green" if isinstance(ended, RunFinished) else "yellow" if isinstance(ended, RunCancelled) else "red"
         self._console.print(Text(safe(ending(self.story)), style=style))
+
+
+class Moving:
+    """The end of what moves, as much as the screen has room for."""
+
+    def __init__(self, view: LiveView) -> None:
+        self._view = view
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = console.render_lines(Group(*self._view.moving()), options.update(height=None), pad=False)
+        for line in lines[-max(1, console.height - MARGIN) :]:
+            yield from line
+            yield Segment.line()
+
+
+def _line(text: str, style: str) -> Text:
+    """One line, cut at the edge of the screen."""
+    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
+
+
+def _indented(thing: RenderableType, depth: int) -> Padding:
+    return Padding(thing, (0, 0, 0, 2 * depth))

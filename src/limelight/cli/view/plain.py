@@ -78,13 +78,13 @@ class PlainView:
         if call is None:
             return []
         output = self._indented(call.agent_id, "  | ", call.output) if call.state in ("done", "failed") else []
-        return [*output, "  " * self.story.depth(call.agent_id) + call_line(call)]
+        return [*output, "  " * self.story.depth(call.agent_id) + call_line(call, self.story.owner(call.agent_id))]
 
 
-def call_line(call: Call) -> str:
+def call_line(call: Call, owner: str = "") -> str:
     """A call in one line: `✓ read_file bees.md  3 ms`."""
     mark = {"running": "▸", "waiting": "?", "done": "✓", "failed": "✗"}[call.state]
-    parts = [f"{mark} {one_line(call.name, 60)}", call.about]
+    parts = [f"{mark} {safe(owner)}{one_line(call.name, 60)}", call.about]
     line = " ".join(part for part in parts if part)
     more = [one_line(call.error, 100), took(call.duration_ms)]
     return "  ".join([line, *(part for part in more if part)])

@@ -104,6 +104,11 @@ class Story:
     def said(self, message_id: str) -> Said | None:
         return self._said.get(message_id)
 
+    def owner(self, agent_id: str) -> str:
+        """Whose it is, where that is not clear from its place: there are several helpers."""
+        helper = self._helpers.get(agent_id)
+        return f"{helper.name}: " if helper is not None and len(self._helpers) > 1 else ""
+
     def helper(self, agent_id: str) -> Helper | None:
         return self._helpers.get(agent_id)
 
