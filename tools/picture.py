@@ -36,11 +36,11 @@ async def real_run() -> list[Record]:
             user=User("local"),
             messages=[Message(role="user", content=QUESTION)],
         )
-        begun = await parts.sessions.begin(request, "run_picture")
+        begun = await parts.sessions.begin(parts.sessions.place(request))
         live = parts.sessions.live(begun.run.run_id)
         if live is not None:
             await live.task
-        run = await parts.store.run("run_picture")
+        run = await parts.store.run(begun.run.run_id)
         records = [record async for record in records_of(parts.store, run)] if run else []
         await parts.stop()
         return records

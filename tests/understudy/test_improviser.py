@@ -190,15 +190,12 @@ def test_a_new_message_begins_anew() -> None:
 def test_a_loop_that_hands_the_answer_back_gets_it_in_words() -> None:
     offered = [tool("final_answer", answer=STRING), tool("list_files")]
     messages: list[Any] = [user("What is there?")]
-    names: list[list[str]] = []
-    for _ in range(4):
-        said = read(improvise(request_of(*messages, tools=offered)))
-        names.append(said.names)
-        if not said.names:
-            break
-        messages += answered(said, "bees.md")
-    assert names == [["list_files"], ["final_answer"], []]
-    assert said.text.count("bees.md") == 1
+    replies: list[Read] = []
+    while len(replies) < 4 and (not replies or replies[-1].names):
+        replies.append(read(improvise(request_of(*messages, tools=offered))))
+        messages += answered(replies[-1], "bees.md")
+    assert [reply.names for reply in replies] == [["list_files"], ["final_answer"], []]
+    assert replies[-1].text.count("bees.md") == 1
 
 
 def test_an_answer_goes_through_final_answer() -> None:
