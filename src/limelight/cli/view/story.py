@@ -25,7 +25,6 @@ from limelight.events import (
     Terminal,
     TextDelta,
     Todo,
-    ToolArgsDelta,
     ToolFinished,
     ToolOutputDelta,
     ToolReady,
@@ -39,7 +38,11 @@ class Said(msgspec.Struct):
     """A message of an agent."""
 
     agent_id: str
-    text: str = ""
+    pieces: list[str] = []
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
 
 
 class Call(msgspec.Struct):
@@ -53,7 +56,6 @@ class Call(msgspec.Struct):
     duration_ms: int | None = None
     error: str = ""
     output: str = ""
-    args_text: str = ""
 
 
 class Helper(msgspec.Struct):
@@ -123,7 +125,7 @@ class Story:
             case TextDelta():
                 if event.message_id not in self._said:
                     self._said[event.message_id] = self._add(Said(event.agent_id))
-                self._said[event.message_id].text += event.text
+                self._said[event.message_id].pieces.append(event.text)
             case Plan():
                 self.plan, self.plan_text = event.items, event.text
             case Status():
@@ -138,7 +140,7 @@ class Story:
             case ToolStarted():
                 about = telling_argument(event.args)
                 self._calls[event.call_id] = self._add(Call(event.call_id, event.agent_id, event.name, about))
-            case ToolArgsDelta() | ToolReady() | ToolOutputDelta() | ToolFinished() if event.call_id in self._calls:
+            case ToolReady() | ToolOutputDelta() | ToolFinished() if event.call_id in self._calls:
                 self._feed_call(self._calls[event.call_id], event)
             case AgentStarted():
                 depth = self.depth(event.parent_id) + 1
@@ -159,12 +161,10 @@ class Story:
             case SourceCited():
                 self._add(Note(event.agent_id, f"@ {event.title} {event.url}".rstrip()))
             case _:
-                pass  # steps, usage and thoughts are not drawn
+                pass  # steps, usage, thoughts and pieces of arguments are not drawn
 
-    def _feed_call(self, call: Call, event: ToolArgsDelta | ToolReady | ToolOutputDelta | ToolFinished) -> None:
+    def _feed_call(self, call: Call, event: ToolReady | ToolOutputDelta | ToolFinished) -> None:
         match event:
-            case ToolArgsDelta():
-                call.args_text += event.text
             case ToolReady():
                 call.about = telling_argument(event.args)
             case ToolOutputDelta():
