@@ -17,7 +17,7 @@ BASE = {"limelight", "limelight.errors", "limelight.events"}
 """What every part may know: the version, the errors, the vocabulary."""
 
 MAY_IMPORT: dict[str, set[str]] = {
-    "limelight": {"limelight.client", "limelight.events"},
+    "limelight": {"limelight.client", "limelight.events", "limelight.sources.saying"},
     "limelight.__main__": {"limelight.cli"},
     "limelight.events": set(),
     "limelight.errors": set(),
@@ -57,6 +57,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "limelight.dialects.encoder",
         "limelight.runs",
         "limelight.server",
+        "limelight.understudy.server",
     },
     "limelight.cli": BASE
     | {

@@ -31,7 +31,7 @@ if ! [ -x $venv/bin/python ]; then
   "$python" -m venv $venv || fail "no virtual environment can be made: install the venv module (Debian: apt-get install python3-venv)"
 fi
 
-echo "Installing Limelight and what it needs (about a minute the first time) ..."
-$venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]' ||
+echo "Installing Limelight and what it needs (about two minutes the first time) ..."
+$venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all,dev]' ||
   fail "the packages could not be installed: see the lines above; is the package index reachable?"
 echo "$wanted" >$stamp

@@ -1,7 +1,8 @@
 """Limelight puts an agent's work in the light: one durable log of typed events, streamed live to any client.
 
-`limelight.Client`, `limelight.SyncClient` and `limelight.events` are loaded when they are first named: importing this
-package alone pulls in no agent framework, no web server and no HTTP.
+`limelight.Client` and `limelight.SyncClient` talk to a server, `limelight.events` is the vocabulary; `limelight.status`
+and `limelight.current` are for an agent's tools. They are loaded when they are first named: importing this package
+alone pulls in no agent framework, no web server and no HTTP.
 """
 
 from importlib import import_module
@@ -11,10 +12,17 @@ if TYPE_CHECKING:
     from limelight import events as events
     from limelight.client import Client as Client
     from limelight.client import SyncClient as SyncClient
+    from limelight.sources.saying import current as current
+    from limelight.sources.saying import status as status
 
 __version__ = "0.1.0"
 
-_LAZY = {"Client": "limelight.client", "SyncClient": "limelight.client"}
+_LAZY = {
+    "Client": "limelight.client",
+    "SyncClient": "limelight.client",
+    "current": "limelight.sources.saying",
+    "status": "limelight.sources.saying",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -55,6 +55,8 @@ class RunStarted(Event, frozen=True, kw_only=True):
     agent: str
     input: str = ""
     turn: int = 1
+    enable_streaming: bool = True
+    """False if texts come whole, because the agent is set so."""
     attachments: tuple[Attachment, ...] = ()
     truncated: bool = False
     size: int = 0

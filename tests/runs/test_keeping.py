@@ -53,6 +53,9 @@ async def store(path: Path) -> AsyncGenerator[WatchedStore]:
     await store.close()
 
 
+async def nothing() -> None: ...
+
+
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds of 5 ms instead of 10 s."""
@@ -61,7 +64,7 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_the_first_round_is_at_once(store: WatchedStore) -> None:
     before = now_ms()
-    keeping = Keeping(store, Workspaces(Path()).remove, retention_days=30)
+    keeping = Keeping(store, Workspaces(Path()).remove, nothing, retention_days=30)
     keeping.start()
     await eventually(lambda: store.swept)
     await keeping.stop()
@@ -71,7 +74,7 @@ async def test_the_first_round_is_at_once(store: WatchedStore) -> None:
 
 @pytest.mark.usefixtures("often")
 async def test_leases_are_renewed_often_and_sweeps_are_rare(store: WatchedStore) -> None:
-    keeping = Keeping(store, Workspaces(Path()).remove, retention_days=30)
+    keeping = Keeping(store, Workspaces(Path()).remove, nothing, retention_days=30)
     keeping.start()
     await eventually(lambda: len(store.renewed) >= 5)
     await keeping.stop()
@@ -89,7 +92,7 @@ async def test_what_is_past_its_retention_goes(store: WatchedStore, tmp_path: Pa
     workspaces = Workspaces(tmp_path / "workspaces")
     for ref in (S1, S2):
         workspaces.folder(ref).mkdir(parents=True)
-    await Keeping(store, workspaces.remove, retention_days=1.5).sweep()
+    await Keeping(store, workspaces.remove, nothing, retention_days=1.5).sweep()
     assert (workspaces.folder(S1).exists(), workspaces.folder(S2).exists()) == (False, True)
     assert (await store.run("old"), await store.session(S1)) == (None, None)
     assert await store.run("new") is not None
@@ -103,7 +106,7 @@ async def test_orphans_are_sealed_and_live_runs_are_not(store: WatchedStore, pat
     again = WatchedStore(path)
     await again.open()
     live = await begin(again, "live", S2)
-    keeping = Keeping(again, Workspaces(Path()).remove, retention_days=30)
+    keeping = Keeping(again, Workspaces(Path()).remove, nothing, retention_days=30)
     keeping.start()
     await eventually(lambda: len(again.renewed) >= 3)
     await keeping.stop()
@@ -117,7 +120,7 @@ async def test_orphans_are_sealed_and_live_runs_are_not(store: WatchedStore, pat
 @pytest.mark.usefixtures("often")
 async def test_a_store_that_fails_is_tried_again(store: WatchedStore, caplog: pytest.LogCaptureFixture) -> None:
     store.refusals = 3
-    keeping = Keeping(store, Workspaces(Path()).remove, retention_days=30)
+    keeping = Keeping(store, Workspaces(Path()).remove, nothing, retention_days=30)
     keeping.start()
     await eventually(lambda: len(store.renewed) >= 2)
     await keeping.stop()
@@ -126,5 +129,5 @@ async def test_a_store_that_fails_is_tried_again(store: WatchedStore, caplog: py
 
 
 async def test_it_can_be_stopped_without_a_start(store: WatchedStore) -> None:
-    await Keeping(store, Workspaces(Path()).remove, retention_days=30).stop()
+    await Keeping(store, Workspaces(Path()).remove, nothing, retention_days=30).stop()
     assert store.renewed == []

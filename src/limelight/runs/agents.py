@@ -1,6 +1,6 @@
 """The agents that this server offers, by name."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -15,6 +15,13 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     source: Source
     title: str
     description: str
+    enable_streaming: bool = True
+    """False: texts, thoughts and arguments are said whole."""
+    max_steps: int | None = None
+    status: Mapping[str, str] = {}
+    """What to say when a tool starts, by the tool's name."""
+    workspace: str = ""
+    """A folder that all sessions share, in place of one for each."""
 
 
 class Agents:

@@ -2,15 +2,15 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
 from limelight.errors import AlreadyDecided
-from limelight.events import AnyEvent, ApprovalRequested, ApprovalResolved
+from limelight.events import AnyEvent, ApprovalRequested, ApprovalResolved, Decision
 from limelight.runs.engine import Execution
 from limelight.runs.ids import now_ms, sortable_id
-from limelight.sources.base import Approval, User
+from limelight.sources.base import DECISIONS, Approval, User
 from limelight.stores.base import Decide
 
 
@@ -49,21 +49,37 @@ class RunContext:
             asyncio.run_coroutine_threadsafe(self._execution.accept_in_turn(event), self._loop).result()
 
     def approve(
-        self, name: str, args: dict[str, Any], *, call_id: str = "", agent_id: str = ""
+        self,
+        name: str,
+        args: dict[str, Any],
+        *,
+        call_id: str = "",
+        agent_id: str = "",
+        decisions: Sequence[Decision] = DECISIONS,
     ) -> Coroutine[Any, Any, Approval]:
         """Ask a person, with `await`. No answer in time is a no."""
         if threading.get_ident() != self._thread:
             raise RuntimeError("this runs in a thread of its own, where nothing can be awaited: use approve_blocking")
-        return self._approve(name, args, call_id, agent_id)
+        return self._approve(name, args, call_id, agent_id, decisions)
 
-    def approve_blocking(self, name: str, args: dict[str, Any], *, call_id: str = "", agent_id: str = "") -> Approval:
+    def approve_blocking(
+        self,
+        name: str,
+        args: dict[str, Any],
+        *,
+        call_id: str = "",
+        agent_id: str = "",
+        decisions: Sequence[Decision] = DECISIONS,
+    ) -> Approval:
         """The same for code that runs in a thread: it stands still until there is an answer."""
         if threading.get_ident() == self._thread:
             raise RuntimeError("this would stop the whole server: use `await ctx.approve(…)`")
-        asking = self._approve(name, args, call_id, agent_id)
+        asking = self._approve(name, args, call_id, agent_id, decisions)
         return asyncio.run_coroutine_threadsafe(asking, self._loop).result()
 
-    async def _approve(self, name: str, args: dict[str, Any], call_id: str, agent_id: str) -> Approval:
+    async def _approve(
+        self, name: str, args: dict[str, Any], call_id: str, agent_id: str, decisions: Sequence[Decision]
+    ) -> Approval:
         seconds = self._execution.limits.approval_seconds
         approval_id = sortable_id("apr_")
         self._decisions[approval_id] = asyncio.get_running_loop().create_future()
@@ -74,6 +90,7 @@ class RunContext:
                 name=name,
                 args=args,
                 call_id=call_id,
+                decisions=tuple(decisions),
                 expires_at=now_ms() + round(seconds * 1000),
             )
         )

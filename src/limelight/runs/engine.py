@@ -9,7 +9,7 @@ dialects, viewers or HTTP.
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
@@ -41,7 +41,8 @@ from limelight.runs.committer import Committer
 from limelight.runs.fitting import fit, is_plain
 from limelight.runs.ids import now_ms, sortable_id
 from limelight.runs.watchdog import Watchdog
-from limelight.sources.base import UNSTOPPABLE, FileMade, Source, Turn, filled_in
+from limelight.runs.whole import WholeTexts
+from limelight.sources.base import CURRENT, UNSTOPPABLE, FileMade, Source, Turn, filled_in
 from limelight.stores.base import Append, Artifact, Result, Run, RunState, SessionRef, Store
 
 log = logging.getLogger(__name__)
@@ -67,9 +68,20 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
 class Execution:
     """A live run."""
 
-    def __init__(self, run: Run, store: Store, committer: Committer, limits: RunLimits) -> None:
+    def __init__(
+        self,
+        run: Run,
+        store: Store,
+        committer: Committer,
+        limits: RunLimits,
+        *,
+        status: Mapping[str, str] = {},
+        streams: bool = True,
+    ) -> None:
         self.run = run
         self.limits = limits
+        self._status = status
+        self._whole = None if streams else WholeTexts()
         self.grammar = Grammar()
         self._store = store
         self._committer = committer
@@ -102,19 +114,19 @@ class Execution:
 
     # The life
 
-    async def live(self, started: RunStarted, source: Source, turn: Turn) -> None:
-        """The whole run. Returns when its terminal event is in the log."""
+    async def live(self, started: RunStarted, source: Source, prepare: Callable[[], Awaitable[Turn]]) -> None:
+        """The whole run. Returns when its terminal event is in the log. `prepare` gives the source what it needs."""
         try:
-            await self._live(started, source, turn)
+            await self._live(started, source, prepare)
         except Exception as error:  # a mistake of ours; the run must not stay open because of it
             if not self.grammar.started:
                 self.accept(RunStarted(agent=self.run.agent, turn=self.run.turn))
             self.seal(self.failure(error))
         await self._written
 
-    async def _live(self, started: RunStarted, source: Source, turn: Turn) -> None:
+    async def _live(self, started: RunStarted, source: Source, prepare: Callable[[], Awaitable[Turn]]) -> None:
         self.accept(started)
-        pump = asyncio.create_task(self._pump(source, turn), name=f"limelight-{self.run.run_id}")
+        pump = asyncio.create_task(self._pump(source, prepare), name=f"limelight-{self.run.run_id}")
         self._watchdog.look()
         await asyncio.wait({pump, self._verdict}, return_when=asyncio.FIRST_COMPLETED)
         if not pump.done():
@@ -126,7 +138,9 @@ class Execution:
         pump.add_done_callback(_swallow)
         self.seal(self._verdict.result() if self._verdict.done() else self._ending_of(pump))
 
-    async def _pump(self, source: Source, turn: Turn) -> None:
+    async def _pump(self, source: Source, prepare: Callable[[], Awaitable[Turn]]) -> None:
+        turn = await prepare()
+        CURRENT.set(turn.context)  # for this task and all that it starts, threads of the frameworks included
         items = source.run(turn)
         try:
             async for item in items:
@@ -197,6 +211,8 @@ class Execution:
             return
         reason = terminal.message if isinstance(terminal, RunFailed) else CUT_OFF
         reason = "stopped" if isinstance(terminal, RunCancelled) else reason
+        for event in self._whole.rest() if self._whole is not None else ():
+            self._take_in(event)
         for event in self.grammar.closing(reason):
             self._write(event)
         if isinstance(terminal, RunFinished) and not self.grammar.answered:
@@ -210,6 +226,13 @@ class Execution:
         if self.grammar.terminal is not None:
             return
         self._watchdog.heard = self._loop.time()
+        if self._whole is None:
+            self._take_in(event)
+            return
+        for whole in self._whole.feed(event):
+            self._take_in(whole)
+
+    def _take_in(self, event: AnyEvent) -> None:
         if self._goes_on(event):
             self._number([event])
             return
@@ -223,6 +246,8 @@ class Execution:
         for missing in self.grammar.missing_before(event, CUT_OFF):
             self._write(missing)
         self._write(self._timed(filled_in(event)))
+        if isinstance(event, ToolStarted) and event.name in self._status:
+            self._write(Status(agent_id=event.agent_id, text=self._status[event.name]))
         self._watchdog.pause(self.grammar.waiting)
 
     async def accept_in_turn(self, event: AnyEvent) -> None:

@@ -18,8 +18,16 @@ DAY_MS = 24 * 3600 * 1000
 class Keeping:
     """One task that does all of it in turn."""
 
-    def __init__(self, store: Store, forget: Callable[[SessionRef], Awaitable[None]], retention_days: float) -> None:
+    def __init__(
+        self,
+        store: Store,
+        forget: Callable[[SessionRef], Awaitable[None]],
+        tidy: Callable[[], Awaitable[None]],
+        *,
+        retention_days: float,
+    ) -> None:
         self._store = store
+        self._tidy = tidy
         self._forget = forget
         self._retention_ms = round(retention_days * DAY_MS)
         self._task: asyncio.Task[None] | None = None
@@ -40,6 +48,7 @@ class Keeping:
                 await seal_orphans(self._store)
                 if rounds % (SWEEP_SECONDS * 1000 * 3 // LEASE_MS) == 0:
                     await self.sweep()
+                await self._tidy()
             except StoreError as error:
                 log.error("housekeeping has to wait, trying again: %s", error)
             rounds += 1

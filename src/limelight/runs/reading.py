@@ -27,6 +27,7 @@ class ToolCall(msgspec.Struct, kw_only=True):
 
     call_id: str
     name: str
+    agent_id: str = ""
     args: Any = None
     result: JsonValue = None
     error: str | None = None
@@ -78,7 +79,11 @@ def _fold_call(calls: dict[str, ToolCall], event: AnyEvent) -> None:
     match event:
         case ToolStarted():
             calls[event.call_id] = ToolCall(
-                call_id=event.call_id, name=event.name, args=event.args, args_cut=event.truncated
+                call_id=event.call_id,
+                name=event.name,
+                agent_id=event.agent_id,
+                args=event.args,
+                args_cut=event.truncated,
             )
         case ToolReady() if event.call_id in calls:
             calls[event.call_id].args, calls[event.call_id].args_cut = event.args, event.truncated

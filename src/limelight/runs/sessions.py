@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -22,6 +23,7 @@ from limelight.runs.context import RunContext
 from limelight.runs.engine import Execution, RunLimits
 from limelight.runs.hub import Hub
 from limelight.runs.ids import now_ms, sortable_id
+from limelight.runs.memory import Memories, question_of
 from limelight.runs.workspace import Workspaces
 from limelight.sources.base import Turn, User
 from limelight.stores.base import Artifact, Begun, NewRun, Run, SessionRef, Store
@@ -46,6 +48,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     messages: Sequence[Message]
     if_busy: IfBusy = "error"
     request_id: str = ""
+    goes_on: bool = True
+    """Whether a request without a past of its own continues the session's conversation."""
+    max_steps: int | None = None
+    """In place of the agent's own."""
 
 
 class StoppedInQueue(Exception):
@@ -90,8 +96,17 @@ class Waiting(msgspec.Struct):
 class Sessions:
     """Begins runs and knows those that go on in this process."""
 
-    def __init__(self, store: Store, committer: Committer, limits: RunLimits, hub: Hub, workspaces: Workspaces) -> None:
+    def __init__(
+        self,
+        store: Store,
+        committer: Committer,
+        limits: RunLimits,
+        hub: Hub,
+        workspaces: Workspaces,
+        memories: Memories,
+    ) -> None:
         self._store = store
+        self._memories = memories
         self._committer = committer
         self._limits = limits
         self._hub = hub
@@ -161,7 +176,7 @@ class Sessions:
             await self._wait(place)
 
     async def _begin(self, request: Request, run_id: str) -> Begun:
-        asked = _question(request.messages)
+        asked = question_of(request.messages)
         now = now_ms()
         begun = await self._store.begin(
             NewRun(
@@ -175,8 +190,17 @@ class Sessions:
             )
         )
         if begun.created:
-            execution = Execution(begun.run, self._store, self._committer, self._limits)
-            context = RunContext(execution, request.user, self._workspaces.folder(request.ref))
+            agent = request.agent
+            execution = Execution(
+                begun.run,
+                self._store,
+                self._committer,
+                self._limits,
+                status=agent.status,
+                streams=agent.enable_streaming,
+            )
+            folder = Path(agent.workspace) if agent.workspace else self._workspaces.folder(request.ref)
+            context = RunContext(execution, request.user, folder)
             task = asyncio.create_task(self._live_through(execution, context, request, asked))
             self._live[run_id] = LiveRun(execution, context, task)
         return begun
@@ -185,11 +209,32 @@ class Sessions:
         run = execution.run
         try:
             attachments = await self._keep_files(asked, run)
-            started = RunStarted(agent=run.agent, input=asked.text, turn=run.turn, attachments=attachments)
-            await execution.live(started, request.agent.source, Turn(messages=request.messages, context=context))
+            started = RunStarted(
+                agent=run.agent,
+                input=asked.text,
+                turn=run.turn,
+                enable_streaming=request.agent.enable_streaming,
+                attachments=attachments,
+            )
+            await execution.live(started, request.agent.source, lambda: self._turn(request, context))
         finally:
             del self._live[run.run_id]
             self._next_turn(run.ref)
+
+    async def _turn(self, request: Request, context: RunContext) -> Turn:
+        """What the agent gets: the request, and the conversation that it belongs to."""
+        agent = request.agent
+        max_steps = request.max_steps or agent.max_steps
+        if not agent.source.keeps_memory:
+            return Turn(messages=request.messages, context=context, max_steps=max_steps)
+        recalled = await self._memories.recall(agent, request.ref, context.run_id, request.messages, request.goes_on)
+        return Turn(
+            messages=request.messages,
+            context=context,
+            memory_key=recalled.key,
+            history=recalled.history,
+            max_steps=max_steps,
+        )
 
     async def _keep_files(self, asked: Message, run: Run) -> tuple[Attachment, ...]:
         """Store what came along with the question, so that the log can point at it."""
@@ -257,9 +302,10 @@ class Sessions:
                 return
 
     async def forget(self, ref: SessionRef) -> None:
-        """A session is gone from the store: so are its viewers and its files."""
+        """A session is gone from the store: so are its viewers, its files, and what agents keep of it."""
         self._hub.forget(ref)
         await self._workspaces.remove(ref)
+        await self._memories.tidy()
 
     async def drain(self, verdict: Terminal) -> None:
         """Take no more runs, end those that go on, and wait until the log says so."""
@@ -278,8 +324,3 @@ def title_of(text: str) -> str:
     """A session's first title: the beginning of its first message, in one line."""
     line = " ".join(text.split())
     return line if len(line) <= TITLE_CHARACTERS else line[:TITLE_CHARACTERS].rstrip()
-
-
-def _question(messages: Sequence[Message]) -> Message:
-    """The newest message of the user."""
-    return next(m for m in reversed(messages) if m.role == "user")

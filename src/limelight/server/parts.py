@@ -17,10 +17,12 @@ from limelight.runs.engine import RunLimits
 from limelight.runs.hub import Hub
 from limelight.runs.ids import sortable_id
 from limelight.runs.keeping import Keeping
+from limelight.runs.memory import Memories
 from limelight.runs.recovery import seal_orphans
 from limelight.runs.sessions import Sessions
 from limelight.runs.viewer import Format, Viewer
 from limelight.runs.workspace import Workspaces
+from limelight.server.home import ServerHome
 from limelight.server.pulse import Pulse
 from limelight.stores.base import SessionRef, Store
 
@@ -46,9 +48,13 @@ class Parts:
         self._dialects = dialects
         self._committer = Committer(store, self.hub.publish)
         workspaces = Workspaces(Path(settings.store.data) / "workspaces")
-        self.sessions = Sessions(store, self._committer, limits, self.hub, workspaces)
+        memories = Memories(store, agents, settings.store.expiry_seconds)
+        self.sessions = Sessions(store, self._committer, limits, self.hub, workspaces, memories)
         self.control = Control(store, self.sessions)
-        self._keeping = Keeping(store, self.sessions.forget, settings.store.retention_days)
+        self._keeping = Keeping(
+            store, self.sessions.forget, memories.tidy, retention_days=settings.store.retention_days
+        )
+        self._home: ServerHome | None = None
         self._starting: asyncio.Lock | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self.started = False
@@ -64,7 +70,9 @@ class Parts:
             await self.store.open()
             try:
                 await seal_orphans(self.store, self.settings.limits.result_bytes)
+                await self._open_agents()
             except BaseException:
+                await self._close_agents()
                 await self.store.close()
                 raise
             self._committer.start()
@@ -72,6 +80,19 @@ class Parts:
             self._keeping.start()
             self.pulse.start()
             self.started = True
+
+    async def _open_agents(self) -> None:
+        self._home = ServerHome(Path(self.settings.store.data))
+        for agent in self.agents:
+            await agent.source.open(self._home)
+
+    async def _close_agents(self) -> None:
+        if self._home is None:
+            return
+        for agent in self.agents:
+            await agent.source.close()
+        await self._home.close()
+        self._home = None
 
     async def drain(self) -> None:
         """End all runs with a terminal event, then all streams."""
@@ -90,6 +111,7 @@ class Parts:
         await self._keeping.stop()
         await self.control.stop()
         await self._committer.stop()
+        await self._close_agents()
         await self.store.close()
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":

@@ -5,15 +5,17 @@ writes `run_started`, checks the grammar, measures durations, closes what is lef
 `run_failed`. A source ends with `final_answer` and `run_finished`. It must not know dialects, stores or HTTP.
 """
 
-from collections.abc import AsyncGenerator, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
 
 from limelight.events import AnyEvent, Decision, ToolFinished, ToolStarted
 from limelight.messages import Message
 
+DECISIONS: tuple[Decision, ...] = ("approve", "edit", "reject")
 UNSTOPPABLE = "A step that cannot be interrupted is still running; what it returns will be dropped."
 """What a run says if it is stopped and something of it goes on."""
 
@@ -75,41 +77,142 @@ class Context(Protocol):
         ...
 
     def approve(
-        self, name: str, args: dict[str, Any], *, call_id: str = "", agent_id: str = ""
+        self,
+        name: str,
+        args: dict[str, Any],
+        *,
+        call_id: str = "",
+        agent_id: str = "",
+        decisions: Sequence[Decision] = DECISIONS,
     ) -> Coroutine[Any, Any, Approval]:
-        """Ask a person, and `await` the answer."""
+        """Ask a person, and `await` the answer. `decisions` are the answers on offer."""
         ...
 
-    def approve_blocking(self, name: str, args: dict[str, Any], *, call_id: str = "", agent_id: str = "") -> Approval:
+    def approve_blocking(
+        self,
+        name: str,
+        args: dict[str, Any],
+        *,
+        call_id: str = "",
+        agent_id: str = "",
+        decisions: Sequence[Decision] = DECISIONS,
+    ) -> Approval:
         """The same for an ordinary generator, which runs in a thread of its own."""
         ...
 
 
+CURRENT: ContextVar[Context | None] = ContextVar("limelight_context", default=None)
+"""The context of the run that this code is a part of, for tools that know nothing of Limelight but one function."""
+
+
+async def no_history() -> Sequence[Message]:
+    return ()
+
+
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """One request to an agent."""
+    """One request to an agent.
+
+    An agent without a memory takes `messages` as they are. One that keeps its state does so under `memory_key`: if it
+    has some there, it gets the `question` only; if not, it first gets the `history`.
+    """
 
     messages: Sequence[Message]
+    """What the client sent, all of it."""
     context: Context
+    memory_key: str = ""
+    """Names the conversation. The same key means that this turn goes on where the last one with it ended."""
+    history: Callable[[], Awaitable[Sequence[Message]]] = no_history
+    """The conversation before this turn, without system messages: as the client sent it, else as the log has it."""
+    max_steps: int | None = None
+    """How many steps the main agent may make; None leaves it to the agent."""
+
+    @property
+    def question(self) -> Message:
+        """The newest message of the user."""
+        return next(message for message in reversed(self.messages) if message.role == "user")
+
+    @property
+    def instructions(self) -> str:
+        """What the client's system messages say: it adds to the agent's instructions, for this turn."""
+        return "\n\n".join(message.text for message in self.messages if message.role == "system")
+
+
+class Home(Protocol):
+    """What a server has for its sources."""
+
+    @property
+    def data(self) -> Path:
+        """The data folder, for databases of the frameworks."""
+        ...
+
+    async def understudy(self) -> tuple[str, str]:
+        """The address and the key of the stand-in model, which is started when somebody first asks."""
+        ...
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What the configuration says about one agent, as far as its source has to know."""
+
+    max_steps: int | None = None
+    planning_interval: int | None = None
+
+
+Feature = Literal[
+    "reasoning",
+    "argument_deltas",
+    "output_deltas",
+    "parallel_tools",
+    "sub_agents",
+    "plans",
+    "steps",
+    "code",
+    "approvals",
+    "usage",
+    "stop_in_a_tool",
+    "memory_after_restart",
+]
+"""What agents of some frameworks show and others cannot."""
 
 
 class Source(Protocol):
-    """One agent of one framework. Found by entry point; `accepts` decides which one takes a target."""
+    """One agent of one framework. Found by entry point; `accepts` decides which one takes a target.
+
+    The module of a source must not import its framework: it is loaded to find out who takes a target.
+    """
 
     framework: ClassVar[str]
+    LACKS: ClassVar[Mapping[Feature, str]] = {}
+    """What the framework cannot do, each with the reason in a few words. Tests fail if it is not so."""
+    OPTIONS: ClassVar[frozenset[str]] = frozenset()
+    """The fields of Options that make a difference."""
+    keeps_memory: ClassVar[bool] = False
+    """Whether state is kept under `memory_key` between turns."""
 
     @classmethod
     def accepts(cls, target: object) -> bool: ...
 
-    def __init__(self, target: object) -> None: ...
+    def __init__(self, target: object, options: Options = Options()) -> None: ...  # noqa: B008  (it is frozen)
 
     @property
     def description(self) -> str:
         """One line about the agent, for lists."""
         ...
 
+    async def open(self, home: Home) -> None:
+        """Called once, before the first turn, in the server's event loop."""
+
+    async def close(self) -> None:
+        """Called once, after the last turn."""
+
     def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
         """The turn's events. Closing the generator must end the framework's work."""
         ...
+
+    async def forget(self, memory_key: str) -> None:
+        """The conversation is gone for good: remove what is kept of it."""
+
+    async def rest(self, memory_key: str) -> None:
+        """The conversation is idle: let go of what is held in memory and can be had again."""
 
 
 class CallIds:

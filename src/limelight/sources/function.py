@@ -4,10 +4,8 @@ An async generator is the usual form. A coroutine function that returns its answ
 generator, which runs in a thread of its own so that it blocks nobody.
 """
 
-import asyncio
 import inspect
-import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any, ClassVar
 
 import msgspec
@@ -28,22 +26,19 @@ from limelight.events import (
     ToolReady,
     ToolStarted,
 )
-from limelight.sources.base import UNSTOPPABLE, CallIds, FileMade, Item, Turn, first_line
+from limelight.sources.base import UNSTOPPABLE, CallIds, FileMade, Item, Options, Source, Turn, first_line
+from limelight.sources.threads import ThreadBridge
 
 ToolEvent = ToolArgsDelta | ToolReady | ToolOutputDelta | ToolFinished
 """What always belongs to a call, also if the call has no id of its own."""
-READ_AHEAD = 64
-"""How many items an ordinary generator may be ahead of the log."""
-LEAVING_SECONDS = 0.1
-"""How long a stopped thread may take to notice."""
 
 
-class FunctionSource:
+class FunctionSource(Source):
     """Wraps a function."""
 
     framework: ClassVar[str] = "function"
 
-    def __init__(self, target: object) -> None:
+    def __init__(self, target: object, options: Options = Options()) -> None:  # noqa: B008  (it is frozen)
         if not callable(target):
             raise TypeError(f"{target!r} is not a function")
         self._target: Callable[..., Any] = target
@@ -162,49 +157,22 @@ async def _answer_of(awaitable: Any) -> AsyncGenerator[object, None]:
 
 async def _in_thread(items: Iterator[object], turn: Turn) -> AsyncGenerator[object, None]:
     """Drive an ordinary generator from a thread. Stop is seen between two items; a running one cannot be broken off."""
-    loop = asyncio.get_running_loop()
-    queue: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
-    room = threading.Semaphore(READ_AHEAD)
-    left = threading.Event()
 
-    def put(kind: str, value: Any) -> None:
-        if not left.is_set():
-            loop.call_soon_threadsafe(queue.put_nowait, (kind, value))
-
-    def drive() -> None:
+    def drive(bridge: ThreadBridge[object]) -> None:
         try:
             for item in items:
-                put("item", item)
-                room.acquire()
-                if left.is_set() or turn.context.cancelled:
+                bridge.put(item)
+                if turn.context.cancelled:
                     break
-            put("end", None)
-        except BaseException as error:
-            put("error", error)
         finally:
             close = getattr(items, "close", None)
             if close is not None:
                 close()
 
-    thread = threading.Thread(target=drive, name=f"limelight-{turn.context.run_id}", daemon=True)
-    thread.start()
+    bridge: ThreadBridge[object] = ThreadBridge(drive, f"limelight-{turn.context.run_id}")
     try:
-        async for value in _until_end(queue):
-            room.release()
-            yield value
+        async for item in bridge.items():
+            yield item
     finally:
-        left.set()
-        room.release()
-        await asyncio.to_thread(thread.join, LEAVING_SECONDS)
-        if thread.is_alive():
+        if not await bridge.leave():
             turn.context.emit(Status(text=UNSTOPPABLE))
-
-
-async def _until_end(queue: "asyncio.Queue[tuple[str, Any]]") -> AsyncIterator[object]:
-    while True:
-        kind, value = await queue.get()
-        if kind == "end":
-            return
-        if kind == "error":
-            raise value
-        yield value

@@ -125,6 +125,21 @@ class Swept(msgspec.Struct, frozen=True):
     sessions: list[SessionRef]
 
 
+class MemoryTurn(msgspec.Struct, frozen=True):
+    """One turn that an agent's memory has seen: what was asked, as a hash, and the run."""
+
+    asked: str
+    run_id: str
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent keeps of a session, under a key of the framework's own storage, and which turns are in it."""
+
+    key: str
+    agent: str
+    turns: tuple[MemoryTurn, ...] = ()
+
+
 class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
     """Stop this run."""
 
@@ -212,6 +227,20 @@ class Store(Protocol):
     async def put_artifact(self, artifact: Artifact, run_id: str) -> None: ...
 
     async def artifact(self, artifact_id: str) -> Artifact | None: ...
+
+    async def memory(self, ref: SessionRef, agent: str) -> Memory | None:
+        """What this agent remembers of the session: the memory that was written last."""
+        ...
+
+    async def remember(self, ref: SessionRef, memory: Memory) -> None:
+        """Write a memory of this session. Another key than before makes the one before it stale."""
+        ...
+
+    async def stale_memories(self, limit: int = 100) -> list[Memory]:
+        """Memories that no turn will use again: others took their place, or their session is gone."""
+        ...
+
+    async def drop_memory(self, key: str) -> None: ...
 
     async def renew(self, until: int) -> None:
         """Extend the leases of all runs that this store object holds."""

@@ -85,6 +85,7 @@ def _request(call: Call, raw: Any) -> tuple[Request, ChatBody]:
         messages=[Message(message) for message in raw["messages"]],
         if_busy=body.if_busy,
         request_id=body.request_id or "",
+        goes_on=not body.chat_id or bool(body.session_id),
     )
     return request, body
 

@@ -24,6 +24,7 @@ from limelight.stores.base import (
     Swept,
 )
 from limelight.stores.packing import unpack
+from limelight.stores.sqlite import memories
 from limelight.stores.sqlite.journal import LiveRun
 
 Live = Mapping[str, LiveRun]
@@ -102,6 +103,7 @@ def delete(db: sqlite3.Connection, ref: SessionRef) -> bool:
     for (old,) in db.execute("SELECT run_id FROM runs WHERE session = ?", (id_,)).fetchall():
         _delete_run(db, old)
     db.execute("DELETE FROM sessions WHERE id = ?", (id_,))
+    memories.outdate(db, ref)
     return True
 
 
@@ -114,7 +116,10 @@ def sweep(db: sqlite3.Connection, before: int, limit: int) -> Swept:
         " RETURNING owner, session_id",
         (before,),
     ).fetchall()
-    return Swept(len(old), [SessionRef(*row) for row in empty])
+    gone = [SessionRef(*row) for row in empty]
+    for ref in gone:
+        memories.outdate(db, ref)
+    return Swept(len(old), gone)
 
 
 def _delete_run(db: sqlite3.Connection, run_id: str) -> None:

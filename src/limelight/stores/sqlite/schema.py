@@ -81,6 +81,19 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX artifacts_by_run ON artifacts (run_id);
     """,
+    """
+    -- Which state of an agent belongs to a session. A row outlives its session until the agent has forgotten it.
+    CREATE TABLE memories (
+        key TEXT PRIMARY KEY,
+        owner TEXT NOT NULL,
+        session_id TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        stale INTEGER NOT NULL DEFAULT 0,
+        turns BLOB NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX memories_by_session ON memories (owner, session_id, agent);
+    CREATE INDEX memories_stale ON memories (stale) WHERE stale;
+    """,
 )
 
 

@@ -21,6 +21,7 @@ from limelight.stores.base import (
     Append,
     Artifact,
     Begun,
+    Memory,
     NewRun,
     Result,
     Run,
@@ -29,7 +30,7 @@ from limelight.stores.base import (
     Signal,
     Swept,
 )
-from limelight.stores.sqlite import rows
+from limelight.stores.sqlite import memories, rows
 from limelight.stores.sqlite.file import DatabaseFile
 from limelight.stores.sqlite.journal import Journal, LiveRun
 from limelight.stores.sqlite.schema import touch
@@ -165,6 +166,20 @@ class SqliteStore:
 
     async def artifact(self, artifact_id: str) -> Artifact | None:
         return await self._read(lambda db: rows.artifact(db, artifact_id))
+
+    # memories
+
+    async def memory(self, ref: SessionRef, agent: str) -> Memory | None:
+        return await self._read(lambda db: memories.memory(db, ref, agent))
+
+    async def remember(self, ref: SessionRef, memory: Memory) -> None:
+        await self._writer.do(lambda db: memories.remember(db, ref, memory))
+
+    async def stale_memories(self, limit: int = 100) -> list[Memory]:
+        return await self._read(lambda db: memories.stale(db, limit))
+
+    async def drop_memory(self, key: str) -> None:
+        await self._writer.do(lambda db: memories.drop(db, key))
 
     # leases and signals
 

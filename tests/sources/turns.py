@@ -1,0 +1,51 @@
+"""A turn without a run: what a source is given, with nothing behind it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from limelight.events import AnyEvent, Decision
+from limelight.messages import Message
+from limelight.sources.base import DECISIONS, Approval, Turn, User
+
+
+class FakeContext:
+    """Not a run: what an agent may ask of one, without an engine behind it."""
+
+    run_id = "run_1"
+    session_id = "session_1"
+    user = User("ada", "Ada")
+    workspace = Path("workspace")
+    cancelled = False
+
+    def __init__(self) -> None:
+        self.emitted: list[AnyEvent] = []
+
+    def emit(self, event: AnyEvent) -> None:
+        self.emitted.append(event)
+
+    async def approve(
+        self,
+        name: str,
+        args: dict[str, Any],
+        *,
+        call_id: str = "",
+        agent_id: str = "",
+        decisions: Sequence[Decision] = DECISIONS,
+    ) -> Approval:
+        return Approval("approve", args)
+
+    def approve_blocking(
+        self,
+        name: str,
+        args: dict[str, Any],
+        *,
+        call_id: str = "",
+        agent_id: str = "",
+        decisions: Sequence[Decision] = DECISIONS,
+    ) -> Approval:
+        return Approval("approve", args)
+
+
+def new_turn(*texts: str) -> Turn:
+    return Turn(messages=[Message(role="user", content=text) for text in texts or ("hi",)], context=FakeContext())
