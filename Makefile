@@ -32,7 +32,7 @@ bench: setup  ## Measure against other servers, side by side (some minutes)
 	@$(BIN)/python -m benchmarks
 
 golden: setup  ## Write the golden transcripts anew; look at the difference before you commit it
-	@LIMELIGHT_GOLDEN=write $(BIN)/pytest tests/dialects tests/cli/view
+	@LIMELIGHT_GOLDEN=write $(BIN)/pytest tests/dialects tests/cli/view tests/sources
 
 clean:  ## Remove what setup and tests have made
 	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -89,20 +89,24 @@ def text_of(found: list[Frame]) -> str:
     return "".join(f.data["data"]["content"] for f in found if f.type == "token" and f.data["data"]["agent_depth"] == 0)
 
 
-def offer(function: Callable[..., Any], name: str = "") -> Agent:
-    """A function as an agent on offer."""
-    name = name or function.__name__
-    return Agent(name=name, source=wrap(function, name), title=name, description="")
+def offer(target: Any, name: str = "", **settings: Any) -> Agent:
+    """A function, or an agent object, as an agent on offer."""
+    name = name or target.__name__
+    return Agent(name=name, source=wrap(target, name), title=name, description="", **settings)
 
 
 @asynccontextmanager
-async def serving(*functions: Callable[..., Any], data: Path, **settings: Any) -> AsyncGenerator[Served]:
+async def serving(
+    *functions: Callable[..., Any], data: Path, agents: Sequence[Agent] = (), **settings: Any
+) -> AsyncGenerator[Served]:
     """Serve these agents on a free port until the block ends. Settings are given as `section__key=value`."""
     overrides = {tuple(name.split("__", 1)): value for name, value in settings.items()}
     overrides["store", "data"] = str(data)
     loaded = load_settings(environ={}, overrides=overrides)  # pyright: ignore[reportArgumentType]
     listener = bind("127.0.0.1", 0)
-    server = LimelightServer(create_app(loaded, [offer(f) for f in functions]), listener, say=lambda _: None)
+    server = LimelightServer(
+        create_app(loaded, [*agents, *(offer(f) for f in functions)]), listener, say=lambda _: None
+    )
     task = asyncio.create_task(server.serve())
     try:
         while not server.started:

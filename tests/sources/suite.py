@@ -1,0 +1,88 @@
+"""The test class that every source's test file fills in: its source, and a Case for each scenario.
+
+class TestMine(SourceSuite):
+    source = MySource
+    cases = {"text": Case(make_agent, SCRIPT), …}
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+import pytest
+
+from limelight.sources.base import Source
+from tests.sources.conformance import SCENARIOS, Case, Scenario
+from tests.sources.played import Played, theatre
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+class SourceSuite:
+    source: ClassVar[type[Source]]
+    cases: ClassVar[Mapping[str, Case]]
+
+    @pytest.mark.parametrize("name", SCENARIOS)
+    async def test_scenario(self, name: str, tmp_path: Path) -> None:
+        scenario, case = SCENARIOS[name], self.cases.get(name)
+        lacks = scenario.feature is not None and scenario.feature in self.source.LACKS
+        assert case is not None or lacks, f"{self.source.framework} has no case for {name}, and does not say why"
+        if case is None:
+            return
+        run = await _played(scenario, case, tmp_path)
+        if lacks:
+            with pytest.raises(AssertionError):
+                scenario.expect(run)
+                pytest.fail(f"{self.source.framework} says that it lacks {scenario.feature}, but it does not")
+            return
+        scenario.expect(run)
+        if scenario.golden:
+            golden(self.source.framework, name, run)
+
+    def test_there_is_no_case_for_a_scenario_that_is_not(self) -> None:
+        assert set(self.cases) <= set(SCENARIOS)
+
+
+async def _played(scenario: Scenario, case: Case, data: Path) -> Played:
+    async with theatre(case.make, case.script, data) as stage:
+        if scenario.decide is not None:
+            return await stage.play_deciding(scenario.decide)
+        if scenario.stop_at is not None:
+            return await stage.play_until(scenario.stop_at)
+        return await stage.play()
+
+
+def golden(framework: str, name: str, run: Played) -> None:
+    """Compare with the transcript that is kept; `make golden` writes it anew."""
+    path = GOLDEN / framework / f"{name}.jsonl"
+    told = transcript(run)
+    if os.environ.get("LIMELIGHT_GOLDEN") == "write":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(told, encoding="utf-8")
+    assert path.exists(), f"there is no {path.name} for {framework} yet: make golden, then look at it"
+    assert told == path.read_text(encoding="utf-8")
+
+
+def transcript(run: Played) -> str:
+    """The events as lines of JSON, without what differs from run to run: times, error ids, and ids of calls."""
+    names: dict[str, str] = {}
+
+    def renamed(key: str, value: Any) -> Any:
+        if not value or not isinstance(value, str):
+            return value
+        return names.setdefault(value, f"{key}-{len([n for n in names.values() if n.startswith(key)]) + 1}")
+
+    lines: list[str] = []
+    for event in run.events:
+        fields: dict[str, Any] = msgspec.to_builtins(event)
+        for key in ("call_id", "approval_id", "artifact_id"):
+            if key in fields:
+                fields[key] = renamed(key.removesuffix("_id"), fields[key])
+        for key in ("duration_ms", "error_id", "expires_at", "result_url"):
+            if key in fields:
+                fields[key] = "…"
+        lines.append(re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", msgspec.json.encode(fields).decode()))
+    return "\n".join(lines) + "\n"
