@@ -44,9 +44,11 @@ def test_an_option_that_was_not_given_changes_nothing(config: Path) -> None:
 
 @pytest.mark.parametrize("setting", [s for s in all_settings() if s.env], ids=lambda s: s.env)
 def test_every_setting_can_come_from_the_environment(setting: Any, config: Path) -> None:
-    value = "7" if isinstance(setting.default, int | float) else "seven"
+    flag, number = isinstance(setting.default, bool), isinstance(setting.default, int | float)
+    value = "true" if flag else "7" if number else "seven"
     section = getattr(load(config, "", {setting.env: value}), setting.section)
-    assert str(getattr(section, setting.key)) in (value, "7.0")
+    assert str(getattr(section, setting.key)) in (value, "7.0", "True")
+    assert getattr(section, setting.key) != setting.default
 
 
 def test_no_two_settings_share_a_variable() -> None:
@@ -71,21 +73,68 @@ def test_agents_are_tables_of_their_own(config: Path) -> None:
     }
 
 
+def test_an_agent_can_be_set_in_all_its_ways(config: Path) -> None:
+    text = """
+    [agents.a]
+    target = "m:a"
+    enable_streaming = false
+    max_steps = 100
+    planning_interval = 1
+    model = "big"
+    base_url = "http://127.0.0.1:1/v1"
+    workspace = "files"
+    imports = ["math"]
+    status.ls = "Looking around"
+    """
+    agent = load(config, text).agents["a"]
+    assert (agent.enable_streaming, agent.max_steps, agent.planning_interval) == (False, 100, 1)
+    assert (agent.model, agent.base_url, agent.workspace) == ("big", "http://127.0.0.1:1/v1", "files")
+    assert (agent.imports, agent.status) == (["math"], {"ls": "Looking around"})
+    plain = load(config, "[agents.a]").agents["a"]
+    assert (plain.enable_streaming, plain.max_steps, plain.imports, plain.status) == (True, None, None, {})
+
+
+def test_settings_know_the_place_that_they_come_from(config: Path) -> None:
+    origin = load(config, "# agents\n[agents.a]\ntitle = 'x'").origin
+    assert origin.place("agents", "a", "title") == f"{config}:3: "
+    assert origin.place("agents", "b") == f"{config}: "
+    assert Settings().origin.place("agents", "a") == ""
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[server]\nprot = 1", r"config\.toml: \[server\] has no setting 'prot'; did you mean 'port'\?"),
+        ("[server]\nprot = 1", r"config\.toml:2: \[server\] has no setting 'prot'; did you mean 'port'\?$"),
         ("[server]\nzzz = 1", r"\[server\] has no setting 'zzz'; there are: default_format, .*port"),
-        ("[sever]\nport = 1", r"config\.toml: there is no section \[sever\]; did you mean 'server'\?"),
-        ("[zzz]", r"there is no section \[zzz\]; there are: agents, approvals, auth, limits, server, store"),
-        ('[agents.a]\ntarget = "m:a"\ntitel = "x"', r"\[agents\.a\] has no setting 'titel'; did you mean 'title'\?"),
-        ('[server]\nport = "many"', r"a setting is wrong: Expected `int`, got `str` - at `server\.port`"),
-        ("[server]\nhost = 5", r"a setting is wrong: Expected `str`, got `int` - at `server\.host`"),
-        ("[server]\nport = 70000", r"a setting is wrong: Expected `int` <= 65535 - at `server\.port`"),
-        ("[agents.a]\ntitle = 'x'", r"config\.toml: \[agents\.a\] needs a target, e\.g\. target = 'my_module:agent'"),
-        ("server = 5", r"config\.toml: \[server\] has to be a table"),
-        ("agents = 5", r"config\.toml: \[agents\] has to be a table"),
-        ("[agents]\na = 5", r"config\.toml: \[agents\.a\] has to be a table"),
+        ("[store]\n\nport = 1", r"config\.toml:3: \[store\] has no setting 'port'; that belongs into \[server\]$"),
+        ("[sever]\nport = 1", r"config\.toml:1: there is no section \[sever\]; did you mean 'server'\?$"),
+        (
+            "\n[zzz]",
+            r"toml:2: there is no section \[zzz\]; there are: agents, approvals, auth, limits, server, store, t",
+        ),
+        (
+            '[agents.a]\ntarget = "m:a"\ntitel = "x"',
+            r"toml:3: \[agents\.a\] has no setting 'titel'; did you mean 'title'",
+        ),
+        ('[server]\nport = "many"', r"config\.toml:2: \[server\] port is wrong: expected `int`, got `str`$"),
+        ('[server]\nport = "80"', r"config\.toml:2: \[server\] port is wrong: expected `int`, got `str`$"),
+        ("# x\nserver.host = 5", r"config\.toml:2: \[server\] host is wrong: expected `str`, got `int`$"),
+        ("server = {port = 70000}", r"config\.toml:1: \[server\] port is wrong: expected `int` <= 65535$"),
+        ("[agents.a]\nmax_steps = 0", r"config\.toml:2: \[agents\.a\] max_steps is wrong: expected `int` >= 1$"),
+        ("[agents.a]\nmax_steps = 101", r"config\.toml:2: \[agents\.a\] max_steps is wrong: expected `int` <= 100$"),
+        ("[agents.a]\nplanning_interval = 0", r"\[agents\.a\] planning_interval is wrong: expected `int` >= 1$"),
+        ("[agents.a]\nstatus = {ls = 5}", r"config\.toml:2: \[agents\.a\] status is wrong: expected `str`, got `int`$"),
+        (
+            "[agents.a]\nimports = 'os'",
+            r"config\.toml:2: \[agents\.a\] imports is wrong: expected `array \| null`, got",
+        ),
+        (
+            "[agents.'a b']\nimports = [1]",
+            r"config\.toml:2: \[agents\.a b\] imports is wrong: expected `str`, got `int`$",
+        ),
+        ("server = 5", r"config\.toml:1: \[server\] has to be a table$"),
+        ("agents = 5", r"config\.toml:1: \[agents\] has to be a table$"),
+        ("[agents]\na = 5", r"config\.toml:2: \[agents\.a\] has to be a table$"),
         ("[server\nport = 1", r"config\.toml is not valid TOML: .*line 1"),
     ],
 )
@@ -94,9 +143,16 @@ def test_a_mistake_in_the_file_is_named_with_the_nearest_right_word(config: Path
         load(config, text)
 
 
-def test_a_wrong_value_in_the_environment_names_the_setting(config: Path) -> None:
-    with pytest.raises(SetupError, match=r"`server\.port`"):
-        load(config, "", {"LIMELIGHT_PORT": "many"})
+def test_a_wrong_value_in_the_environment_names_the_variable(config: Path) -> None:
+    with pytest.raises(
+        SetupError, match=r"^LIMELIGHT_PORT, which sets `server\.port`, is wrong: expected `int`, got `s"
+    ):
+        load(config, "[server]\nport = 1", {"LIMELIGHT_PORT": "many"})
+
+
+def test_a_wrong_value_on_the_command_line_says_so(config: Path) -> None:
+    with pytest.raises(SetupError, match=r"^`server\.port` on the command line is wrong: expected `int` <= 65535$"):
+        load(config, "[server]\nport = 1", port=99999)
 
 
 def test_a_file_that_is_asked_for_and_not_there_is_an_error(config: Path) -> None:

@@ -23,10 +23,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.errors": set(),
     "limelight.messages": set(),
     "limelight.registry": BASE,
-    "limelight.config": BASE,
+    "limelight.config": BASE | {"limelight.config"},
     "limelight.deltas": BASE,
     "limelight.grammar": BASE,
-    "limelight.sources": BASE | {"limelight.messages", "limelight.sources"},
+    "limelight.sources": BASE | {"limelight.messages", "limelight.grammar", "limelight.sources"},
     "limelight.dialects": BASE | {"limelight.dialects"},
     "limelight.stores": BASE | {"limelight.deltas", "limelight.stores"},
     "limelight.runs": BASE

@@ -1,0 +1,10 @@
+"""Settings: command line over environment over `config.toml` over defaults.
+
+`schema` says what can be set, `loading` puts the sources together, `mistakes` says what is wrong and where, `lines`
+finds the line. Nothing here knows which agents there are.
+"""
+
+from limelight.config.loading import load_settings
+from limelight.config.schema import AgentSettings, Setting, Settings, ToolSettings, all_settings
+
+__all__ = ["AgentSettings", "Setting", "Settings", "ToolSettings", "all_settings", "load_settings"]

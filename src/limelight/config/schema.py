@@ -1,0 +1,169 @@
+"""What can be set: the structs are the schema, and `docs/settings.md` is checked against them."""
+
+from typing import Annotated, Any, cast
+
+import msgspec
+from msgspec import Meta
+
+from limelight.config.lines import lines_of
+
+MAX_DAYS = 36_500
+MAX_SECONDS = MAX_DAYS * 24 * 3600
+
+
+def _setting(description: str, env: str = "", *, ge: float | None = None, le: float | None = None) -> Meta:
+    return Meta(description=description, extra={"env": env}, ge=ge, le=le)
+
+
+class ServerSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    host: Annotated[str, _setting("Address to listen on; other than loopback needs an API key", "LIMELIGHT_HOST")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, _setting("Port to listen on", "LIMELIGHT_PORT", ge=0, le=65535)] = 8000
+    default_format: Annotated[
+        str, _setting("Stream format for requests without `?format=`", "LIMELIGHT_DEFAULT_FORMAT")
+    ] = "typed"
+    heartbeat_seconds: Annotated[
+        float,
+        _setting("A silent stream gets a comment this often", "LIMELIGHT_HEARTBEAT_SECONDS", ge=0.1, le=MAX_SECONDS),
+    ] = 10
+
+
+class StoreSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    data: Annotated[str, _setting("Data folder", "LIMELIGHT_DATA")] = ".limelight"
+    url: Annotated[
+        str,
+        _setting("Store: `sqlite`, `sqlite:///file.db`, with `?synchronous=FULL` for power loss", "LIMELIGHT_STORE"),
+    ] = "sqlite"
+    retention_days: Annotated[
+        float, _setting("Runs that ended longer ago are removed", "LIMELIGHT_RETENTION_DAYS", ge=0, le=MAX_DAYS)
+    ] = 30
+    expiry_seconds: Annotated[
+        float,
+        _setting(
+            "A session without activity for so long counts as expired", "LIMELIGHT_EXPIRY_SECONDS", ge=0, le=MAX_SECONDS
+        ),
+    ] = 3600
+
+
+class LimitSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    body_bytes: Annotated[int, _setting("Largest request body", "LIMELIGHT_BODY_BYTES", ge=1)] = 10 * 1024 * 1024
+    run_seconds: Annotated[
+        float, _setting("Longest run, without the time people take", "LIMELIGHT_RUN_SECONDS", ge=0.001, le=MAX_SECONDS)
+    ] = 3600
+    silence_seconds: Annotated[
+        float,
+        _setting(
+            "Longest silence, unless a tool runs or a person decides",
+            "LIMELIGHT_SILENCE_SECONDS",
+            ge=0.001,
+            le=MAX_SECONDS,
+        ),
+    ] = 300
+    result_bytes: Annotated[int, _setting("Largest tool result that is kept whole", "LIMELIGHT_RESULT_BYTES", ge=1)] = (
+        50 * 1024 * 1024
+    )
+
+
+class ApprovalSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    expiry_seconds: Annotated[
+        float,
+        _setting(
+            "An approval that nobody answers for so long is a no",
+            "LIMELIGHT_APPROVAL_SECONDS",
+            ge=0.001,
+            le=MAX_SECONDS,
+        ),
+    ] = 600
+
+
+class AuthSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    api_key: Annotated[str, _setting("Bearer token that every route but the probes needs", "LIMELIGHT_API_KEY")] = ""
+
+
+class ToolSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    web: Annotated[bool, _setting("`readurl` of the built-in agents fetches pages of the web", "LIMELIGHT_WEB")] = False
+    search_url: Annotated[
+        str, _setting("A search engine that answers in JSON, with {query} in its address", "LIMELIGHT_SEARCH_URL")
+    ] = ""
+    private_addresses: Annotated[
+        bool, _setting("The two above may go to this machine and private networks", "LIMELIGHT_PRIVATE_ADDRESSES")
+    ] = False
+
+
+class AgentSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    target: Annotated[str, _setting("`module:name`, `file.py:name`, or the name of a built-in agent")] = ""
+    title: Annotated[str, _setting("Name for people; default: the agent's name")] = ""
+    description: Annotated[str, _setting("One line for lists; default: what the agent says of itself")] = ""
+    enable_streaming: Annotated[bool, _setting("False: texts come whole, not word by word")] = True
+    max_steps: Annotated[
+        Annotated[int, Meta(ge=1, le=100)] | None, _setting("After so many steps a run ends with what there is")
+    ] = None
+    planning_interval: Annotated[Annotated[int, Meta(ge=1)] | None, _setting("A plan every so many steps")] = None
+    model: Annotated[str, _setting("Built-in agents: a real model, in place of the understudy")] = ""
+    base_url: Annotated[str, _setting("Built-in agents: where that model is; default: OPENAI_BASE_URL")] = ""
+    workspace: Annotated[str, _setting("A folder that all sessions share, in place of one for each")] = ""
+    status: Annotated[dict[str, str], _setting("What is said when a tool starts, by the tool's name")] = {}
+    imports: Annotated[list[str] | None, _setting("codact: modules that its code may import")] = None
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """The file that settings were read from, so that what is found wrong later can be found in it too."""
+
+    file: str = ""
+    text: str = ""
+
+    def place(self, *path: str) -> str:
+        """`config.toml:7: ` for a table or a key of the file; without the line if that is not known."""
+        if not self.file:
+            return ""
+        line = lines_of(self.text).get(path)
+        return f"{self.file}: " if line is None else f"{self.file}:{line}: "
+
+
+class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Everything that can be set, by section."""
+
+    server: ServerSettings = msgspec.field(default_factory=ServerSettings)
+    store: StoreSettings = msgspec.field(default_factory=StoreSettings)
+    limits: LimitSettings = msgspec.field(default_factory=LimitSettings)
+    approvals: ApprovalSettings = msgspec.field(default_factory=ApprovalSettings)
+    auth: AuthSettings = msgspec.field(default_factory=AuthSettings)
+    tools: ToolSettings = msgspec.field(default_factory=ToolSettings)
+    agents: dict[str, AgentSettings] = {}
+    origin: Origin = Origin()
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One setting as the documents show it."""
+
+    section: str
+    key: str
+    env: str
+    default: Any
+    description: str
+    type: Any
+
+
+def all_settings() -> list[Setting]:
+    """Every setting, for the environment, for error messages and for the documents."""
+    return [_of_field(name, field) for name, struct in SECTIONS.items() for field in msgspec.structs.fields(struct)]
+
+
+def _of_field(section: str, field: msgspec.structs.FieldInfo) -> Setting:
+    meta = cast("Meta", field.type.__metadata__[0])
+    default = field.default_factory() if field.default is msgspec.NODEFAULT else field.default
+    return Setting(section, field.encode_name, (meta.extra or {})["env"], default, meta.description or "", field.type)
+
+
+AGENT = "agents.NAME"
+SECTIONS: dict[str, type[msgspec.Struct]] = {
+    "server": ServerSettings,
+    "store": StoreSettings,
+    "limits": LimitSettings,
+    "approvals": ApprovalSettings,
+    "auth": AuthSettings,
+    "tools": ToolSettings,
+    AGENT: AgentSettings,
+}
+"""Each section of the file, by its name."""
