@@ -5,7 +5,7 @@
     │   ├── BadRequest, BadJson, BadCursor, UnknownFormat (400), Unauthorized (401), Forbidden (403)
     │   ├── NotFound (404): RunNotFound, SessionNotFound, ToolNotFound, ArtifactNotFound, ApprovalNotFound, UnknownAgent
     │   ├── MethodNotAllowed (405), SessionBusy, QueueFull, AlreadyDecided (409), ApprovalExpired (410)
-    │   └── BodyTooLarge (413), UnsupportedMediaType (415), InvalidBody (422): EmptyMessages
+    │   └── BodyTooLarge (413), UnsupportedMediaType (415), InvalidBody (422): EmptyMessages, NotOffered
     ├── Draining         (503) no new work is taken
     ├── RunError         ends a run: becomes `run_failed` with this code
     │   └── BadEvent, AgentFailed, EndedEarly, RunTimeout, SilenceTimeout, Interrupted
@@ -160,6 +160,11 @@ class InvalidBody(RequestError):
 class EmptyMessages(InvalidBody):
     code = "empty_messages"
     title = "`messages` needs at least one user message"
+
+
+class NotOffered(InvalidBody):
+    code = "not_offered"
+    title = "The approval does not offer this decision"
 
 
 class Draining(LimelightError):

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 import limelight
-from limelight.client import Busy, Client, ClientError, ConnectionLost, Gap, NotFound, Run, ServerError, Unauthorized
-from limelight.events import ApprovalRequested, ArtifactMade, FinalAnswer, Record, RunCancelled, kind_of
+from limelight.client import Busy, Client, ClientError, ConnectionLost, Gap, NotFound, ServerError, Unauthorized
+from limelight.events import ArtifactMade, FinalAnswer, Record, RunCancelled, kind_of
 from limelight.runs.ids import now_ms
 from tests import agents
 from tests.client.cutter import records, same
@@ -18,14 +18,6 @@ from tests.serving import Served, collect, serving
 from tests.waiting import eventually
 
 WORDS = "".join(agents.WORDS)
-
-
-async def question(run: Run) -> ApprovalRequested:
-    """Listen until the agent asks."""
-    async for record in run:
-        if isinstance(record.event, ApprovalRequested):
-            return record.event
-    raise AssertionError("it never asked")
 
 
 async def test_agents(client: Client) -> None:
@@ -124,30 +116,6 @@ async def test_stop(client: Client) -> None:
     assert await client.cancel(run.run_id) == "cancelled"
     assert await run.text() == "Working"
     assert (await client.run(run.run_id)).state == "cancelled"
-
-
-async def test_approvals(client: Client) -> None:
-    run = await client.start("go", agent="asker")
-    asked = await question(run)
-    (open_one,) = (await client.run(run.run_id)).approvals
-    assert (open_one.approval_id, open_one.name, open_one.args) == (asked.approval_id, "delete", {"path": "/tmp/x"})
-    assert await client.approve(run.run_id, asked.approval_id) == "approve"
-    with pytest.raises(ClientError) as raised:
-        await client.approve(run.run_id, asked.approval_id)
-    assert (raised.value.status, raised.value.code) in ((409, "already_decided"), (404, "approval_not_found"))
-    assert await run.text() == "decision: approve by local"
-
-    run = await client.start("go", agent="asker")
-    asked = await question(run)
-    assert await client.reject(run.run_id, asked.approval_id, "too risky") == "reject"
-    assert await run.text() == "decision: reject by local"
-    assert (await client.result(run.run_id, "d")).error == "too risky"
-
-    run = await client.start("go", agent="asker")
-    asked = await question(run)
-    assert await client.decide(run.run_id, asked.approval_id, "edit", args={"path": "/tmp/y"}) == "edit"
-    await run.wait()
-    assert (await client.result(run.run_id, "d")).result == "deleted /tmp/y"
 
 
 async def test_whole_results_and_files(client: Client) -> None:

@@ -6,11 +6,14 @@ store: it knows what is on the wire, and the vocabulary.
 
 from limelight.client.client import Client
 from limelight.client.errors import (
+    AlreadyDecided,
     Busy,
     ClientError,
     ConnectionLost,
+    Expired,
     FieldError,
     NotFound,
+    NotOffered,
     ServerError,
     Unauthorized,
 )
@@ -30,16 +33,19 @@ from limelight.client.sync import SyncClient, SyncRun
 
 __all__ = [
     "AgentInfo",
+    "AlreadyDecided",
     "Answer",
     "ApprovalInfo",
     "Busy",
     "Client",
     "ClientError",
     "ConnectionLost",
+    "Expired",
     "Fault",
     "FieldError",
     "Gap",
     "NotFound",
+    "NotOffered",
     "Run",
     "RunInfo",
     "ServerError",

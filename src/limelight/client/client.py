@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 import httpx
 import msgspec
 
-from limelight.client.infos import AgentInfo, Answer, Gap, RunInfo, SessionInfo, ToolCall, ToolResult
+from limelight.client.infos import AgentInfo, Answer, ApprovalInfo, Gap, RunInfo, SessionInfo, ToolCall, ToolResult
 from limelight.client.patience import Patience
 from limelight.client.resuming import Connect, resuming
 from limelight.client.run import Run, Whole, ends
@@ -152,6 +152,10 @@ class Client:
         """Stop a run; its state after that. Harmless if it has ended."""
         return (await self._wire.call("POST", f"/runs/{part(run_id)}/cancel", _State, body={"reason": reason})).state
 
+    async def approval(self, run_id: str, approval_id: str) -> ApprovalInfo:
+        """A question with its whole arguments, and the decision if there is one."""
+        return await self._wire.call("GET", f"/runs/{part(run_id)}/approvals/{part(approval_id)}", ApprovalInfo)
+
     async def decide(
         self,
         run_id: str,
@@ -161,7 +165,10 @@ class Client:
         args: Mapping[str, Any] | None = None,
         reason: str = "",
     ) -> str:
-        """Answer a question of the agent; `args` are the new ones for `edit`. The answer is the decision."""
+        """Answer a question of the agent; `args` are the new ones for `edit`. The answer is the decision.
+
+        Raises AlreadyDecided, Expired or NotOffered if it does not count.
+        """
         body: dict[str, Any] = {"decision": decision, "reason": reason}
         if args is not None:
             body["args"] = args
@@ -170,6 +177,10 @@ class Client:
 
     async def approve(self, run_id: str, approval_id: str) -> str:
         return await self.decide(run_id, approval_id, "approve")
+
+    async def edit(self, run_id: str, approval_id: str, args: Mapping[str, Any]) -> str:
+        """Approve it with these arguments instead."""
+        return await self.decide(run_id, approval_id, "edit", args=args)
 
     async def reject(self, run_id: str, approval_id: str, reason: str = "") -> str:
         return await self.decide(run_id, approval_id, "reject", reason=reason)

@@ -4,6 +4,9 @@
     ├── NotFound           404: no such run, session, tool call, file, agent; or it is somebody else's
     ├── Unauthorized       401 and 403: the key is missing, wrong, or may not do this
     ├── Busy               409 `session_busy`: the session has a live run, `run_id` names it
+    ├── AlreadyDecided     409 `already_decided`: somebody else was faster, or the run is over
+    ├── Expired            410 `expired`: the time to decide is over
+    ├── NotOffered         422 `not_offered`: the approval does not offer this decision
     ├── ServerError        5xx, and a run that failed: then `code` is the run's own
     └── ConnectionLost     nobody answers, or the connection was cut and did not come back
 
@@ -55,12 +58,32 @@ class Busy(ClientError):
     """The session has a live run: `run_id`."""
 
 
+class AlreadyDecided(ClientError):
+    """Somebody else has decided, or the run is over. The first decision counts."""
+
+
+class Expired(ClientError):
+    """The time to decide is over, which was a no."""
+
+
+class NotOffered(ClientError):
+    """The approval does not offer this decision; `detail` says which it does."""
+
+
 class ServerError(ClientError):
     """The server, or the run, failed."""
 
 
 class ConnectionLost(ClientError):
     """Nobody answers."""
+
+
+BY_CODE: dict[str, type[ClientError]] = {
+    "session_busy": Busy,
+    "already_decided": AlreadyDecided,
+    "expired": Expired,
+    "not_offered": NotOffered,
+}
 
 
 class _FieldProblem(msgspec.Struct):
@@ -96,6 +119,4 @@ def _class_of(status: int, code: str) -> type[ClientError]:
         return NotFound
     if status in (401, 403):
         return Unauthorized
-    if code == "session_busy":
-        return Busy
-    return ServerError if status >= 500 else ClientError
+    return BY_CODE.get(code, ServerError if status >= 500 else ClientError)

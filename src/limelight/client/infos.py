@@ -50,7 +50,10 @@ class Fault(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ApprovalInfo(msgspec.Struct, kw_only=True, frozen=True):
-    """A question that a run waits for."""
+    """A question of a run. In a `RunInfo` it is open, and large `args` are `truncated`; `Client.approval` has all.
+
+    `state` is requested, approve, edit or reject; `edited_args`, `reason` and `by` belong to the decision.
+    """
 
     approval_id: str
     name: str = ""
@@ -58,6 +61,11 @@ class ApprovalInfo(msgspec.Struct, kw_only=True, frozen=True):
     call_id: str = ""
     decisions: tuple[str, ...] = ()
     expires_at: int | None = None
+    truncated: bool = False
+    state: str = "requested"
+    edited_args: Any = None
+    reason: str = ""
+    by: str = ""
 
 
 class RunInfo(msgspec.Struct, kw_only=True, frozen=True):

@@ -1,11 +1,11 @@
-"""A run that this client has started: its Records from the first on, its answer, Stop.
+"""A run that this client has started: its Records from the first on, its answer, Stop, decisions.
 
 It folds what passes by, so that `text` may be called at any point of the iteration. It must not know HTTP; `Client`
 makes it and does its errands.
 """
 
-from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING, Self
+from collections.abc import AsyncGenerator, Mapping
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -13,6 +13,7 @@ from limelight.client.errors import Busy, ClientError, ServerError
 from limelight.client.infos import Gap
 from limelight.events import (
     TERMINAL_TYPES,
+    Decision,
     FinalAnswer,
     JsonValue,
     Record,
@@ -88,6 +89,22 @@ class Run(Whole):
     async def cancel(self, reason: str = "") -> str:
         """Stop the run; its state after that."""
         return await self._client.cancel(self.run_id, reason)
+
+    async def decide(
+        self, approval_id: str, decision: Decision, *, args: Mapping[str, Any] | None = None, reason: str = ""
+    ) -> str:
+        """Answer a question of the agent, see `Client.decide`."""
+        return await self._client.decide(self.run_id, approval_id, decision, args=args, reason=reason)
+
+    async def approve(self, approval_id: str) -> str:
+        return await self.decide(approval_id, "approve")
+
+    async def edit(self, approval_id: str, args: Mapping[str, Any]) -> str:
+        """Approve it with these arguments instead."""
+        return await self.decide(approval_id, "edit", args=args)
+
+    async def reject(self, approval_id: str, reason: str = "") -> str:
+        return await self.decide(approval_id, "reject", reason=reason)
 
     def _take(self, record: Record) -> None:
         event = record.event

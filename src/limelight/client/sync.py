@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator, Mapping
 from typing import Any, Self
 
 from limelight.client.client import Client, SessionState
-from limelight.client.infos import AgentInfo, Answer, Gap, RunInfo, SessionInfo, ToolResult
+from limelight.client.infos import AgentInfo, Answer, ApprovalInfo, Gap, RunInfo, SessionInfo, ToolResult
 from limelight.client.loop_thread import LoopThread
 from limelight.client.run import Run
 from limelight.client.starting import IfBusy, Messages
@@ -50,6 +50,22 @@ class SyncRun:
     def cancel(self, reason: str = "") -> str:
         """Stop the run; its state after that."""
         return self._thread.run(self._run.cancel(reason))
+
+    def decide(
+        self, approval_id: str, decision: Decision, *, args: Mapping[str, Any] | None = None, reason: str = ""
+    ) -> str:
+        """Answer a question of the agent, see `Client.decide`."""
+        return self._thread.run(self._run.decide(approval_id, decision, args=args, reason=reason))
+
+    def approve(self, approval_id: str) -> str:
+        return self._thread.run(self._run.approve(approval_id))
+
+    def edit(self, approval_id: str, args: Mapping[str, Any]) -> str:
+        """Approve it with these arguments instead."""
+        return self._thread.run(self._run.edit(approval_id, args))
+
+    def reject(self, approval_id: str, reason: str = "") -> str:
+        return self._thread.run(self._run.reject(approval_id, reason))
 
 
 class SyncClient:
@@ -130,6 +146,9 @@ class SyncClient:
     def cancel(self, run_id: str, reason: str = "") -> str:
         return self._thread.run(self._client.cancel(run_id, reason))
 
+    def approval(self, run_id: str, approval_id: str) -> ApprovalInfo:
+        return self._thread.run(self._client.approval(run_id, approval_id))
+
     def decide(
         self,
         run_id: str,
@@ -143,6 +162,9 @@ class SyncClient:
 
     def approve(self, run_id: str, approval_id: str) -> str:
         return self._thread.run(self._client.approve(run_id, approval_id))
+
+    def edit(self, run_id: str, approval_id: str, args: Mapping[str, Any]) -> str:
+        return self._thread.run(self._client.edit(run_id, approval_id, args))
 
     def reject(self, run_id: str, approval_id: str, reason: str = "") -> str:
         return self._thread.run(self._client.reject(run_id, approval_id, reason))

@@ -6,7 +6,7 @@ A signal goes through the store, so that it reaches the process that holds the r
 import asyncio
 import logging
 
-from limelight.errors import AlreadyDecided, ApprovalExpired, ApprovalNotFound, InvalidBody
+from limelight.errors import AlreadyDecided, ApprovalExpired, ApprovalNotFound, NotOffered
 from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled
 from limelight.runs.ids import now_ms
 from limelight.runs.reading import records_of
@@ -43,15 +43,13 @@ class Control:
     async def decide(self, run: Run, decision: Decide) -> None:
         """Answer an approval. Raises if there is none, if it is too late, or if that answer was not offered."""
         requested, resolved = await self.approval(run, decision.approval_id)
-        expired = resolved is not None and resolved.reason == "expired"
+        expired = resolved is not None and (resolved.by, resolved.reason) == ("system", "expired")
         if expired or (resolved is None and requested.expires_at is not None and requested.expires_at < now_ms()):
             raise ApprovalExpired(f"the time to decide on {requested.name} ran out", run_id=run.run_id)
         if resolved is not None or not run.live:
             raise AlreadyDecided(f"{requested.name} was decided already", run_id=run.run_id)
         if decision.decision not in requested.decisions:
-            raise InvalidBody(
-                f"{requested.name} can be answered with {', '.join(requested.decisions)}", path="decision"
-            )
+            raise NotOffered(f"{requested.name} can be answered with {', '.join(requested.decisions)}", path="decision")
         live = self._sessions.live(run.run_id)
         if live is not None:  # at once, so that of two people who decide only one is told that it counted
             live.context.decide(decision)

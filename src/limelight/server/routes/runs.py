@@ -14,6 +14,7 @@ from limelight.errors import (
     BadCursor,
     InvalidBody,
     NotFound,
+    NotOffered,
     RunNotFound,
     ToolNotFound,
     UnknownFormat,
@@ -278,7 +279,7 @@ ENDPOINTS = (
         call=decide,
         reply=DecisionView,
         body=DecisionBody,
-        errors=(RunNotFound, ApprovalNotFound, AlreadyDecided, ApprovalExpired),
+        errors=(RunNotFound, ApprovalNotFound, AlreadyDecided, ApprovalExpired, NotOffered),
         tag="Runs",
     ),
     Endpoint(

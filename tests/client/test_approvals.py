@@ -1,0 +1,147 @@
+"""Decisions by the client, against a real server: of the client and of a run, and what is refused."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from limelight.client import AlreadyDecided, Client, Expired, NotFound, NotOffered, Run, SyncClient
+from limelight.events import ApprovalRequested
+from limelight.sources.base import Context
+from tests import agents
+from tests.serving import serving
+from tests.waiting import eventually
+
+
+async def question(run: Run) -> ApprovalRequested:
+    """Listen until the agent asks."""
+    async for record in run:
+        if isinstance(record.event, ApprovalRequested):
+            return record.event
+    raise AssertionError("it never asked")
+
+
+async def test_a_client_decides(client: Client) -> None:
+    run = await client.start("go", agent="asker")
+    asked = await question(run)
+    (open_one,) = (await client.run(run.run_id)).approvals
+    assert (open_one.approval_id, open_one.name, open_one.args) == (asked.approval_id, "delete", {"path": "/tmp/x"})
+    assert await client.approve(run.run_id, asked.approval_id) == "approve"
+    assert await run.text() == "decision: approve by local"
+
+    run = await client.start("go", agent="asker")
+    asked = await question(run)
+    assert await client.reject(run.run_id, asked.approval_id, "too risky") == "reject"
+    assert await run.text() == "decision: reject by local"
+    assert (await client.result(run.run_id, "d")).error == "too risky"
+
+    run = await client.start("go", agent="asker")
+    asked = await question(run)
+    assert await client.edit(run.run_id, asked.approval_id, {"path": "/tmp/y"}) == "edit"
+    await run.wait()
+    assert (await client.result(run.run_id, "d")).result == "deleted /tmp/y"
+    decided = await client.approval(run.run_id, asked.approval_id)
+    assert (decided.state, decided.edited_args, decided.by) == ("edit", {"path": "/tmp/y"}, "local")
+
+
+@pytest.mark.parametrize("decision", ["approve", "edit", "reject"])
+async def test_a_run_is_decided_on_while_it_is_read(client: Client, decision: str) -> None:
+    run = await client.start("go", agent="asker")
+    async for record in run:
+        if isinstance(record.event, ApprovalRequested):
+            match decision:
+                case "approve":
+                    assert await run.approve(record.event.approval_id) == "approve"
+                case "edit":
+                    assert await run.edit(record.event.approval_id, {"path": "z"}) == "edit"
+                case _:
+                    assert await run.reject(record.event.approval_id, "no") == "reject"
+    assert await run.text() == f"decision: {decision} by local"
+
+
+def test_the_same_without_asyncio(url: str) -> None:
+    with SyncClient(url) as client:
+        run = client.start("go", agent="asker")
+        for record in run:
+            if isinstance(record.event, ApprovalRequested):
+                approval_id = record.event.approval_id
+                assert client.approval(run.run_id, approval_id).state == "requested"
+                assert run.edit(approval_id, {"path": "z"}) == "edit"
+                with pytest.raises(AlreadyDecided):
+                    client.edit(run.run_id, approval_id, {"path": "y"})
+        assert client.result(run.run_id, "d").result == "deleted z"
+        run = client.start("go", agent="asker")
+        asked = next(record.event for record in run if isinstance(record.event, ApprovalRequested))
+        assert run.reject(asked.approval_id, "no") == "reject"
+        with pytest.raises(AlreadyDecided):
+            run.approve(asked.approval_id)
+        with pytest.raises(AlreadyDecided):
+            run.decide(asked.approval_id, "approve")
+
+
+async def test_only_the_first_decision_counts(client: Client) -> None:
+    run = await client.start("go", agent="asker")
+    asked = await question(run)
+    await run.approve(asked.approval_id)
+    with pytest.raises(AlreadyDecided) as raised:
+        await run.reject(asked.approval_id)
+    assert (raised.value.status, raised.value.code) == (409, "already_decided")
+    await run.wait()
+    with pytest.raises(AlreadyDecided, match="delete"):
+        await client.decide(run.run_id, asked.approval_id, "approve")
+    with pytest.raises(NotFound):
+        await run.approve("apr_of_nobody")
+
+
+async def test_a_rejection_that_says_expired_has_not_expired(client: Client) -> None:
+    run = await client.start("go", agent="asker")
+    asked = await question(run)
+    await run.reject(asked.approval_id, "expired")
+    await run.wait()
+    with pytest.raises(AlreadyDecided):
+        await run.approve(asked.approval_id)
+
+
+async def test_too_late(tmp_path: Path) -> None:
+    async with (
+        serving(agents.asker, data=tmp_path / "data", approvals__expiry_seconds=0.05) as served,
+        Client(served.url) as client,
+    ):
+        run = await client.start("go")
+        asked = await question(run)
+        await run.wait()
+        with pytest.raises(Expired, match="ran out") as raised:
+            await run.approve(asked.approval_id)
+        assert (raised.value.status, raised.value.code) == (410, "expired")
+
+
+async def test_what_is_not_offered(tmp_path: Path) -> None:
+    async def strict(messages: object, ctx: Context) -> AsyncIterator[str]:
+        """Takes yes or no."""
+        yield (await ctx.approve("publish", {}, decisions=("approve", "reject"))).decision
+
+    async with serving(strict, data=tmp_path / "data") as served, Client(served.url) as client:
+        run = await client.start("go")
+        asked = await question(run)
+        with pytest.raises(NotOffered, match="approve, reject") as raised:
+            await run.edit(asked.approval_id, {})
+        assert [error.path for error in raised.value.errors] == ["decision"]
+        await run.approve(asked.approval_id)
+        assert await run.text() == "approve"
+
+
+async def test_large_arguments_come_whole(tmp_path: Path) -> None:
+    args = {"text": "ä" * 60_000}
+
+    async def careful(messages: object, ctx: Context) -> AsyncIterator[str]:
+        """Asks with much."""
+        yield (await ctx.approve("publish", args)).decision
+
+    async with serving(careful, data=tmp_path / "data") as served, Client(served.url) as client:
+        run = await client.start("go")
+        asked = await question(run)
+        (listed,) = (await client.run(run.run_id)).approvals
+        assert (asked.truncated, listed.truncated) == (True, True)
+        assert (await client.approval(run.run_id, asked.approval_id)).args == args
+        await run.cancel()
+        await eventually(lambda: not served.parts.sessions.live(run.run_id))
