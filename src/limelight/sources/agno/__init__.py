@@ -1,0 +1,5 @@
+"""Agno's agents and teams as a source."""
+
+from limelight.sources.agno.source import AgnoSource
+
+__all__ = ["AgnoSource"]

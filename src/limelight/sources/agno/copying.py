@@ -1,0 +1,45 @@
+"""A copy of an agent or team for one turn. The user's own object is never changed, and serves many turns at once.
+
+Agno's `deep_copy` is what its own server uses. What belongs to the user beyond the agent stays shared: tools with their
+state, hooks, dependencies. Agno copies each tool for each run anyway.
+"""
+
+from typing import Any
+
+SHARED = ("tools", "dependencies", "tool_hooks", "pre_hooks", "post_hooks", "knowledge_retriever")
+ALL_RUNS = None
+"""For `num_history_runs`: every earlier turn."""
+AGNOS_OWN = 3
+"""The number of earlier turns that Agno's constructor fills in if nobody gave one."""
+
+
+def copied(target: Any, **changes: Any) -> Any:
+    """The agent or team, with its members, and with these fields changed."""
+    update = {name: getattr(target, name) for name in SHARED if getattr(target, name, None) is not None}
+    members = getattr(target, "members", None)
+    if isinstance(members, list):
+        update["members"] = [copied(m) if hasattr(m, "deep_copy") else m for m in members]  # pyright: ignore[reportUnknownVariableType]
+    return target.deep_copy(update={**update, **changes})
+
+
+def for_turn(target: Any, db: Any, instructions: str) -> Any:
+    """A copy that remembers in this database, unless it has its own, and is told these things besides."""
+    changes: dict[str, Any] = {}
+    if not target.id and not target.name:
+        changes["id"] = "agent"  # Agno would make one up, another one each time
+    if target.db is None:
+        changes |= {"db": db, "add_history_to_context": True}
+    if instructions:
+        changes |= _told(target, instructions)
+    copy = copied(target, **changes)
+    if target.db is None and target.num_history_messages is None and target.num_history_runs in (None, AGNOS_OWN):
+        copy.num_history_runs = ALL_RUNS
+    copy.set_id()
+    return copy
+
+
+def _told(target: Any, instructions: str) -> dict[str, Any]:
+    """Where Agno takes more instructions: behind its own system message, or behind the one that the user wrote."""
+    field = "system_message" if isinstance(target.system_message, str) else "additional_context"
+    before = getattr(target, field) or ""
+    return {field: f"{before}\n\n{instructions}" if before else instructions}

@@ -1,0 +1,129 @@
+"""An Agno agent or team as an agent of ours: a copy of it for each turn, its stream translated, its pauses asked for.
+
+It must not import Agno: it is loaded to find out who takes a target. What needs Agno is imported where it is used.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any, ClassVar
+from uuid import uuid4
+
+from limelight.sources.agno.copying import for_turn
+from limelight.sources.agno.files import sent_along
+from limelight.sources.agno.pausing import answer, open_requirements, question
+from limelight.sources.agno.stopping import cancel_tools
+from limelight.sources.agno.translator import AgnoTranslator
+from limelight.sources.base import Feature, Home, Item, Options, Source, Turn, first_line
+
+DATABASE = "agno.db"
+KINDS = {"Agent": "agno.agent", "Team": "agno.team"}
+"""The classes that are taken, and where they are defined."""
+STREAMED: dict[str, Any] = {"stream": True, "stream_events": True, "yield_run_output": True}
+
+
+class AgnoSource(Source):
+    """Wraps an `agno.agent.Agent` or an `agno.team.Team`."""
+
+    framework: ClassVar[str] = "agno"
+    LACKS: ClassVar[Mapping[Feature, str]] = {
+        "argument_deltas": "Agno tells of a call once its arguments are whole",
+        "code": "Agno has no agent that acts by writing code",
+    }
+    OPTIONS: ClassVar[frozenset[str]] = frozenset({"max_steps"})
+    keeps_memory: ClassVar[bool] = True
+
+    def __init__(self, target: object, options: Options = Options()) -> None:  # noqa: B008  (it is frozen)
+        self._target: Any = target
+        self._db: Any = None
+
+    @classmethod
+    def accepts(cls, target: object) -> bool:
+        return any(f"{base.__module__}.".startswith(f"{KINDS.get(base.__name__)}.") for base in type(target).__mro__)
+
+    @property
+    def description(self) -> str:
+        return first_line(self._target.description or self._target.role)
+
+    async def open(self, home: Home) -> None:
+        if self._target.db is None:
+            from agno.db.sqlite import AsyncSqliteDb
+
+            home.data.mkdir(parents=True, exist_ok=True)
+            self._db = AsyncSqliteDb(db_file=str(home.data / DATABASE))
+
+    async def close(self) -> None:
+        if self._db is not None:
+            await self._db.close()
+
+    async def forget(self, memory_key: str) -> None:
+        await for_turn(self._target, self._db, "").adelete_session(memory_key)
+
+    async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
+        translator = AgnoTranslator(turn.max_steps)
+        agent = for_turn(self._target, self._db, turn.instructions)
+        who = {"session_id": turn.memory_key, "user_id": turn.context.user.user_id}
+        await self._recall(agent, turn)
+        known = {**who, "dependencies": self._dependencies(turn), **STREAMED}
+        asked = turn.question
+        stream = agent.arun(asked.text, run_id=str(uuid4()), **sent_along(asked), **known)
+        output: Any = None
+        try:
+            while stream is not None:
+                async with aclosing(stream):
+                    async for event in stream:
+                        if not hasattr(event, "event"):
+                            output = event
+                            continue
+                        for item in translator.feed(event):
+                            yield item
+                        if translator.over:
+                            return
+                stream = None
+                if getattr(output, "is_paused", False):
+                    async for item in self._decided(turn, translator, output):
+                        yield item
+                    stream = agent.acontinue_run(run_response=output, requirements=output.requirements, **known)
+            for item in translator.end(output):
+                yield item
+        finally:
+            cancel_tools(translator.run_ids)
+
+    async def _recall(self, agent: Any, turn: Turn) -> None:
+        """Give the agent the conversation's past, if it has nothing of it yet."""
+        user_id = turn.context.user.user_id
+        if not agent.add_history_to_context or await agent.aget_session(turn.memory_key, user_id=user_id) is not None:
+            return
+        past = await turn.history()
+        if past:
+            from limelight.sources.agno.history import begin
+
+            await begin(agent, turn.memory_key, user_id, past)
+
+    def _dependencies(self, turn: Turn) -> dict[str, Any] | None:
+        """Who asks, for tools. Not if the model would be told: it gets what it would get without us."""
+        if self._target.add_dependencies_to_context:
+            return None
+        context = turn.context
+        ours = {"session_id": context.session_id, "user_id": context.user.user_id, "user_name": context.user.name}
+        own: dict[str, Any] = self._target.dependencies or {}
+        return {name: value for name, value in ours.items() if name not in own}
+
+    async def _decided(self, turn: Turn, translator: AgnoTranslator, output: Any) -> AsyncGenerator[Item, None]:
+        """Show the calls that wait, ask for all of them at once, and tell Agno what was said."""
+        waiting: list[Any] = []
+        for requirement in open_requirements(output):
+            call, run, events = translator.pause(requirement.tool_execution, requirement.member_run_id)
+            for event in events:
+                yield event
+            waiting.append((requirement, call, run))
+        asking: list[Any] = []
+        for requirement, call, run in waiting:
+            args, decisions = question(requirement)
+            ids = {"call_id": call.call_id, "agent_id": run.agent_id}
+            asking.append(turn.context.approve(call.name, args, decisions=decisions, **ids))
+        approvals = await asyncio.gather(*asking)
+        for (requirement, call, run), approval in zip(waiting, approvals, strict=True):
+            settled = answer(requirement, approval)
+            for event in translator.settle(run, call, settled.result, settled.error) if settled else ():
+                yield event
