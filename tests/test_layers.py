@@ -41,6 +41,22 @@ MAY_IMPORT: dict[str, set[str]] = {
         "limelight.runs",
     },
     "limelight.demo": BASE | {"limelight.messages", "limelight.sources.base", "limelight.demo"},
+    "limelight.builtin": BASE
+    | {
+        "limelight.builtin",
+        "limelight.demo",
+        "limelight.registry",
+        "limelight.sources.base",
+        "limelight.sources.saying",
+    },
+    "limelight.offering": BASE
+    | {
+        "limelight.builtin",
+        "limelight.config",
+        "limelight.runs.agents",
+        "limelight.sources.base",
+        "limelight.targets",
+    },
     "limelight.targets": BASE | {"limelight.registry", "limelight.runs.agents", "limelight.sources.base"},
     "limelight.client": BASE | {"limelight.client"},
     "limelight.understudy": BASE | {"limelight.understudy"},
@@ -50,7 +66,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "limelight.messages",
         "limelight.config",
         "limelight.registry",
-        "limelight.targets",
+        "limelight.offering",
         "limelight.sources.base",
         "limelight.stores.base",
         "limelight.dialects.base",
@@ -63,7 +79,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {
         "limelight.config",
         "limelight.registry",
-        "limelight.targets",
+        "limelight.offering",
+        "limelight.builtin.model",
         "limelight.dialects.base",
         "limelight.client",
         "limelight.server",

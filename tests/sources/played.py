@@ -1,7 +1,7 @@
 """A turn of a real agent: served by a real server, its model the understudy over HTTP. What came out, and questions."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -137,7 +137,13 @@ class Theatre:
 
     async def play(self, question: str = "go", **body: Any) -> Played:
         """One turn, to its end."""
-        return played(await collect(self.served.ask(question, format="records", **body)))
+        messages = body.pop("messages", None) or [{"role": "user", "content": question}]
+        return played(await collect(self._asked(messages, **body)))
+
+    def _asked(self, messages: list[dict[str, Any]], **body: Any) -> AsyncIterator[Frame]:
+        return self.served.stream(
+            "POST", "/chat/stream", params={"format": "records"}, json={"messages": messages, **body}
+        )
 
     async def play_deciding(self, decide: Callable[[ApprovalRequested], dict[str, Any]], **body: Any) -> Played:
         """One turn in which somebody answers every approval that is asked for."""

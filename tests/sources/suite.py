@@ -67,7 +67,7 @@ def golden(framework: str, name: str, run: Played) -> None:
 
 
 def transcript(run: Played) -> str:
-    """The events as lines of JSON, without what differs from run to run: times, error ids, and ids of calls."""
+    """The events as lines of JSON, without what differs between runs and versions: times, ids, numbers of tokens."""
     names: dict[str, str] = {}
 
     def renamed(key: str, value: Any) -> Any:
@@ -81,7 +81,7 @@ def transcript(run: Played) -> str:
         for key in ("call_id", "approval_id", "artifact_id"):
             if key in fields:
                 fields[key] = renamed(key.removesuffix("_id"), fields[key])
-        for key in ("duration_ms", "error_id", "expires_at", "result_url"):
+        for key in ("duration_ms", "error_id", "expires_at", "result_url", "input_tokens", "output_tokens"):
             if key in fields:
                 fields[key] = "…"
         lines.append(re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", msgspec.json.encode(fields).decode()))

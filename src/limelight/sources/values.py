@@ -59,6 +59,16 @@ def json_value(value: object) -> JsonValue:
         return safe_text(value)
 
 
+def fields_of(value: object) -> dict[str, Any]:
+    """The value if it is an object, and an empty one if it is not: for shapes that others decide."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def items_of(value: object) -> list[Any]:
+    """The value if it is a list, and an empty one if it is not."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
 def safe_text(value: object) -> str:
     """`str` of anything, also of an object whose own `__str__` fails."""
     try:

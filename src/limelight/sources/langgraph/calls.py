@@ -1,0 +1,157 @@
+"""The tool calls of a graph: from the first piece of their arguments to the message with their result. Pure.
+
+Everything may come twice or not at all: a retried tool starts again under its id, an unknown one never starts, a
+resumed one starts anew. So all of it is idempotent per call, and whatever says that the call is over ends it.
+"""
+
+from typing import Any
+
+import msgspec
+
+from limelight.events import (
+    AnyEvent,
+    SourceCited,
+    ToolArgsDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolReady,
+    ToolStarted,
+)
+from limelight.grammar import args_of
+from limelight.sources.base import CallIds, Item
+from limelight.sources.values import args_value, fields_of, items_of, json_value, outcome
+
+
+class Call(msgspec.Struct):
+    """A call that has begun."""
+
+    call_id: str
+    agent_id: str
+    name: str
+    raw_id: str
+    args_text: list[str]
+    ready: bool = False
+    args: dict[str, Any] | str = {}
+    over: bool = False
+    asked: bool = False
+    """Whether a person is asked about it."""
+    error: str = ""
+    """What the tool raised, until it is known whether it is tried again."""
+
+
+class Calls:
+    """All calls of one run, by the ids that the framework has for them."""
+
+    def __init__(self) -> None:
+        self._ids = CallIds()
+        self._calls: dict[tuple[str, str], Call] = {}
+        self._streaming: dict[tuple[str, int], Call] = {}
+
+    def get(self, agent_id: str, raw_id: str) -> Call | None:
+        return self._calls.get((agent_id, raw_id))
+
+    @property
+    def open(self) -> list[Call]:
+        return [call for call in self._calls.values() if not call.over]
+
+    # How a call begins
+
+    def chunk(self, agent_id: str, message_id: str, chunk: dict[str, Any]) -> list[AnyEvent]:
+        """A piece of a call that a model is making: its name first, then its arguments."""
+        at = (message_id, chunk.get("index") or 0)
+        call = self._streaming.get(at)
+        events: list[AnyEvent] = []
+        if call is None or (chunk.get("id") and chunk["id"] != call.raw_id):
+            if not chunk.get("name"):
+                return []
+            call = self._streaming[at] = self._begin(agent_id, chunk.get("id") or "", chunk["name"])
+            events.append(ToolStarted(agent_id=agent_id, call_id=call.call_id, name=call.name))
+        if text := chunk.get("args"):
+            call.args_text.append(text)
+            events.append(ToolArgsDelta(agent_id=agent_id, call_id=call.call_id, text=text))
+        return events
+
+    def whole(self, agent_id: str, raw_id: str, name: str, args: Any) -> list[AnyEvent]:
+        """A call that nobody saw being made."""
+        call = self.get(agent_id, raw_id)
+        if call is not None and not call.over:
+            return []
+        call = self._begin(agent_id, raw_id, name)
+        call.ready, call.args = True, args_value(args)
+        return [ToolStarted(agent_id=agent_id, call_id=call.call_id, name=name, args=call.args)]
+
+    def _begin(self, agent_id: str, raw_id: str, name: str) -> Call:
+        call = Call(self._ids.start(raw_id), agent_id, name or "unknown", raw_id, [])
+        self._calls[agent_id, raw_id] = call
+        return call
+
+    def ready(self, call: Call, given: Any = None) -> list[AnyEvent]:
+        """The arguments are whole. What the model wrote counts; what the tool got, if that was no valid JSON."""
+        if call.ready or call.over:
+            return []
+        args = args_of("".join(call.args_text))
+        if isinstance(args, str) and fields_of(given):
+            args = args_value(fields_of(given))
+        call.ready, call.args = True, args if args != "" else {}
+        return [ToolReady(agent_id=call.agent_id, call_id=call.call_id, args=call.args)]
+
+    # What it does
+
+    def output(self, call: Call, delta: Any) -> list[AnyEvent]:
+        if call.over or delta in (None, ""):
+            return []
+        text = delta if isinstance(delta, str) else msgspec.json.encode(json_value(delta)).decode() + "\n"
+        ready = self.ready(call)
+        return [*ready, ToolOutputDelta(agent_id=call.agent_id, call_id=call.call_id, text=text)]
+
+    # How it ends
+
+    def finish(self, call: Call, message: Any) -> list[Item]:
+        """Its message is there."""
+        if call.over:
+            return []
+        call.over = True
+        made = outcome(message.content, name=call.name, call_id=call.call_id, agent_id=call.agent_id)
+        result = "" if made.result == "null" else made.result  # that is what None is turned into
+        extra = outcome(
+            getattr(message, "artifact", None), name=call.name, call_id=call.call_id, agent_id=call.agent_id
+        )
+        error = _error(result) if getattr(message, "status", "") == "error" else None
+        finished = ToolFinished(
+            agent_id=call.agent_id,
+            call_id=call.call_id,
+            result=result if error is None or str(result).startswith("Error") else f"Error: {error}",
+            error=error,
+        )
+        return [*self.ready(call), *made.files, *extra.files, finished, *_cited(call, message)]
+
+    def fail(self, call: Call, error: str) -> list[AnyEvent]:
+        if call.over:
+            return []
+        ready = self.ready(call)
+        call.over = True
+        return [
+            *ready,
+            ToolFinished(agent_id=call.agent_id, call_id=call.call_id, result=f"Error: {error}", error=error),
+        ]
+
+
+def _error(result: Any) -> str:
+    """The message of an error, without the word that LangChain puts before it."""
+    text = result if isinstance(result, str) else msgspec.json.encode(result).decode()
+    return text.removeprefix("Error: ") or "Unknown error"
+
+
+def _cited(call: Call, message: Any) -> list[AnyEvent]:
+    """Documents that a retriever hands over beside its text."""
+    documents = items_of(getattr(message, "artifact", None))
+    return [
+        SourceCited(
+            agent_id=call.agent_id,
+            title=str(document.metadata.get("title") or document.metadata.get("source") or "Document"),
+            url=str(document.metadata.get("url") or document.metadata.get("source") or ""),
+            text=document.page_content,
+        )
+        for document in documents
+        if hasattr(document, "page_content") and isinstance(getattr(document, "metadata", None), dict)
+    ]

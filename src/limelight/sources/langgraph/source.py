@@ -1,0 +1,171 @@
+"""A compiled graph as an agent: drives `astream`, asks people when it stops, and goes on with their answers.
+
+The framework is loaded only once there is a graph; to find out whether something is one, its class's name is enough.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any, ClassVar
+
+from limelight.errors import SetupError
+from limelight.sources.base import Feature, Home, Item, Options, Source, Turn, first_line
+from limelight.sources.langgraph.interrupts import Interrupt, resume_value
+from limelight.sources.langgraph.parts import MODES, part_of
+from limelight.sources.langgraph.translator import LangGraphTranslator
+from limelight.sources.values import safe_text
+
+MAX_STEPS = "max_steps"
+
+
+class LangGraphSource(Source):
+    """Wraps a compiled graph, or one that only has to be compiled."""
+
+    framework: ClassVar[str] = "langgraph"
+    LACKS: ClassVar[Mapping[Feature, str]] = {
+        "code": "a graph has no code of its own that it runs; a tool that runs code is shown as a tool",
+    }
+    OPTIONS: ClassVar[frozenset[str]] = frozenset({"max_steps"})
+    keeps_memory: ClassVar[bool] = True
+
+    def __init__(self, target: object, options: Options = Options()) -> None:  # noqa: B008  (it is frozen)
+        graph: Any = target
+        self._graph: Any = graph.compile() if _is(target, "StateGraph") else graph
+        self._saver: Any = None
+
+    @classmethod
+    def accepts(cls, target: object) -> bool:
+        return not isinstance(target, type) and (_is(target, "Pregel") or _is(target, "StateGraph"))
+
+    @property
+    def description(self) -> str:
+        name = str(getattr(self._graph, "name", "") or "")
+        return "" if name in ("LangGraph", "") else first_line(name)
+
+    async def open(self, home: Home) -> None:
+        """A graph without a checkpointer gets ours, on a copy: the given object stays as it is."""
+        if self._graph.checkpointer is not None:
+            return
+        try:
+            from limelight.sources.langgraph.checkpoints import open_saver
+        except ModuleNotFoundError as error:
+            raise SetupError(
+                f"graphs need the package {error.name} to keep their state: pip install 'limelight[langgraph]'"
+            ) from error
+        self._saver = await open_saver(home.data)
+        self._graph = self._graph.copy({"checkpointer": self._saver})
+
+    async def close(self) -> None:
+        if self._saver is not None:
+            from limelight.sources.langgraph.checkpoints import close_saver
+
+            await close_saver(self._saver)
+            self._saver = None
+
+    async def forget(self, memory_key: str) -> None:
+        saver = self._graph.checkpointer
+        if hasattr(saver, "adelete_thread"):
+            await saver.adelete_thread(memory_key)
+
+    async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
+        translator = LangGraphTranslator(turn.max_steps)
+        driven = self._drive(turn, translator)
+        async with aclosing(driven):
+            try:
+                async for item in driven:
+                    yield item
+            except Exception as error:
+                for item in translator.broken(f"{type(error).__name__}: {safe_text(error)}"):
+                    yield item
+                raise
+
+    async def _drive(self, turn: Turn, translator: LangGraphTranslator) -> AsyncGenerator[Item, None]:
+        config = _config(turn)
+        given = await self._input(turn, config)
+        code = ""
+        while given is not None:
+            try:
+                async with aclosing(self._stream(given, config, translator)) as items:
+                    async for item in items:
+                        yield item
+            except Exception as error:
+                if type(error).__name__ != "GraphRecursionError":
+                    raise
+                code = MAX_STEPS
+            if translator.over_limit:
+                code = MAX_STEPS
+            given = None if code else await self._resumed(turn, translator.take_interrupts())
+        for item in await self._ended(config, translator, code):
+            yield item
+
+    async def _stream(self, given: Any, config: Any, translator: LangGraphTranslator) -> AsyncGenerator[Item, None]:
+        """One stretch of the graph: to its end, to a stop in which a person decides, or to the last step allowed."""
+        parts = self._graph.astream(given, config, stream_mode=list(MODES), subgraphs=True, version="v2")
+        async with aclosing(parts):
+            async for part in parts:
+                for event in translator.feed(part_of(part)):
+                    yield event
+                if translator.over_limit:
+                    return
+
+    async def _input(self, turn: Turn, config: Any) -> Any:
+        from limelight.sources.langgraph import inputs, past
+
+        kept = await self._state(config)
+        is_new = kept is None or past.is_new(kept)
+        before = past.messages_from(await turn.history()) if is_new else past.repairs(kept)
+        return inputs.graph_input(self._graph, turn.question, before, turn.instructions)
+
+    async def _state(self, config: Any) -> Any:
+        """What is kept of the conversation; nothing if the graph is set to keep none."""
+        return await self._graph.aget_state(config) if self._graph.checkpointer else None
+
+    async def _resumed(self, turn: Turn, interrupts: list[Interrupt]) -> Any:
+        """Ask a person about everything that the graph waits for; its next input is the answers."""
+        if not interrupts:
+            return None
+        from langgraph.types import Command
+
+        questions = [question for interrupt in interrupts for question in interrupt.questions]
+        answers = iter(
+            await asyncio.gather(
+                *(
+                    turn.context.approve(
+                        question.name,
+                        question.args,
+                        call_id=question.call.call_id if question.call else "",
+                        agent_id=question.agent_id,
+                        decisions=question.decisions,
+                    )
+                    for question in questions
+                )
+            )
+        )
+        resume = {i.interrupt_id: resume_value(i, [next(answers) for _ in i.questions]) for i in interrupts}
+        return Command(resume=resume)
+
+    async def _ended(self, config: Any, translator: LangGraphTranslator, code: str) -> list[Item]:
+        from limelight.sources.langgraph.answers import answer_in
+
+        kept = await self._state(config)
+        answer, raw_id = (None, None) if kept is None else answer_in(self._graph, kept)
+        return translator.end(None if code else answer, raw_id, code)
+
+
+def _config(turn: Turn) -> dict[str, Any]:
+    context = turn.context
+    return {
+        "configurable": {
+            "thread_id": turn.memory_key,
+            "session_id": context.session_id,
+            "run_id": context.run_id,
+            "user_id": context.user.user_id,
+            "user_name": context.user.name,
+        }
+    }
+
+
+def _is(target: object, name: str) -> bool:
+    return any(
+        base.__name__ == name and base.__module__.partition(".")[0] == "langgraph" for base in type(target).__mro__
+    )

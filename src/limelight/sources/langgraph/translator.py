@@ -1,0 +1,272 @@
+"""What a graph streams -> Events. Pure: no graph, no loop, no clock; the source drives it.
+
+Four streams come together here, each with the place in the graph where it arose: `messages` (what models say, piece by
+piece, and the results of tools), `tools` (calls that start, print, end or fail), `tasks` (nodes that start and end,
+with interrupts) and `custom` (whatever the graph's own code writes).
+"""
+
+from typing import Any, cast
+
+from limelight.events import EVENT_TYPES, AnyEvent, FinalAnswer, Plan, RunFinished, Status, Todo
+from limelight.sources.base import Item
+from limelight.sources.langgraph.actors import Actor, Actors
+from limelight.sources.langgraph.calls import Call, Calls
+from limelight.sources.langgraph.interrupts import Interrupt, interrupt_of
+from limelight.sources.langgraph.parts import (
+    Namespace,
+    Part,
+    calls_in,
+    is_hook,
+    messages_in,
+    task_of,
+    text_in,
+    todos_in,
+)
+from limelight.sources.langgraph.speech import Speech, usage_of
+from limelight.sources.langgraph.steps import Steps
+from limelight.sources.values import fields_of, final_answer, json_value, safe_text
+
+MAX_STATUS = 500
+
+
+class LangGraphTranslator:
+    """Follows one run, also across the stops in which a person decides."""
+
+    def __init__(self, max_steps: int | None = None) -> None:
+        self._calls = Calls()
+        self._actors = Actors(self._calls)
+        self._speech = Speech()
+        self._steps = Steps(max_steps)
+        self._planned: set[str] = set()
+        self._interrupts: dict[str, Interrupt] = {}
+
+    @property
+    def over_limit(self) -> bool:
+        """True once the main agent would need more rounds than it may have: time to stop the graph."""
+        return self._steps.exceeded
+
+    def feed(self, part: Part) -> list[Item]:
+        match part.type:
+            case "messages":
+                return self._message(part)
+            case "tools":
+                return self._tool(part)
+            case "tasks":
+                return self._task(part)
+            case "custom":
+                return self._custom(part)
+            case _:
+                return []
+
+    # What models say
+
+    def _message(self, part: Part) -> list[Item]:
+        message, metadata = part.data
+        if message.type == "tool":
+            return self._result(part.ns, message)
+        if message.type not in ("AIMessageChunk", "ai"):
+            return []  # the question, which comes back to us, or instructions
+        node = metadata.get("langgraph_node") or ""
+        if is_hook(node):
+            return []  # a middleware that asks a model for its own purposes, to sum up for instance
+        inside = self._actors.call_of_task(_task_in(metadata))
+        if inside is not None:
+            return self._inside_tool(inside, message, metadata)
+        if message.type == "ai" and self._speech.knows(message.id):
+            return []  # the whole of what came in pieces
+        events: list[Item] = []
+        agent_id = self._actors.agent_id(part.ns)
+        if agent_id is None:
+            events += self._actors.begin(part.ns, metadata.get("lc_agent_name") or "")
+            agent_id = self._actors.agent_id(part.ns) or ""
+        events += self._speech.chunk(agent_id, message)
+        events += self._calling(agent_id, message)
+        if message.usage_metadata:
+            events += self._cost(agent_id, message, metadata)
+        if message.type == "ai" or message.chunk_position == "last":
+            events += self._speech.finish(message.id)
+        return events
+
+    def _calling(self, agent_id: str, message: Any) -> list[AnyEvent]:
+        if message.type == "ai":
+            calls = [*message.tool_calls, *message.invalid_tool_calls]
+            return [e for c in calls for e in self._calls.whole(agent_id, c["id"] or "", c["name"], c["args"])]
+        return [e for c in message.tool_call_chunks for e in self._calls.chunk(agent_id, message.id, c)]
+
+    def _cost(self, agent_id: str, message: Any, metadata: dict[str, Any]) -> list[AnyEvent]:
+        usage = usage_of(agent_id, message, metadata)
+        if usage is None:
+            return []
+        self._steps.add(usage)
+        return [usage]
+
+    def _inside_tool(self, call: Call, message: Any, metadata: dict[str, Any]) -> list[Item]:
+        """A tool that asks a model itself: what that says is the tool's output, not the agent's."""
+        cost = self._cost(call.agent_id, message, metadata)
+        return [*self._calls.output(call, text_in(message.content)), *cost]
+
+    # What tools do
+
+    def _tool(self, part: Part) -> list[Item]:
+        data = part.data
+        events: list[Item] = [*self._actors.begin(part.ns)]
+        agent_id = self._actors.agent_id(part.ns) or ""
+        raw_id = data.get("tool_call_id") or ""
+        call = self._calls.get(agent_id, raw_id)
+        if call is None:
+            if data["event"] != "tool-started":
+                return events
+            return [*events, *self._calls.whole(agent_id, raw_id, data.get("tool_name") or "", data.get("input"))]
+        match data["event"]:
+            case "tool-started":
+                call.error = ""
+                events += self._calls.ready(call, data.get("input"))
+            case "tool-output-delta":
+                events += self._calls.output(call, data.get("delta"))
+            case "tool-finished":
+                events += self._returned(part.ns, agent_id, data.get("output"))
+            case "tool-error":
+                call.error = str(data.get("message") or "Unknown error")
+            case _:
+                pass
+        return events
+
+    def _returned(self, ns: Namespace, agent_id: str, output: Any) -> list[Item]:
+        todos = todos_in(output)
+        events: list[Item] = [] if todos is None else [self._plan(agent_id, todos)]
+        return [*events, *(e for message in messages_in(output) for e in self._result(ns, message))]
+
+    def _result(self, ns: Namespace, message: Any) -> list[Item]:
+        if getattr(message, "type", "") != "tool":
+            return []
+        events: list[Item] = [*self._actors.begin(ns)]
+        agent_id = self._actors.agent_id(ns) or ""
+        call = self._calls.get(agent_id, message.tool_call_id)
+        if call is None:
+            return events  # of an earlier turn, or one that nobody has made
+        failed = message.status == "error"
+        events += self._end_actors(self._actors.ending_with_call(call), text_in(message.content) if failed else None)
+        return [*events, *self._calls.finish(call, message)]
+
+    def _plan(self, agent_id: str, todos: list[dict[str, Any]]) -> Plan:
+        items = tuple(Todo(str(t.get("content") or ""), _status(t.get("status"))) for t in todos)
+        update = agent_id in self._planned
+        self._planned.add(agent_id)
+        return Plan(agent_id=agent_id, items=items, update=update)
+
+    # What nodes do
+
+    def _task(self, part: Part) -> list[Item]:
+        data = part.data
+        if "input" in data:
+            return self._task_began(part.ns, data)
+        return self._task_ended(part.ns, data)
+
+    def _task_began(self, ns: Namespace, data: dict[str, Any]) -> list[Item]:
+        metadata = fields_of(data.get("metadata"))
+        events: list[Item] = [*self._actors.begin(ns, metadata.get("lc_agent_name") or "")]
+        agent_id = self._actors.agent_id(ns) or ""
+        calls = calls_in(data["input"])
+        for made in calls:
+            events += self._calls.whole(agent_id, made["id"], made["name"], made.get("args"))
+            call = self._calls.get(agent_id, made["id"])
+            if call is not None:
+                events += self._calls.ready(call, made.get("args"))
+                self._actors.task_runs(data["id"], call)
+        node = data["name"]
+        if not calls and not is_hook(node) and node != "tools":
+            events += self._steps.begin(agent_id, node, data["id"])
+        return events
+
+    def _task_ended(self, ns: Namespace, data: dict[str, Any]) -> list[Item]:
+        agent_id = self._actors.agent_id(ns)
+        if agent_id is None:
+            return []
+        events: list[Item] = []
+        for stop in data.get("interrupts") or ():
+            events += self._interrupted(agent_id, stop)
+        if data.get("interrupts"):
+            return events
+        self._steps.task_ended(agent_id, data["id"])
+        error = data.get("error")
+        ending = self._actors.ending_with_task(ns, data["id"])
+        return [*events, *self._end_actors(ending, None if error is None else safe_text(error))]
+
+    def _interrupted(self, agent_id: str, stop: dict[str, Any]) -> list[AnyEvent]:
+        """A stop is told at its own place first and then at all above it; the first time counts."""
+        if stop["id"] in self._interrupts:
+            return []
+        mine = [call for call in self._calls.open if call.agent_id == agent_id]
+        events = [event for call in mine for event in self._calls.ready(call)]
+        self._interrupts[stop["id"]] = interrupt_of(stop["id"], stop["value"], agent_id, mine)
+        return events
+
+    def take_interrupts(self) -> list[Interrupt]:
+        """What the graph waits for at the end of its stream."""
+        waiting, self._interrupts = list(self._interrupts.values()), {}
+        return waiting
+
+    # What the graph's own code writes
+
+    def _custom(self, part: Part) -> list[Item]:
+        events: list[Item] = [*self._actors.begin(part.ns)]
+        data = part.data
+        if isinstance(data, EVENT_TYPES):
+            return [*events, cast("AnyEvent", data)]
+        text = _told(data)[:MAX_STATUS]
+        return [*events, Status(agent_id=self._actors.agent_id(part.ns) or "", text=text)] if text else events
+
+    # How it ends
+
+    def _end_actors(self, ending: list[Actor], error: str | None) -> list[Item]:
+        events: list[Item] = []
+        for actor in ending:
+            events += self._close(actor.agent_id, error)
+            events.append(self._actors.finish(actor, error))
+        return events
+
+    def _close(self, agent_id: str, error: str | None) -> list[AnyEvent]:
+        events = self._speech.finish_all(agent_id)
+        for call in self._calls.open:
+            if call.agent_id == agent_id:
+                events += self._calls.fail(call, call.error or error or "no result came")
+        return [*events, *self._steps.finish(agent_id, error)]
+
+    def broken(self, error: str) -> list[Item]:
+        """The graph has raised: what failed ends with its own error, the rest with this one."""
+        return [*self._end_actors(self._actors.all_open(), error), *self._close("", error)]
+
+    def end(self, answer: Any, raw_id: str | None, code: str = "") -> list[Item]:
+        """The graph is through. `answer` is what its state says; `raw_id` names the message, if it is one."""
+        events = [*self._end_actors(self._actors.all_open(), None), *self._close("", None)]
+        return [*events, self._answer(answer, raw_id), RunFinished(code=code)]
+
+    def _answer(self, answer: Any, raw_id: str | None) -> FinalAnswer:
+        last = self._speech.last
+        said = "".join(last.text) if last is not None else ""
+        if answer is None:
+            return FinalAnswer(content=said, message_id=last.message_id if last is not None else None)
+        if not isinstance(answer, str):
+            return final_answer(answer)
+        streamed = last is not None and (answer == said or (raw_id is not None and raw_id == last.raw_id))
+        return FinalAnswer(content=answer, message_id=last.message_id if streamed and last is not None else None)
+
+
+def _task_in(metadata: dict[str, Any]) -> str:
+    """The task in which a model was asked."""
+    place = metadata.get("langgraph_checkpoint_ns") or ""
+    return task_of(place.rpartition("|")[2])
+
+
+def _told(data: Any) -> str:
+    """What a graph writes for people, out of the forms that it may have."""
+    fields = fields_of(data)
+    for key in ("status", "message", "text", "content", "progress"):
+        if isinstance(fields.get(key), str):
+            return fields[key]
+    made = json_value(data)
+    return made if isinstance(made, str) else safe_text(made)
+
+
+def _status(value: Any) -> Any:
+    return value if value in ("pending", "in_progress", "completed") else "pending"
