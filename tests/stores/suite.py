@@ -11,6 +11,7 @@ import pytest
 
 from limelight.stores.base import Store
 from tests.stores.cases_keeping import KeepingCases
+from tests.stores.cases_memories import MemoryCases
 from tests.stores.cases_records import RecordCases
 from tests.stores.cases_runs import RunCases
 from tests.stores.cases_sessions import SessionCases
@@ -30,5 +31,5 @@ class StoreFixtures:
             yield store
 
 
-class StoreSuite(StoreFixtures, SessionCases, RunCases, RecordCases, KeepingCases):
+class StoreSuite(StoreFixtures, SessionCases, RunCases, RecordCases, KeepingCases, MemoryCases):
     """All of it."""

@@ -1,0 +1,191 @@
+"""Which memory a turn goes on with, and what becomes of those that no turn will use again."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from limelight.events import FinalAnswer, RunFinished, RunStarted, TextDelta, TextFinished, ToolFinished, ToolStarted
+from limelight.messages import Message
+from limelight.runs.agents import Agent, Agents
+from limelight.runs.memory import Memories, fingerprint
+from limelight.sources.base import Item, Options, Source, Turn
+from limelight.stores.base import SessionRef
+from limelight.stores.sqlite import SqliteStore
+from tests.stores.steps import S1, begin, opened
+
+
+class Forgetful(Source):
+    """A source that only notes what it is told to forget."""
+
+    framework: ClassVar[str] = "test"
+    keeps_memory: ClassVar[bool] = True
+
+    def __init__(self, target: object, options: Options = Options()) -> None:  # noqa: B008
+        self.forgotten: list[str] = []
+        self.rested: list[str] = []
+        self.fails = False
+
+    @classmethod
+    def accepts(cls, target: object) -> bool:
+        return False
+
+    @property
+    def description(self) -> str:
+        return ""
+
+    async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
+        yield RunFinished()
+
+    async def forget(self, memory_key: str) -> None:
+        self.forgotten.append(memory_key)
+        if self.fails:
+            raise RuntimeError("the framework's database is gone")
+
+    async def rest(self, memory_key: str) -> None:
+        self.rested.append(memory_key)
+
+
+class Session:
+    """Turns of one session, by what is said."""
+
+    def __init__(self, store: SqliteStore, idle_seconds: float = 3600) -> None:
+        self.store = store
+        self.source = Forgetful(None)
+        self.agent = Agent(name="deep", source=self.source, title="", description="")
+        self.memories = Memories(store, Agents([self.agent]), idle_seconds)
+        self.turns = 0
+
+    async def key(self, *said: str, ref: SessionRef = S1, goes_on: bool = True) -> str:
+        """The memory that a request with these messages gets; user and assistant take turns."""
+        self.turns += 1
+        messages = [message(("user", "assistant")[n % 2], text) for n, text in enumerate(said)]
+        return (await self.memories.recall(self.agent, ref, f"r{self.turns}", messages, goes_on)).key
+
+
+def message(role: str, content: Any) -> Message:
+    return Message(role=role, content=content)
+
+
+@pytest.fixture
+async def session(tmp_path: Path) -> AsyncGenerator[Session]:
+    async with opened(lambda: SqliteStore(tmp_path / "limelight.db")) as store:
+        assert isinstance(store, SqliteStore)
+        yield Session(store)
+
+
+async def test_a_client_without_a_past_goes_on(session: Session) -> None:
+    first = await session.key("one")
+    assert await session.key("two") == first
+    assert await session.key("one") == first
+
+
+async def test_a_chat_without_a_past_starts_afresh(session: Session) -> None:
+    first = await session.key("one", goes_on=False)
+    assert await session.key("two", goes_on=False) != first
+
+
+async def test_the_same_past_goes_on_whatever_the_answers_look_like(session: Session) -> None:
+    first = await session.key("one")
+    assert await session.key("one", "answer", "two") == first
+    assert await session.key("one", "ANSWER, cut", "two", "…", "three", goes_on=False) == first
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(("other", "a", "two", "b", "three"), id="edited"),
+        pytest.param(("one", "a", "three"), id="shorter"),
+        pytest.param(("one", "a", "two", "b", "more", "c", "three"), id="longer"),
+    ],
+)
+async def test_another_past_starts_afresh(session: Session, said: tuple[str, ...]) -> None:
+    first = await session.key("one")
+    assert await session.key("one", "a", "two") == first
+    assert await session.key(*said) != first
+
+
+async def test_regenerating_an_answer_starts_afresh_from_what_was_before_it(session: Session) -> None:
+    first = await session.key("one")
+    assert await session.key("one", "a", "two") == first
+    again = await session.key("one", "a", "two")
+    assert again != first
+    assert await session.key("one", "a", "two", "b", "three") == again
+
+
+async def test_sessions_and_owners_never_share(session: Session) -> None:
+    keys = [await session.key("one", ref=SessionRef(*ref)) for ref in (("ann", "s1"), ("ann", "s2"), ("bob", "s1"))]
+    assert len(set(keys)) == 3
+
+
+async def test_what_nobody_will_use_again_is_forgotten(session: Session) -> None:
+    first = await session.key("one", goes_on=False)
+    second = await session.key("other", goes_on=False)
+    await session.memories.tidy()
+    assert session.source.forgotten == [first]
+    assert await session.key("other", "a", "next") == second
+
+
+async def test_a_framework_that_cannot_forget_is_asked_once(session: Session) -> None:
+    session.source.fails = True
+    first = await session.key("one", goes_on=False)
+    await session.key("other", goes_on=False)
+    await session.memories.tidy()
+    await session.memories.tidy()
+    assert session.source.forgotten == [first]
+
+
+async def test_what_is_idle_is_let_go_of_once(tmp_path: Path) -> None:
+    async with opened(lambda: SqliteStore(tmp_path / "limelight.db")) as store:
+        assert isinstance(store, SqliteStore)
+        session = Session(store, idle_seconds=-1)
+        key = await session.key("one")
+        await session.memories.tidy()
+        await session.memories.tidy()
+        assert session.source.rested == [key]
+        assert await session.key("two") == key
+
+
+def test_messages_that_say_the_same_have_the_same_fingerprint() -> None:
+    text = fingerprint(message("user", "hello"))
+    assert text == fingerprint(message("user", [{"type": "text", "text": "hello"}]))
+    assert text == fingerprint(message("user", " hello\n"))
+    assert text != fingerprint(message("user", "hello!"))
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGVsbG8="}}
+    assert text != fingerprint(message("user", [{"type": "text", "text": "hello"}, picture]))
+    assert fingerprint(message("user", "\ud800")) == fingerprint(message("user", "\ud800"))
+
+
+# A past that only the log has
+
+
+async def test_the_history_is_what_the_client_sends_if_it_sends_one(session: Session) -> None:
+    await session.key("one")
+    messages = [message("user", "one"), message("assistant", "A."), message("system", "x"), message("user", "two")]
+    recalled = await session.memories.recall(session.agent, S1, "r9", messages, goes_on=True)
+    assert await recalled.history() == messages[:2]
+
+
+async def test_otherwise_it_is_what_the_log_has(session: Session) -> None:
+    run = await begin(session.store, "r1")
+    await run.write(
+        RunStarted(agent="deep", input="How many?"),
+        ToolStarted(call_id="c1", name="count", args={"what": "bees"}),
+        ToolFinished(call_id="c1", result={"bees": 3}),
+        TextDelta(message_id="m", text="Three."),
+        TextFinished(message_id="m"),
+        FinalAnswer(content="Three.", message_id="m"),
+    )
+    await run.end()
+    await session.key("How many?")
+    recalled = await session.memories.recall(session.agent, S1, "r2", [message("user", "Sure?")], goes_on=True)
+    history = await recalled.history()
+    assert [(m.role, m.text) for m in history] == [
+        ("user", "How many?"),
+        ("assistant", ""),
+        ("tool", '{"bees":3}'),
+        ("assistant", "Three."),
+    ]
+    assert history[1]["tool_calls"][0]["function"] == {"name": "count", "arguments": '{"what":"bees"}'}
+    assert history[2]["tool_call_id"] == history[1]["tool_calls"][0]["id"]
