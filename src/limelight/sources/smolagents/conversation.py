@@ -1,0 +1,56 @@
+"""An agent's copy in one conversation, between its turns: what it remembers, and how a broken-off turn is mended."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from limelight.messages import Message
+from limelight.sources.smolagents.copying import copy_of
+from limelight.sources.smolagents.history import marked, steps_of
+from limelight.sources.smolagents.watched import WatchedState
+
+BROKEN_OFF = "This task was broken off here, before it was finished."
+"""What the agent's memory says of a turn that was stopped or failed."""
+
+
+class Conversation:
+    """One conversation with an agent."""
+
+    def __init__(self, target: Any, history: Sequence[Message] = ()) -> None:
+        self._target = target
+        self.agent = copy_of(target)
+        if history:
+            self.agent.memory.steps = steps_of(history, getattr(target, "code_block_tags", None))
+
+    def mend(self) -> None:
+        """After a turn without an answer: no call is left without its result, and the agent knows what happened."""
+        steps = self.agent.memory.steps
+        last = steps[-1] if steps else None
+        if last is None:
+            return
+        said = None
+        if type(last).__name__ == "ActionStep" and last.error is None and last.observations is None:
+            steps.pop()
+            said = last.model_output
+        steps.append(marked(BROKEN_OFF, said, len(steps)))
+
+    def abandon(self) -> None:
+        """As `mend`, if a thread is still at work on the agent: that one is left to it, and another one goes on."""
+        old, self.agent = self.agent, copy_of(self._target)
+        self.agent.memory.steps = list(old.memory.steps)
+        self.agent.state.update(old.state)
+        variables = getattr(getattr(old, "python_executor", None), "state", None)
+        if isinstance(variables, WatchedState):
+            self.agent.python_executor.state.update(variables)
+        self.mend()
+
+    def close(self) -> None:
+        """Give back what the copy holds outside of this process: an executor's container, say."""
+        _clean(self.agent)
+
+
+def _clean(agent: Any) -> None:
+    cleanup = getattr(getattr(agent, "python_executor", None), "cleanup", None)
+    if callable(cleanup):
+        cleanup()
+    for managed in agent.managed_agents.values():
+        _clean(managed)

@@ -1,0 +1,118 @@
+"""Code that runs, listened to: what it prints, the tools that it calls, its end.
+
+The interpreter runs code in a thread to which it passes no context, so the context of the call is carried along here.
+Where the interpreter is another one than smolagents' own (in a container, say), only the end is heard.
+"""
+
+# pyright: reportMissingTypeStubs=false
+
+import time
+from collections.abc import Callable
+from contextvars import Context, copy_context
+from typing import Any
+
+from smolagents.local_python_executor import LocalPythonExecutor
+
+from limelight.sources.smolagents.errors import named, told
+from limelight.sources.smolagents.managed import SPAWNING
+from limelight.sources.smolagents.observer import Observer
+from limelight.sources.smolagents.outputs import outcome_of
+from limelight.sources.smolagents.signals import NOTHING, CallEnded, CallMade, CallPrinted
+from limelight.sources.smolagents.watched import WatchedState
+from limelight.sources.threads import Left
+from limelight.sources.values import Outcome
+
+ANSWER = "final_answer"
+
+
+class HeardExecutor:
+    """Stands before an agent's executor for one turn."""
+
+    def __init__(self, executor: Any, observer: Observer, agent_id: str, begins: Callable[[str], int]) -> None:
+        self._executor = executor
+        self._observer = observer
+        self._agent_id = agent_id
+        self._begins = begins
+        self._context: Context = copy_context()
+        self._ticket = 0
+        self._printed = False
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_executor":
+            raise AttributeError(name)
+        return getattr(self._executor, name)
+
+    def send_tools(self, tools: dict[str, Any]) -> None:
+        if isinstance(self._executor, LocalPythonExecutor):
+            tools = {name: tool if name == ANSWER else CalledFromCode(tool, name, self) for name, tool in tools.items()}
+        self._executor.send_tools(tools)
+
+    def __call__(self, code: str) -> Any:
+        self._observer.check()
+        self._ticket, self._printed = self._begins(code), False
+        self._context = copy_context()
+        if isinstance(state := getattr(self._executor, "state", None), WatchedState):
+            state.watch(self._observer.check, self._hear)
+        begun = time.perf_counter()
+        try:
+            output = self._executor(code)
+        except Left:
+            raise
+        except Exception as error:
+            self._end(begun, error=told(error))
+            raise
+        if output.logs and not self._printed:
+            self._hear(output.logs)
+        self._end(begun, NOTHING if output.is_final_answer else outcome_of(output.output, "output"))
+        return output
+
+    def call(self, tool: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A tool that the running code calls."""
+        return self._context.copy().run(self._call, tool, name, args, kwargs)
+
+    def _call(self, tool: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        ticket = self._observer.ticket()
+        self._observer.tell(CallMade(self._agent_id, ticket, name, _named(tool, args, kwargs), inner=True))
+        SPAWNING.set(ticket)
+        begun = time.perf_counter()
+        try:
+            output = tool(*args, **kwargs)
+        except Left:
+            raise
+        except Exception as error:
+            self._end(begun, error=named(error), ticket=ticket)
+            raise
+        self._end(begun, outcome_of(output, name), ticket=ticket)
+        return output
+
+    def _hear(self, text: str) -> None:
+        self._printed = True
+        self._observer.tell(CallPrinted(self._agent_id, self._ticket, text))
+
+    def _end(self, begun: float, outcome: Outcome = NOTHING, error: str | None = None, ticket: int = 0) -> None:
+        seconds = time.perf_counter() - begun
+        self._observer.tell(CallEnded(self._agent_id, ticket or self._ticket, outcome, error, seconds))
+
+
+class CalledFromCode:
+    """A tool, or a managed agent, in the hands of code."""
+
+    def __init__(self, tool: Any, name: str, executor: HeardExecutor) -> None:
+        self._tool = tool
+        self._name = name
+        self._executor = executor
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_tool":
+            raise AttributeError(name)
+        return getattr(self._tool, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._executor.call(self._tool, self._name, args, kwargs)
+
+
+def _named(tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by their names; those that have none by their place."""
+    names = list(getattr(tool, "inputs", None) or ())
+    names += [f"argument_{number}" for number in range(len(names) + 1, len(args) + 1)]
+    return dict(zip(names, args, strict=False)) | kwargs
