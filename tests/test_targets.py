@@ -76,10 +76,9 @@ def test_the_description_is_the_first_line_of_the_docstring() -> None:
     assert load_agent("limelight_bots:other").description == ""
 
 
-def test_what_the_configuration_says_wins() -> None:
-    agent = load_agent("limelight_bots:agent", name="deep", title="Deep", description="Goes deep.")
-    assert (agent.name, agent.title, agent.description) == ("deep", "Deep", "Goes deep.")
-    assert load_agent("limelight_bots:agent", name="deep").title == "deep"
+def test_a_name_of_ones_own_wins() -> None:
+    agent = load_agent("limelight_bots:agent", name="bot")
+    assert (agent.name, agent.title, agent.description) == ("bot", "bot", "Says hello.")
 
 
 def test_a_file_that_is_called_as_a_module_does_not_replace_it() -> None:

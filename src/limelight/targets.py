@@ -12,10 +12,10 @@ from typing import Any
 from limelight import registry
 from limelight.errors import SetupError
 from limelight.runs.agents import Agent
-from limelight.sources.base import Source
+from limelight.sources.base import Options, Source
 
 
-def load_agent(target: str, *, name: str = "", title: str = "", description: str = "") -> Agent:
+def load_agent(target: str, *, name: str = "", options: Options = Options()) -> Agent:  # noqa: B008  (it is frozen)
     """Import the target and wrap it. Its name is the variable's unless another is given."""
     place, _, attribute = target.rpartition(":") if ":" in target else (target, "", "agent")
     if not place or not attribute:
@@ -25,27 +25,21 @@ def load_agent(target: str, *, name: str = "", title: str = "", description: str
         there = [n for n, v in vars(module).items() if not n.startswith("_") and _is_agent(v)]
         hint = f"; it has: {', '.join(there)}" if there else ""
         raise SetupError(f"target {target!r}: {place} has no {attribute!r}{hint}")
-    source = wrap(getattr(module, attribute), target)
-    agent_name = name or attribute
-    return Agent(
-        name=agent_name,
-        source=source,
-        title=title or agent_name,
-        description=description or source.description,
-    )
+    source = wrap(getattr(module, attribute), target, options)
+    return Agent(name=name or attribute, source=source, title=name or attribute, description=source.description)
 
 
-def wrap(thing: object, label: str) -> Source:
+def wrap(thing: object, label: str, options: Options = Options()) -> Source:  # noqa: B008  (it is frozen)
     """The source for an agent object, or for what a factory without arguments makes."""
     kinds = registry.find("sources")
     for kind in kinds.values():
         if kind.accepts(thing):
-            return kind(thing)
+            return kind(thing, options)
     if callable(thing) and not isinstance(thing, type) and not _required_parameters(thing):
         made = _made(thing, label)
         for kind in kinds.values():
             if kind.accepts(made):
-                return kind(made)
+                return kind(made, options)
         thing = made
     raise SetupError(
         f"target {label!r} is a {type(thing).__name__}, which no installed source takes ({', '.join(sorted(kinds))}); "

@@ -80,11 +80,12 @@ def test_a_target_that_is_none(tmp_path: Path, target: str, hint: str) -> None:
     [
         ("[server]\nprot = 1", "did you mean 'port'?"),
         ("[serber]\nport = 1", "did you mean 'server'?"),
-        ("[server]\nheartbeat_seconds = 'x'", "`server.heartbeat_seconds`"),
+        ("[server]\nheartbeat_seconds = 'x'", "config.toml:2: [server] heartbeat_seconds is wrong: expected `float`"),
         ("[server\n", "not valid TOML"),
-        ("[server]\nheartbeat_seconds = 0", "`server.heartbeat_seconds`"),
-        ("[limits]\nrun_seconds = -5", "`limits.run_seconds`"),
-        ("[agents.bot]\ntitle = 'x'", "[agents.bot] needs a target"),
+        ("[server]\nheartbeat_seconds = 0", "config.toml:2: [server] heartbeat_seconds is wrong"),
+        ("[limits]\nrun_seconds = -5", "config.toml:2: [limits] run_seconds is wrong"),
+        ("[agents.bot]\ntitle = 'x'", "config.toml:1: [agents.bot] needs a target"),
+        ("[agents.codact]\nimports = ['no_such_module']", "agent 'codact' cannot be made"),
         ("[store]\nurl = 'paper:'", "there is no store 'paper'"),
         ("[server]\ndefault_format = 'morse'", "there is no format 'morse'"),
     ],
@@ -115,11 +116,19 @@ def test_version_and_help(tmp_path: Path) -> None:
     assert "[default: 8000]" in said
 
 
-def test_without_a_target_the_demo_is_served(tmp_path: Path) -> None:
+def test_without_a_target_the_built_in_agents_are_served(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data") as server:
         _, listed = server.get("/agents")
-        assert [(a["name"], a["framework"], a["default"]) for a in listed["agents"]] == [("demo", "function", True)]
-        frames = server.ask("What do bees do?").take(10**6)
+        assert [(a["name"], a["framework"], a["default"]) for a in listed["agents"]] == [
+            ("deep", "langgraph", True),
+            ("agno", "agno", False),
+            ("agno-team", "agno", False),
+            ("react", "smolagents", False),
+            ("codact", "smolagents", False),
+            ("demo", "function", False),
+        ]
+        assert all(agent["title"] and agent["description"] for agent in listed["agents"])
+        frames = server.ask("What do bees do?", agent="demo").take(10**6)
         types = {data["type"] for _, data in frames}
         assert {"status", "token", "plan", "tool_start", "tool_end", "agent_start", "agent_end", "artifact"} <= types
         said = "".join(d["data"]["content"] for _, d in frames if d["type"] == "token")

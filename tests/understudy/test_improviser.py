@@ -61,7 +61,7 @@ def test_a_deep_agent_plans_looks_reads_delegates_and_quotes() -> None:
     assert replies[1].arguments(0) == {"path": "/"}
     assert replies[1].arguments(1) == {"pattern": "dance"}
     assert replies[2].arguments() == {"file_path": "/bees.md"}
-    assert replies[3].arguments()["subagent_type"] == "general-purpose"
+    assert replies[3].arguments()["subagent_type"] == "critic"
     assert "How do bees dance?" in replies[3].arguments()["description"]
     states = [[item["status"] for item in replies[at].arguments()["todos"]] for at in (0, 4)]
     assert states == [["in_progress", "pending", "pending"], ["completed"] * 3]

@@ -14,9 +14,11 @@ import msgspec
 import typer
 
 from limelight import __version__, registry
+from limelight.builtin.model import OPENAI, ModelChoice, choose_model
 from limelight.config import Settings, load_settings
 from limelight.errors import LimelightError, StoreLocked
-from limelight.server.app import configured_agents, make_store
+from limelight.offering import offered
+from limelight.server.app import make_store
 from limelight.server.auth import is_loopback
 
 LOW_DISK = 500 * 1024 * 1024
@@ -86,7 +88,8 @@ def _parts() -> Finding:
 
 
 def _agents(settings: Settings) -> Finding:
-    return Finding("agents", "ok", ", ".join(agent.name for agent in configured_agents(settings)))
+    offer = offered(settings)
+    return Finding("agents", "ok", ", ".join(agent.name for agent in offer.agents), offer.hint)
 
 
 def _address(settings: Settings) -> Finding:
@@ -143,19 +146,23 @@ def _store(settings: Settings) -> Finding:
     return Finding("store", "ok", f"{settings.store.url} can be read and written")
 
 
-def _model(_: Settings) -> Finding:
-    model, base = os.environ.get("LIMELIGHT_MODEL"), os.environ.get("OPENAI_BASE_URL")
-    if not model:
-        return Finding("model", "note", "none: LIMELIGHT_MODEL is not set, so no agent talks to one")
-    if not base:
-        return Finding("model", "ok", f"{model}, at OpenAI")
+def _model(settings: Settings) -> Finding:
+    named = {table.model for table in settings.agents.values() if table.model}
+    choice = choose_model(next(iter(sorted(named)), ""), "", os.environ)
+    if choice.is_understudy:
+        return Finding("model", "note", "the understudy plays: neither LIMELIGHT_MODEL nor an agent's model is set")
+    if choice.base_url == OPENAI:
+        return Finding("model", "ok", f"{choice.model}, at OpenAI")
+    return _answer_of(choice)
+
+
+def _answer_of(choice: ModelChoice) -> Finding:
     try:
-        key = os.environ.get("OPENAI_API_KEY", "")
-        status = httpx.get(
-            f"{base.rstrip('/')}/models", headers={"authorization": f"Bearer {key}"}, timeout=5
-        ).status_code
-    except httpx.HTTPError as error:
-        return Finding("model", "wrong", f"{base} does not answer: {error}", "start it, or correct OPENAI_BASE_URL")
+        headers = {"authorization": f"Bearer {choice.key}"}
+        status = httpx.get(f"{choice.base_url.rstrip('/')}/models", headers=headers, timeout=5).status_code
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        told = f"{choice.base_url} does not answer: {error}"
+        return Finding("model", "wrong", told, "start it, or correct OPENAI_BASE_URL")
     if status in (401, 403):
-        return Finding("model", "wrong", f"{base} refuses the key", "correct OPENAI_API_KEY")
-    return Finding("model", "ok", f"{model}, at {base}")
+        return Finding("model", "wrong", f"{choice.base_url} refuses the key", "correct OPENAI_API_KEY")
+    return Finding("model", "ok", f"{choice.model}, at {choice.base_url}")

@@ -41,7 +41,7 @@ async def _run(
     text: str, agent: str | None, session: str | None, targets: list[str], url: str | None, as_json: bool, plain: bool
 ) -> Terminal | None:
     terminal: Terminal | None = None
-    async with client_or_own_server(url, targets) as client:
+    async with client_or_own_server(url, targets, agent) as client:
         started = await client.start(text, agent=agent, session_id=session)
         async with _Stopping(client, started):
             with drawing(as_json, plain) as show:

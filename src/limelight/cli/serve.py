@@ -1,4 +1,4 @@
-"""`limelight serve`: the server, with the agents that are named, or those of the configuration, or the demo."""
+"""`limelight serve`: the server, with the agents that are named, those of the configuration, or the built-in ones."""
 
 import sys
 from pathlib import Path
@@ -9,15 +9,15 @@ import typer
 from limelight.cli.logs import log_to
 from limelight.config import Settings, load_settings
 from limelight.errors import SetupError
+from limelight.offering import offered
 from limelight.server.app import create_app
 from limelight.server.auth import is_loopback
 from limelight.server.serving import LimelightServer, bind, resolve
-from limelight.targets import load_agent
 
 
 def serve(
     targets: Annotated[
-        list[str] | None, typer.Argument(metavar="TARGET", help="module:name or path/to/file.py:name")
+        list[str] | None, typer.Argument(metavar="TARGET", help="module:name, path/to/file.py:name or a built-in agent")
     ] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.  [default: 127.0.0.1]")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.  [default: 8000]")] = None,
@@ -28,7 +28,7 @@ def serve(
     config: Annotated[Path | None, typer.Option(help="Configuration.  [default: config.toml, if there is one]")] = None,
     reload: Annotated[bool, typer.Option("--reload", help="Start again when a Python file changes.")] = False,
 ) -> None:
-    """Serve agents over HTTP. Without a TARGET: those of the configuration, or the demo agent."""
+    """Serve agents over HTTP. Without a TARGET: those of the configuration, or the built-in ones."""
     overrides: dict[tuple[str, str], Any] = {
         ("server", "host"): host,
         ("server", "port"): port,
@@ -43,8 +43,11 @@ def serve(
         run_with_reload(sys.argv, watch=Path.cwd())
         return
     listener = bind(settings.server.host, settings.server.port)
-    app = create_app(settings, [load_agent(target) for target in targets] if targets else None)
+    offer = offered(settings, targets or ())
+    app = create_app(settings, offer.agents)
     log_to(None)
+    if offer.hint:
+        typer.echo(offer.hint)
     LimelightServer(app, listener, say=typer.echo).run()
 
 

@@ -15,9 +15,9 @@ from limelight.cli.logs import log_to
 from limelight.client import Client
 from limelight.config import load_settings
 from limelight.errors import SetupError
+from limelight.offering import offered
 from limelight.server.app import create_app
 from limelight.server.serving import LimelightServer, bind
-from limelight.targets import load_agent
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 Url = Annotated[str | None, typer.Option("--url", help="Server.  [default: LIMELIGHT_URL, else http://127.0.0.1:8000]")]
@@ -29,8 +29,11 @@ def client_of(url: str | None) -> Client:
 
 
 @asynccontextmanager
-async def client_or_own_server(url: str | None, targets: list[str]) -> AsyncGenerator[Client]:
-    """A client for a server that answers. If none was named and none answers, one is started for as long as needed."""
+async def client_or_own_server(url: str | None, targets: list[str], agent: str | None = None) -> AsyncGenerator[Client]:
+    """A client for a server that answers. If none was named and none answers, one is started for as long as needed.
+
+    That one serves the agent only, so that no framework is loaded for nothing.
+    """
     named = url or os.environ.get("LIMELIGHT_URL")
     if targets and named:
         raise SetupError("a server that is named serves its own agents: leave out either --url or --target")
@@ -38,7 +41,7 @@ async def client_or_own_server(url: str | None, targets: list[str]) -> AsyncGene
         async with client_of(url) as client:
             yield client
         return
-    async with _own_server(targets) as own, Client(own) as client:
+    async with _own_server(targets, agent) as own, Client(own) as client:
         yield client
 
 
@@ -51,10 +54,10 @@ async def _answers(url: str) -> bool:
 
 
 @asynccontextmanager
-async def _own_server(targets: list[str]) -> AsyncGenerator[str]:
+async def _own_server(targets: list[str], agent: str | None) -> AsyncGenerator[str]:
     settings = load_settings()
     log_to(Path(settings.store.data) / "run.log")  # the view tells how it went; the whole story is there
-    app = create_app(settings, [load_agent(target) for target in targets] if targets else None)
+    app = create_app(settings, offered(settings, targets, only=None if targets else agent or "").agents)
     ready = asyncio.Event()
     server = _QuietServer(app, bind("127.0.0.1", 0), say=lambda _: ready.set())
     serving = asyncio.create_task(server.serve())

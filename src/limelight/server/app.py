@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from limelight import registry
 from limelight.config import Settings, load_settings
 from limelight.errors import LimelightError, SetupError
+from limelight.offering import offered
 from limelight.runs.agents import Agent, Agents
 from limelight.server.auth import Guard
 from limelight.server.docs_page import docs_page
@@ -27,15 +28,12 @@ from limelight.server.parts import Parts
 from limelight.server.problems import on_crash, on_http_exception, on_limelight_error, problem_response
 from limelight.server.routes import ENDPOINTS
 from limelight.stores.base import Store
-from limelight.targets import load_agent
-
-DEMO = "limelight.demo.agent:demo"
 
 
 def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None = None) -> Starlette:
-    """The application. Without arguments: settings from environment and config.toml, agents from there or the demo."""
+    """The application. Without arguments: settings from environment and config.toml, agents as these say."""
     settings = settings or load_settings()
-    on_offer = Agents(agents if agents is not None else configured_agents(settings))
+    on_offer = Agents(agents if agents is not None else offered(settings).agents)
     dialects = registry.find("dialects")
     if settings.server.default_format not in dialects:
         known = ", ".join(sorted(dialects))
@@ -62,15 +60,6 @@ def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None 
     )
     app.state.parts = parts
     return app
-
-
-def configured_agents(settings: Settings) -> list[Agent]:
-    """The agents of the configuration, or the demo agent if it names none."""
-    named = [
-        load_agent(agent.target, name=name, title=agent.title, description=agent.description)
-        for name, agent in settings.agents.items()
-    ]
-    return named or [load_agent(DEMO)]
 
 
 def make_store(settings: Settings) -> Store:

@@ -10,7 +10,7 @@ from limelight.config import Settings
 from limelight.dialects.base import Dialect
 from limelight.errors import Draining, Interrupted, UnknownFormat
 from limelight.events import RunFailed
-from limelight.runs.agents import Agents
+from limelight.runs.agents import Agent, Agents
 from limelight.runs.committer import Committer
 from limelight.runs.control import Control
 from limelight.runs.engine import RunLimits
@@ -55,6 +55,7 @@ class Parts:
             store, self.sessions.forget, memories.tidy, retention_days=settings.store.retention_days
         )
         self._home: ServerHome | None = None
+        self._opened: list[Agent] = []
         self._starting: asyncio.Lock | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self.started = False
@@ -82,15 +83,26 @@ class Parts:
             self.started = True
 
     async def _open_agents(self) -> None:
+        """All at once: each may import a framework, in a thread. If one cannot be opened, the server does not start."""
         self._home = ServerHome(Path(self.settings.store.data))
-        for agent in self.agents:
-            await agent.source.open(self._home)
+        ends = await asyncio.gather(*(self._open(agent, self._home) for agent in self.agents), return_exceptions=True)
+        for error in ends:
+            if error is not None:
+                raise error
+
+    async def _open(self, agent: Agent, home: ServerHome) -> None:
+        await agent.source.open(home)
+        self._opened.append(agent)
 
     async def _close_agents(self) -> None:
         if self._home is None:
             return
-        for agent in self.agents:
-            await agent.source.close()
+        while self._opened:
+            agent = self._opened.pop()
+            try:
+                await agent.source.close()
+            except Exception as error:  # the others are to be closed all the same
+                log.warning("agent %s could not be closed: %r", agent.name, error)
         await self._home.close()
         self._home = None
 

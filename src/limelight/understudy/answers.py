@@ -4,8 +4,9 @@ Pure. The improviser puts these into its replies.
 """
 
 import re
+from collections.abc import Sequence
 
-from limelight.understudy.conversation import Got
+from limelight.understudy.conversation import Got, Request
 from limelight.understudy.kinds import kind_of
 from limelight.understudy.scene import PHRASES, Scene
 
@@ -13,6 +14,7 @@ NOTICE = (
     "I am Limelight's understudy, a stand-in without a model: for a real one set LIMELIGHT_MODEL, OPENAI_BASE_URL "
     "and OPENAI_API_KEY."
 )
+END_OF_PLAN = "<end_plan>"
 LINES, LETTERS = 5, 200
 LONG_WORDS = 2000
 
@@ -33,17 +35,25 @@ def answer(scene: Scene) -> str:
     heading = (
         f"This is what the tools returned about {scene.topic}:" if scene.words else "This is what the tools returned:"
     )
-    return "\n\n".join([heading, *(quoted(result) for result in results)])
+    return "\n\n".join([heading, *(quoted(result, scene.words) for result in results)])
 
 
-def quoted(result: Got) -> str:
-    """The first lines of a result, as a quotation."""
+def quoted(result: Got, words: Sequence[str] = ()) -> str:
+    """The lines of a result that fit best, as a quotation: from the one with most of the words on."""
     written = [line for line in result.text.splitlines() if line.strip()]
     lines = [line[:LETTERS] + ("…" if len(line) > LETTERS else "") for line in written]
-    shown = [f"> {line}" for line in lines[:LINES]] or ["> (nothing)"]
+    start = _best_line(written, words) if len(lines) > LINES else 0
+    shown = [f"> {line}" for line in lines[start : start + LINES]] or ["> (nothing)"]
     if len(lines) > LINES:
         shown.append(f"> … and {len(lines) - LINES} more lines")
     return "\n".join([f"**{result.name}**", "", *shown])
+
+
+def _best_line(lines: Sequence[str], words: Sequence[str]) -> int:
+    def hits(at: int) -> int:
+        return sum(word.lower() in lines[at].lower() for word in words)
+
+    return max(range(len(lines) - LINES + 1), key=hits)
 
 
 def long_answer(topic: str) -> str:
@@ -67,16 +77,30 @@ def long_answer(topic: str) -> str:
     return "\n\n".join(parts)
 
 
+def wants_plan(request: Request) -> bool:
+    """smolagents asks for a plan in words, and for a new one later, then in one text with the last observation."""
+    newest = request.results[-1].text if request.results else request.asked
+    return END_OF_PLAN in newest or END_OF_PLAN in request.system
+
+
 def plan_text(scene: Scene) -> str:
-    """For agents that ask for a plan in words before they begin."""
-    tasks = re.findall(
-        r"(?:here is your task|the following task):\s*```\n(.*?)\n\s*```", scene.request.asked, re.S | re.I
-    )
+    """For agents that ask for a plan in words, before they begin and again on the way."""
+    request = scene.request
+    asked = f"{request.system}\n{request.asked}"
+    tasks = re.findall(r"(?:here is your task|the following task):\s*```\n(.*?)\n\s*```", asked, re.S | re.I)
     about = " ".join(tasks[0].split())[:200] if tasks else scene.topic
+    if request.results:
+        seen = len(request.results)
+        return (
+            f"## 1. Updated facts survey\n### 1.1. Facts given in the task\n- The task: {about}\n"
+            f"### 1.2. Facts that we have learned\n- What {seen} steps have returned\n"
+            "### 1.3. Facts still to derive\n- The answer\n\n"
+            f"## 2. Plan\n1. Quote what the tools returned.\n2. Give the answer.\n{END_OF_PLAN}"
+        )
     return (
         f"## 1. Facts survey\n### 1.1. Facts given in the task\n- The task: {about}\n"
         "### 1.2. Facts to look up\n- What the tools return\n### 1.3. Facts to derive\n- The answer\n\n"
-        "## 2. Plan\n1. Call the tools that fit.\n2. Quote what they return.\n3. Give the answer.\n<end_plan>"
+        f"## 2. Plan\n1. Call the tools that fit.\n2. Quote what they return.\n3. Give the answer.\n{END_OF_PLAN}"
     )
 
 

@@ -26,6 +26,12 @@ def code_scene(request: Request) -> Scene:
     return Scene(request, tools, tuple(made))
 
 
+def has_run_program(request: Request) -> bool:
+    """Whether code of our own (see `recipes.program`) was written since the user's last message."""
+    said = " ".join(f"{entry.text} {entry.calls}" for entry in request.since if isinstance(entry, Said))
+    return "for word in words" in said or "sum(numbers)" in said
+
+
 def code_block(request: Request, thought: str, code: str) -> str:
     """The reply, between the marks that the prompt asks for."""
     opened, closed = ("<code>", "</code>") if "<code>" in request.system else ("```python", "```")

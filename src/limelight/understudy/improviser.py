@@ -7,12 +7,12 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from limelight.understudy.answers import NOTICE, answer, chore, plan_text
-from limelight.understudy.code_agent import code_block, code_scene, expects_code, written
+from limelight.understudy.answers import NOTICE, answer, chore, plan_text, wants_plan
+from limelight.understudy.code_agent import code_block, code_scene, expects_code, has_run_program, written
 from limelight.understudy.conversation import Request, Tool
 from limelight.understudy.kinds import Kind, kind_of
 from limelight.understudy.provocations import provoked_calls
-from limelight.understudy.recipes import Args, arguments, filled, plain, plan, program
+from limelight.understudy.recipes import Args, arguments, filled, plain, plan, program, second_best
 from limelight.understudy.reply import AnyPiece, Reply, called, spoken, thought
 from limelight.understudy.scene import Scene, scene_of
 from limelight.understudy.schemas import example
@@ -35,7 +35,7 @@ ONE_AT_MOST = frozenset(("plan", "list", "search", "calculate", "read", "code", 
 
 
 def improvise(request: Request) -> Reply:
-    if "<end_plan>" in request.asked or "<end_plan>" in request.system:
+    if wants_plan(request):
         return Reply(tuple(spoken(plan_text(scene_of(request)))))
     if expects_code(request):
         return _with_code(request)
@@ -84,7 +84,7 @@ def _of_kind(kind: Kind, scene: Scene) -> Iterator[tuple[str, Args]]:
     """Calls of the tools of a kind that were not tried yet; the best one only, where one is enough."""
     tools = sorted(
         (tool for tool in scene.tools if kind_of(tool) == kind),
-        key=lambda tool: tool.name.lower() not in scene.question.lower(),
+        key=lambda tool: (tool.name.lower() not in scene.question.lower(), second_best(kind, tool, scene)),
     )
     if kind in ONE_AT_MOST and any(scene.calls_of(tool) for tool in tools):
         return
@@ -132,13 +132,23 @@ def _with_code(request: Request) -> Reply:
     thought_ = NOTICE if request.is_first and not scene.is_delegated else f"The question is about {scene.topic}."
     if calls:
         code = written(calls)
-    elif not request.results and not scene.provoked("a long answer"):
+    elif _wants_a_program(scene):
         code = _bare_code(scene)
     else:
         code = f"final_answer({answer(scene)!r})"
     if request.schema is not None:
         return Reply(tuple(spoken(json.dumps({"thought": thought_, "code": code}, ensure_ascii=False))))
     return Reply(tuple(spoken(code_block(request, thought_, code))))
+
+
+def _wants_a_program(scene: Scene) -> bool:
+    """An agent that acts by code shows some of its own too, once; if it has no tools, at the least that."""
+    results = scene.request.results
+    if scene.provoked("a long answer"):
+        return False
+    if not results:
+        return True
+    return not (scene.is_provoked or any(result.lost for result in results) or has_run_program(scene.request))
 
 
 def _bare_code(scene: Scene) -> str:

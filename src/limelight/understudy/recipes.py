@@ -19,6 +19,7 @@ NOTE = "understudy-note.txt"
 TEXTS = ("content", "text", "body", "message", "data", "contents")
 MEMBERS = re.compile(r"member id=\"([^\"]+)\"|^\s*-\s*(?:Member )?ID:\s*(\S+)", re.MULTILINE)
 """How Agno tells a team's leader who is in the team."""
+CALCULATORS = ("calculator", "math", "mathematician", "arithmetic")
 SECONDS = ("seconds", "duration", "delay", "timeout", "secs", "time")
 
 
@@ -78,10 +79,17 @@ def _search(tool: Tool, scene: Scene) -> Args | None:
 def _read(tool: Tool, scene: Scene) -> Args | None:
     by_url = "url" in tool.properties
     known = scene.urls if by_url else scene.files
-    if not known:
-        return None
+    if not known or not (scene.words or scene.asks_for(known[0])):
+        return None  # a bare sum is no reason to read whatever lies around
     target = known[0] if by_url else _placed(known[0], tool, scene)
     return filled(tool, scene, **{name: target for name in (*PATHS, "url") if name in tool.properties})
+
+
+def second_best(kind: Kind, tool: Tool, scene: Scene) -> bool:
+    """Of two tools that search, one that takes words beats one that takes a pattern; pages beat files, once found."""
+    if kind == "search":
+        return "query" not in tool.properties
+    return kind == "read" and bool(scene.urls) and "url" not in tool.properties
 
 
 def _calculate(tool: Tool, scene: Scene) -> Args | None:
@@ -122,8 +130,15 @@ def members(tool: Tool, scene: Scene) -> list[str]:
         if schema is not None:
             listed = re.findall(r"^\s*-\s*[\"'`]?([\w-]+)[\"'`]?\s*:", tool.description, re.MULTILINE)
             told = MEMBERS.findall(scene.request.system)
-            return schema.get("enum") or [a or b for a, b in told] or listed
+            return sorted(schema.get("enum") or [a or b for a, b in told] or listed, key=lambda who: _unfit(who, scene))
     return []
+
+
+def _unfit(who: str, scene: Scene) -> int:
+    """Somebody with a trade comes before a jack of all trades; a calculator first for a sum, and else last."""
+    if {*re.findall("[a-z]+", who.lower())} & {*CALCULATORS}:
+        return -1 if scene.numbers else 1
+    return 2 if "general" in who else 0
 
 
 def delegation(tool: Tool, scene: Scene, nth: int = 0) -> Args:
@@ -147,7 +162,8 @@ def program(scene: Scene) -> str:
 
 def plan(tool: Tool, scene: Scene, *, done: bool = False) -> Args:
     """A list of three steps in whatever shape the tool has for it."""
-    steps = ["See what there is", f"Find out about {scene.topic}", "Answer"]
+    about = f"Find out about {scene.topic}" if scene.words else "Work it out"
+    steps = ["See what there is", about, "Answer"]
     field = next((name for name in tool.properties if is_list(tool, name)), None)
     if field is None:
         return filled(tool, scene, **{name: "\n".join(steps) for name in tool.properties})

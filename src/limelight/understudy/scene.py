@@ -82,8 +82,15 @@ class Scene(msgspec.Struct, frozen=True):
         fitting = sorted(seen, key=lambda name: not any(stem in name.lower() for stem in stems))
         return list(dict.fromkeys([*asked, *fitting]))
 
+    def asks_for(self, name: str) -> bool:
+        return name in self.question
+
     def provoked(self, phrase: str) -> bool:
         return phrase in self.request.asked.lower()
+
+    @property
+    def is_provoked(self) -> bool:
+        return any(map(self.provoked, PHRASES))
 
     def names(self, tool: Tool) -> bool:
         """The user speaks of this very tool: by a name that is no ordinary word, in backticks, or after `use`."""

@@ -32,7 +32,9 @@ class Call:
 class AgentRun:
     """A run: of the main agent if it has no parent, else of a member."""
 
-    def __init__(self, agent_id: str, ids: Ids, parent: "AgentRun | None" = None, spawned_by: Call | None = None) -> None:
+    def __init__(
+        self, agent_id: str, ids: Ids, parent: "AgentRun | None" = None, spawned_by: Call | None = None
+    ) -> None:
         self.agent_id = agent_id
         self.parent = parent
         self.spawned_by = spawned_by

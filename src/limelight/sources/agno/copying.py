@@ -4,7 +4,7 @@ Agno's `deep_copy` is what its own server uses. What belongs to the user beyond 
 state, hooks, dependencies. Agno copies each tool for each run anyway.
 """
 
-from typing import Any
+from typing import Any, cast
 
 SHARED = ("tools", "dependencies", "tool_hooks", "pre_hooks", "post_hooks", "knowledge_retriever")
 ALL_RUNS = None
@@ -18,8 +18,12 @@ def copied(target: Any, **changes: Any) -> Any:
     update = {name: getattr(target, name) for name in SHARED if getattr(target, name, None) is not None}
     members = getattr(target, "members", None)
     if isinstance(members, list):
-        update["members"] = [copied(m) if hasattr(m, "deep_copy") else m for m in members]  # pyright: ignore[reportUnknownVariableType]
+        update["members"] = [_member(member) for member in cast("list[Any]", members)]
     return target.deep_copy(update={**update, **changes})
+
+
+def _member(member: Any) -> Any:
+    return copied(member) if hasattr(member, "deep_copy") else member
 
 
 def for_turn(target: Any, db: Any, instructions: str) -> Any:

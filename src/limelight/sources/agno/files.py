@@ -10,6 +10,7 @@ from typing import Any
 from limelight.events import SourceCited
 from limelight.messages import InlineFile, Message, files_of
 from limelight.sources.base import FileMade, Item
+from limelight.sources.values import items_of
 
 DEFAULT_TYPES = {"Image": "image/png", "Video": "video/mp4", "Audio": "audio/mpeg"}
 """By the class of the medium, where it does not say itself."""
@@ -26,8 +27,7 @@ class Media:
         items: list[Item] = []
         for name in ("images", "videos", "audio", "files", "image", "response_audio"):
             value = getattr(event, name, None)
-            found: list[Any] = value if isinstance(value, list) else [value]
-            for medium in found:
+            for medium in items_of(value) or [value]:
                 items += self._made(medium, agent_id, call_id)
         return items
 

@@ -3,6 +3,8 @@
 Pure. One Talk belongs to one agent; the Ids are shared by all agents of a run, so that no id comes twice.
 """
 
+from typing import Any
+
 from limelight.events import ReasoningDelta, ReasoningFinished, TextDelta, TextFinished
 from limelight.sources.base import Item
 
@@ -73,3 +75,11 @@ class Talk:
     def _end_thought(self) -> list[Item]:
         thought_id, self._thought_id = self._thought_id, None
         return [] if thought_id is None else [ReasoningFinished(agent_id=self.agent_id, message_id=thought_id)]
+
+
+def thought_text(step: Any) -> str:
+    """One step of a chain of thoughts."""
+    title = getattr(step, "title", None)
+    parts = [f"**{title}**" if title else "", *(getattr(step, name, None) or "" for name in ("reasoning", "result"))]
+    text = "\n".join(part for part in parts if part)
+    return f"{text}\n\n" if text else ""

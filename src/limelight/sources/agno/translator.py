@@ -6,10 +6,7 @@ what a person has to decide; `end` says what is left when the stream has ended.
 """
 
 from collections.abc import Callable
-from copy import copy
-from typing import Any, cast
-
-import msgspec
+from typing import Any
 
 from limelight.errors import AgentFailed
 from limelight.events import (
@@ -24,8 +21,10 @@ from limelight.events import (
 )
 from limelight.sources.agno.agent_run import AgentRun, Call
 from limelight.sources.agno.citing import Citing
+from limelight.sources.agno.custom import custom_text, noises_of, without_noise
 from limelight.sources.agno.files import Media
-from limelight.sources.agno.talking import Ids
+from limelight.sources.agno.refused import refused_calls
+from limelight.sources.agno.talking import Ids, thought_text
 from limelight.sources.agno.tasks import Tasks
 from limelight.sources.base import CallIds, Item
 from limelight.sources.values import args_value, final_answer, json_value, safe_text
@@ -63,8 +62,6 @@ DROPS = frozenset(
 
 DELEGATING = ("delegate_task_to_member", "delegate_task_to_members", "execute_task", "execute_tasks_parallel")
 """Agno's own tools that start members."""
-
-NO_ANSWER = "the agent ended without a word"
 
 
 class AgnoTranslator:
@@ -238,12 +235,12 @@ class AgnoTranslator:
         if run.last_tool in ("think", "analyze"):  # the arguments of the tool have it
             return []
         run.thinks = True
-        return run.talk.think(_thought_text(event.content))
+        return run.talk.think(thought_text(event.content))
 
     def _thought_whole(self, run: AgentRun, event: Any) -> list[Item]:
         thinks, run.thinks = run.thinks, False
         steps = getattr(event.content, "reasoning_steps", None) or ()
-        whole = "" if thinks or run.last_tool in ("think", "analyze") else "".join(_thought_text(s) for s in steps)
+        whole = "" if thinks or run.last_tool in ("think", "analyze") else "".join(thought_text(s) for s in steps)
         return [*run.talk.think(whole), *run.talk.pause()]
 
     # Tools
@@ -297,7 +294,7 @@ class AgnoTranslator:
         finished = ToolFinished(
             agent_id=run.agent_id,
             call_id=call.call_id,
-            result="" if error is not None else json_value(_without_noise(result, call.noise)),
+            result="" if error is not None else json_value(without_noise(result, call.noise)),
             error=error,
             duration_ms=duration_ms,
         )
@@ -309,10 +306,10 @@ class AgnoTranslator:
         if call is None:
             owner = next((r for r in self._runs.values() if raw and raw in r.calls), None)
             run, call = (owner, owner.calls[raw]) if owner else (run, None)
-        text = _custom_text(event)
+        text = custom_text(event)
         if call is None or call.waits:
             return [Status(agent_id=run.agent_id, text=text)] if text else []
-        call.noise.append(_noise_of(event))
+        call.noise += noises_of(event)
         call.alone = True  # its duration as Agno has it is not the one of its work
         return [ToolOutputDelta(agent_id=run.agent_id, call_id=call.call_id, text=f"{text}\n")] if text else []
 
@@ -346,28 +343,17 @@ class AgnoTranslator:
         """The stream has ended. `output` is what Agno keeps of the run; calls that were never shown are in it."""
         if self.over:
             return []
-        return [*self._main.end_step(), *self._unseen(output), *self._final()]
+        return [*self._main.end_step(), *self._refused(output), *self._final()]
 
-    def _unseen(self, output: Any) -> list[Item]:
-        """Calls that Agno refused without an event: unknown tools, arguments that are no JSON."""
-        messages = [m for m in getattr(output, "messages", None) or () if not getattr(m, "from_history", False)]
-        replies = {m.tool_call_id: m for m in messages if m.role == "tool"}
+    def _refused(self, output: Any) -> list[Item]:
         items: list[Item] = []
-        for message in messages:
-            for asked in message.tool_calls or ():
-                raw = str(asked.get("id") or "")
-                reply = replies.get(raw)
-                if raw in self._known or reply is None:
-                    continue
-                self._known.add(raw)
-                items += self._refused(raw, asked.get("function") or {}, reply)
+        for call in refused_calls(output, self._known):
+            call_id = self._calls.start(call.raw_id)
+            items += [
+                ToolStarted(call_id=call_id, name=call.name, args=call.args),
+                ToolFinished(call_id=call_id, error=call.error),
+            ]
         return items
-
-    def _refused(self, raw: str, function: dict[str, Any], reply: Any) -> list[Item]:
-        call_id = self._calls.start(raw)
-        args = function.get("arguments")
-        started = ToolStarted(call_id=call_id, name=str(function.get("name") or ""), args=_parsed(args))
-        return [started, ToolFinished(call_id=call_id, error=safe_text(reply.content or ""))]
 
     def _final(self, code: str = "") -> list[Item]:
         self.over = True
@@ -404,51 +390,3 @@ def _duration(call: Call, tool: Any) -> int | None:
     if call.alone or call.members or not seconds:
         return None
     return round(seconds * 1000)
-
-
-def _thought_text(step: Any) -> str:
-    """One step of a chain of thoughts."""
-    title = getattr(step, "title", None)
-    parts = [f"**{title}**" if title else "", *(getattr(step, name, None) or "" for name in ("reasoning", "result"))]
-    text = "\n".join(part for part in parts if part)
-    return f"{text}\n\n" if text else ""
-
-
-FRAME = frozenset(
-    {"created_at", "event", "agent_id", "agent_name", "team_id", "team_name", "run_id", "parent_run_id", "session_id"}
-    | {"workflow_id", "workflow_run_id", "step_id", "step_name", "step_index", "nested_depth", "tools", "tool_call_id"}
-)
-"""What all of Agno's events carry; the rest of a custom event is what its author put in."""
-
-
-def _custom_text(event: Any) -> str:
-    """What a custom event says: its content, or else its own fields as JSON."""
-    content = getattr(event, "content", None)
-    if isinstance(content, str) and content:
-        return content
-    fields = {name: value for name, value in vars(event).items() if name not in FRAME and value is not None}
-    return msgspec.json.encode(json_value(fields)).decode() if fields else ""
-
-
-def _noise_of(event: Any) -> str:
-    """The text that Agno adds to a tool's result for a custom event: made before the event knew its call."""
-    bare = copy(event)
-    bare.tool_call_id = None
-    return safe_text(bare)
-
-
-def _without_noise(result: Any, noise: list[str]) -> Any:
-    if isinstance(result, str):
-        for text in noise:
-            result = result.replace(text, "", 1)
-    return result
-
-
-def _parsed(arguments: Any) -> dict[str, Any] | str:
-    """Arguments as the model sent them: an object if they are one, else the text."""
-    if isinstance(arguments, str):
-        try:
-            return cast("dict[str, Any]", msgspec.json.decode(arguments, type=dict[str, Any]))
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-            return arguments
-    return args_value(arguments)

@@ -1,0 +1,30 @@
+"""`agno`: one agent with the session's files and a calculator."""
+
+import json
+from importlib import import_module
+from typing import Any
+
+from limelight.builtin.agno_parts import agno_model
+from limelight.builtin.calculator import calculate
+from limelight.builtin.kit import Kit
+from limelight.builtin.workspace import Files
+
+PROMPT = """You answer questions with the files of the workspace. List them first and read those that fit.
+Use calculate for every sum. Say in the answer which file it comes from."""
+
+
+def agent(kit: Kit) -> Any:
+    make: Any = import_module("agno.agent").Agent
+    files = Files(samples=kit.samples)
+
+    def list_files() -> str:
+        """List all files of the workspace."""
+        return json.dumps(files.list_files(), ensure_ascii=False)
+
+    return make(
+        name="agno",
+        model=agno_model(kit),
+        instructions=PROMPT,
+        tools=[list_files, files.read_file, files.write_file, calculate],
+        telemetry=False,
+    )

@@ -1,0 +1,35 @@
+"""What the agents made with Agno share: the model, and lookup tools as functions."""
+
+import json
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from limelight.builtin.kit import Kit
+
+
+def agno_model(kit: Kit) -> Any:
+    like: Any = import_module("agno.models.openai.like").OpenAILike
+    return like(id=kit.model.model, base_url=kit.model.base_url, api_key=kit.model.key)
+
+
+def lookup_tools(kit: Kit) -> list[Callable[..., str]]:
+    """Results as JSON: of a list, Agno would show Python's way of writing it."""
+
+    def search(query: str) -> str:
+        """Find pages about something. Gives titles, addresses and a few words of each, the best first.
+
+        Args:
+            query: What to look for.
+        """
+        return json.dumps(kit.lookup.search(query), ensure_ascii=False)
+
+    def readurl(url: str) -> str:
+        """Read the text of a page.
+
+        Args:
+            url: An address that search gave.
+        """
+        return kit.lookup.readurl(url)
+
+    return [search, readurl]

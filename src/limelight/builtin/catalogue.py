@@ -1,0 +1,120 @@
+"""The built-in agents, in the order in which they are served. The first whose framework is installed is the default."""
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+
+import msgspec
+
+from limelight import registry
+from limelight.builtin.kit import Kit
+from limelight.builtin.late import Maker, late, needs_extra
+from limelight.builtin.model import address_of
+from limelight.errors import SetupError
+from limelight.sources.base import Home, Options, Source
+
+
+class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent of the catalogue. `make` names a function that takes a Kit and gives the framework's object."""
+
+    name: str
+    title: str
+    description: str
+    source: str
+    """The entry point of the source that runs it."""
+    make: str
+    extra: str = ""
+    needs: tuple[str, ...] = ()
+    """The packages of the extra that tell whether it is installed."""
+    honours: frozenset[str] = frozenset()
+    """Those of the settings model, base_url, workspace and imports that make a difference."""
+
+    @property
+    def is_installed(self) -> bool:
+        return all(find_spec(package) is not None for package in self.needs)
+
+    @property
+    def kind(self) -> type[Source]:
+        return registry.one("sources", self.source)
+
+
+MODEL = frozenset({"model", "base_url"})
+BUILT_INS = (
+    BuiltIn(
+        name="deep",
+        title="Deep agent",
+        description="Plans, works with files and sends a researcher to the library (deepagents)",
+        source="langgraph",
+        make="limelight.builtin.deep:deep",
+        extra="deepagents",
+        needs=("deepagents", "langchain_openai", "langgraph"),
+        honours=MODEL | {"workspace"},
+    ),
+    BuiltIn(
+        name="agno",
+        title="Agno agent",
+        description="Reads and writes files and calculates (Agno)",
+        source="agno",
+        make="limelight.builtin.agno_agent:agent",
+        extra="agno",
+        needs=("agno", "openai"),
+        honours=MODEL | {"workspace"},
+    ),
+    BuiltIn(
+        name="agno-team",
+        title="Agno team",
+        description="A leader with two members, one to look things up and one to calculate (Agno)",
+        source="agno",
+        make="limelight.builtin.agno_team:team",
+        extra="agno",
+        needs=("agno", "openai"),
+        honours=MODEL,
+    ),
+    BuiltIn(
+        name="react",
+        title="ReAct agent",
+        description="Thinks, searches and reads, step by step (smolagents)",
+        source="smolagents",
+        make="limelight.builtin.react:react",
+        extra="smolagents",
+        needs=("smolagents", "openai"),
+        honours=MODEL,
+    ),
+    BuiltIn(
+        name="codact",
+        title="CodeAct agent",
+        description="Plans, and acts by writing and running Python (smolagents)",
+        source="smolagents",
+        make="limelight.builtin.codact:codact",
+        extra="smolagents",
+        needs=("smolagents", "openai"),
+        honours=MODEL | {"imports"},
+    ),
+    BuiltIn(
+        name="demo",
+        title="Demo",
+        description="Looks things up in sample files: real tools, a sub-agent, a report; no model, no framework",
+        source="function",
+        make="limelight.builtin.demo:demo",
+        honours=frozenset({"workspace"}),
+    ),
+)
+
+
+def built_in(name: str) -> BuiltIn | None:
+    return next((one for one in BUILT_INS if one.name == name), None)
+
+
+def make_source(one: BuiltIn, name: str, kit: Kit, options: Options) -> Source:
+    """The source of a built-in agent, which is made when it is opened. Raises SetupError if its extra is missing."""
+    if not one.is_installed:
+        raise SetupError(needs_extra(name, one.extra))
+
+    async def prepare(home: Home) -> Callable[[], object]:
+        model = await address_of(kit.model, home) if "model" in one.honours else kit.model
+        ready = msgspec.structs.replace(kit, model=model)
+        module, _, function = one.make.partition(":")
+        return lambda: getattr(import_module(module), function)(ready)
+
+    maker = Maker(name=name, description=one.description, extra=one.extra, prepare=prepare)
+    return late(one.kind, maker, options)

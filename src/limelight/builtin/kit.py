@@ -1,0 +1,33 @@
+"""What the maker of an agent is given: a model, tools, and what the configuration says."""
+
+import msgspec
+
+from limelight.builtin.lookup import Lookup
+from limelight.builtin.model import ModelChoice
+
+IMPORTS = (
+    "collections",
+    "datetime",
+    "functools",
+    "itertools",
+    "json",
+    "math",
+    "random",
+    "re",
+    "statistics",
+    "string",
+    "textwrap",
+    "time",
+)
+"""What codact's code may import if nothing else is said: nothing that reaches files, processes or the network."""
+
+
+class Kit(msgspec.Struct, frozen=True, kw_only=True):
+    """The makings of one agent."""
+
+    model: ModelChoice
+    lookup: Lookup
+    samples: bool = True
+    """Whether an empty workspace gets the sample files: not if the folder is somebody's own."""
+    planning_interval: int | None = None
+    imports: tuple[str, ...] = IMPORTS

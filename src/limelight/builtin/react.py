@@ -1,0 +1,17 @@
+"""`react`: an agent that thinks, calls tools and looks at what they return, step by step."""
+
+from importlib import import_module
+from typing import Any
+
+from limelight.builtin.kit import Kit
+from limelight.builtin.smol_parts import lookup_tools, smol_model
+
+
+def react(kit: Kit) -> Any:
+    smol: Any = import_module("smolagents")
+    return smol.ToolCallingAgent(
+        tools=lookup_tools(kit, as_json=True),
+        model=smol_model(kit),
+        planning_interval=kit.planning_interval,
+        verbosity_level=smol.LogLevel.OFF,
+    )

@@ -1,0 +1,67 @@
+"""The files of the session that an agent works for: one folder that nobody leaves.
+
+Names are virtual: `/notes/a.md` and `notes/a.md` are the same file of the folder. Whatever leads out of it, by `..`, by
+a link or otherwise, is refused.
+"""
+
+from pathlib import Path
+
+from limelight.demo.tools import seed
+from limelight.sources.saying import current
+
+MOST_BYTES = 1024 * 1024
+
+
+def session_folder(*, samples: bool) -> Path:
+    """The folder of the run that this code is a part of. `samples`: an empty one gets the sample files."""
+    context = current()
+    if context is None:
+        raise RuntimeError("there are files only while an agent of Limelight runs")
+    folder = context.workspace.resolve()
+    if samples:
+        seed(folder)
+    return folder
+
+
+def inside(folder: Path, name: str) -> Path:
+    """The file of that name in the folder. Raises PermissionError if it would be elsewhere."""
+    path = (folder / name.strip().lstrip("/")).resolve()
+    if not path.is_relative_to(folder):
+        raise PermissionError(f"{name} is outside the workspace")
+    return path
+
+
+class Files:
+    """Plain functions on the session's files, for frameworks that take functions as tools."""
+
+    def __init__(self, *, samples: bool) -> None:
+        self._samples = samples
+
+    def list_files(self) -> list[str]:
+        """List all files of the workspace."""
+        folder = session_folder(samples=self._samples)
+        return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+    def read_file(self, path: str) -> str:
+        """Read a text file of the workspace.
+
+        Args:
+            path: The name of the file, as list_files gives it.
+        """
+        file = inside(session_folder(samples=self._samples), path)
+        if not file.is_file():
+            raise FileNotFoundError(f"there is no file {path}")
+        with file.open("rb") as stream:
+            return stream.read(MOST_BYTES).decode("utf-8", "replace")
+
+    def write_file(self, path: str, content: str) -> str:
+        """Write a text file of the workspace. What it held before is replaced.
+
+        Args:
+            path: The name of the file.
+            content: The whole text.
+        """
+        file = inside(session_folder(samples=self._samples), path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, encoding="utf-8")
+        return f"wrote {len(content.encode())} bytes to {path}"
