@@ -1,0 +1,40 @@
+"""A smolagents agent with tools of its own. Serve it: limelight serve examples/smolagents_notes.py:agent"""
+
+import os
+import time
+
+from smolagents import OpenAIModel, ToolCallingAgent, tool
+
+from limelight import status
+
+NOTES = {"bees.md": "Bees dance to tell where the flowers are.", "tides.md": "The moon pulls the sea twice a day."}
+
+
+@tool
+def list_notes() -> list[str]:
+    """List the notes that there are, and one that is missing."""
+    return [*NOTES, "lost.md"]
+
+
+@tool
+def read_note(name: str) -> str:
+    """Read one note.
+    Args:
+        name: The note's name, as listed."""
+    if name not in NOTES:
+        raise FileNotFoundError(f"there is no file {name}")
+    return NOTES[name]
+
+
+@tool
+def compile_notes(title: str) -> str:
+    """Compile all notes into one text. Takes a while.
+    Args:
+        title: The title of the text."""
+    status(f"Compiling {len(NOTES)} notes into “{title}” …")
+    time.sleep(1)
+    return "\n\n".join([f"# {title}", *NOTES.values()])
+
+
+model = OpenAIModel(model_id=os.environ.get("LIMELIGHT_MODEL", "understudy"))  # OPENAI_BASE_URL, OPENAI_API_KEY
+agent = ToolCallingAgent(tools=[list_notes, read_note, compile_notes], model=model)
