@@ -5,7 +5,7 @@ import sys
 import typer
 
 from limelight import __version__
-from limelight.cli import doctor, export, replay, run, serve, sessions, understudy, watch
+from limelight.cli import approve, doctor, export, replay, run, serve, sessions, understudy, watch
 from limelight.client import ClientError, ConnectionLost
 from limelight.errors import SetupError, StoreError
 
@@ -20,6 +20,7 @@ for command in (
     serve.serve,
     run.run,
     watch.watch,
+    approve.approve,
     sessions.sessions,
     export.export,
     replay.replay,

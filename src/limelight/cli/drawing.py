@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 import typer
@@ -20,17 +20,28 @@ FINISHED, FAILED, STOPPED = 0, 1, 3
 """Exit codes; 2 is for wrong usage and set-up."""
 
 
+class Drawing(NamedTuple):
+    """`show` shows one more Record; `live` is the view of a terminal, if it is one."""
+
+    show: Callable[[Record], None]
+    live: LiveView | None = None
+
+
 @contextmanager
-def drawing(as_json: bool, plain: bool) -> Generator[Callable[[Record], None]]:
-    """A function that shows one more Record."""
+def drawing(as_json: bool, plain: bool) -> Generator[Drawing]:
+    """The way to draw for as long as the block lasts."""
     if as_json:
-        yield lambda record: _write(msgspec.json.encode(record).decode())
+        yield Drawing(_write_json)
     elif plain or not sys.stdout.isatty():
         view = PlainView()
-        yield lambda record: _write("\n".join(view.feed(record)))
+
+        def show(record: Record) -> None:
+            _write("\n".join(view.feed(record)))
+
+        yield Drawing(show)
     else:
         with LiveView(Console()) as live:
-            yield live.feed
+            yield Drawing(live.feed, live)
 
 
 def exit_code(terminal: Terminal | None) -> int:
@@ -41,6 +52,10 @@ def exit_code(terminal: Terminal | None) -> int:
             return STOPPED
         case RunFailed() | None:
             return FAILED
+
+
+def _write_json(record: Record) -> None:
+    _write(msgspec.json.encode(record).decode())
 
 
 def _write(lines: str) -> None:

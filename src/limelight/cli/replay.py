@@ -27,12 +27,12 @@ def replay(
     """Show an exported run as it went. Pauses are at most 3 seconds long. Exit code as of `limelight run`."""
     terminal: Terminal | None = None
     before: int | None = None
-    with suppress(KeyboardInterrupt), drawing(as_json, plain) as show:
+    with suppress(KeyboardInterrupt), drawing(as_json, plain) as drawn:
         for record in _records(file):
             if speed and before is not None:
                 time.sleep(min(LONGEST_PAUSE, max(0, record.at - before) / 1000 / speed))
             before = record.at
-            show(record)
+            drawn.show(record)
             terminal = terminal_of(record.event) or terminal
     if terminal is None:
         raise SetupError(f"{file} has no end: it holds no whole run")

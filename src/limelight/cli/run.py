@@ -1,19 +1,20 @@
-"""`limelight run "…"`: ask an agent and watch it work. Ctrl-C stops the run."""
+"""`limelight run "…"`: ask an agent, watch it work, decide what it may do. Ctrl-C stops the run."""
 
 import asyncio
-import signal
 import sys
 from typing import Annotated
 
 import typer
 
+from limelight.cli.asking import Asking
+from limelight.cli.desk import Approve, Decide, Desk, decide_all, tell
 from limelight.cli.drawing import AsJson, Plain, drawing, exit_code
+from limelight.cli.keyboard import somebody_is_there
 from limelight.cli.server import Url, client_or_own_server
-from limelight.client import Client, ClientError, Run
+from limelight.cli.stopping import Stopping
+from limelight.cli.view.live import LiveView
+from limelight.client import Client
 from limelight.events import Terminal, terminal_of
-
-ANSWER_SECONDS = 3
-"""How long the answer to Stop may take once the run has ended."""
 
 
 def run(
@@ -24,6 +25,9 @@ def run(
         list[str] | None,
         typer.Option(metavar="TARGET", help="Serve this for the one run: module:name or file.py:name."),
     ] = None,
+    approve: Annotated[
+        Approve, typer.Option(help="What the agent asks leave for: ask me, approve all, or approve none of it.")
+    ] = "ask",
     url: Url = None,
     as_json: AsJson = False,
     plain: Plain = False,
@@ -33,49 +37,33 @@ def run(
     Without --url it talks to the usual server if one answers, and otherwise starts one for itself.
     """
     text = sys.stdin.read() if question == "-" else question
-    terminal = asyncio.run(_run(text, agent, session, target or [], url, as_json, plain))
+    terminal = asyncio.run(_run(text, agent, session, target or [], approve, url, as_json, plain))
     raise typer.Exit(exit_code(terminal))
 
 
 async def _run(
-    text: str, agent: str | None, session: str | None, targets: list[str], url: str | None, as_json: bool, plain: bool
+    text: str,
+    agent: str | None,
+    session: str | None,
+    targets: list[str],
+    approve: Approve,
+    url: str | None,
+    as_json: bool,
+    plain: bool,
 ) -> Terminal | None:
     terminal: Terminal | None = None
     async with client_or_own_server(url, targets, agent) as client:
         started = await client.start(text, agent=agent, session_id=session)
-        async with _Stopping(client, started):
-            with drawing(as_json, plain) as show:
+        with drawing(as_json, plain) as drawn:
+            async with Stopping(started), Desk(_deciding(client, approve, drawn.live)) as desk:
                 async for record in started:
-                    show(record)
+                    drawn.show(record)
+                    desk.take(record)
                     terminal = terminal_of(record.event) or terminal
     return terminal
 
 
-class _Stopping:
-    """Ctrl-C asks the server to stop the run, and the view goes on to its end; a second one leaves at once."""
-
-    def __init__(self, client: Client, run: Run) -> None:
-        self._client = client
-        self._run = run
-        self._asking: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> None:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._stop)
-
-    async def __aexit__(self, *_: object) -> None:
-        asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
-        if self._asking is not None:
-            await asyncio.wait({self._asking}, timeout=ANSWER_SECONDS)
-            self._asking.cancel()
-
-    def _stop(self) -> None:
-        if self._asking is not None:
-            raise KeyboardInterrupt
-        sys.stderr.write("Stopping the run …\n")
-        self._asking = asyncio.create_task(self._ask())
-
-    async def _ask(self) -> None:
-        try:
-            await self._client.cancel(self._run.run_id, "stopped with Ctrl-C")
-        except ClientError as error:
-            sys.stderr.write(f"The run could not be stopped: {error.detail}\n")
+def _deciding(client: Client, approve: Approve, live: LiveView | None) -> Decide:
+    if approve != "ask":
+        return decide_all(client, approve)
+    return tell(client) if live is None or not somebody_is_there() else Asking(client, live)

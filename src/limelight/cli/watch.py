@@ -1,4 +1,4 @@
-"""`limelight watch SESSION`: follow a conversation through its runs. Leaving stops nothing."""
+"""`limelight watch SESSION`: follow a conversation through its runs, and decide if you want. Leaving stops nothing."""
 
 import asyncio
 from contextlib import suppress
@@ -6,8 +6,13 @@ from typing import Annotated
 
 import typer
 
-from limelight.cli.drawing import AsJson, Plain, drawing
+from limelight.cli.asking import Asking
+from limelight.cli.desk import Decide, Desk
+from limelight.cli.drawing import AsJson, Drawing, Plain, drawing
+from limelight.cli.keyboard import somebody_is_there
 from limelight.cli.server import Url, client_of
+from limelight.client import Client
+from limelight.errors import SetupError
 from limelight.events import TERMINAL_TYPES, Record
 
 
@@ -15,21 +20,38 @@ def watch(
     session: Annotated[str, typer.Argument(help="The session's id; `limelight sessions` lists them.")],
     after: Annotated[int, typer.Option(help="Begin behind this Record; 0 is the whole conversation.")] = 0,
     once: Annotated[bool, typer.Option("--once", help="Leave when a run has ended.")] = False,
+    decide: Annotated[bool, typer.Option("--decide", help="Ask me what the agent asks leave for.")] = False,
     url: Url = None,
     as_json: AsJson = False,
     plain: Plain = False,
 ) -> None:
     """Follow a session live, from its beginning, through cuts and restarts of the server. Ctrl-C leaves."""
     with suppress(KeyboardInterrupt):
-        asyncio.run(_watch(session, after, once, url, as_json, plain))
+        asyncio.run(_watch(session, after, once, decide, url, as_json, plain))
 
 
-async def _watch(session: str, after: int, once: bool, url: str | None, as_json: bool, plain: bool) -> None:
+async def _watch(
+    session: str, after: int, once: bool, decide: bool, url: str | None, as_json: bool, plain: bool
+) -> None:
     async with client_of(url) as client:
         last = (await client.session(session)).last_seq
-        with drawing(as_json, plain) as show:
-            async for record in client.watch(session, after=after):
-                if isinstance(record, Record):
-                    show(record)
-                    if once and record.seq >= last and isinstance(record.event, TERMINAL_TYPES):
-                        return
+        with drawing(as_json, plain) as drawn:
+            async with Desk(_deciding(client, decide, drawn)) as desk:
+                async for record in client.watch(session, after=after):
+                    if isinstance(record, Record):
+                        drawn.show(record)
+                        desk.take(record, decide=record.seq >= last)
+                        if once and record.seq >= last and isinstance(record.event, TERMINAL_TYPES):
+                            return
+
+
+def _deciding(client: Client, decide: bool, drawn: Drawing) -> Decide:
+    if not decide:
+        return _leave_it
+    if drawn.live is None or not somebody_is_there():
+        raise SetupError("--decide needs a terminal; elsewhere `limelight approve RUN` decides")
+    return Asking(client, drawn.live)
+
+
+async def _leave_it(_: object) -> None:
+    """The view says that it waits, and for what."""

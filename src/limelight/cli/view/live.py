@@ -2,27 +2,35 @@
 
 What is finished scrolls away as ordinary output; only what still moves is redrawn, and of that only what fits on the
 screen, so that a long run costs no more than a short one. The caller feeds Records and may leave at any time.
+
+A question to the person at the terminal is the last thing that moves: the run goes on above it, and it leaves no trace.
 """
 
-from collections.abc import Iterator
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.control import Control
 from rich.live import Live
 from rich.markdown import Markdown
 from rich.padding import Padding
-from rich.segment import Segment
+from rich.segment import ControlType, Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from limelight.cli.view.plain import MARKS, call_line
+from limelight.cli.view.plain import MARKS, asked_line, call_line
+from limelight.cli.view.question import Question
 from limelight.cli.view.safe import one_line, safe
-from limelight.cli.view.story import OUTPUT_LINES, Call, Helper, Note, Said, Story, Thing, ending
+from limelight.cli.view.story import OUTPUT_LINES, Asked, Call, Helper, Note, Said, Story, Thing, ending
 from limelight.events import Record, RunCancelled, RunFinished, RunStarted
 
 STYLES = {"done": "green", "failed": "red", "waiting": "yellow", "running": "cyan"}
+ASKED_STYLES = {None: "yellow", "approve": "green", "edit": "green", "reject": "red"}
 REFRESHES = 12
+EMPTY_LINE = Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2))
 MARGIN = 2
 """Lines of the screen that stay free, so that the moving part never scrolls."""
 
@@ -32,27 +40,76 @@ class LiveView:
 
     def __init__(self, console: Console, *, moving: bool = True) -> None:
         self.story = Story()
+        self.question: Question | None = None
+        """What the person at this terminal is asked right now."""
         self._console = console
-        self._live = (
-            Live(Moving(self), console=console, refresh_per_second=REFRESHES, transient=True) if moving else None
-        )
+        self._moving = moving
+        self._live: Live | None = None
+        self._missed: list[Record] | None = None
+        """What came while another program had the terminal."""
         self._printed = 0
         """How many things of the story are ordinary output by now."""
         self._spinners: dict[str, Spinner] = {}
 
     def __enter__(self) -> Self:
-        if self._live is not None:
-            self._live.__enter__()
+        self._start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._printed = len(self.story.things)
+        self._stop()
+
+    def _start(self) -> None:
+        if self._moving:  # a new one each time: it would remember how many lines it had drawn before
+            self._live = Live(Moving(self), console=self._console, refresh_per_second=REFRESHES, transient=True)
+            self._live.start()
+
+    def _stop(self) -> None:
         if self._live is not None:
-            self._live.__exit__(kind, error, trace)
+            self._live.stop()
+            self._live = None
+
+    @contextmanager
+    def away(self) -> Generator[None]:
+        """An editor has the terminal for a while. What comes meanwhile is drawn afterwards."""
+        self._stop()
+        self._missed = []
+        self._console.print(Text("Waiting for the editor …", "dim"), end="")
+        try:
+            yield
+        finally:
+            missed, self._missed = self._missed, None
+            self._console.control(EMPTY_LINE)
+            self._start()
+            for record in missed:
+                self.feed(record)
+
+    @contextmanager
+    def asking(self, question: Question) -> Generator[None]:
+        """Show a question for as long as the block lasts."""
+        self.question = question
+        self.refresh()
+        try:
+            yield
+        finally:
+            self.question = None
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Draw what moves at once, for a person who types."""
+        if self._live is not None:
+            self._live.refresh()
+
+    def print(self, text: Text) -> None:
+        """Ordinary output, above what moves."""
+        self._console.print(text)
 
     def feed(self, record: Record) -> None:
+        if self._missed is not None:
+            self._missed.append(record)
+            return
         if isinstance(record.event, RunStarted):
             self.story, self._printed, self._spinners = Story(), 0, {}
             heading = Text.assemble(("● ", "bold green"), (safe(record.event.agent), "bold"))
@@ -82,6 +139,8 @@ class LiveView:
                 return number < len(self.story.things) - 1
             case Call() | Helper():
                 return thing.state in ("done", "failed")
+            case Asked():
+                return thing.decision is not None
             case Note():
                 return True
 
@@ -94,7 +153,10 @@ class LiveView:
         for item in self.story.plan:
             style = {"completed": "dim green", "in_progress": "bold"}.get(item.status, "dim")
             yield _line(f"  {MARKS[item.status]} {one_line(item.content, 200)}", style)
-        yield self._spinner("", one_line(self.story.status or "working", 200), "dim")
+        if self.question is None or self.story.status:
+            yield self._spinner("", one_line(self.story.status or "working", 200), "dim")
+        if self.question is not None:
+            yield from self.question.draw(self._console.width, self._console.height - MARGIN, time.time() * 1000)
 
     def _drawn(self, thing: Thing, *, growing: bool = False) -> list[RenderableType]:
         match thing:
@@ -104,6 +166,8 @@ class LiveView:
                 mark = {"running": "▸", "done": "✓", "failed": "✗"}[thing.state]
                 line = _line(f"{mark} {safe(thing.name)}", "bold " + STYLES[thing.state])
                 return [_indented(line, thing.depth - 1)]
+            case Asked():
+                return self._asked(thing, self.story.depth(thing.agent_id), named=True)
             case Note():
                 return [_indented(_line(safe(thing.text), "magenta"), self.story.depth(thing.agent_id))]
             case Call():
@@ -126,8 +190,14 @@ class LiveView:
             head: RenderableType = self._spinner(call.call_id, text[2:], "", depth)
         else:
             head = _line(text, "" if call.state == "done" else STYLES[call.state])
+        asked = (line for asked in call.asked for line in self._asked(asked, depth + 1, named=False))
         output = safe(call.output).splitlines()[-OUTPUT_LINES:]
-        return [_indented(head, depth), *(_indented(_line(f"│ {line}", "dim"), depth + 1) for line in output)]
+        return [_indented(head, depth), *asked, *(_indented(_line(f"│ {line}", "dim"), depth + 1) for line in output)]
+
+    def _asked(self, asked: Asked, depth: int, *, named: bool) -> list[RenderableType]:
+        if asked.decision is None and self.question is not None and self.question.approval_id == asked.approval_id:
+            return []  # it stands below, in full
+        return [_indented(_line(asked_line(asked, named=named), ASKED_STYLES[asked.decision]), depth)]
 
     def _spinner(self, key: str, text: str, style: str, depth: int = 0) -> Spinner:
         """One that goes on turning from where it was; its text is cut, because it would wrap."""

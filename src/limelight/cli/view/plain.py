@@ -1,7 +1,7 @@
 """A run as plain lines, for pipes, files and logs: each line is printed when what it says has happened. Pure."""
 
 from limelight.cli.view.safe import one_line, safe
-from limelight.cli.view.story import Call, Helper, Note, Story, ending, took
+from limelight.cli.view.story import Asked, Call, Helper, Note, Story, ending, took
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -54,7 +54,10 @@ class PlainView:
             case Plan():
                 items = [f"{MARKS[item.status]} {one_line(item.content, 60)}" for item in event.items]
                 return self._indented(event.agent_id, "plan: ", " | ".join(items) or event.text)
-            case ApprovalRequested() | ApprovalResolved() | ArtifactMade() | SourceCited():
+            case ApprovalRequested() | ApprovalResolved():
+                asked = self.story.asked(event.approval_id)
+                return [] if asked is None else self._indented(event.agent_id, "", asked_line(asked))
+            case ArtifactMade() | SourceCited():
                 note = self.story.things[-1]
                 return self._indented(event.agent_id, "", note.text if isinstance(note, Note) else "")
             case FinalAnswer() if event.message_id is None:
@@ -79,6 +82,24 @@ class PlainView:
             return []
         output = self._indented(call.agent_id, "  | ", call.output) if call.state in ("done", "failed") else []
         return [*output, "  " * self.story.depth(call.agent_id) + call_line(call, self.story.owner(call.agent_id))]
+
+
+def asked_line(asked: Asked, *, named: bool = True) -> str:
+    """A question in one line, open or decided: `✗ send_mail rejected by ann: too long`. Its call may give the name."""
+    name = f"{one_line(asked.name, 60)} " if named else ""
+    about = one_line(asked.about, 60)
+    who = "" if asked.by == "system" else f" by {one_line(asked.by, 60) or 'somebody'}"
+    match asked.decision:
+        case None:
+            return f"? {name}{f'{about} ' if named and about else ''}needs an approval ({asked.approval_id})"
+        case "approve":
+            return f"✓ {name}approved{who}"
+        case "edit":
+            return f"✓ {name}approved with changes{who}" + (f": {about}" if named and about else "")
+        case "reject":
+            expired = (asked.by, asked.reason) == ("system", "expired")
+            reason = "nobody decided in time" if expired else one_line(asked.reason, 200)
+            return f"✗ {name}rejected{who}" + (f": {reason}" if reason else "")
 
 
 def call_line(call: Call, owner: str = "") -> str:

@@ -13,6 +13,7 @@ from limelight.events import (
     ApprovalRequested,
     ApprovalResolved,
     ArtifactMade,
+    Decision,
     FinalAnswer,
     Plan,
     Record,
@@ -45,6 +46,19 @@ class Said(msgspec.Struct):
         return "".join(self.pieces)
 
 
+class Asked(msgspec.Struct):
+    """A question to a person. One about a call belongs to that call, any other stands for itself."""
+
+    approval_id: str
+    agent_id: str
+    call_id: str
+    name: str
+    about: str
+    decision: Decision | None = None
+    by: str = ""
+    reason: str = ""
+
+
 class Call(msgspec.Struct):
     """A tool call."""
 
@@ -56,6 +70,7 @@ class Call(msgspec.Struct):
     duration_ms: int | None = None
     error: str = ""
     output: str = ""
+    asked: list[Asked] = []
 
 
 class Helper(msgspec.Struct):
@@ -68,13 +83,13 @@ class Helper(msgspec.Struct):
 
 
 class Note(msgspec.Struct):
-    """Anything that is one line: a file, a citation, an approval."""
+    """Anything that is one line: a file, a citation."""
 
     agent_id: str
     text: str
 
 
-Thing = Said | Call | Helper | Note
+Thing = Said | Call | Helper | Note | Asked
 
 
 class Story:
@@ -94,7 +109,7 @@ class Story:
         self._calls: dict[str, Call] = {}
         self._said: dict[str, Said] = {}
         self._helpers: dict[str, Helper] = {}
-        self._waiting: dict[str, str] = {}
+        self._asked: dict[str, Asked] = {}
 
     def depth(self, agent_id: str) -> int:
         helper = self._helpers.get(agent_id)
@@ -102,6 +117,9 @@ class Story:
 
     def call(self, call_id: str) -> Call | None:
         return self._calls.get(call_id)
+
+    def asked(self, approval_id: str) -> Asked | None:
+        return self._asked.get(approval_id)
 
     def said(self, message_id: str) -> Said | None:
         return self._said.get(message_id)
@@ -148,14 +166,9 @@ class Story:
             case AgentFinished() if event.agent_id in self._helpers:
                 self._helpers[event.agent_id].state = "failed" if event.error else "done"
             case ApprovalRequested():
-                self._waiting[event.approval_id] = event.call_id
-                self._set_waiting(event.call_id, True)
-                about = telling_argument(event.args)
-                what = " ".join(part for part in (event.name, about) if part)
-                self._add(Note(event.agent_id, f"? {what} needs an approval ({event.approval_id})"))
-            case ApprovalResolved():
-                self._set_waiting(self._waiting.pop(event.approval_id, ""), False)
-                self._add(Note(event.agent_id, f"{event.decision} by {event.by or 'somebody'}"))
+                self._ask(event)
+            case ApprovalResolved() if event.approval_id in self._asked:
+                self._decide(self._asked[event.approval_id], event)
             case ArtifactMade():
                 self._add(Note(event.agent_id, f"+ {event.name} ({event.size:,} bytes)"))
             case SourceCited():
@@ -173,10 +186,26 @@ class Story:
                 call.state = "done" if event.error is None else "failed"
                 call.duration_ms, call.error = event.duration_ms, event.error or ""
 
-    def _set_waiting(self, call_id: str, waits: bool) -> None:
-        call = self._calls.get(call_id)
+    def _ask(self, event: ApprovalRequested) -> None:
+        about = telling_argument(event.args)
+        asked = Asked(event.approval_id, event.agent_id, event.call_id, event.name, about)
+        self._asked[event.approval_id] = asked
+        call = self._calls.get(event.call_id)
+        if call is None:
+            self._add(asked)
+        else:
+            call.asked.append(asked)
+            call.state = "waiting"
+
+    def _decide(self, asked: Asked, event: ApprovalResolved) -> None:
+        asked.decision, asked.by, asked.reason = event.decision, event.by, event.reason
+        call = self._calls.get(asked.call_id)
         if call is not None:
-            call.state = "waiting" if waits else "running"
+            call.state = "running"
+        if event.decision == "edit":
+            asked.about = telling_argument(event.args)
+            if call is not None:
+                call.about = asked.about
 
     def _add(self, thing: Any) -> Any:
         self.status = ""  # it spoke of what came before

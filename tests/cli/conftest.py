@@ -1,0 +1,29 @@
+"""A server whose agents ask before they act."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from limelight.events import AnyEvent, ToolFinished, ToolStarted
+from limelight.sources.base import Context
+from tests import agents
+from tests.client.conftest import serving_elsewhere
+
+
+async def twice(messages: object, ctx: Context) -> AsyncIterator[str | AnyEvent]:
+    """Asks two things at once."""
+    yield ToolStarted(call_id="m", name="send_mail", args={"to": "ann", "text": "one\ntwo\n" + "long " * 50})
+    mail = ctx.approve("send_mail", {"to": "ann", "text": "one\ntwo\n" + "long " * 50}, call_id="m")
+    publish = ctx.approve("publish", {"page": 1}, decisions=("approve", "reject"))
+    first, second = await asyncio.gather(mail, publish)
+    yield ToolFinished(call_id="m", result="ok")
+    yield f"mail: {first.decision} to {first.args['to']}, publish: {second.decision}, {second.reason}"
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> Iterator[str]:
+    """The address of a server; `asker` is the default agent."""
+    with serving_elsewhere(agents.asker, twice, data=tmp_path / "data") as url:
+        yield url
