@@ -5,10 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format bench golden clean
+.PHONY: help setup run test test-newest lint format bench golden clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 setup:  ## Install everything into .venv (done by the others when needed)
 	@tools/setup.sh
@@ -18,6 +18,9 @@ run: setup  ## Serve the demo agent on http://127.0.0.1:8000 (PORT= changes it)
 
 test: setup lint  ## Check types and style, run all tests
 	@$(BIN)/pytest
+
+test-newest: setup  ## Try the newest versions of the frameworks, in a venv of their own (some minutes)
+	@tools/newest.sh
 
 lint: setup  ## Check types and style
 	@$(BIN)/ruff check .
