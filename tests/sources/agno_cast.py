@@ -88,18 +88,19 @@ async def close_models() -> None:
 
 def plain(stage: Stage, **options: Any) -> Agent:
     """One agent with all the tools."""
-    return Agent(**{"name": "actor", "model": model(stage), "tools": TOOLS, "telemetry": False, **options})
+    given: dict[str, Any] = {"name": "actor", "model": model(stage), "tools": TOOLS, "telemetry": False, **options}
+    return Agent(**given)
 
 
 def team(stage: Stage, **options: Any) -> Team:
-    """A team whose only member is the helper."""
-    members = options.pop("members", None) or [plain(stage, name="helper")]
-    return Team(name="boss", members=members, model=model(stage), telemetry=False, **options)
+    """A team whose only member is the helper, unless others are named."""
+    members: list[Any] = options.pop("members", None) or [plain(stage, name="helper")]
+    given: dict[str, Any] = {"name": "boss", "members": members, "model": model(stage), "telemetry": False, **options}
+    return Team(**given)
 
 
 def team_in_team(stage: Stage) -> Team:
-    inner = Team(name="inner", members=[plain(stage, name="helper")], model=model(stage), telemetry=False)
-    return team(stage, members=[inner])
+    return team(stage, members=[team(stage, name="inner")])
 
 
 def planning(stage: Stage) -> Team:
@@ -112,11 +113,11 @@ def answering(*turns: str) -> str:
 
 
 def calling(name: str, arguments: str) -> str:
-    return "- steps: [{tool_calls: [{name: %s, arguments: %s}]}]" % (name, arguments)
+    return f"- steps: [{{tool_calls: [{{name: {name}, arguments: {arguments}}}]}}]"
 
 
 def delegating(member: str, task: str) -> str:
-    return "{name: delegate_task_to_member, arguments: {member_id: %s, task: '%s'}}" % (member, task)
+    return f"{{name: delegate_task_to_member, arguments: {{member_id: {member}, task: '{task}'}}}}"
 
 
 ONE_TOOL = answering(calling("add", "{a: 2, b: 3}"))
@@ -145,7 +146,8 @@ TWO_HELPERS = f"""
 """
 PLAN = answering(
     calling("create_task", "{title: Look, description: Look around., assignee: helper}"),
-    calling("mark_all_complete", "{summary: Looked.}"),
+    calling("create_task", "{title: Tell, description: Tell what you saw., assignee: helper}"),
+    calling("mark_all_complete", "{summary: Told.}"),
 )
 FIFTY = answering(
     "- steps:\n    - tool_calls:\n"

@@ -25,8 +25,9 @@ class Call:
         """Whom it gave work to."""
         self.noise: list[str] = []
         """What Agno adds to the result of a tool that sends events of its own."""
-        self.report: Any = None
-        """What came as its result while a member still waits for a person."""
+        self.held: Any = None
+        self.is_held = False
+        """Whether its result came while a member still waits for a person, and is held back until then."""
 
 
 class AgentRun:

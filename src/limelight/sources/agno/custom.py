@@ -5,7 +5,7 @@ Agno appends the `str` of each such event to the result. That text is no result;
 
 import dataclasses
 from copy import copy
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -23,7 +23,7 @@ def custom_text(event: Any) -> str:
     content: Any = getattr(event, "content", None)
     if isinstance(content, str) and content:
         return content
-    own: dict[str, Any] = vars(event)
+    own = cast("dict[str, Any]", vars(event))
     fields = {name: value for name, value in own.items() if name not in FRAME and value is not None}
     return msgspec.json.encode(json_value(fields)).decode() if fields else ""
 

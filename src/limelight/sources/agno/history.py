@@ -19,6 +19,10 @@ from limelight.messages import Message
 from limelight.sources.agno.files import sent_along
 
 UNANSWERED = "This call was cut off before it had a result."
+CUT = "(This turn was cut off here.)"
+CUT_OFF = (RunStatus.cancelled, RunStatus.paused)
+"""How Agno marks a run that was stopped. It leaves such runs out of the history; a failed one stays out, for what broke
+it may be among its messages."""
 
 
 async def begin(agent: Any, session_id: str, user_id: str, past: Sequence[Message]) -> None:
@@ -34,6 +38,28 @@ async def begin(agent: Any, session_id: str, user_id: str, past: Sequence[Messag
         saved = agent.db.upsert_run(run, session_id=session_id, user_id=user_id, run_index=index)
         if inspect.isawaitable(saved):
             await saved
+
+
+async def mend(agent: Any, session: Any) -> None:
+    """Let the agent remember a turn that was stopped: what was asked and done, every call with an answer."""
+    last = next((run for run in reversed(session.runs or ()) if run.parent_run_id is None), None)
+    if last is None or last.status not in CUT_OFF or not last.messages:
+        return
+    last.messages = _mended(last.messages)
+    last.status = RunStatus.completed
+    saved = agent.db.upsert_run(last, session_id=session.session_id, user_id=session.user_id)
+    if inspect.isawaitable(saved):
+        await saved
+
+
+def _mended(messages: list[AgnoMessage]) -> list[AgnoMessage]:
+    answered = {message.tool_call_id for message in messages if message.role == "tool"}
+    made: list[AgnoMessage] = []
+    for message in messages:
+        made.append(message)
+        ids = [call.get("id") for call in message.tool_calls or ()]
+        made += [AgnoMessage(role="tool", tool_call_id=i, content=UNANSWERED) for i in ids if i not in answered]
+    return made if made[-1].role == "assistant" else [*made, AgnoMessage(role="assistant", content=CUT)]
 
 
 def turns_of(past: Sequence[Message]) -> list[list[Message]]:
@@ -80,7 +106,7 @@ def _run(is_team: bool, owner: dict[str, Any], session_id: str, user_id: str, tu
 def _message(message: Message) -> AgnoMessage:
     fields: dict[str, Any] = {
         "role": message.role,
-        "content": message.text or None,
+        "content": message.text.encode("utf-8", "replace").decode() or None,
         "tool_calls": message.get("tool_calls") or None,
         "tool_call_id": message.get("tool_call_id"),
         "tool_name": message.get("name") if message.role == "tool" else None,

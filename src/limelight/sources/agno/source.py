@@ -19,6 +19,8 @@ from limelight.sources.base import Feature, Home, Item, Options, Source, Turn, f
 DATABASE = "agno.db"
 KINDS = {"Agent": "agno.agent", "Team": "agno.team"}
 """The classes that are taken, and where they are defined."""
+WRITING_SECONDS, WRITING_LOOKS = 1.0, 50
+"""How long Agno may take to write a run down that was cut off, and how often we look."""
 STREAMED: dict[str, Any] = {"stream": True, "stream_events": True, "yield_run_output": True}
 
 
@@ -36,6 +38,8 @@ class AgnoSource(Source):
     def __init__(self, target: object, options: Options = Options()) -> None:  # noqa: B008  (it is frozen)
         self._target: Any = target
         self._db: Any = None
+        self._cut: dict[str, str] = {}
+        """Conversations whose last run was cut off, and that run: Agno writes it down a moment later."""
 
     @classmethod
     def accepts(cls, target: object) -> bool:
@@ -53,8 +57,11 @@ class AgnoSource(Source):
             self._db = AsyncSqliteDb(db_file=str(home.data / DATABASE))
 
     async def close(self) -> None:
-        if self._db is not None:
-            await self._db.close()
+        if self._db is None:
+            return
+        for memory_key in list(self._cut):
+            await self._written(for_turn(self._target, self._db, ""), memory_key)
+        await self._db.close()
 
     async def forget(self, memory_key: str) -> None:
         await for_turn(self._target, self._db, "").adelete_session(memory_key)
@@ -66,7 +73,8 @@ class AgnoSource(Source):
         await self._recall(agent, turn)
         known = {**who, "dependencies": self._dependencies(turn), **STREAMED}
         asked = turn.question
-        stream = agent.arun(asked.text, run_id=str(uuid4()), **sent_along(asked), **known)
+        run_id = self._cut[turn.memory_key] = str(uuid4())
+        stream = agent.arun(asked.text, run_id=run_id, **sent_along(asked), **known)
         output: Any = None
         try:
             while stream is not None:
@@ -84,6 +92,7 @@ class AgnoSource(Source):
                     async for item in self._decided(turn, translator, output):
                         yield item
                     stream = agent.acontinue_run(run_response=output, requirements=output.requirements, **known)
+            del self._cut[turn.memory_key]
             for item in translator.end(output):
                 yield item
         finally:
@@ -91,14 +100,28 @@ class AgnoSource(Source):
 
     async def _recall(self, agent: Any, turn: Turn) -> None:
         """Give the agent the conversation's past, if it has nothing of it yet."""
-        user_id = turn.context.user.user_id
-        if not agent.add_history_to_context or await agent.aget_session(turn.memory_key, user_id=user_id) is not None:
+        if not agent.add_history_to_context:
             return
-        past = await turn.history()
-        if past:
-            from limelight.sources.agno.history import begin
+        from limelight.sources.agno.history import begin, mend
 
-            await begin(agent, turn.memory_key, user_id, past)
+        session = await self._written(agent, turn.memory_key)
+        if session is None:
+            past = await turn.history()
+            if past:
+                await begin(agent, turn.memory_key, turn.context.user.user_id, past)
+        elif self._db is not None:  # a database of the user's own stays as Agno writes it
+            await mend(agent, session)
+
+    async def _written(self, agent: Any, memory_key: str) -> Any:
+        """What Agno has of the conversation, the run that was cut off last included, if that comes in time."""
+        cut = self._cut.pop(memory_key, None)
+        session = await agent.aget_session(memory_key)
+        for _ in range(WRITING_LOOKS if cut else 0):
+            if session is not None and any(run.run_id == cut for run in session.runs or ()):
+                break
+            await asyncio.sleep(WRITING_SECONDS / WRITING_LOOKS)
+            session = await agent.aget_session(memory_key)
+        return session
 
     def _dependencies(self, turn: Turn) -> dict[str, Any] | None:
         """Who asks, for tools. Not if the model would be told: it gets what it would get without us."""

@@ -201,12 +201,12 @@ class AgnoTranslator:
     def _late_report(self, run: AgentRun) -> list[Item]:
         """The end of a call whose result had to wait because a member of it waited for a person."""
         call = run.spawned_by
-        if call is None or call.report is None or any(not member.over for member in call.members):
+        if call is None or not call.is_held or any(not member.over for member in call.members):
             return []
         texts = [f"{member.name}: {member.talk.last_text}" for member in call.members if member.talk.last_text]
         result = texts[0].partition(": ")[2] if len(texts) == 1 else "\n".join(texts)
         parent = run.parent or self._main
-        return self._finish(parent, call, result or call.report, _error_among(call))
+        return self._finish(parent, call, result or call.held, _error_among(call))
 
     # What is said and thought
 
@@ -273,7 +273,7 @@ class AgnoTranslator:
             return []
         files = self._media.of(event, run.agent_id, call.call_id)
         if any(member.paused and not member.over for member in call.members):
-            call.report = tool.result
+            call.held, call.is_held = tool.result, True
             return files
         error = safe_text(tool.result) if tool.tool_call_error else _error_among(call)
         return [*files, *self._finish(run, call, tool.result, error, _duration(call, tool))]
