@@ -10,7 +10,11 @@ from limelight.builtin.kit import Kit
 
 def agno_model(kit: Kit) -> Any:
     like: Any = import_module("agno.models.openai.like").OpenAILike
-    return like(id=kit.model.model, base_url=kit.model.base_url, api_key=kit.model.key)
+    connect: Any = import_module("openai").AsyncOpenAI
+    choice = kit.model
+    client = connect(base_url=choice.base_url, api_key=choice.key)
+    kit.closing.append(client.close)
+    return like(id=choice.model, base_url=choice.base_url, api_key=choice.key, async_client=client)
 
 
 def lookup_tools(kit: Kit) -> list[Callable[..., str]]:

@@ -1,6 +1,6 @@
 """The built-in agents, in the order in which they are served. The first whose framework is installed is the default."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -109,12 +109,13 @@ def make_source(one: BuiltIn, name: str, kit: Kit, options: Options) -> Source:
     """The source of a built-in agent, which is made when it is opened. Raises SetupError if its extra is missing."""
     if not one.is_installed:
         raise SetupError(needs_extra(name, one.extra))
+    closing: list[Callable[[], Awaitable[None]]] = []
 
     async def prepare(home: Home) -> Callable[[], object]:
         model = await address_of(kit.model, home) if "model" in one.honours else kit.model
-        ready = msgspec.structs.replace(kit, model=model)
+        ready = msgspec.structs.replace(kit, model=model, closing=closing)
         module, _, function = one.make.partition(":")
         return lambda: getattr(import_module(module), function)(ready)
 
-    maker = Maker(name=name, description=one.description, extra=one.extra, prepare=prepare)
+    maker = Maker(name=name, description=one.description, extra=one.extra, prepare=prepare, closing=closing)
     return late(one.kind, maker, options)

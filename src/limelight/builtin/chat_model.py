@@ -5,9 +5,10 @@
 
 from typing import Any
 
+import openai
 from langchain_openai import ChatOpenAI
 
-from limelight.builtin.model import ModelChoice
+from limelight.builtin.kit import Kit
 
 
 class ThinkingChat(ChatOpenAI):
@@ -30,6 +31,11 @@ def _thought_in(chunk: dict[str, Any]) -> str:
     return str(delta.get("reasoning_content") or "") if delta else ""
 
 
-def chat_model(choice: ModelChoice) -> Any:
+def chat_model(kit: Kit) -> Any:
     make: Any = ThinkingChat
-    return make(model=choice.model, base_url=choice.base_url, api_key=choice.key, stream_usage=True)
+    http: Any = openai.DefaultAsyncHttpxClient()  # LangChain's own would be shared, and nobody's to close
+    kit.closing.append(http.aclose)
+    choice = kit.model
+    return make(
+        model=choice.model, base_url=choice.base_url, api_key=choice.key, stream_usage=True, http_async_client=http
+    )

@@ -16,7 +16,7 @@ PLAN_EVERY = 3
 def codact(kit: Kit) -> Any:
     smol: Any = import_module("smolagents")
     return smol.CodeAgent(
-        tools=lookup_tools(kit, as_json=False),
+        tools=lookup_tools(kit),
         model=smol_model(kit),
         planning_interval=kit.planning_interval or PLAN_EVERY,
         additional_authorized_imports=list(kit.imports),

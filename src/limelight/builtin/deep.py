@@ -27,7 +27,7 @@ def deep(kit: Kit) -> Any:
     }
     return create(
         name="deep",
-        model=chat_model(kit.model),
+        model=chat_model(kit),
         system_prompt=PROMPT,
         middleware=[todos()],
         subagents=[researcher],

@@ -1,5 +1,7 @@
 """What the maker of an agent is given: a model, tools, and what the configuration says."""
 
+from collections.abc import Awaitable, Callable
+
 import msgspec
 
 from limelight.builtin.lookup import Lookup
@@ -31,3 +33,5 @@ class Kit(msgspec.Struct, frozen=True, kw_only=True):
     """Whether an empty workspace gets the sample files: not if the folder is somebody's own."""
     planning_interval: int | None = None
     imports: tuple[str, ...] = IMPORTS
+    closing: list[Callable[[], Awaitable[None]]] = []
+    """What the agent holds open: to be called when it is not needed any more."""

@@ -25,6 +25,8 @@ class Maker(msgspec.Struct, frozen=True, kw_only=True):
     extra: str
     prepare: Callable[[Home], Awaitable[Callable[[], object]]]
     """Finds out where the model is. What it gives makes the agent, and is called in a thread."""
+    closing: list[Callable[[], Awaitable[None]]] = []
+    """What has to be called when the agent is not needed any more; it grows while it is made."""
 
     def missing(self, module: str) -> str:
         return needs_extra(self.name, self.extra) if self.extra else f"agent {self.name!r} needs the package {module}"
@@ -55,9 +57,13 @@ class LateSource(Source):
         return self._maker.description
 
     async def open(self, home: Home) -> None:
-        make = await self._maker.prepare(home)
-        made = self.kind(await asyncio.to_thread(self._in_turn, make), self._options)
-        await made.open(home)
+        try:
+            make = await self._maker.prepare(home)
+            made = self.kind(await asyncio.to_thread(self._in_turn, make), self._options)
+            await made.open(home)
+        except BaseException:
+            await self.close()
+            raise
         self._made = made
 
     def _in_turn(self, make: Callable[[], object]) -> object:
@@ -74,6 +80,8 @@ class LateSource(Source):
         if self._made is not None:
             await self._made.close()
             self._made = None
+        while self._maker.closing:
+            await self._maker.closing.pop()()
 
     def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
         return self._opened.run(turn)

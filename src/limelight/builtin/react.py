@@ -10,7 +10,7 @@ from limelight.builtin.smol_parts import lookup_tools, smol_model
 def react(kit: Kit) -> Any:
     smol: Any = import_module("smolagents")
     return smol.ToolCallingAgent(
-        tools=lookup_tools(kit, as_json=True),
+        tools=lookup_tools(kit),
         model=smol_model(kit),
         planning_interval=kit.planning_interval,
         verbosity_level=smol.LogLevel.OFF,

@@ -1,6 +1,5 @@
 """What the agents made with smolagents share: the model and the lookup tools."""
 
-import json
 from importlib import import_module
 from typing import Any
 
@@ -12,19 +11,17 @@ def smol_model(kit: Kit) -> Any:
     return make(model_id=kit.model.model, api_base=kit.model.base_url, api_key=kit.model.key)
 
 
-def lookup_tools(kit: Kit, *, as_json: bool) -> list[Any]:
-    """`as_json`: for agents that only see a result as text; code wants the list itself."""
+def lookup_tools(kit: Kit) -> list[Any]:
     base: Any = import_module("smolagents").Tool
 
     class Search(base):
         name = "search"
         description = "Finds pages about something: a list of title, url and snippet, the best first."
         inputs = {"query": {"type": "string", "description": "What to look for."}}  # noqa: RUF012
-        output_type = "string" if as_json else "array"
+        output_type = "array"
 
         def forward(self, query: str) -> Any:
-            found = kit.lookup.search(query)
-            return json.dumps(found, ensure_ascii=False) if as_json else found
+            return kit.lookup.search(query)
 
     class ReadUrl(base):
         name = "readurl"

@@ -84,9 +84,14 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
             found = [str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
         except OSError as error:
             raise Refused(f"there is no machine {host}") from error
-        if not self.private_addresses and not all(ipaddress.ip_address(address).is_global for address in found):
+        if not self.private_addresses and not all(map(_is_public, found)):
             raise Refused(f"{host} is an address of this machine or of a private network")
         return found[0]
+
+
+def _is_public(address: str) -> bool:
+    known = ipaddress.ip_address(address)
+    return (getattr(known, "ipv4_mapped", None) or known).is_global
 
 
 def _text_of(response: httpx.Response, url: str, until: float) -> tuple[str, str]:

@@ -1,0 +1,161 @@
+"""Pages of the web, from a server of our own: limits hold, private addresses are refused, HTML becomes text."""
+
+import json
+import socket
+import threading
+from collections.abc import Generator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from limelight.builtin.lookup import Lookup
+from limelight.builtin.readable import readable
+from limelight.builtin.web import BYTES, LETTERS, Refused, Web
+
+PAGES: dict[str, tuple[int, str, bytes]] = {
+    "/page": (200, "text/html; charset=utf-8", "<title>Bées</title><p>They <b>dance</b>.<p>All day.".encode()),
+    "/plain": (200, "text/plain", b"as it is <b>"),
+    "/large": (200, "text/plain", b"x" * (BYTES * 3)),
+    "/picture": (200, "image/png", b"\x89PNG"),
+    "/gone": (404, "text/html", b"no"),
+    "/moved": (302, "/page", b""),
+    "/round": (302, "/round", b""),
+    "/away": (302, "file:///etc/passwd", b""),
+    "/search": (
+        200,
+        "application/json",
+        json.dumps({"results": [{"title": "T", "url": "u", "content": "c"}] * 9}).encode(),
+    ),
+    "/nonsense": (200, "application/json", b'{"answers": []}'),
+}
+asked: list[tuple[str, str]] = []
+
+
+class Answering(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        asked.append((self.path, self.headers["host"]))
+        status, kind, body = PAGES[self.path.partition("?")[0]]
+        self.send_response(status)
+        self.send_header("location" if status == 302 else "content-type", kind)
+        self.end_headers()
+        with suppress(OSError):  # whoever asked has read enough
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Silence."""
+
+
+@pytest.fixture(scope="module")
+def site() -> Generator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://localhost:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+WEB = Web(private_addresses=True)
+
+
+@pytest.fixture(autouse=True)
+def only_four(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`localhost` is the address that the server listens on."""
+    real = socket.getaddrinfo
+
+    def resolve(host: str, port: Any, *_: Any, **__: Any) -> Any:
+        return real(host, port, family=socket.AF_INET, type=socket.SOCK_STREAM)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+
+
+def test_a_page_becomes_text(site: str) -> None:
+    assert WEB.read(f"{site}/page") == "Bées\n\nThey dance.\nAll day."
+    assert WEB.read(f"{site}/plain") == "as it is <b>"
+    assert Lookup(web=True, private_addresses=True).readurl(f"{site}/moved").startswith("Bées")
+    assert asked[-1] == ("/page", site.removeprefix("http://"))
+
+
+def test_a_large_page_is_cut(site: str) -> None:
+    text = WEB.read(f"{site}/large")
+    assert text.endswith(f"… ({BYTES - LETTERS} more characters)")
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/gone", "answers with 404"),
+        ("/picture", "is no text but image/png"),
+        ("/round", "from one place to the next"),
+        ("/away", "has to begin with http"),
+    ],
+)
+def test_a_page_that_is_none(site: str, path: str, told: str) -> None:
+    with pytest.raises(Refused, match=told):
+        WEB.read(site + path)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1/",
+        "http://localhost/",
+        "http://2130706433/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://10.0.0.1/x",
+        "http://169.254.169.254/latest/meta-data",
+        "http://0.0.0.0/",
+    ],
+)
+def test_addresses_of_this_machine_and_of_private_networks_are_refused(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    with pytest.raises(Refused, match=r"of this machine or of a private network|no machine"):
+        Web().read(url)
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.com", "bees", "http://", "http:///x"])
+def test_only_the_web_is_read(url: str) -> None:
+    with pytest.raises(Refused, match="has to begin with http"):
+        WEB.read(url)
+
+
+def test_a_name_is_looked_up_once_and_the_connection_goes_there(site: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that means something else a moment later gains nothing."""
+    looked_up: list[str] = []
+
+    def resolve(host: str, port: Any, **_: Any) -> Any:
+        looked_up.append(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))]
+
+    monkeypatch.setattr("limelight.builtin.web.socket.getaddrinfo", resolve)
+    port = site.rpartition(":")[2]
+    request = WEB._request(f"http://bees.example:{port}/plain")  # pyright: ignore[reportPrivateUsage]
+    assert request["url"] == f"http://127.0.0.1:{port}/plain"
+    assert request["headers"]["host"] == f"bees.example:{port}"
+    assert request["extensions"] == {"sni_hostname": "bees.example"}
+    assert looked_up == ["bees.example"]
+
+
+def test_a_search_engine_is_asked(site: str) -> None:
+    lookup = Lookup(search_url=f"{site}/search?q={{query}}", private_addresses=True)
+    assert lookup.search("bees & more") == [{"title": "T", "url": "u", "snippet": "c"}] * 5
+    assert asked[-1][0] == "/search?q=bees%20%26%20more"
+
+
+def test_an_engine_that_answers_otherwise_is_named(site: str) -> None:
+    for path in ("/nonsense", "/plain"):
+        with pytest.raises(Refused, match=r"tools\.search_url"):
+            WEB.search(site + path, "bees")
+
+
+def test_what_is_no_text_is_left_out() -> None:
+    html = """<head><title> A
+      page </title><style>x{}</style></head><body><nav>Menu <div>open</nav><h1>Head</h1>
+      <script>let a = "<p>";</script><ul><li>one<li>two</ul>A &amp; B<br>C"""
+    assert readable(html) == "A page\n\nHead\n\none\ntwo\nA & B\nC"
+    assert readable("") == ""

@@ -1,0 +1,64 @@
+"""Agents are opened side by side when a server starts; if one cannot be, the others are closed again."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.config import load_settings
+from limelight.errors import SetupError
+from limelight.runs.agents import Agent
+from limelight.server.app import create_app
+from limelight.sources.base import Home
+from limelight.sources.function import FunctionSource
+
+
+async def hello(messages: Any, ctx: Any) -> AsyncIterator[str]:
+    yield "hello"
+
+
+class Watched(FunctionSource):
+    """Opens once `all_here` says so, and writes down what happens."""
+
+    def __init__(self, name: str, story: list[str], all_here: asyncio.Barrier | None = None, error: str = "") -> None:
+        super().__init__(hello)
+        self._name, self._story, self._all_here, self._error = name, story, all_here, error
+
+    async def open(self, home: Home) -> None:
+        if self._all_here is not None:
+            await self._all_here.wait()
+        if self._error:
+            raise SetupError(self._error)
+        self._story.append(f"open {self._name}")
+
+    async def close(self) -> None:
+        self._story.append(f"close {self._name}")
+        raise RuntimeError("it does not want to")
+
+
+def app_of(data: Path, *sources: Watched) -> Any:
+    agents = [Agent(name=f"a{at}", source=source, title="", description="") for at, source in enumerate(sources)]
+    return create_app(load_settings(environ={}, overrides={("store", "data"): str(data)}), agents)
+
+
+async def test_they_open_side_by_side(tmp_path: Path) -> None:
+    story: list[str] = []
+    both = asyncio.Barrier(2)
+    app = app_of(tmp_path, Watched("one", story, both), Watched("two", story, both))
+    async with asyncio.timeout(20), app.router.lifespan_context(app):
+        assert sorted(story) == ["open one", "open two"]
+    assert sorted(story[2:]) == ["close one", "close two"], "one that fails to close keeps no other from it"
+
+
+async def test_one_that_cannot_be_opened_closes_the_others(tmp_path: Path) -> None:
+    story: list[str] = []
+    both = asyncio.Barrier(2)
+    app = app_of(tmp_path, Watched("good", story, both), Watched("bad", story, both, error="no extra"))
+    with pytest.raises(SetupError, match="no extra"):
+        await app.state.parts.start()
+    assert story == ["open good", "close good"]
+    again = app_of(tmp_path, Watched("good", story))
+    await again.state.parts.start()
+    await again.state.parts.stop()
