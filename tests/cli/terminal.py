@@ -1,5 +1,6 @@
 """A terminal for one command: what a person types, and what is on the screen then."""
 
+import codecs
 import fcntl
 import os
 import pty
@@ -23,6 +24,7 @@ for fd in range(3):
 os.execv(sys.executable, [sys.executable, "-m", "limelight", *sys.argv[2:]])
 """
 SEQUENCE = re.compile(r"\x1b\[\??([0-9;]*)([A-Za-z])|(\r|\n)|([^\x1b\r\n]+)")
+HALF = re.compile(r"\x1b(\[[?0-9;]*)?\Z")
 
 
 class Screen:
@@ -31,12 +33,17 @@ class Screen:
     def __init__(self) -> None:
         self._lines: list[str] = [""]
         self._row = self._column = 0
+        self._half = ""
 
     @property
     def text(self) -> str:
         return "\n".join(line.rstrip() for line in self._lines).rstrip()
 
     def feed(self, data: str) -> None:
+        data, self._half = self._half + data, ""
+        half = HALF.search(data)
+        if half is not None:  # the rest of this sequence has not come yet
+            data, self._half = data[: half.start()], half[0]
         for number, command, control, text in SEQUENCE.findall(data):
             if command == "A":
                 self._row = max(0, self._row - int(number or 1))
@@ -62,6 +69,7 @@ class Terminal:
         fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
         self._modes = termios.tcgetattr(self._slave)
         self._screen = Screen()
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         clean = {name: value for name, value in os.environ.items() if name not in ("VISUAL", "COLUMNS", "LINES")}
         self._process = subprocess.Popen(
             [sys.executable, "-c", LAUNCH, os.ttyname(self._slave), *arguments],
@@ -113,5 +121,5 @@ class Terminal:
 
     def _read(self, seconds: float) -> None:
         while select.select([self._fd], [], [], seconds)[0]:
-            self._screen.feed(os.read(self._fd, 65536).decode("utf-8", "replace"))
+            self._screen.feed(self._decoder.decode(os.read(self._fd, 65536)))
             seconds = 0

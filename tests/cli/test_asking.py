@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from limelight.client import SyncClient
+from tests import agents
 from tests.cli.terminal import Terminal
 
 CHOICES = "[a]pprove  [e]dit  [r]eject"
@@ -146,3 +147,42 @@ def test_watch_shows_the_question_and_decides_if_it_may(asking: str, tmp_path: P
         with Terminal("watch", "s", "--once", "--decide", "--url", asking, folder=tmp_path) as terminal:
             assert terminal.end() == 0  # of what is long decided nothing is asked
             assert "  ✓ approved by local\n" in terminal.screen
+
+
+def test_leaving_watch_at_the_question_stops_nothing(asking: str, tmp_path: Path) -> None:
+    with SyncClient(asking) as client:
+        run = client.start("go", session_id="s")
+        with Terminal("watch", "s", "--decide", "--url", asking, folder=tmp_path) as terminal:
+            terminal.see(CHOICES)
+            terminal.type("\x03")
+            assert terminal.end() == 0
+            assert terminal.is_as_before
+        assert client.run(run.run_id).state == "waiting"
+
+
+def test_the_question_goes_when_the_time_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIMELIGHT_APPROVAL_SECONDS", "3")
+    with Terminal("run", "go", "--target", f"{agents.__file__}:asker", folder=tmp_path) as terminal:
+        terminal.see(CHOICES)
+        assert terminal.end() == 0
+        assert "  ✗ rejected: nobody decided in time\n" in terminal.screen
+        assert "┃" not in terminal.screen
+        assert terminal.is_as_before
+
+
+def test_an_editor_is_left_alone_while_somebody_else_decides(asking: str, tmp_path: Path) -> None:
+    editor, may_close = tmp_path / "editor.sh", tmp_path / "may_close"
+    editor.write_text(f"#!/bin/sh\necho editing\nwhile [ ! -e {may_close} ]; do sleep 0.05; done\n")
+    editor.chmod(0o755)
+    with run(asking, tmp_path, editor=str(editor)) as terminal, SyncClient(asking) as client:
+        terminal.see(CHOICES)
+        terminal.type("e\n")
+        terminal.see("editing")
+        client.approve(*waiting(asking))
+        list(client.follow(client.session("s").run_id or ""))
+        assert "Finished" not in terminal.screen
+        may_close.touch()
+        assert terminal.end() == 0
+        assert "  ✓ approved by local\n" in terminal.screen
+        assert "Finished in " in terminal.screen
+        assert terminal.is_as_before
