@@ -37,7 +37,13 @@ class Actors:
 
     def call_of_task(self, task_id: str) -> Call | None:
         """The call that a task carries out, if it is one; the first of several that is not over."""
-        return next((call for call in self._tasks.get(task_id, ()) if not call.over), None)
+        return next(iter(self.calls_of_task(task_id)), None)
+
+    def calls_of_task(self, task_id: str) -> list[Call]:
+        return [call for call in self._tasks.get(task_id, ()) if not call.over]
+
+    def has_task(self, call: Call) -> bool:
+        return any(call in calls for calls in self._tasks.values())
 
     def agent_id(self, ns: Namespace) -> str | None:
         """The agent at a place, if it has begun."""
@@ -51,7 +57,7 @@ class Actors:
         if not ns or ns in self._open:
             return []
         events = self.begin(ns[:-1])
-        call = self.call_of_task(task_of(ns[-1]))
+        call = self._spawning(task_of(ns[-1]))
         name = name or _named_by(call) or node_of(ns[-1])
         number = self._counts[name] = self._counts.get(name, 0) + 1
         actor = self._open[ns] = Actor(f"{name}-{number}", ns, call)
@@ -64,6 +70,12 @@ class Actors:
             call_id=call.call_id if call else "",
         )
         return [*events, started]
+
+    def _spawning(self, task_id: str) -> Call | None:
+        """The call that has started an agent. Of several in one task it is one that has none yet, in their order."""
+        calls = self.calls_of_task(task_id)
+        busy = [actor.call for actor in self._open.values()]
+        return next((call for call in calls if call not in busy), calls[0] if calls else None)
 
     def ending_with_call(self, call: Call) -> list[Actor]:
         return self._inside_out([actor for actor in self._open.values() if actor.call is call])

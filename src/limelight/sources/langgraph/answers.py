@@ -5,7 +5,7 @@ Knows LangChain, so it is loaded only once there is a graph.
 
 from typing import Any
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from limelight.sources.langgraph.inputs import input_keys, text_key
 from limelight.sources.langgraph.parts import text_in
@@ -14,18 +14,22 @@ from limelight.sources.values import fields_of
 
 
 def answer_in(graph: Any, state: Any) -> tuple[Any, str | None]:
-    """The answer, and the id of the message that it is, if it is one."""
+    """The answer, and the id of the message that it is, if it is one. None: the graph has left none."""
     values = fields_of(state.values)
-    if not values:
-        return (state.values or None), None
     if values.get("structured_response") is not None:
         return values["structured_response"], None
-    messages = messages_of(state)
-    if messages:
-        last = messages[-1]
-        is_answer = isinstance(last, AIMessage) and not last.tool_calls
-        return (text_in(last.content), last.id) if is_answer else (None, None)
+    if messages := messages_of(state):
+        return _said(messages[-1])
+    if not values or not input_keys(graph):
+        return state.values if state.values not in ({}, None) else None, None
     return _output(graph, values), None
+
+
+def _said(last: BaseMessage) -> tuple[str | None, str | None]:
+    """What the last message answers. The result of a tool does, if the graph has ended with it."""
+    if isinstance(last, AIMessage) and not last.tool_calls:
+        return text_in(last.content), last.id
+    return (text_in(last.content), None) if isinstance(last, ToolMessage) else (None, None)
 
 
 def _output(graph: Any, values: dict[str, Any]) -> Any:

@@ -19,7 +19,7 @@ from limelight.events import (
 )
 from limelight.grammar import args_of
 from limelight.sources.base import CallIds, Item
-from limelight.sources.values import args_value, fields_of, items_of, json_value, outcome
+from limelight.sources.values import args_value, fields_of, items_of, json_value, outcome, safe_text
 
 
 class Call(msgspec.Struct):
@@ -44,15 +44,19 @@ class Calls:
 
     def __init__(self) -> None:
         self._ids = CallIds()
-        self._calls: dict[tuple[str, str], Call] = {}
+        self._calls: dict[tuple[str, str], list[Call]] = {}
         self._streaming: dict[tuple[str, int], Call] = {}
 
     def get(self, agent_id: str, raw_id: str) -> Call | None:
-        return self._calls.get((agent_id, raw_id))
+        """The call that is meant by an id. Models repeat ids: it is the oldest that is open, or else the newest."""
+        same = self._calls.get((agent_id, raw_id))
+        if not same:
+            return None
+        return next((call for call in same if not call.over), same[-1])
 
     @property
     def open(self) -> list[Call]:
-        return [call for call in self._calls.values() if not call.over]
+        return [call for same in self._calls.values() for call in same if not call.over]
 
     # How a call begins
 
@@ -66,7 +70,7 @@ class Calls:
                 return []
             call = self._streaming[at] = self._begin(agent_id, chunk.get("id") or "", chunk["name"])
             events.append(ToolStarted(agent_id=agent_id, call_id=call.call_id, name=call.name))
-        if text := chunk.get("args"):
+        if (text := chunk.get("args")) and not call.ready:
             call.args_text.append(text)
             events.append(ToolArgsDelta(agent_id=agent_id, call_id=call.call_id, text=text))
         return events
@@ -82,7 +86,7 @@ class Calls:
 
     def _begin(self, agent_id: str, raw_id: str, name: str) -> Call:
         call = Call(self._ids.start(raw_id), agent_id, name or "unknown", raw_id, [])
-        self._calls[agent_id, raw_id] = call
+        self._calls.setdefault((agent_id, raw_id), []).append(call)
         return call
 
     def ready(self, call: Call, given: Any = None) -> list[AnyEvent]:
@@ -108,22 +112,23 @@ class Calls:
 
     def finish(self, call: Call, message: Any) -> list[Item]:
         """Its message is there."""
+        content = message.content
+        content = None if content == "null" else content  # that is what None is turned into
+        failed = getattr(message, "status", "") == "error"
+        return self.returned(call, content, getattr(message, "artifact", None), failed=failed)
+
+    def returned(self, call: Call, value: Any, artifact: Any = None, *, failed: bool = False) -> list[Item]:
+        """It is over. Beside what the model gets, a tool may hand over files and documents."""
         if call.over:
             return []
+        ready = self.ready(call)
         call.over = True
-        made = outcome(message.content, name=call.name, call_id=call.call_id, agent_id=call.agent_id)
-        result = "" if made.result == "null" else made.result  # that is what None is turned into
-        extra = outcome(
-            getattr(message, "artifact", None), name=call.name, call_id=call.call_id, agent_id=call.agent_id
-        )
-        error = _error(result) if getattr(message, "status", "") == "error" else None
-        finished = ToolFinished(
-            agent_id=call.agent_id,
-            call_id=call.call_id,
-            result=result if error is None or str(result).startswith("Error") else f"Error: {error}",
-            error=error,
-        )
-        return [*self.ready(call), *made.files, *extra.files, finished, *_cited(call, message)]
+        whose = {"name": call.name, "call_id": call.call_id, "agent_id": call.agent_id}
+        made, beside = outcome(value, **whose), outcome(artifact, **whose)
+        error = _error(made.result) if failed else None
+        result = made.result if error is None else f"Error: {error}"
+        finished = ToolFinished(agent_id=call.agent_id, call_id=call.call_id, result=result, error=error)
+        return [*ready, *made.files, *beside.files, finished, *_cited(call, artifact)]
 
     def fail(self, call: Call, error: str) -> list[AnyEvent]:
         if call.over:
@@ -138,13 +143,13 @@ class Calls:
 
 def _error(result: Any) -> str:
     """The message of an error, without the word that LangChain puts before it."""
-    text = result if isinstance(result, str) else msgspec.json.encode(result).decode()
+    text = result if isinstance(result, str) else safe_text(result)
     return text.removeprefix("Error: ") or "Unknown error"
 
 
-def _cited(call: Call, message: Any) -> list[AnyEvent]:
+def _cited(call: Call, artifact: Any) -> list[AnyEvent]:
     """Documents that a retriever hands over beside its text."""
-    documents = items_of(getattr(message, "artifact", None))
+    documents = items_of(artifact)
     return [
         SourceCited(
             agent_id=call.agent_id,

@@ -3,8 +3,9 @@
 Knows LangChain, so it is loaded only once there is a graph.
 """
 
-from collections.abc import Sequence
-from typing import Any, get_type_hints
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, cast, get_origin, get_type_hints
 from uuid import uuid4
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
@@ -19,14 +20,56 @@ TEXT_KEYS = ("input", "question", "query", "task", "prompt", "topic", "text", "m
 
 def graph_input(graph: Any, question: Message, before: Sequence[AnyMessage], instructions: str) -> Any:
     """The input of this turn."""
-    keys = input_keys(graph)
-    takes_list = not keys and _plain_type(graph) == "array"
-    if "messages" in keys or takes_list:
-        told = [SystemMessage(instructions, id=f"{INSTRUCTIONS}{uuid4().hex}")] if instructions else []
-        messages = [*before, *told, HumanMessage(question.get("content") or "")]
-        return messages if takes_list else {"messages": messages}
+    told = [SystemMessage(instructions, id=f"{INSTRUCTIONS}{uuid4().hex}")] if instructions else []
+    messages = [*before, *told, HumanMessage(question.get("content") or "")]
     text = "\n\n".join(filter(None, (instructions, question.text)))
-    return {text_key(keys): text} if keys else text
+    keys = input_keys(graph)
+    if not keys:
+        return _function_input(graph, messages, text)
+    return {"messages": messages} if "messages" in keys else {text_key(keys): text}
+
+
+def _function_input(graph: Any, messages: list[Any], text: str) -> Any:
+    """For a function with `@entrypoint`: in the type of its first parameter, and as text if it says none."""
+    kind = _parameter(graph)
+    if not isinstance(kind, type) or issubclass(kind, str):
+        return text
+    if kind is Sequence or issubclass(kind, list | tuple):
+        return messages
+    if keys := get_type_hints(cast("type[Any]", kind)):
+        return kind(**({"messages": messages} if "messages" in keys else {text_key(keys): text}))
+    return {"messages": messages} if issubclass(kind, Mapping) else text
+
+
+def _parameter(graph: Any) -> object:
+    channel = graph.channels.get(graph.input_channels) if isinstance(graph.input_channels, str) else None
+    kind = getattr(channel, "typ", None)
+    if not isinstance(kind, str):
+        return get_origin(kind) or kind
+    name = kind.partition("[")[0].rpartition(".")[2]  # written as text: what it begins with says enough
+    return {"list": list, "List": list, "Sequence": list, "dict": dict, "Dict": dict}.get(name)
+
+
+def _parameter(graph: Any) -> Any:
+    channel = graph.channels.get(graph.input_channels) if isinstance(graph.input_channels, str) else None
+    return getattr(channel, "typ", None)
+
+
+def remembers(graph: Any) -> bool:
+    """Whether what is kept of a conversation reaches its next turn. A function has to ask for it, by `previous`."""
+    if input_keys(graph):
+        return _reducer(graph) != "LastValue"
+    nodes = getattr(graph, "nodes", {}).values()
+    return any("previous" in (getattr(node.bound, "func_accepts", None) or ()) for node in nodes)
+
+
+def removes(graph: Any) -> bool:
+    """Whether messages can be taken out of what is kept: not if new ones are just added to the list."""
+    return getattr(getattr(graph, "channels", {}).get("messages"), "operator", None) is not operator.add
+
+
+def _reducer(graph: Any) -> str:
+    return type(graph.channels.get("messages")).__name__
 
 
 def input_keys(graph: Any) -> dict[str, Any]:
@@ -41,12 +84,7 @@ def text_key(keys: dict[str, Any]) -> str:
     key = next((key for key in TEXT_KEYS if key in texts), texts[0] if len(texts) == 1 else None)
     if key is None:
         raise AgentFailed(
-            f"this graph takes {', '.join(keys)}: Limelight needs a key `messages`, or a text under one of "
-            f"{', '.join(TEXT_KEYS)}; an async function can translate (see docs/your-own-agent.md)"
+            f"this graph takes {', '.join(keys) or 'nothing'}: Limelight needs a key `messages`, or a text under one "
+            f"of {', '.join(TEXT_KEYS)}; an async function can translate (see docs/your-own-agent.md)"
         )
     return key
-
-
-def _plain_type(graph: Any) -> str:
-    """What a graph without keys takes, as far as it says: a function with `@entrypoint`, for instance."""
-    return str(graph.get_input_jsonschema().get("type") or "")

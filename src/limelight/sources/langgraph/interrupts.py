@@ -1,7 +1,11 @@
 """What a graph waits for, as questions to a person, and their answers as the graph wants them. Pure.
 
 LangChain's middleware asks about tool calls; a graph may interrupt itself with any value. Both are approvals here: of
-the second kind `approve` resumes with True, `reject` with False, and `edit` with the value that was given.
+the second kind `approve` resumes with True, `reject` with False, and `edit` with the value that was given: `{"value":
+42}` with 42, any other object with itself.
+
+The middleware can also let a person answer in a tool's place (`respond`). Where that is offered and a rejection is not,
+`reject` does so, with its reason as the answer.
 """
 
 from collections.abc import Sequence
@@ -9,10 +13,13 @@ from typing import Any
 
 import msgspec
 
+from limelight.errors import AgentFailed
 from limelight.events import Decision
 from limelight.sources.base import DECISIONS, Approval
 from limelight.sources.langgraph.calls import Call
 from limelight.sources.values import args_value, fields_of, items_of, json_value
+
+NO_ANSWER = "Nobody has answered."
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -23,6 +30,8 @@ class Question(msgspec.Struct, frozen=True):
     agent_id: str = ""
     call: Call | None = None
     decisions: tuple[Decision, ...] = DECISIONS
+    responds: bool = False
+    """Whether a rejection is told as the tool's answer."""
 
 
 class Interrupt(msgspec.Struct, frozen=True):
@@ -33,25 +42,39 @@ class Interrupt(msgspec.Struct, frozen=True):
     about_tools: bool
 
 
-def interrupt_of(interrupt_id: str, value: Any, agent_id: str, open_calls: Sequence[Call]) -> Interrupt:
-    """What an interrupt asks. Requests name no call: it is the open one with that name and those arguments."""
-    requests = items_of(fields_of(value).get("action_requests"))
+def interrupt_of(
+    interrupt_id: str, value: Any, agent_id: str, open_calls: Sequence[Call], inside: Call | None = None
+) -> Interrupt:
+    """What an interrupt asks: about some of the open calls, or anything, maybe from inside of a call."""
+    requests = [fields_of(request) for request in items_of(fields_of(value).get("action_requests"))]
     if not requests:
-        return Interrupt(interrupt_id, (Question("interrupt", _value_args(value), agent_id),), about_tools=False)
-    configs = {str(c.get("action_name")): c for c in value.get("review_configs") or ()}
-    questions = tuple(_question(request, configs, agent_id, open_calls) for request in requests)
+        call = inside if inside is not None and not inside.asked else None
+        if call is not None:
+            call.asked = True
+        return Interrupt(interrupt_id, (Question("interrupt", _value_args(value), agent_id, call),), about_tools=False)
+    reviews = [fields_of(config) for config in items_of(value.get("review_configs"))]
+    allowed = {str(review.get("action_name")): review.get("allowed_decisions") for review in reviews}
+    questions = tuple(_question(request, allowed, agent_id, open_calls) for request in requests)
     return Interrupt(interrupt_id, questions, about_tools=True)
 
 
-def _question(request: dict[str, Any], configs: dict[str, Any], agent_id: str, open_calls: Sequence[Call]) -> Question:
-    name, args = str(request["name"]), args_value(request.get("args"))
-    call = next((c for c in open_calls if c.name == name and c.args == args and not c.asked), None)
+def _question(request: dict[str, Any], allowed: dict[str, Any], agent_id: str, open_calls: Sequence[Call]) -> Question:
+    name, args = str(request.get("name") or "unknown"), args_value(request.get("args"))
+    call = _asked_about(name, args, open_calls)
+    offered = items_of(allowed.get(name)) or list(DECISIONS)
+    responds = "respond" in offered and "reject" not in offered
+    decisions: tuple[Decision, ...] = tuple(d for d in DECISIONS if d in offered or (d == "reject" and responds))
+    shown = args if isinstance(args, dict) else {"arguments": args}
+    return Question(name, shown, agent_id, call, decisions or DECISIONS, responds)
+
+
+def _asked_about(name: str, args: Any, open_calls: Sequence[Call]) -> Call | None:
+    """Requests name no call: it is the open one with that name and, unless they were repaired, those arguments."""
+    named = [call for call in open_calls if call.name == name and not call.asked]
+    call = next((call for call in named if call.args == args), named[0] if named else None)
     if call is not None:
         call.asked = True
-    allowed = configs.get(name, {}).get("allowed_decisions") or DECISIONS
-    decisions: tuple[Decision, ...] = tuple(decision for decision in DECISIONS if decision in allowed)
-    shown = args if isinstance(args, dict) else {"arguments": args}
-    return Question(name, shown, agent_id if call is None else call.agent_id, call, decisions or DECISIONS)
+    return call
 
 
 def resume_value(interrupt: Interrupt, answers: Sequence[Approval]) -> Any:
@@ -76,7 +99,16 @@ def _decision(question: Question, answer: Approval) -> dict[str, Any]:
         case "edit":
             return {"type": "edit", "edited_action": {"name": question.name, "args": answer.args}}
         case "reject":
-            return {"type": "reject", **({"message": answer.reason} if answer.reason else {})}
+            return _rejection(question, answer)
+
+
+def _rejection(question: Question, answer: Approval) -> dict[str, Any]:
+    """A no, which may also come from the clock where nobody can say it: then the graph has no way to go on."""
+    if question.responds:
+        return {"type": "respond", "message": answer.reason or NO_ANSWER}
+    if "reject" not in question.decisions:
+        raise AgentFailed(f"{question.name} was not approved ({answer.reason}), and this graph takes no rejection")
+    return {"type": "reject", **({"message": answer.reason} if answer.reason else {})}
 
 
 def _value_args(value: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The shapes in which LangGraph streams, by their names: this package's pure files know no framework class."""
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from limelight.sources.values import fields_of, items_of
@@ -22,11 +23,21 @@ class Part(NamedTuple):
 
 
 def part_of(item: Any) -> Part:
-    """The item with its place in the graph. A number in it only counts calls of one subgraph, so it is left out."""
-    ns: Namespace = tuple(item["ns"])
-    if ns and any(step.isdigit() for step in ns):
-        ns = tuple(step for step in ns if not step.isdigit())
-    return Part(item["type"], ns, item["data"])
+    """The item with its place in the graph."""
+    ns = item["ns"]
+    return Part(item["type"], _place(tuple(ns)) if ns else (), item["data"])
+
+
+@lru_cache(maxsize=256)
+def _place(ns: Namespace) -> Namespace:
+    """A task that runs several graphs numbers them from the second on: `tools:1234`, `1` -> `tools:1234:1`."""
+    steps: list[str] = []
+    for step in ns:
+        if step.isdigit() and steps:
+            steps[-1] += f":{step}"
+        else:
+            steps.append(step)
+    return tuple(steps)
 
 
 def node_of(step: str) -> str:
@@ -35,8 +46,19 @@ def node_of(step: str) -> str:
 
 
 def task_of(step: str) -> str:
-    """`tools:1234` -> `1234`, the id of the task that runs there."""
-    return step.partition(":")[2]
+    """`tools:1234` and `tools:1234:1` -> `1234`, the id of the task that runs there."""
+    return step.partition(":")[2].partition(":")[0]
+
+
+def task_in(metadata: dict[str, Any]) -> str:
+    """The task in which a model was asked."""
+    place = metadata.get("langgraph_checkpoint_ns") or ""
+    return task_of(place.rpartition("|")[2])
+
+
+def is_internal(metadata: dict[str, Any]) -> bool:
+    """A model was asked by a middleware for its own purposes: to sum up, to choose tools."""
+    return "lc_internal_call" in metadata or "lc_source" in metadata or is_hook(metadata.get("langgraph_node") or "")
 
 
 def is_hook(node: str) -> bool:
@@ -49,6 +71,13 @@ def calls_in(task_input: Any) -> list[dict[str, Any]]:
     return [fields for call in calls if (fields := fields_of(call)).keys() >= {"id", "name"}]
 
 
+def calls_before(task_input: Any) -> set[str]:
+    """The ids of the calls in the last message of a state: what a node with tools carries out."""
+    state = fields_of(task_input) or getattr(task_input, "__dict__", {})
+    last = next(iter(items_of(state.get("messages"))[-1:]), None)
+    return {str(call.get("id")) for call in getattr(last, "tool_calls", None) or ()}
+
+
 def messages_in(output: Any) -> list[Any]:
     """The messages in what a tool or node returned: a message, a Command with some, or a list of these."""
     if several := items_of(output):
@@ -56,6 +85,11 @@ def messages_in(output: Any) -> list[Any]:
     if hasattr(output, "tool_call_id"):
         return [output]
     return items_of(fields_of(getattr(output, "update", None)).get("messages"))
+
+
+def is_command(output: Any) -> bool:
+    """What a tool returned changes the state, or says where to go on; the model gets nothing of it."""
+    return hasattr(output, "goto") and hasattr(output, "update")
 
 
 def todos_in(output: Any) -> list[dict[str, Any]] | None:

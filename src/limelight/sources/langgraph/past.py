@@ -6,10 +6,12 @@ Knows LangChain, so it is loaded only once there is a graph.
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
+from uuid import uuid4
 
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
+    BaseMessage,
     RemoveMessage,
     ToolMessage,
     convert_to_messages,
@@ -26,6 +28,8 @@ INSTRUCTIONS = "limelight-instructions-"
 def messages_from(history: Sequence[Message]) -> list[AnyMessage]:
     """A past in OpenAI's form as LangChain's messages. Calls that nobody answered get an answer."""
     made: list[Any] = convert_to_messages([_plain(message) for message in history])
+    for message in made:
+        message.id = uuid4().hex
     return with_answers(made)
 
 
@@ -57,14 +61,14 @@ def _unanswered(message: AIMessage, after: Sequence[AnyMessage]) -> list[Any]:
 
 
 def _cut_off(call: Any) -> ToolMessage:
-    return ToolMessage(CUT_OFF, name=call["name"], tool_call_id=call["id"], status="error")
+    return ToolMessage(CUT_OFF, id=uuid4().hex, name=call["name"], tool_call_id=call["id"], status="error")
 
 
-def repairs(state: Any) -> list[AnyMessage]:
+def repairs(state: Any, removes: bool = True) -> list[AnyMessage]:
     """What the next input has to bring along so that it is accepted: results of calls that were cut off at the end,
     and the removal of instructions that were for another turn."""
     kept = messages_of(state)
-    gone: list[Any] = [RemoveMessage(id=m.id) for m in kept if str(m.id).startswith(INSTRUCTIONS)]
+    gone: list[Any] = [RemoveMessage(id=m.id) for m in kept if removes and str(m.id).startswith(INSTRUCTIONS)]
     last = next((at for at in reversed(range(len(kept))) if not isinstance(kept[at], ToolMessage)), None)
     if last is None or not isinstance(kept[last], AIMessage):
         return gone
@@ -72,8 +76,10 @@ def repairs(state: Any) -> list[AnyMessage]:
 
 
 def messages_of(state: Any) -> list[Any]:
-    """The messages in a state; none if it has no such thing."""
-    return list(items_of(fields_of(state.values).get("messages")))
+    """The messages in a state, which may consist of nothing else; none if it has no such thing."""
+    values = [state.values] if isinstance(state.values, BaseMessage) else items_of(state.values)
+    kept = values or items_of(fields_of(state.values).get("messages"))
+    return [message for message in kept if isinstance(message, BaseMessage)]
 
 
 def is_new(state: Any) -> bool:

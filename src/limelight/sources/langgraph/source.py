@@ -4,13 +4,14 @@ The framework is loaded only once there is a graph; to find out whether somethin
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import aclosing
 from typing import Any, ClassVar
 
-from limelight.errors import SetupError
-from limelight.sources.base import Feature, Home, Item, Options, Source, Turn, first_line
-from limelight.sources.langgraph.interrupts import Interrupt, resume_value
+from limelight.errors import AgentFailed, SetupError
+from limelight.sources.base import Approval, Feature, Home, Item, Options, Source, Turn, first_line
+from limelight.sources.langgraph.contexts import graph_context, known
+from limelight.sources.langgraph.interrupts import Interrupt, Question, resume_value
 from limelight.sources.langgraph.parts import MODES, part_of
 from limelight.sources.langgraph.translator import LangGraphTranslator
 from limelight.sources.values import safe_text
@@ -44,7 +45,7 @@ class LangGraphSource(Source):
 
     async def open(self, home: Home) -> None:
         """A graph without a checkpointer gets ours, on a copy: the given object stays as it is."""
-        if self._graph.checkpointer is not None:
+        if self._graph.checkpointer not in (None, True):  # True is for subgraphs: it means that of the graph above
             return
         try:
             from limelight.sources.langgraph.checkpoints import open_saver
@@ -81,11 +82,11 @@ class LangGraphSource(Source):
 
     async def _drive(self, turn: Turn, translator: LangGraphTranslator) -> AsyncGenerator[Item, None]:
         config = _config(turn)
-        given = await self._input(turn, config)
-        code = ""
-        while given is not None:
+        given = await self._input(turn, config, translator)
+        code, goes_on = "", True
+        while goes_on:
             try:
-                async with aclosing(self._stream(given, config, translator)) as items:
+                async with aclosing(self._stream(given, config, turn, translator)) as items:
                     async for item in items:
                         yield item
             except Exception as error:
@@ -94,13 +95,22 @@ class LangGraphSource(Source):
                 code = MAX_STEPS
             if translator.over_limit:
                 code = MAX_STEPS
-            given = None if code else await self._resumed(turn, translator.take_interrupts())
+            goes_on, given = (False, None) if code else await self._asked(turn, config, translator.take_interrupts())
         for item in await self._ended(config, translator, code):
             yield item
 
-    async def _stream(self, given: Any, config: Any, translator: LangGraphTranslator) -> AsyncGenerator[Item, None]:
+    async def _stream(
+        self, given: Any, config: Any, turn: Turn, translator: LangGraphTranslator
+    ) -> AsyncGenerator[Item, None]:
         """One stretch of the graph: to its end, to a stop in which a person decides, or to the last step allowed."""
-        parts = self._graph.astream(given, config, stream_mode=list(MODES), subgraphs=True, version="v2")
+        parts = self._graph.astream(
+            given,
+            config,
+            context=graph_context(self._graph.context_schema, turn.context),
+            stream_mode=list(MODES),
+            subgraphs=True,
+            version="v2",
+        )
         async with aclosing(parts):
             async for part in parts:
                 for event in translator.feed(part_of(part)):
@@ -108,41 +118,42 @@ class LangGraphSource(Source):
                 if translator.over_limit:
                     return
 
-    async def _input(self, turn: Turn, config: Any) -> Any:
+    async def _input(self, turn: Turn, config: Any, translator: LangGraphTranslator) -> Any:
         from limelight.sources.langgraph import inputs, past
 
         kept = await self._state(config)
-        is_new = kept is None or past.is_new(kept)
-        before = past.messages_from(await turn.history()) if is_new else past.repairs(kept)
+        if kept is None or past.is_new(kept) or not inputs.remembers(self._graph):
+            before = past.messages_from(await turn.history())
+        else:
+            before = past.repairs(kept, inputs.removes(self._graph))
+        translator.past(message.id for message in [*before, *(past.messages_of(kept) if kept else ())])
         return inputs.graph_input(self._graph, turn.question, before, turn.instructions)
 
     async def _state(self, config: Any) -> Any:
         """What is kept of the conversation; nothing if the graph is set to keep none."""
         return await self._graph.aget_state(config) if self._graph.checkpointer else None
 
-    async def _resumed(self, turn: Turn, interrupts: list[Interrupt]) -> Any:
-        """Ask a person about everything that the graph waits for; its next input is the answers."""
+    async def _asked(self, turn: Turn, config: Any, interrupts: list[Interrupt]) -> tuple[bool, Any]:
+        """Ask a person about everything that the graph waits for: whether it goes on, and with what input."""
         if not interrupts:
-            return None
+            return await self._at_breakpoint(turn, config), None
+        if not self._graph.checkpointer:
+            raise AgentFailed("this graph waits for a decision, but keeps no state from which it could go on")
         from langgraph.types import Command
 
         questions = [question for interrupt in interrupts for question in interrupt.questions]
-        answers = iter(
-            await asyncio.gather(
-                *(
-                    turn.context.approve(
-                        question.name,
-                        question.args,
-                        call_id=question.call.call_id if question.call else "",
-                        agent_id=question.agent_id,
-                        decisions=question.decisions,
-                    )
-                    for question in questions
-                )
-            )
-        )
+        answers = iter(await asyncio.gather(*(_ask(turn, question) for question in questions)))
         resume = {i.interrupt_id: resume_value(i, [next(answers) for _ in i.questions]) for i in interrupts}
-        return Command(resume=resume)
+        return True, Command(resume=resume)
+
+    async def _at_breakpoint(self, turn: Turn, config: Any) -> bool:
+        """A graph that was compiled to stop before or after some nodes says nothing; its state tells where it is."""
+        state = await self._state(config)
+        if state is None or not state.next:
+            return False
+        return bool(
+            await turn.context.approve("breakpoint", {"next": list(state.next)}, decisions=("approve", "reject"))
+        )
 
     async def _ended(self, config: Any, translator: LangGraphTranslator, code: str) -> list[Item]:
         from limelight.sources.langgraph.answers import answer_in
@@ -152,17 +163,18 @@ class LangGraphSource(Source):
         return translator.end(None if code else answer, raw_id, code)
 
 
+def _ask(turn: Turn, question: Question) -> Coroutine[Any, Any, Approval]:
+    return turn.context.approve(
+        question.name,
+        question.args,
+        call_id=question.call.call_id if question.call else "",
+        agent_id=question.agent_id,
+        decisions=question.decisions,
+    )
+
+
 def _config(turn: Turn) -> dict[str, Any]:
-    context = turn.context
-    return {
-        "configurable": {
-            "thread_id": turn.memory_key,
-            "session_id": context.session_id,
-            "run_id": context.run_id,
-            "user_id": context.user.user_id,
-            "user_name": context.user.name,
-        }
-    }
+    return {"configurable": {"thread_id": turn.memory_key, **known(turn.context)}}
 
 
 def _is(target: object, name: str) -> bool:

@@ -1,5 +1,6 @@
 """What the agents of a graph say: chunks of messages -> text, reasoning and usage. Pure."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -15,9 +16,13 @@ class Spoken(msgspec.Struct):
     agent_id: str
     message_id: str
     raw_id: str
+    task_id: str
     text: list[str] = []
+    thoughts: int = 0
     text_open: bool = False
-    reasoning_open: bool = False
+    reasoning_id: str = ""
+    """The thought that is open."""
+    over: bool = False
 
 
 class Speech:
@@ -25,13 +30,41 @@ class Speech:
 
     def __init__(self) -> None:
         self._messages: dict[str, Spoken] = {}
+        self._unfinished: dict[str, Spoken] = {}
+        self._main: list[Spoken] = []
+        """Those of the main agent that have text."""
+        self._past: set[str] = set()
         self._count = 0
-        self.last: Spoken | None = None
-        """The newest message of the main agent that has text."""
 
-    def chunk(self, agent_id: str, message: Any) -> list[AnyEvent]:
+    def past(self, raw_ids: Iterable[str | None]) -> None:
+        """Messages that were said before this run: a graph may hand them over again."""
+        self._past.update(raw_id for raw_id in raw_ids if raw_id)
+
+    def goes_on(self, message: Any) -> TextDelta | None:
+        """One more plain piece of a message that has begun: nine chunks in ten, and nothing else is in them."""
+        spoken = self._unfinished.get(message.id)
+        if (
+            spoken is None
+            or not spoken.text_open
+            or spoken.reasoning_id
+            or message.type != "AIMessageChunk"
+            or message.tool_call_chunks
+            or message.usage_metadata
+            or message.chunk_position
+            or message.additional_kwargs
+        ):
+            return None
+        text = message.content
+        if not text or type(text) is not str:
+            return None
+        spoken.text.append(text)
+        return TextDelta(agent_id=spoken.agent_id, message_id=spoken.message_id, text=text)
+
+    def chunk(self, agent_id: str, message: Any, task_id: str = "") -> list[AnyEvent]:
         """One piece of a message, or a message that came whole."""
-        spoken = self._messages.get(message.id) or self._begin(agent_id, message.id)
+        spoken = self._messages.get(message.id)
+        if spoken is None or spoken.over:
+            spoken = self._begin(agent_id, message.id, task_id)
         events: list[AnyEvent] = []
         content = message.content
         if message.additional_kwargs or (content and not isinstance(content, str)):
@@ -42,49 +75,67 @@ class Speech:
             events += self._text(spoken, content)
         return events
 
-    def _begin(self, agent_id: str, raw_id: str) -> Spoken:
+    def _begin(self, agent_id: str, raw_id: str, task_id: str) -> Spoken:
         self._count += 1
-        spoken = self._messages[raw_id] = Spoken(agent_id, f"msg-{self._count}", raw_id)
+        spoken = Spoken(agent_id, f"msg-{self._count}", raw_id, task_id)
+        self._messages[raw_id] = self._unfinished[raw_id] = spoken
         return spoken
 
     def _text(self, spoken: Spoken, text: str) -> list[AnyEvent]:
         events = self._end_reasoning(spoken)
+        if not spoken.text and not spoken.agent_id:
+            self._main.append(spoken)
         spoken.text_open = True
         spoken.text.append(text)
-        if not spoken.agent_id:
-            self.last = spoken
         return [*events, TextDelta(agent_id=spoken.agent_id, message_id=spoken.message_id, text=text)]
 
     def _reasoning(self, spoken: Spoken, text: str) -> list[AnyEvent]:
-        if not text or spoken.text_open:
-            return []  # thinking that a provider repeats when it is done
-        spoken.reasoning_open = True
-        return [ReasoningDelta(agent_id=spoken.agent_id, message_id=spoken.message_id, text=text)]
+        if not text:
+            return []
+        if not spoken.reasoning_id:  # thinking that goes on after some text is another thought
+            spoken.thoughts += 1
+            number = f"-{spoken.thoughts}" if spoken.thoughts > 1 else ""
+            spoken.reasoning_id = f"{spoken.message_id}{number}"
+        return [ReasoningDelta(agent_id=spoken.agent_id, message_id=spoken.reasoning_id, text=text)]
 
     def _end_reasoning(self, spoken: Spoken) -> list[AnyEvent]:
-        if not spoken.reasoning_open:
+        if not spoken.reasoning_id:
             return []
-        spoken.reasoning_open = False
-        return [ReasoningFinished(agent_id=spoken.agent_id, message_id=spoken.message_id)]
+        finished = ReasoningFinished(agent_id=spoken.agent_id, message_id=spoken.reasoning_id)
+        spoken.reasoning_id = ""
+        return [finished]
 
     def finish(self, raw_id: str) -> list[AnyEvent]:
         """The message is whole, or will stay as it is."""
-        spoken = self._messages.get(raw_id)
+        spoken = self._unfinished.pop(raw_id, None)
         if spoken is None:
             return []
+        spoken.over = True
         events = self._end_reasoning(spoken)
         if spoken.text_open:
-            spoken.text_open = False
             events.append(TextFinished(agent_id=spoken.agent_id, message_id=spoken.message_id))
         return events
 
-    def finish_all(self, agent_id: str | None = None) -> list[AnyEvent]:
-        """The agent ends, or everything does."""
-        mine = [m.raw_id for m in self._messages.values() if agent_id is None or m.agent_id == agent_id]
-        return [event for raw_id in mine for event in self.finish(raw_id)]
+    def finish_all(self, agent_id: str, task_id: str = "") -> list[AnyEvent]:
+        """The agent ends, or one of its tasks does: a model that was cut off has left its message open."""
+        mine = [m for m in self._unfinished.values() if m.agent_id == agent_id and task_id in ("", m.task_id)]
+        return [event for message in mine for event in self.finish(message.raw_id)]
 
     def knows(self, raw_id: str) -> bool:
-        return raw_id in self._messages
+        """Whether a message was said already, in this run or before it."""
+        return raw_id in self._messages or raw_id in self._past
+
+    @property
+    def newest(self) -> tuple[str, str | None]:
+        """The newest text of the main agent, and its id."""
+        last = self._main[-1] if self._main else None
+        return ("", None) if last is None else ("".join(last.text), last.message_id)
+
+    def id_of(self, text: str, raw_id: str | None) -> str | None:
+        """Under which id the main agent has said this, if it has; by preference in the message that has this raw id."""
+        same = [spoken for spoken in reversed(self._main) if "".join(spoken.text) == text]
+        chosen = next((spoken for spoken in same if spoken.raw_id == raw_id), same[0] if same else None)
+        return None if chosen is None else chosen.message_id
 
 
 def usage_of(agent_id: str, message: Any, metadata: dict[str, Any]) -> Usage | None:

@@ -5,6 +5,7 @@ piece, and the results of tools), `tools` (calls that start, print, end or fail)
 with interrupts) and `custom` (whatever the graph's own code writes).
 """
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 from limelight.events import EVENT_TYPES, AnyEvent, FinalAnswer, Plan, RunFinished, Status, Todo
@@ -15,10 +16,13 @@ from limelight.sources.langgraph.interrupts import Interrupt, interrupt_of
 from limelight.sources.langgraph.parts import (
     Namespace,
     Part,
+    calls_before,
     calls_in,
+    is_command,
     is_hook,
+    is_internal,
     messages_in,
-    task_of,
+    task_in,
     text_in,
     todos_in,
 )
@@ -39,11 +43,17 @@ class LangGraphTranslator:
         self._steps = Steps(max_steps)
         self._planned: set[str] = set()
         self._interrupts: dict[str, Interrupt] = {}
+        self._running: dict[str, tuple[Namespace, Any]] = {}
+        """The tasks that run, each with its place and what it was given."""
 
     @property
     def over_limit(self) -> bool:
         """True once the main agent would need more rounds than it may have: time to stop the graph."""
         return self._steps.exceeded
+
+    def past(self, raw_ids: Iterable[str | None]) -> None:
+        """The ids of the messages that were there before."""
+        self._speech.past(raw_ids)
 
     def feed(self, part: Part) -> list[Item]:
         match part.type:
@@ -62,14 +72,16 @@ class LangGraphTranslator:
 
     def _message(self, part: Part) -> list[Item]:
         message, metadata = part.data
+        if (more := self._speech.goes_on(message)) is not None:
+            return [more]
         if message.type == "tool":
             return self._result(part.ns, message)
         if message.type not in ("AIMessageChunk", "ai"):
             return []  # the question, which comes back to us, or instructions
-        node = metadata.get("langgraph_node") or ""
-        if is_hook(node):
-            return []  # a middleware that asks a model for its own purposes, to sum up for instance
-        inside = self._actors.call_of_task(_task_in(metadata))
+        if is_internal(metadata):
+            return [*self._cost(self._actors.agent_id(part.ns) or "", message, metadata)]
+        task_id = task_in(metadata)
+        inside = self._actors.call_of_task(task_id)
         if inside is not None:
             return self._inside_tool(inside, message, metadata)
         if message.type == "ai" and self._speech.knows(message.id):
@@ -79,10 +91,9 @@ class LangGraphTranslator:
         if agent_id is None:
             events += self._actors.begin(part.ns, metadata.get("lc_agent_name") or "")
             agent_id = self._actors.agent_id(part.ns) or ""
-        events += self._speech.chunk(agent_id, message)
+        events += self._speech.chunk(agent_id, message, task_id)
         events += self._calling(agent_id, message)
-        if message.usage_metadata:
-            events += self._cost(agent_id, message, metadata)
+        events += self._cost(agent_id, message, metadata)
         if message.type == "ai" or message.chunk_position == "last":
             events += self._speech.finish(message.id)
         return events
@@ -116,25 +127,45 @@ class LangGraphTranslator:
         if call is None:
             if data["event"] != "tool-started":
                 return events
-            return [*events, *self._calls.whole(agent_id, raw_id, data.get("tool_name") or "", data.get("input"))]
+            events += self._calls.whole(agent_id, raw_id, data.get("tool_name") or "", data.get("input"))
+            call = self._calls.get(agent_id, raw_id)
+        if call is None:
+            return events
         match data["event"]:
             case "tool-started":
                 call.error = ""
+                self._find_task(part.ns, call)
                 events += self._calls.ready(call, data.get("input"))
             case "tool-output-delta":
                 events += self._calls.output(call, data.get("delta"))
             case "tool-finished":
-                events += self._returned(part.ns, agent_id, data.get("output"))
+                events += self._returned(part.ns, call, data.get("output"))
             case "tool-error":
                 call.error = str(data.get("message") or "Unknown error")
             case _:
                 pass
         return events
 
-    def _returned(self, ns: Namespace, agent_id: str, output: Any) -> list[Item]:
+    def _find_task(self, ns: Namespace, call: Call) -> None:
+        """Which task runs a call is not said where a node takes several calls out of the state: look for it there."""
+        if self._actors.has_task(call):
+            return
+        for task_id, (place, given) in self._running.items():
+            if place == ns and call.raw_id in calls_before(given):
+                self._actors.task_runs(task_id, call)
+
+    def _returned(self, ns: Namespace, call: Call, output: Any) -> list[Item]:
         todos = todos_in(output)
-        events: list[Item] = [] if todos is None else [self._plan(agent_id, todos)]
-        return [*events, *(e for message in messages_in(output) for e in self._result(ns, message))]
+        events: list[Item] = [] if todos is None else [self._plan(call.agent_id, todos)]
+        messages = messages_in(output)
+        for message in messages:
+            events += self._result(ns, message)
+        if messages or is_command(output):
+            return [*events, *self._end_call(call, None)]
+        return [*events, *self._end_call(call, output)]  # code of the graph has called the tool as a function
+
+    def _end_call(self, call: Call, value: Any) -> list[Item]:
+        return [*self._end_actors(self._actors.ending_with_call(call), None), *self._calls.returned(call, value)]
 
     def _result(self, ns: Namespace, message: Any) -> list[Item]:
         if getattr(message, "type", "") != "tool":
@@ -167,6 +198,7 @@ class LangGraphTranslator:
         events: list[Item] = [*self._actors.begin(ns, metadata.get("lc_agent_name") or "")]
         agent_id = self._actors.agent_id(ns) or ""
         calls = calls_in(data["input"])
+        self._running[data["id"]] = (ns, data["input"])
         for made in calls:
             events += self._calls.whole(agent_id, made["id"], made["name"], made.get("args"))
             call = self._calls.get(agent_id, made["id"])
@@ -179,31 +211,38 @@ class LangGraphTranslator:
         return events
 
     def _task_ended(self, ns: Namespace, data: dict[str, Any]) -> list[Item]:
+        self._running.pop(data["id"], None)
         agent_id = self._actors.agent_id(ns)
         if agent_id is None:
             return []
-        events: list[Item] = []
-        for stop in data.get("interrupts") or ():
-            events += self._interrupted(agent_id, stop)
-        if data.get("interrupts"):
-            return events
+        if stops := data.get("interrupts"):
+            return [event for stop in stops for event in self._interrupted(agent_id, data["id"], stop)]
         self._steps.task_ended(agent_id, data["id"])
-        error = data.get("error")
-        ending = self._actors.ending_with_task(ns, data["id"])
-        return [*events, *self._end_actors(ending, None if error is None else safe_text(error))]
+        error = None if data.get("error") is None else safe_text(data["error"])
+        events = self._end_actors(self._actors.ending_with_task(ns, data["id"]), error)
+        return [*events, *self._speech.finish_all(agent_id, data["id"]), *self._failed(agent_id, data["id"])]
 
-    def _interrupted(self, agent_id: str, stop: dict[str, Any]) -> list[AnyEvent]:
+    def _failed(self, agent_id: str, task_id: str) -> list[AnyEvent]:
+        """Calls of a task that has ended: nobody tries again what has failed in it."""
+        mine = [c for c in self._calls.open if c.error and c.agent_id == agent_id]
+        ended = [c for c in mine if c in self._actors.calls_of_task(task_id) or not self._actors.has_task(c)]
+        return [event for call in ended for event in self._calls.fail(call, call.error)]
+
+    def _interrupted(self, agent_id: str, task_id: str, stop: dict[str, Any]) -> list[AnyEvent]:
         """A stop is told at its own place first and then at all above it; the first time counts."""
         if stop["id"] in self._interrupts:
             return []
         mine = [call for call in self._calls.open if call.agent_id == agent_id]
         events = [event for call in mine for event in self._calls.ready(call)]
-        self._interrupts[stop["id"]] = interrupt_of(stop["id"], stop["value"], agent_id, mine)
+        inside = self._actors.call_of_task(task_id)
+        self._interrupts[stop["id"]] = interrupt_of(stop["id"], stop["value"], agent_id, mine, inside)
         return events
 
     def take_interrupts(self) -> list[Interrupt]:
         """What the graph waits for at the end of its stream."""
         waiting, self._interrupts = list(self._interrupts.values()), {}
+        for call in self._calls.open:
+            call.asked = False
         return waiting
 
     # What the graph's own code writes
@@ -242,20 +281,13 @@ class LangGraphTranslator:
         return [*events, self._answer(answer, raw_id), RunFinished(code=code)]
 
     def _answer(self, answer: Any, raw_id: str | None) -> FinalAnswer:
-        last = self._speech.last
-        said = "".join(last.text) if last is not None else ""
+        """An answer that was streamed names the text that it repeats, so that nobody shows it twice."""
         if answer is None:
-            return FinalAnswer(content=said, message_id=last.message_id if last is not None else None)
+            said, message_id = self._speech.newest
+            return FinalAnswer(content=said, message_id=message_id)
         if not isinstance(answer, str):
             return final_answer(answer)
-        streamed = last is not None and (answer == said or (raw_id is not None and raw_id == last.raw_id))
-        return FinalAnswer(content=answer, message_id=last.message_id if streamed and last is not None else None)
-
-
-def _task_in(metadata: dict[str, Any]) -> str:
-    """The task in which a model was asked."""
-    place = metadata.get("langgraph_checkpoint_ns") or ""
-    return task_of(place.rpartition("|")[2])
+        return FinalAnswer(content=answer, message_id=self._speech.id_of(answer, raw_id))
 
 
 def _told(data: Any) -> str:
