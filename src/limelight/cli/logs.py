@@ -27,3 +27,12 @@ def log_to(file: Path | None) -> None:
         SafeFormatter("%(levelname)s %(message)s" if file is None else "%(asctime)s %(levelname)s %(message)s")
     )
     logging.basicConfig(level=level, handlers=[handler])
+
+
+def gather_logs() -> None:
+    """Let the loggers of frameworks, some of which write to the terminal themselves, write where ours do."""
+    for name in list(logging.root.manager.loggerDict):
+        logger = logging.getLogger(name)
+        if logger.handlers:
+            logger.handlers.clear()
+            logger.propagate = True

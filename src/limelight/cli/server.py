@@ -11,7 +11,7 @@ from typing import Annotated
 import httpx
 import typer
 
-from limelight.cli.logs import log_to
+from limelight.cli.logs import gather_logs, log_to
 from limelight.client import Client
 from limelight.config import load_settings
 from limelight.errors import SetupError
@@ -66,6 +66,7 @@ async def _own_server(targets: list[str], agent: str | None) -> AsyncGenerator[s
         await ready.wait()
         if serving.done():
             await serving  # raises what kept it from starting
+        gather_logs()
         yield server.url
     finally:
         server.should_exit = True

@@ -16,6 +16,7 @@ from limelight.events import (
     RunFinished,
     RunStarted,
     SourceCited,
+    Status,
     TextFinished,
     ToolFinished,
     ToolReady,
@@ -60,6 +61,8 @@ class PlainView:
             case ArtifactMade() | SourceCited():
                 note = self.story.things[-1]
                 return self._indented(event.agent_id, "", note.text if isinstance(note, Note) else "")
+            case Status():
+                return self._indented(event.agent_id, "· ", one_line(event.text, 200))
             case FinalAnswer() if event.message_id is None:
                 return safe(self.story.answer).splitlines()
             case RunFinished() | RunFailed() | RunCancelled():
