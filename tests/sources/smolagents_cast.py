@@ -6,8 +6,10 @@
 
 import time
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
+from PIL import Image
 from smolagents import CodeAgent, OpenAIModel, ToolCallingAgent, tool
 
 from tests.sources.conformance import Case
@@ -55,6 +57,39 @@ def big(size: int) -> str:
         size: How much.
     """
     return "x" * size
+
+
+class Thing:
+    def __str__(self) -> str:
+        return "<odd thing>"
+
+
+class Unprintable:
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+ODD: dict[str, Callable[[], Any]] = {
+    "none": lambda: None,
+    "dict": lambda: {1: "one", "when": date(2001, 2, 3), "kinds": {1}},
+    "unicode": lambda: "half of a pair: \ud800",
+    "object": Thing,
+    "unprintable": Unprintable,
+    "huge": lambda: "y" * 5_000_000,
+    "bytes": lambda: b"\x00\x01\x02",
+    "image": lambda: Image.new("RGB", (4, 4), "red"),
+}
+"""What a tool may return that no JSON can hold, or nobody wants to read."""
+
+
+@tool
+def odd(kind: str) -> Any:
+    """Return something odd.
+
+    Args:
+        kind: What.
+    """
+    return ODD[kind]()
 
 
 TOOLS = [add, slow, fail, big]

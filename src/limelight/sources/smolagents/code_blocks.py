@@ -4,10 +4,11 @@ Pure. Code is given in the form that smolagents makes of it: each block stripped
 that may be the beginning of a tag is held back until it is clear.
 """
 
-import re
 from typing import Literal, NamedTuple
 
 Kind = Literal["thought", "code"]
+PATTERNS = frozenset("\\.^$*+?{}[]|()")
+"""What makes a tag a regular expression."""
 
 
 class Piece(NamedTuple):
@@ -23,10 +24,10 @@ class CodeBlocks:
     def __init__(self, tags: tuple[str, str]) -> None:
         self._tags: dict[Kind, str] = {"thought": tags[0], "code": tags[1]}
         """What ends each kind of text."""
-        self._readable = all(tag and re.escape(tag).replace("\\", "") == tag for tag in tags)
+        self._readable = all(tags) and not PATTERNS & {*tags[0], *tags[1]}
         self._kind: Kind = "thought"
         self._held = ""
-        self._spaces = ""
+        self._spaces: str = ""
         self._begun = False
         self._blocks = 0
 
@@ -61,21 +62,16 @@ class CodeBlocks:
 
     def _say(self, text: str, pieces: list[Piece]) -> None:
         """Spaces wait until something follows them: those around a block are not part of it."""
-        if not text:
-            return
-        bare = text.strip() if self._begun is False else text.rstrip()
+        text = self._spaces + text if self._begun else text.lstrip()
+        bare = text.rstrip()
+        self._spaces = text[len(bare) :]
         if not bare:
-            self._spaces += text if self._begun else ""
             return
-        lead = self._spaces if self._begun else ""
         if self._kind == "code" and not self._begun:
-            lead = "\n\n" if self._blocks else ""
             self._blocks += 1
-        start = 0 if self._begun else len(text) - len(text.lstrip())
-        stop = len(text.rstrip())
-        self._spaces = text[stop:]
+            bare = f"\n\n{bare}" if self._blocks > 1 else bare
         self._begun = True
-        pieces.append(Piece(self._kind, lead + text[start:stop]))
+        pieces.append(Piece(self._kind, bare))
 
 
 def _beginning_of(tag: str, text: str) -> int:

@@ -16,7 +16,7 @@ from smolagents.local_python_executor import LocalPythonExecutor
 from limelight.sources.smolagents.errors import named, told
 from limelight.sources.smolagents.managed import SPAWNING
 from limelight.sources.smolagents.observer import Observer
-from limelight.sources.smolagents.outputs import outcome_of
+from limelight.sources.smolagents.outputs import outcome_of, sendable
 from limelight.sources.smolagents.signals import NOTHING, CallEnded, CallMade, CallPrinted
 from limelight.sources.smolagents.watched import WatchedState
 from limelight.sources.threads import Left
@@ -76,7 +76,7 @@ class HeardExecutor:
         SPAWNING.set(ticket)
         begun = time.perf_counter()
         try:
-            output = tool(*args, **kwargs)
+            output = sendable(tool(*args, **kwargs))
         except Left:
             raise
         except Exception as error:

@@ -12,6 +12,16 @@ def outcome_of(output: Any, name: str) -> Outcome:
     return outcome(_plain(output), name=name)
 
 
+def sendable(output: Any) -> Any:
+    """The output itself; a text that no request could carry, with its broken characters replaced."""
+    if isinstance(output, str) and not output.isascii():
+        try:
+            output.encode()
+        except UnicodeEncodeError:
+            return output.encode("utf-8", "replace").decode()
+    return output
+
+
 def _plain(output: Any) -> Any:
     """smolagents wraps texts, pictures and sounds in types of its own; its pictures are Pillow's all the same."""
     match type(output).__name__:

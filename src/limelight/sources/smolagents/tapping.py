@@ -18,7 +18,7 @@ from limelight.sources.smolagents.executing import HeardExecutor
 from limelight.sources.smolagents.managed import SPAWNING, ManagedAgent
 from limelight.sources.smolagents.model import listened_to
 from limelight.sources.smolagents.observer import Observer
-from limelight.sources.smolagents.outputs import outcome_of
+from limelight.sources.smolagents.outputs import outcome_of, sendable
 from limelight.sources.smolagents.signals import (
     NOTHING,
     Answered,
@@ -150,7 +150,7 @@ class AgentTap:
         spawning = SPAWNING.set(ticket)
         begun = time.perf_counter()
         try:
-            output = self._execute(tool_name, arguments)
+            output = sendable(self._execute(tool_name, arguments))
         except Left:
             raise
         except Exception as error:

@@ -1,0 +1,152 @@
+"""Stop, and not standing in each other's way: threads end, nothing more is asked or done, and others go on."""
+
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUntypedFunctionDecorator=false, reportUnknownArgumentType=false
+
+import asyncio
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from smolagents import Tool, tool
+
+from limelight.events import ReasoningDelta, RunCancelled, Status, TextDelta, ToolReady, ToolStarted
+from limelight.sources.base import UNSTOPPABLE
+from tests.sources.played import record_of, theatre
+from tests.sources.recording import recorded
+from tests.sources.smolagents_cast import DONE, calling, coding, leading
+from tests.waiting import eventually
+
+TALK = "- steps: [{delay: 0.02}, {text: '" + "word " * 500 + "'}]\n" + DONE
+
+
+def working() -> list[str]:
+    """The threads in which agents are at work."""
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("limelight-run_")]
+
+
+async def test_stop_while_the_model_talks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = recorded(monkeypatch)
+    async with theatre(calling(), TALK, tmp_path) as stage:
+        run = await stage.play_until(lambda e: isinstance(e, ReasoningDelta))
+        await eventually(lambda: not working(), 2)  # the reply would take ten seconds
+        assert len(requests) == 1
+    assert isinstance(run.terminal, RunCancelled)
+    assert len(run.all(ReasoningDelta)) < 100  # of five hundred
+    assert Status(text=UNSTOPPABLE) not in run.events
+
+
+async def test_stop_while_a_managed_agent_talks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = recorded(monkeypatch)
+    script = (
+        "- match: a long tale\n  turns: [{steps: [{delay: 0.02}, {text: '" + "word " * 500 + "'}]}]\n"
+        "- turns:\n    - steps: [{tool_calls: [{name: helper, arguments: {task: a long tale}},"
+        " {name: helper, arguments: {task: again a long tale}}]}]\n"
+    )
+    async with theatre(leading(calling, calling), script, tmp_path) as stage:
+        run = await stage.play_until(lambda e: isinstance(e, ReasoningDelta))
+        await eventually(lambda: not working(), 2)
+        assert len(requests) <= 3
+    assert isinstance(run.terminal, RunCancelled)
+
+
+async def test_stop_in_a_tool_ends_the_run_at_once_and_the_thread_with_the_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = recorded(monkeypatch)
+    script = f"- steps: [{{tool_calls: [{{name: slow, arguments: {{name: it, seconds: 1.2}}}}]}}]\n{DONE}"
+    async with theatre(calling(), script, tmp_path) as stage:
+        begun = time.monotonic()
+        run = await stage.play_until(lambda e: isinstance(e, ToolReady))
+        assert time.monotonic() - begun < 1.2
+        assert isinstance(run.terminal, RunCancelled)
+        assert run.one(Status).text == UNSTOPPABLE
+        assert run.call("slow").error == "stopped"
+        assert working()
+        await eventually(lambda: not working(), 5)
+        assert len(requests) == 1  # nobody asked the model how to go on
+
+
+async def test_calls_that_have_not_begun_when_it_is_stopped_are_never_run(tmp_path: Path) -> None:
+    ran: list[str] = []
+
+    @tool
+    def one_at_a_time(name: str) -> str:
+        """Wait a little.
+
+        Args:
+            name: Of whom.
+        """
+        ran.append(name)
+        time.sleep(0.3)
+        return name
+
+    calls = ", ".join(f"{{name: one_at_a_time, arguments: {{name: n{n}}}}}" for n in range(6))
+    script = f"- steps: [{{tool_calls: [{calls}]}}]\n{DONE}"
+    async with theatre(calling(one_at_a_time, max_tool_threads=1), script, tmp_path) as stage:
+        await stage.play_until(lambda e: isinstance(e, ToolReady) and bool(ran))
+        await eventually(lambda: not working(), 5)
+    assert ran == ["n0"]
+
+
+class Dream(Tool):
+    """An async tool."""
+
+    name = "dream"
+    description = "Sleep without blocking."
+    inputs = {"seconds": {"type": "number", "description": "How long."}}  # noqa: RUF012  (as smolagents has it)
+    output_type = "string"
+    ended: list[str]
+
+    async def forward(self, seconds: float) -> str:
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self.ended.append("awake")
+        return "rested"
+
+
+@pytest.mark.parametrize("make", [calling, coding])
+async def test_async_tools_are_broken_off(make: Any, tmp_path: Path) -> None:
+    dream = Dream()
+    dream.ended = []
+    call = "- steps: [{tool_calls: [{name: dream, arguments: {seconds: 30}}]}]\n"
+    code = '- steps: [{text: "<code>\\ndream(30)\\n</code>"}]\n'
+    async with theatre(make(dream), code if make is coding else call, tmp_path) as stage:
+        run = await stage.play_until(
+            lambda e: isinstance(e, ToolReady) if make is calling else isinstance(e, ToolStarted) and e.name == "dream"
+        )
+        await eventually(lambda: not working(), 2)
+    assert isinstance(run.terminal, RunCancelled)
+    assert dream.ended == ["awake"]
+    assert Status(text=UNSTOPPABLE) not in run.events
+
+
+async def test_one_agents_tool_holds_nobody_else_up(tmp_path: Path) -> None:
+    """While one run sleeps in a tool that blocks, another streams to its end, and the server answers."""
+    script = (
+        "- match: nap\n  turns:\n"
+        "    - steps: [{tool_calls: [{name: slow, arguments: {name: it, seconds: 3}}]}]\n"
+        "    - steps: [{tool_calls: [{name: final_answer, arguments: {answer: Rested.}}]}]\n"
+        "- match: talk\n  turns:\n    - steps: [{delay: 0.005}, {text: " + "word " * 20 + "},"
+        " {tool_calls: [{name: final_answer, arguments: {answer: Said.}}]}]\n"
+    )
+    async with theatre(calling(), script, tmp_path) as stage:
+        napping = asyncio.Event()
+
+        async def nap() -> None:
+            async for frame in stage.served.ask("nap", format="records", session_id="a"):
+                if isinstance(record_of(frame).event, ToolReady):
+                    napping.set()
+
+        sleeper = asyncio.create_task(nap())
+        await asyncio.wait_for(napping.wait(), 10)
+        run = await stage.play("talk", session_id="b")
+        health = await stage.served.http.get("/health")
+        assert not sleeper.done()
+        await sleeper
+    assert health.status_code == 200
+    assert run.answer == "Said." and len(run.all(ReasoningDelta)) >= 20
+    assert run.all(TextDelta) == []

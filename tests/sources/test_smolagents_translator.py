@@ -1,0 +1,336 @@
+"""The translator by itself: signals in, events out, without threads and without smolagents."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from limelight.events import (
+    AgentFinished,
+    AgentStarted,
+    FinalAnswer,
+    Plan,
+    ReasoningDelta,
+    ReasoningFinished,
+    RunFinished,
+    RunStarted,
+    StepFinished,
+    StepStarted,
+    TextDelta,
+    TextFinished,
+    ToolArgsDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolReady,
+    ToolStarted,
+    Usage,
+)
+from limelight.grammar import Grammar
+from limelight.sources.base import FileMade, Item
+from limelight.sources.smolagents.code_blocks import CodeBlocks, Piece
+from limelight.sources.smolagents.signals import (
+    AgentBegan,
+    AgentEnded,
+    Answered,
+    CallEnded,
+    CallMade,
+    CallPrinted,
+    LimitReached,
+    ModelReplied,
+    ModelSaid,
+    Pictured,
+    Planned,
+    StepBegan,
+    StepBroke,
+    StepEnded,
+)
+from limelight.sources.smolagents.translator import AnySignal, Translator
+from limelight.sources.values import Outcome
+
+TAGS = ("<code>", "</code>")
+
+
+def said(content: str | None = None, *calls: Any, agent_id: str = "") -> ModelSaid:
+    return ModelSaid(agent_id, SimpleNamespace(content=content, tool_calls=list(calls) or None))
+
+
+def call(index: int, name: str | None = None, arguments: str | None = None, id: str | None = None) -> Any:
+    return SimpleNamespace(index=index, id=id, function=SimpleNamespace(name=name, arguments=arguments))
+
+
+def replied(content: Any = "", usage: tuple[int, int] | None = None, agent_id: str = "", streamed: bool = True) -> Any:
+    tokens = None if usage is None else SimpleNamespace(input_tokens=usage[0], output_tokens=usage[1])
+    return ModelReplied(agent_id, SimpleNamespace(content=content, token_usage=tokens), "m", streamed)
+
+
+def step(number: int = 1, error: str | None = None, agent_id: str = "") -> StepEnded:
+    raised = None if error is None else SimpleNamespace(message=error)
+    timing = SimpleNamespace(duration=1.5)
+    tokens = SimpleNamespace(input_tokens=3, output_tokens=4)
+    return StepEnded(agent_id, SimpleNamespace(step_number=number, error=raised, timing=timing, token_usage=tokens))
+
+
+def ended_step(number: int = 1, **fields: Any) -> StepFinished:
+    return StepFinished(number=number, duration_ms=1500, input_tokens=3, output_tokens=4, **fields)
+
+
+def answered(value: Any) -> Answered:
+    return Answered("", Outcome(value, []))
+
+
+def translated(*signals: AnySignal, tags: tuple[str, str] | None = None, structured: bool = False) -> list[Item]:
+    """The events of a main agent that begins and gives these signals. They must be a legal part of a run."""
+    translator = Translator()
+    items = translator.feed(AgentBegan("", tags=tags, structured=structured))
+    items += [item for signal in signals for item in translator.feed(signal)]
+    items += translator.end()
+    grammar = Grammar()
+    grammar.check(RunStarted(agent="a"))
+    for item in items:
+        if not isinstance(item, FileMade):
+            for missing in grammar.missing_before(item, "left open"):
+                grammar.check(missing)
+            grammar.check(item)
+    return items
+
+
+def test_a_step_with_a_thought_and_a_call() -> None:
+    events = translated(
+        StepBegan("", 1),
+        said("I "),
+        said("add."),
+        said(None, call(0, "add", '{"a"', "c1")),
+        said(None, call(0, None, ": 1}")),
+        replied("I add.", (10, 2)),
+        CallMade("", 5, "add", {"a": 1}, "c1"),
+        CallEnded("", 5, Outcome(2, []), None, 0.25),
+        step(),
+    )
+    assert events == [
+        StepStarted(number=1),
+        ReasoningDelta(message_id="thought-1", text="I "),
+        ReasoningDelta(message_id="thought-1", text="add."),
+        ReasoningFinished(message_id="thought-1"),
+        ToolStarted(call_id="c1", name="add"),
+        ToolArgsDelta(call_id="c1", text='{"a"'),
+        ToolArgsDelta(call_id="c1", text=": 1}"),
+        Usage(model="m", input_tokens=10, output_tokens=2),
+        ToolReady(call_id="c1", args={"a": 1}),
+        ToolFinished(call_id="c1", result=2, duration_ms=250),
+        ended_step(),
+    ]
+
+
+def test_a_call_that_did_not_stream_starts_with_its_arguments() -> None:
+    events = translated(StepBegan("", 1), replied(), CallMade("", 1, "add", '{"a": '), CallEnded("", 1), step())
+    assert events[1:3] == [
+        ToolStarted(call_id="call", name="add", args='{"a": '),
+        ToolFinished(call_id="call", duration_ms=None),
+    ]
+
+
+def test_the_answer_is_not_a_call_whether_it_streams_or_not() -> None:
+    events = translated(
+        StepBegan("", 1),
+        said(None, call(0, "final_answer", '{"answer": 1}', "c1")),
+        replied(),
+        CallMade("", 1, "final_answer", {"answer": 1}, "c1"),
+        CallEnded("", 1, Outcome(1, [])),
+        step(),
+        answered(1),
+    )
+    assert events == [StepStarted(number=1), ended_step(), FinalAnswer(content=1), RunFinished()]
+
+
+def test_the_answer_beside_a_call_does_not_take_its_place() -> None:
+    events = translated(
+        StepBegan("", 1),
+        said(None, call(0, "final_answer", "{}", "c1"), call(1, "add", "{}", "c2")),
+        replied(),
+        CallMade("", 1, "final_answer", {}, "c1"),
+        CallMade("", 2, "add", {}, "c2"),
+        CallEnded("", 2, Outcome("x", [])),
+        step(error="only one"),
+    )
+    assert [e.call_id for e in events if isinstance(e, ToolReady)] == ["c2"]
+    assert events[-1] == ended_step(error="only one")
+
+
+def test_ids_that_repeat_are_made_unique() -> None:
+    one = (replied(), CallMade("", 1, "add", {}, "call_1"), CallEnded("", 1), step())
+    two = (replied(), CallMade("", 2, "add", {}, "call_1"), CallEnded("", 2), step(2))
+    events = translated(StepBegan("", 1), *one, StepBegan("", 2), *two)
+    assert [e.call_id for e in events if isinstance(e, ToolFinished)] == ["call_1", "call_1-2"]
+
+
+def test_an_end_that_is_told_twice_is_one_end() -> None:
+    events = translated(
+        StepBegan("", 1), CallMade("", 1, "add", {}), CallEnded("", 1), CallEnded("", 1), step(), step()
+    )
+    assert len([e for e in events if isinstance(e, ToolFinished)]) == 1
+    assert len([e for e in events if isinstance(e, StepFinished)]) == 1
+
+
+def test_calls_that_were_never_run_end_with_their_step() -> None:
+    events = translated(
+        StepBegan("", 1),
+        said(None, call(0, "add", "{", "c1")),
+        replied(),
+        StepBroke("", "bad"),
+        step(error="bad, really"),
+    )
+    assert ToolFinished(call_id="c1", result="Error: bad", error="bad") in events
+    assert events[-1] == ended_step(error="bad")
+
+
+def test_what_a_model_says_after_its_reply_in_a_step_is_nobodys() -> None:
+    events = translated(
+        StepBegan("", 1), said("A."), replied("A."), said("judging"), replied("judging", (1, 1)), step()
+    )
+    assert [e.text for e in events if isinstance(e, ReasoningDelta)] == ["A."]
+    assert Usage(model="m", input_tokens=1, output_tokens=1) in events
+
+
+def test_a_plan_is_a_plan_and_no_thought() -> None:
+    def planned(text: str) -> Planned:
+        message = SimpleNamespace(content=f"{text}\n<end_plan> and more")
+        timing = SimpleNamespace(duration=1.5)
+        tokens = SimpleNamespace(input_tokens=3, output_tokens=4)
+        plan = SimpleNamespace(plan="wrapped", model_output_message=message, timing=timing, token_usage=tokens)
+        return Planned("", plan)
+
+    events = translated(
+        StepBegan("", 1, "planning"), said("1. Go."), replied("1. Go."), planned("1. Go."),
+        StepBegan("", 1), step(), StepBegan("", 2, "planning"), planned("2. Stay."),
+    )  # fmt: skip
+    assert events[:3] == [
+        StepStarted(number=1, step_kind="planning"),
+        Plan(text="1. Go."),
+        ended_step(step_kind="planning"),
+    ]
+    assert events[-2:] == [Plan(text="2. Stay.", update=True), ended_step(2, step_kind="planning")]
+
+
+def test_at_the_limit_the_answer_streams() -> None:
+    events = translated(
+        StepBegan("", 1), step(), LimitReached(""), said("Not "), said("yet."), replied(), step(), answered("Not yet.")
+    )
+    assert events[2:] == [
+        TextDelta(message_id="answer-1", text="Not "),
+        TextDelta(message_id="answer-1", text="yet."),
+        TextFinished(message_id="answer-1"),
+        FinalAnswer(content="Not yet.", message_id="answer-1"),
+        RunFinished(code="max_steps"),
+    ]
+
+
+def test_at_the_limit_an_answer_that_is_another_does_not_repeat_the_text() -> None:
+    events = translated(LimitReached(""), said("Not "), answered("Error"))
+    assert FinalAnswer(content="Error") in events
+
+
+def test_without_an_answer_there_is_no_end() -> None:
+    assert translated(StepBegan("", 1), step()) == [StepStarted(number=1), ended_step()]
+
+
+def test_agents_at_once_are_told_apart() -> None:
+    events = translated(
+        StepBegan("", 1),
+        replied(),
+        CallMade("", 1, "helper", {}, "a"),
+        CallMade("", 2, "helper", {}, "b"),
+        AgentBegan("helper-1", "helper", "", 1),
+        AgentBegan("helper-2", "helper", "", 2),
+        StepBegan("helper-1", 1),
+        StepBegan("helper-2", 1),
+        said("one", agent_id="helper-1"),
+        said("two", agent_id="helper-2"),
+        Answered("helper-2", Outcome("report", [])),
+        AgentEnded("helper-2"),
+        CallEnded("", 2, Outcome("report", [])),
+        AgentEnded("helper-1", "broken"),
+        CallEnded("", 1, error="broken"),
+        step(),
+    )
+    assert AgentStarted(agent_id="helper-2", name="helper", call_id="b") in events
+    assert ReasoningDelta(agent_id="helper-1", message_id="thought-1", text="one") in events
+    assert ReasoningDelta(agent_id="helper-2", message_id="thought-2", text="two") in events
+    ends = [e for e in events if isinstance(e, AgentFinished | ToolFinished)]
+    assert [getattr(e, "call_id", e.agent_id) for e in ends] == ["helper-2", "b", "helper-1", "a"]
+    assert not [e for e in events if isinstance(e, FinalAnswer)]
+
+
+def test_code_streams_as_arguments_of_the_interpreter() -> None:
+    events = translated(
+        StepBegan("", 1),
+        *(said(text) for text in ("Now.\n<co", "de>\nprint(", '"ü")\n', "</code>")),
+        replied(),
+        CallMade("", 1, "python_interpreter", 'print("ü")', "call_1"),
+        CallPrinted("", 1, "ü\n"),
+        CallMade("", 2, "add", {"a": 1}, inner=True),
+        CallEnded("", 2, Outcome(1, [])),
+        CallEnded("", 1, Outcome("", [])),
+        CallPrinted("", 1, "too late"),
+        step(),
+        tags=TAGS,
+    )
+    assert events[1:3] == [
+        ReasoningDelta(message_id="thought-1", text="Now."),
+        ReasoningFinished(message_id="thought-1"),
+    ]
+    text = "".join(e.text for e in events if isinstance(e, ToolArgsDelta))
+    assert text == '{"code": "print(\\"ü\\")"}'
+    assert ToolReady(call_id="main-code", args={"code": 'print("ü")'}) in events
+    assert [e.text for e in events if isinstance(e, ToolOutputDelta)] == ["ü\n"]
+    assert ToolStarted(call_id="call", name="add", args={"a": 1}) in events
+
+
+def test_files_belong_to_their_call_and_pictures_to_their_agent() -> None:
+    file = FileMade(name="a.png", data=b"x")
+    events = translated(
+        StepBegan("", 1),
+        CallMade("", 1, "draw", {}, "c1"),
+        CallEnded("", 1, Outcome("[a.png]", [file])),
+        Pictured("", [file]),
+    )
+    assert [e for e in events if isinstance(e, FileMade)] == [FileMade(name="a.png", data=b"x", call_id="c1"), file]
+
+
+# Thought and code
+
+
+def joined(pieces: list[Piece]) -> list[Piece]:
+    made: list[Piece] = []
+    for piece in pieces:
+        if made and made[-1].kind == piece.kind:
+            made[-1] = Piece(piece.kind, made[-1].text + piece.text)
+        else:
+            made.append(piece)
+    return made
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Hm. <code>\nx = 1\n</code>", [Piece("thought", "Hm."), Piece("code", "x = 1")]),
+        ("<code>a < b</cod", [Piece("code", "a < b")]),
+        ("a <b> c <", [Piece("thought", "a <b> c <")]),
+        (
+            "<code> a\n\nb </code> and <code>\nc",
+            [Piece("code", "a\n\nb"), Piece("thought", "and"), Piece("code", "\n\nc")],
+        ),
+        ("<code>  </code> after", [Piece("thought", "after")]),
+        ("<<code>x</code>", [Piece("thought", "<"), Piece("code", "x")]),
+        ("", []),
+    ],
+)
+def test_thought_and_code_are_told_apart_however_they_are_cut(text: str, expected: list[Piece], size: int) -> None:
+    blocks = CodeBlocks(TAGS)
+    pieces = [piece for at in range(0, len(text), size) for piece in blocks.feed(text[at : at + size])]
+    assert joined(pieces + blocks.end()) == expected
+
+
+def test_tags_that_are_patterns_are_left_to_smolagents() -> None:
+    blocks = CodeBlocks(("```(?:py|python)", "```"))
+    assert blocks.feed("So ```py\nx```") == [Piece("thought", "So ```py\nx```")]
