@@ -58,10 +58,10 @@ class Run:
         self._pending: list[Record] = []
         self._seq = 0
 
-    def say(self) -> None:
+    def say(self, *, can_wait: bool = False) -> None:
         self._seq += 1
         self._pending.append(Record(self._seq, self.run_id, 0, Status(text=f"{self.run_id} {self._seq}")))
-        self._committer.mark(self)
+        self._committer.mark(self, can_wait=can_wait)
 
     def take(self) -> Append:
         taken, self._pending = self._pending, []
@@ -131,6 +131,30 @@ async def test_what_comes_during_a_commit_is_the_next_one(store: PacedStore, sto
     await eventually(lambda: len(story.of("committed")) == 3)
     assert story.of("shown", "a") == [[1], [2, 3, 4]]
     assert story.of("shown", "b") == [[1, 2, 3]]
+
+
+async def test_pieces_of_texts_wait_while_the_last_commit_is_fresh_and_nothing_else_does(
+    story: Story, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("limelight.runs.committer.INTERVAL", 60)
+    run, other = new_run("r1"), new_run("r2")
+    run.say(can_wait=True)
+    await eventually(lambda: story.of("committed"))
+    for _ in range(3):
+        run.say(can_wait=True)
+        await asyncio.sleep(0)
+    assert story.of("asked") == [[1]]
+    other.say()
+    await eventually(lambda: story.of("committed", "r2"))
+    assert story.of("shown") == [[1], [2, 3, 4], [1]]
+
+
+async def test_a_piece_of_a_text_does_not_wait_for_ever(story: Story, new_run: NewRun) -> None:
+    run = new_run("r1")
+    for number in range(1, 4):
+        run.say(can_wait=True)
+        await eventually(lambda number=number: len(story.of("committed")) == number)
+    assert story.of("shown") == [[1], [2], [3]]
 
 
 async def test_a_store_that_fails_is_asked_again_for_the_same(store: PacedStore, story: Story, new_run: NewRun) -> None:

@@ -1,18 +1,20 @@
 """Append before deliver, for all runs at once.
 
 Whatever the live runs have written since the last commit becomes one batch; when the store has it, and not before,
-viewers get it. A commit starts as soon as the one before it is done, so an idle server commits the first event at
-once and a busy one commits many together. If the store fails, the batch is tried again: nothing is skipped and
-nothing is delivered.
+viewers get it. A commit costs far more than an event. So what comes after a pause is committed at once, and pieces of
+texts that keep coming are committed at the pace at which viewers are woken; whatever else happens does not wait. If
+the store fails, the batch is tried again: nothing is skipped and nothing is delivered.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from limelight.errors import LeaseLost, StoreError
 from limelight.events import Record
+from limelight.runs.hub import INTERVAL
 from limelight.stores.base import Append, SessionRef, Store
 
 log = logging.getLogger(__name__)
@@ -48,7 +50,8 @@ class Committer:
         self._store = store
         self._publish = publish
         self._waiting: dict[int, Writing] = {}
-        self._wake: asyncio.Future[None] | None = None
+        self._marked = asyncio.Event()
+        self._urgent = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -59,24 +62,30 @@ class Committer:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    def mark(self, run: Writing) -> None:
-        """This run has something to commit."""
+    def mark(self, run: Writing, *, can_wait: bool = False) -> None:
+        """This run has something to commit. If that `can_wait`, it does so while the last commit is still fresh."""
         self._waiting[id(run)] = run
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
+        self._marked.set()
+        if not can_wait:
+            self._urgent.set()
 
     async def _run(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
-            if not self._waiting:
-                self._wake = loop.create_future()
-                await self._wake
-                self._wake = None
+            await self._marked.wait()
             runs = list(self._waiting.values())
             self._waiting = {}
+            self._marked.clear()
+            self._urgent.clear()
             await self._commit([(run, run.take()) for run in runs])
-            if len(runs) >= CROWD:
-                await asyncio.sleep(PAUSE_SECONDS)
+            await self._pause(len(runs))
+
+    async def _pause(self, runs: int) -> None:
+        if runs >= CROWD:
+            await asyncio.sleep(PAUSE_SECONDS)
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(INTERVAL):
+                await self._urgent.wait()
 
     async def _commit(self, work: list[tuple[Writing, Append]]) -> None:
         tries = 0

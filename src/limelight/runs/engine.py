@@ -234,7 +234,7 @@ class Execution:
 
     def _take_in(self, event: AnyEvent) -> None:
         if self._goes_on(event):
-            self._number([event])
+            self._number([event], can_wait=True)
             return
         if isinstance(event, Delta):
             self._write(event)
@@ -266,7 +266,7 @@ class Execution:
         for part in fitted.events:  # what the log will have, so that the two never differ
             self.grammar.check(part)
         self._results += fitted.results
-        self._number(fitted.events)
+        self._number(fitted.events, can_wait=isinstance(event, Delta))
 
     def _goes_on(self, event: AnyEvent) -> bool:
         """True for one more plain piece of an open message: nine events in ten, and nothing has to be done for them."""
@@ -277,9 +277,9 @@ class Execution:
             and self.grammar.texts.get(event.message_id) == event.agent_id
         )
 
-    def _number(self, events: Sequence[AnyEvent]) -> None:
-        if not self._pending:
-            self._committer.mark(self)
+    def _number(self, events: Sequence[AnyEvent], *, can_wait: bool) -> None:
+        if not self._pending or not can_wait:
+            self._committer.mark(self, can_wait=can_wait)
         self._at = max(self._at, now_ms())  # a clock that jumps back does not make the log go back
         for event in events:
             self._seq += 1
@@ -334,6 +334,8 @@ class Execution:
 
     async def _has_room(self) -> None:
         while self._uncommitted >= MAX_UNCOMMITTED:
+            if self._pending:
+                self._committer.mark(self)
             self._room = self._loop.create_future()
             await self._room
 
