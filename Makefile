@@ -13,7 +13,7 @@ help:  ## Show this list
 setup:  ## Install everything into .venv (done by the others when needed)
 	@tools/setup.sh
 
-run: setup  ## Serve the demo agent on http://127.0.0.1:8000 (PORT= changes it)
+run: setup  ## Serve the built-in agents on http://127.0.0.1:8000 (PORT= changes it)
 	@exec $(BIN)/limelight serve --port $(PORT)
 
 test: setup lint  ## Check types and style, run all tests

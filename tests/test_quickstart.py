@@ -40,7 +40,7 @@ def test_the_quickstart_works_word_by_word(tmp_path: Path) -> None:
         os.killpg(server.pid, 15)
         server.wait(20)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    for seen in ('{"type":"done"}', '"Which rivers are long?"', '"state":"finished"', "✓ read_file bees.md"):
+    for seen in ('{"type":"done"}', '"Which rivers are long?"', '"state":"finished"', "✓ read_file /bees.md", "▸ agent Calculator"):
         assert seen in ended.stdout, seen
     assert (tmp_path / "run.jsonl").read_text().count("\n") > 50
 

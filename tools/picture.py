@@ -1,4 +1,4 @@
-"""Draws docs/pictures/run.svg: a real run of the demo agent, as `limelight run` shows it in a terminal.
+"""Draws docs/pictures/run.svg: a real run of the default agent, as `limelight run` shows it in a terminal.
 
 .venv/bin/python tools/picture.py
 """
@@ -22,7 +22,7 @@ from limelight.server.parts import Parts
 from limelight.sources.base import User
 from limelight.stores.base import SessionRef
 
-QUESTION = "What do bees tell each other? Try an error too."
+QUESTION = "What do bees do in winter?"
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "run.svg"
 
 

@@ -1,6 +1,8 @@
 """Nobody leaves the workspace: not by `..`, not by absolute names, not by links; with the tools of either framework."""
 
+import threading
 from collections.abc import Callable, Generator
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +101,24 @@ def test_an_empty_folder_gets_the_samples(folder: Path, look: Callable[[], Any])
     assert "bees.md" in str(look())
     (empty / "bees.md").unlink()
     assert "bees.md" not in str(look()), "what somebody removes stays away"
+
+
+def test_tools_that_run_side_by_side_all_see_all_the_samples(folder: Path) -> None:
+    context = FakeContext()
+    found: list[list[str]] = []
+    for number in range(20):
+        context.workspace = folder.parent / f"new-{number}"
+        context.workspace.mkdir()
+        CURRENT.set(context)
+        looking = [
+            threading.Thread(target=copy_context().run, args=(lambda: found.append(Files(samples=True).list_files()),))
+            for _ in range(4)
+        ]
+        for thread in looking:
+            thread.start()
+        for thread in looking:
+            thread.join()
+    assert found == [["bees.md", "lighthouses.md", "limelight.md", "rivers.csv"]] * 80
 
 
 def test_outside_of_a_run_there_are_no_files() -> None:

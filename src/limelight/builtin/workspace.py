@@ -4,12 +4,15 @@ Names are virtual: `/notes/a.md` and `notes/a.md` are the same file of the folde
 a link or otherwise, is refused.
 """
 
+import threading
 from pathlib import Path
 
 from limelight.demo.tools import seed
 from limelight.sources.saying import current
 
 MOST_BYTES = 1024 * 1024
+_seeding = threading.Lock()
+"""Tools run side by side: the second is not to see a folder that is half full."""
 
 
 def session_folder(*, samples: bool) -> Path:
@@ -19,7 +22,8 @@ def session_folder(*, samples: bool) -> Path:
         raise RuntimeError("there are files only while an agent of Limelight runs")
     folder = context.workspace.resolve()
     if samples:
-        seed(folder)
+        with _seeding:
+            seed(folder)
     return folder
 
 

@@ -147,16 +147,20 @@ def _store(settings: Settings) -> Finding:
 
 
 def _model(settings: Settings) -> Finding:
-    named = {table.model for table in settings.agents.values() if table.model}
-    choice = choose_model(next(iter(sorted(named)), ""), "", os.environ)
-    if choice.is_understudy:
-        return Finding("model", "note", "the understudy plays: neither LIMELIGHT_MODEL nor an agent's model is set")
-    if choice.base_url == OPENAI:
-        return Finding("model", "ok", f"{choice.model}, at OpenAI")
-    return _answer_of(choice)
+    tables = [table for table in settings.agents.values() if table.model]
+    named = [choose_model(table.model, table.base_url, os.environ) for table in tables]
+    findings = [_answer_of(choice) for choice in dict.fromkeys([choose_model("", "", os.environ), *named])]
+    wrong = [finding for finding in findings if finding.state == "wrong"]
+    return wrong[0] if wrong else msgspec.structs.replace(findings[-1], found="; ".join(f.found for f in findings))
 
 
 def _answer_of(choice: ModelChoice) -> Finding:
+    if choice.is_understudy:
+        return Finding(
+            "model", "note", "the understudy plays, unless LIMELIGHT_MODEL or an agent's model says otherwise"
+        )
+    if choice.base_url == OPENAI:
+        return Finding("model", "ok", f"{choice.model}, at OpenAI")
     try:
         headers = {"authorization": f"Bearer {choice.key}"}
         status = httpx.get(f"{choice.base_url.rstrip('/')}/models", headers=headers, timeout=5).status_code
