@@ -144,9 +144,10 @@ async def test_a_harmless_tool_runs_though_its_neighbour_was_rejected(tmp_path: 
 
 
 def offering(*decisions: Any) -> Any:
-    return lambda stage: plain(  # pyright: ignore[reportUnknownLambdaType]
-        stage, middleware=[HumanInTheLoopMiddleware({"danger": {"allowed_decisions": list(decisions)}})]
-    )
+    def make(stage: Stage) -> Any:
+        return plain(stage, middleware=[HumanInTheLoopMiddleware({"danger": {"allowed_decisions": list(decisions)}})])
+
+    return make
 
 
 DANGER = answering("- steps: [{tool_calls: [{name: danger, arguments: {path: /tmp/x}}]}]")
@@ -192,7 +193,7 @@ class Asking(TypedDict):
 
 
 def asking(value: Any, *, times: int = 1, **compiling: Any) -> Any:
-    def ask(_: Asking) -> dict[str, str]:
+    def ask(state: Asking) -> dict[str, str]:
         return {"answer": " and ".join(repr(interrupt(value)) for _ in range(times))}
 
     builder = StateGraph(Asking)
@@ -235,10 +236,14 @@ async def test_a_graph_that_keeps_nothing_cannot_ask(tmp_path: Path) -> None:
     assert "keeps no state" in run.terminal.message
 
 
+def repeat(state: Asking) -> dict[str, str]:
+    return {"answer": repr(state["question"])}
+
+
 @pytest.mark.parametrize(("decision", "answer"), [("approve", "'go'"), ("reject", "")])
 async def test_a_breakpoint_asks_whether_to_go_on(tmp_path: Path, decision: str, answer: str) -> None:
     builder = StateGraph(Asking)
-    builder.add_node("work", lambda state: {"answer": repr(state["question"])})  # pyright: ignore[reportUnknownLambdaType]
+    builder.add_node("work", repeat)
     builder.add_edge(START, "work")
     graph = builder.compile(interrupt_before=["work"])
     async with theatre(lambda _: graph, "", tmp_path) as stage:

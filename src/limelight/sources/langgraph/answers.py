@@ -15,13 +15,13 @@ from limelight.sources.values import fields_of
 
 def answer_in(graph: Any, state: Any) -> tuple[Any, str | None]:
     """The answer, and the id of the message that it is, if it is one. None: the graph has left none."""
-    values = fields_of(state.values)
+    values = fields_of(state)
     if values.get("structured_response") is not None:
         return values["structured_response"], None
     if messages := messages_of(state):
         return _said(messages[-1])
     if not values or not input_keys(graph):
-        return state.values if state.values not in ({}, None) else None, None
+        return (None if state == {} else state), None
     return _output(graph, values), None
 
 

@@ -3,7 +3,6 @@
 Knows LangChain, so it is loaded only once there is a graph.
 """
 
-import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, cast, get_origin, get_type_hints
 from uuid import uuid4
@@ -50,11 +49,6 @@ def _parameter(graph: Any) -> object:
     return {"list": list, "List": list, "Sequence": list, "dict": dict, "Dict": dict}.get(name)
 
 
-def _parameter(graph: Any) -> Any:
-    channel = graph.channels.get(graph.input_channels) if isinstance(graph.input_channels, str) else None
-    return getattr(channel, "typ", None)
-
-
 def remembers(graph: Any) -> bool:
     """Whether what is kept of a conversation reaches its next turn. A function has to ask for it, by `previous`."""
     if input_keys(graph):
@@ -64,8 +58,10 @@ def remembers(graph: Any) -> bool:
 
 
 def removes(graph: Any) -> bool:
-    """Whether messages can be taken out of what is kept: not if new ones are just added to the list."""
-    return getattr(getattr(graph, "channels", {}).get("messages"), "operator", None) is not operator.add
+    """Whether messages can be taken out of what is kept: only LangGraph's own reducers know how."""
+    channel = graph.channels.get("messages")
+    reducer = getattr(channel, "reducer", None) or getattr(channel, "operator", None)
+    return str(getattr(reducer, "__module__", "")).partition(".")[0] in ("langgraph", "deepagents")
 
 
 def _reducer(graph: Any) -> str:

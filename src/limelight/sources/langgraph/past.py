@@ -67,7 +67,7 @@ def _cut_off(call: Any) -> ToolMessage:
 def repairs(state: Any, removes: bool = True) -> list[AnyMessage]:
     """What the next input has to bring along so that it is accepted: results of calls that were cut off at the end,
     and the removal of instructions that were for another turn."""
-    kept = messages_of(state)
+    kept = messages_of(state.values)
     gone: list[Any] = [RemoveMessage(id=m.id) for m in kept if removes and str(m.id).startswith(INSTRUCTIONS)]
     last = next((at for at in reversed(range(len(kept))) if not isinstance(kept[at], ToolMessage)), None)
     if last is None or not isinstance(kept[last], AIMessage):
@@ -75,10 +75,10 @@ def repairs(state: Any, removes: bool = True) -> list[AnyMessage]:
     return [*gone, *(_cut_off(call) for call in _unanswered(kept[last], kept[last + 1 :]))]
 
 
-def messages_of(state: Any) -> list[Any]:
+def messages_of(values: Any) -> list[Any]:
     """The messages in a state, which may consist of nothing else; none if it has no such thing."""
-    values = [state.values] if isinstance(state.values, BaseMessage) else items_of(state.values)
-    kept = values or items_of(fields_of(state.values).get("messages"))
+    listed = [values] if isinstance(values, BaseMessage) else items_of(values)
+    kept = listed or items_of(fields_of(values).get("messages"))
     return [message for message in kept if isinstance(message, BaseMessage)]
 
 

@@ -107,7 +107,7 @@ class LangGraphSource(Source):
             given,
             config,
             context=graph_context(self._graph.context_schema, turn.context),
-            stream_mode=list(MODES),
+            stream_mode=[*MODES, *(() if self._graph.checkpointer else ("values",))],
             subgraphs=True,
             version="v2",
         )
@@ -126,7 +126,7 @@ class LangGraphSource(Source):
             before = past.messages_from(await turn.history())
         else:
             before = past.repairs(kept, inputs.removes(self._graph))
-        translator.past(message.id for message in [*before, *(past.messages_of(kept) if kept else ())])
+        translator.past(message.id for message in [*before, *(past.messages_of(kept.values) if kept else ())])
         return inputs.graph_input(self._graph, turn.question, before, turn.instructions)
 
     async def _state(self, config: Any) -> Any:
@@ -159,8 +159,9 @@ class LangGraphSource(Source):
         from limelight.sources.langgraph.answers import answer_in
 
         kept = await self._state(config)
-        answer, raw_id = (None, None) if kept is None else answer_in(self._graph, kept)
-        return translator.end(None if code else answer, raw_id, code)
+        values = translator.values if kept is None else kept.values
+        answer, raw_id = (None, None) if code else answer_in(self._graph, values)
+        return translator.end(answer, raw_id, code)
 
 
 def _ask(turn: Turn, question: Question) -> Coroutine[Any, Any, Approval]:

@@ -41,6 +41,8 @@ class LangGraphTranslator:
         self._actors = Actors(self._calls)
         self._speech = Speech()
         self._steps = Steps(max_steps)
+        self.values: Any = None
+        """The newest state of the graph; streamed only by one that keeps none."""
         self._planned: set[str] = set()
         self._interrupts: dict[str, Interrupt] = {}
         self._running: dict[str, tuple[Namespace, Any]] = {}
@@ -65,8 +67,11 @@ class LangGraphTranslator:
                 return self._task(part)
             case "custom":
                 return self._custom(part)
-            case _:
+            case "values":
+                self.values = self.values if part.ns else part.data
                 return []
+            case _:
+                return []  # nothing else was asked for
 
     # What models say
 
