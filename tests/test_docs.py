@@ -10,7 +10,7 @@ import re
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import httpx
 import msgspec
@@ -41,6 +41,7 @@ from limelight.server.app import create_app
 from limelight.server.docs_page import all_errors, docs_page
 from limelight.server.endpoint import Endpoint
 from limelight.server.routes import ENDPOINTS
+from limelight.sources.base import Feature
 from limelight.targets import load_agent
 from tests.markdown import blocks, codes, rows, sections, without_code
 
@@ -154,6 +155,7 @@ FULL: dict[str, Any] = {
     "args": {"x": 1},
     "stream": "stderr",
     "decision": "edit",
+    "enable_streaming": False,
 }
 """Values that are not the defaults, for fields whose type does not say enough."""
 
@@ -278,6 +280,19 @@ def test_the_readme_lists_the_parts_that_are_there() -> None:
     assert table == {"sources": {*find("sources")}, "formats": {*find("dialects")}, "stores": {*find("stores")}}
 
 
+def test_what_a_framework_cannot_show_is_what_its_source_declares() -> None:
+    sources = {name: source for name, source in find("sources").items() if name != "function"}
+    told = sections(read("docs/frameworks.md"), 2)["What is seen"]
+    names = re.findall(r"\w+", told.strip().splitlines()[0])
+    shown = {row[0].strip("`"): dict(zip(names, row[1:], strict=True)) for row in rows(told) if len(row) == 4}
+    assert shown == {
+        feature: {name: "no" if feature in source.LACKS else "yes" for name, source in sources.items()}
+        for feature in get_args(Feature)
+    }
+    reasons = {(row[0], row[1].strip("`")): row[2] for row in rows(told) if len(row) == 3}
+    assert reasons == {(name, what): why for name, source in sources.items() for what, why in source.LACKS.items()}
+
+
 def test_make_targets_in_the_documents_exist_and_all_are_listed() -> None:
     targets = set(re.findall(r"^([a-z-]+):.*## ", read("Makefile"), flags=re.MULTILINE))
     for path in DOCUMENTS:
@@ -392,8 +407,22 @@ async def test_mounting_works(code: str, tmp_path: Path, monkeypatch: pytest.Mon
         assert "bees" in (await client.post("/limelight/chat", json=body)).json()["message"]["content"]
 
 
+def test_the_tool_of_the_document_works_outside_of_limelight_too() -> None:
+    (block,) = blocks(read("docs/frameworks.md"), "python")
+    names: dict[str, Any] = {}
+    exec(block, names)
+    assert names["delete_file"]("/tmp/x") == "/tmp/x is deleted"
+
+
 def test_python_is_only_where_it_is_run() -> None:
-    run = {"README.md", "docs/your-own-agent.md", "docs/operating.md", "docs/client.md", "docs/understudy.md"}
+    run = {
+        "README.md",
+        "docs/your-own-agent.md",
+        "docs/frameworks.md",
+        "docs/operating.md",
+        "docs/client.md",
+        "docs/understudy.md",
+    }
     assert {by_name(path) for path in DOCUMENTS if blocks(path.read_text(), "python")} == run
 
 
