@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from limelight.events import AnyEvent, ReasoningDelta, ReasoningFinished, SourceCited, TextDelta, TextFinished, Usage
+from limelight.grammar import args_of
 from limelight.sources.langgraph.parts import reasoning_in, text_in
 from limelight.sources.values import fields_of, items_of
 
@@ -136,6 +137,11 @@ class Speech:
         same = [spoken for spoken in reversed(self._main) if "".join(spoken.text) == text]
         chosen = next((spoken for spoken in same if spoken.raw_id == raw_id), same[0] if same else None)
         return None if chosen is None else chosen.message_id
+
+    def id_of_object(self, value: Any) -> str | None:
+        """The same for an answer that is an object: a model may write it as JSON."""
+        text, message_id = self.newest
+        return message_id if text and args_of(text) == value else None
 
 
 def usage_of(agent_id: str, message: Any, metadata: dict[str, Any]) -> Usage | None:

@@ -227,11 +227,15 @@ class LangGraphTranslator:
         events = self._end_actors(self._actors.ending_with_task(ns, data["id"]), error)
         return [*events, *self._speech.finish_all(agent_id, data["id"]), *self._failed(agent_id, data["id"])]
 
-    def _failed(self, agent_id: str, task_id: str) -> list[AnyEvent]:
+    def _failed(self, agent_id: str, task_id: str) -> list[Item]:
         """Calls of a task that has ended: nobody tries again what has failed in it."""
         mine = [c for c in self._calls.open if c.error and c.agent_id == agent_id]
         ended = [c for c in mine if c in self._actors.calls_of_task(task_id) or not self._actors.has_task(c)]
-        return [event for call in ended for event in self._calls.fail(call, call.error)]
+        events: list[Item] = []
+        for call in ended:
+            events += self._end_actors(self._actors.ending_with_call(call), call.error)
+            events += self._calls.fail(call, call.error)
+        return events
 
     def _interrupted(self, agent_id: str, task_id: str, stop: dict[str, Any]) -> list[AnyEvent]:
         """A stop is told at its own place first and then at all above it; the first time counts."""
@@ -291,7 +295,7 @@ class LangGraphTranslator:
             said, message_id = self._speech.newest
             return FinalAnswer(content=said, message_id=message_id)
         if not isinstance(answer, str):
-            return final_answer(answer)
+            return final_answer(answer, self._speech.id_of_object(json_value(answer)))
         return FinalAnswer(content=answer, message_id=self._speech.id_of(answer, raw_id))
 
 
