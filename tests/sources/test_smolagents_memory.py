@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 from PIL import Image
 from smolagents import ToolCallingAgent
+from smolagents.local_python_executor import CodeOutput, PythonExecutor
 
-from limelight.events import ReasoningDelta, RunCancelled, RunFailed, RunFinished, Status, StepFinished
+from limelight.errors import SetupError
+from limelight.events import ReasoningDelta, RunCancelled, RunFailed, RunFinished, Status, StepFinished, ToolStarted
 from limelight.messages import Message
 from limelight.sources.base import Turn
 from limelight.sources.smolagents import SmolagentsSource
@@ -387,6 +389,70 @@ async def test_after_a_stop_the_next_turn_works(question: str, tmp_path: Path, r
         assert (await stage.play("hello", session_id="a")).answer == "Hello!"
     assert told(requests[0]).count("This task was broken off here") == 1
     assert "Calling tools" not in told(requests[0])
+
+
+async def test_variables_outlive_a_thread_that_could_not_be_stopped(tmp_path: Path) -> None:
+    script = """
+- match: nap
+  turns: [{steps: [{text: "<code>\\nkept = 7\\ndef more():\\n    return 1\\nslow('it', 1.5)\\n</code>"}]}]
+- match: recall
+  turns:
+    - steps: [{text: "<code>\\nprint('heard')\\nfinal_answer(kept)\\n</code>"}]
+"""
+    async with theatre(coding(), script, tmp_path) as stage:
+        stopped = await stage.play_until(
+            lambda e: isinstance(e, ToolStarted) and e.name == "slow", question="nap", session_id="a"
+        )
+        assert isinstance(stopped.terminal, RunCancelled)
+        run = await stage.play("recall", session_id="a")
+    assert run.answer == 7
+    assert run.call("python_interpreter").output == "heard\n"
+
+
+class Container(PythonExecutor):
+    """An executor that holds something outside of this process."""
+
+    def __init__(self) -> None:
+        self.cleaned: list[str] = []
+
+    def __deepcopy__(self, memo: Any) -> "Container":
+        fresh = Container()
+        fresh.cleaned = self.cleaned
+        return fresh
+
+    def send_tools(self, tools: dict[str, Any]) -> None: ...
+
+    def send_variables(self, variables: dict[str, Any]) -> None: ...
+
+    def __call__(self, code_action: str) -> CodeOutput:
+        return CodeOutput(output="ok", logs="", is_final_answer=True)
+
+    def cleanup(self) -> None:
+        self.cleaned.append("cleaned")
+
+
+@pytest.mark.parametrize("key", ["", "k"])
+async def test_what_an_executor_holds_is_given_back(key: str) -> None:
+    container = Container()
+    async with Understudy(parse_scripts("- steps: [{text: '<code>x</code>'}]\n")) as understudy:
+        made = coding(executor=container)(Stage(understudy.base_url, understudy.key))
+        source = SmolagentsSource(made)
+        turn = Turn(messages=[Message(role="user", content="hello")], context=FakeContext(), memory_key=key)
+        async for _ in source.run(turn):
+            pass
+        assert container.cleaned == ([] if key else ["cleaned"])
+        await source.rest(key)
+    assert container.cleaned == ["cleaned"]
+
+
+def test_an_executor_that_cannot_be_copied_is_refused_with_the_way_out() -> None:
+    class Stubborn(Container):
+        def __deepcopy__(self, memo: Any) -> "Container":
+            raise TypeError("cannot")
+
+    agent = coding(executor=Stubborn())(Stage("http://127.0.0.1:1/v1", "key"))
+    with pytest.raises(SetupError, match="__deepcopy__"):
+        copy_of(agent)
 
 
 async def test_without_a_key_nothing_is_kept() -> None:

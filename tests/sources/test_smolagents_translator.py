@@ -156,6 +156,20 @@ def test_the_answer_beside_a_call_does_not_take_its_place() -> None:
     assert events[-1] == ended_step(error="only one")
 
 
+def test_a_call_without_a_name_takes_nobodys_place() -> None:
+    events = translated(
+        StepBegan("", 1),
+        said(None, call(0, None, "{}", "c0"), call(1, "add", "{}", "c1")),
+        replied(),
+        CallMade("", 1, "", {"b": 1}, "c0"),
+        CallMade("", 2, "add", {"a": 1}, "c1"),
+        CallEnded("", 2, Outcome("x", [])),
+        step(error="no such tool"),
+    )
+    assert ToolStarted(call_id="c0", name="", args={"b": 1}) in events
+    assert ToolReady(call_id="c1", args={"a": 1}) in events
+
+
 def test_ids_that_repeat_are_made_unique() -> None:
     one = (replied(), CallMade("", 1, "add", {}, "call_1"), CallEnded("", 1), step())
     two = (replied(), CallMade("", 2, "add", {}, "call_1"), CallEnded("", 2), step(2))

@@ -17,20 +17,14 @@ from limelight.events import (
     StepStarted,
     TextDelta,
     TextFinished,
-    ToolArgsDelta,
-    ToolFinished,
-    ToolOutputDelta,
-    ToolReady,
-    ToolStarted,
 )
-from limelight.sources.base import CallIds, FileMade, Item
+from limelight.sources.base import FileMade, Item
 from limelight.sources.smolagents.code_blocks import CodeBlocks, Piece
-from limelight.sources.smolagents.signals import AgentBegan, CallEnded, CallMade, CallPrinted, StepBegan
-from limelight.sources.values import Outcome, args_value, final_answer
+from limelight.sources.smolagents.open_calls import CallBook, OpenCalls
+from limelight.sources.smolagents.signals import AgentBegan, CallMade, StepBegan
+from limelight.sources.values import Outcome, final_answer
 
-ANSWER = "final_answer"
 CODE = "python_interpreter"
-NEVER_RAN = "the call was never run"
 Mode = Literal["idle", "thinking", "planning", "answering"]
 
 
@@ -38,9 +32,7 @@ class Shared:
     """What the parts of a run have in common: ids are unique within a run."""
 
     def __init__(self) -> None:
-        self.call_ids = CallIds()
-        self.calls: dict[int, str] = {}
-        """The ids of calls, by ticket."""
+        self.calls = CallBook()
         self.messages = 0
 
     def message_id(self, what: str) -> str:
@@ -56,6 +48,7 @@ class Part:
         self._tags = began.tags
         self._structured = began.structured
         self._shared = shared
+        self.calls = OpenCalls(began.agent_id, shared.calls)
         self._mode: Mode = "idle"
         self._step: StepStarted | None = None
         self._broke: str | None = None
@@ -63,10 +56,6 @@ class Part:
         self._message = ""
         self._text: list[str] = []
         self._blocks: CodeBlocks | None = None
-        self._streamed: dict[int, str] = {}
-        """Calls that the model has begun to make, by their index in the reply; "" for one that is not shown."""
-        self._open: dict[str, str] = {}
-        """Calls that are open, and their names."""
         self.limit_reached = False
 
     # Steps
@@ -76,7 +65,7 @@ class Part:
         self._mode = "planning" if signal.step_kind == "planning" else "thinking"
         self._step = StepStarted(agent_id=self.agent_id, number=signal.number, step_kind=signal.step_kind)
         self._broke = None
-        self._streamed = {}
+        self.calls.next_reply()
         self._blocks = CodeBlocks(self._tags) if self._tags and not self._structured else None
         return [*closed, self._step]
 
@@ -100,12 +89,9 @@ class Part:
             return []
         raised = getattr(record, "error", None)
         error = self._broke or (None if raised is None else _message(raised))
-        items: list[Item] = self._finish_message()
-        for call_id in list(self._open):
-            items += self._closing(call_id, error or NEVER_RAN)
-        items.append(self._finished_step(self._step, record, error))
+        finished = self._finished_step(self._step, record, error)
         self._step, self._mode = None, "idle"
-        return items
+        return [*self._finish_message(), *self.calls.close(error), finished]
 
     def _finished_step(self, step: StepStarted, record: Any, error: str | None) -> StepFinished:
         usage = getattr(record, "token_usage", None)
@@ -166,41 +152,25 @@ class Part:
             items += [self._delta(ReasoningDelta, "thought", thought)] if isinstance(thought, str) and thought else []
         if self._blocks is not None:
             items += [item for piece in self._blocks.end() for item in self._piece(piece)]
-            if call_id := self._streamed.get(0):
-                items.append(ToolArgsDelta(agent_id=self.agent_id, call_id=call_id, text='"}'))
+            items += self.calls.write(0, '"}')
         return [*items, *self._finish_message()]
 
     def _piece(self, piece: Piece) -> list[Item]:
         if piece.kind == "thought":
             return [self._delta(ReasoningDelta, "thought", piece.text)]
         items: list[Item] = []
-        if 0 not in self._streamed:
-            items = self._start(0, CODE, f"{self.agent_id or 'main'}-code")
-            items.append(ToolArgsDelta(agent_id=self.agent_id, call_id=self._streamed[0], text='{"code": "'))
-        escaped = json.dumps(piece.text, ensure_ascii=False)[1:-1]
-        return [*items, ToolArgsDelta(agent_id=self.agent_id, call_id=self._streamed[0], text=escaped)]
+        if not self.calls.has_begun(0):
+            items += self._finish_message()
+            items += self.calls.begin(0, CODE, f"{self.agent_id or 'main'}-code")
+            items += self.calls.write(0, '{"code": "')
+        return [*items, *self.calls.write(0, json.dumps(piece.text, ensure_ascii=False)[1:-1])]
 
     def _call_streamed(self, call: Any) -> list[Item]:
         name = getattr(call.function, "name", None) or ""
-        items: list[Item] = []
-        if call.index not in self._streamed:
-            if not name:
-                return []
-            items = self._start(call.index, name, call.id or "")
         text = getattr(call.function, "arguments", None)
-        if isinstance(text, str) and text and (call_id := self._streamed[call.index]):
-            items.append(ToolArgsDelta(agent_id=self.agent_id, call_id=call_id, text=text))
-        return items
-
-    def _start(self, index: int, name: str, raw_id: str) -> list[Item]:
-        """A call whose arguments are on their way."""
-        finished = self._finish_message()
-        if name == ANSWER:
-            self._streamed[index] = ""
-            return finished
-        call_id = self._streamed[index] = self._shared.call_ids.start(raw_id)
-        self._open[call_id] = name
-        return [*finished, ToolStarted(agent_id=self.agent_id, call_id=call_id, name=name)]
+        begun = self.calls.begin(call.index, name, call.id or "")
+        written = self.calls.write(call.index, text) if isinstance(text, str) else []
+        return [*self._finish_message(), *begun, *written]
 
     def _delta(self, kind: type[TextDelta] | type[ReasoningDelta], what: str, text: str) -> Item:
         if not self._message:
@@ -212,48 +182,10 @@ class Part:
         message_id, self._message = self._message, ""
         return [ReasoningFinished(agent_id=self.agent_id, message_id=message_id)] if message_id else []
 
-    # Tool calls
-
     def call_made(self, signal: CallMade) -> list[Item]:
-        args: Any = signal.args
-        if self._tags and signal.name == CODE and isinstance(args, str):
-            args = {"code": args}
-        streamed = None if signal.inner else next(iter(self._streamed), None)
-        call_id = "" if streamed is None else self._streamed.pop(streamed)
-        if signal.name == ANSWER:
-            return self._closing(call_id, NEVER_RAN) if call_id else []
-        if call_id:
-            self._shared.calls[signal.ticket] = call_id
-            return [ToolReady(agent_id=self.agent_id, call_id=call_id, args=args_value(args))]
-        call_id = self._shared.calls[signal.ticket] = self._shared.call_ids.start(signal.raw_id)
-        self._open[call_id] = signal.name
-        started = ToolStarted(agent_id=self.agent_id, call_id=call_id, name=signal.name, args=args_value(args))
-        return [*self._finish_message(), started]
-
-    def call_printed(self, signal: CallPrinted) -> list[Item]:
-        call_id = self._shared.calls.get(signal.ticket)
-        if call_id not in self._open:
-            return []
-        return [ToolOutputDelta(agent_id=self.agent_id, call_id=call_id, text=signal.text)]
-
-    def call_ended(self, signal: CallEnded) -> list[Item]:
-        call_id = self._shared.calls.get(signal.ticket)
-        if call_id not in self._open:
-            return []
-        if signal.error is not None:
-            return self._closing(call_id, signal.error, signal.seconds)
-        del self._open[call_id]
-        result, made = signal.outcome
-        files = [msgspec.structs.replace(file, call_id=call_id, agent_id=self.agent_id) for file in made]
-        duration = None if signal.seconds is None else round(signal.seconds * 1000)
-        finished = ToolFinished(agent_id=self.agent_id, call_id=call_id, result=result, duration_ms=duration)
-        return [*files, finished]
-
-    def _closing(self, call_id: str, error: str, seconds: float | None = None) -> list[Item]:
-        self._open.pop(call_id, None)
-        duration = None if seconds is None else round(seconds * 1000)
-        result = f"Error: {error}"
-        return [ToolFinished(agent_id=self.agent_id, call_id=call_id, result=result, error=error, duration_ms=duration)]
+        is_code = self._tags and signal.name == CODE and isinstance(signal.args, str)
+        args: Any = {"code": signal.args} if is_code else signal.args
+        return [*self._finish_message(), *self.calls.made(signal, args)]
 
     # The end
 

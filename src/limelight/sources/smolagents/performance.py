@@ -36,7 +36,7 @@ class Performance:
         observer = Observer(bridge)
         if self.conversation is None:
             self.conversation = Conversation(self._target, self._history)
-        agent = self.conversation.agent
+        agent = self.conversation.agent()
         clone = self._instructed(tapped(agent, observer))
         observer.tell(began(clone))
         images = self._images(observer)

@@ -76,19 +76,21 @@ class SmolagentsSource(Source):
             raise AgentFailed(named(error)) from error
         finally:
             gone = await bridge.leave()
-            self._keep(turn.memory_key, performance, translator.answered, gone)
+            await self._keep(turn.memory_key, performance.conversation, translator.answered, gone)
             if not gone:
                 turn.context.emit(Status(text=UNSTOPPABLE))
         for item in translator.end():
             yield item
 
-    def _keep(self, key: str, performance: Any, answered: bool, gone: bool) -> None:
-        """What the next turn starts from."""
-        conversation = performance.conversation
-        if conversation is None or not key:
+    async def _keep(self, key: str, conversation: Any, answered: bool, gone: bool) -> None:
+        """What the next turn starts from. `gone`: nobody works on it any more."""
+        if conversation is None:
             return
         if not gone:
             conversation.abandon()
         elif not answered:
             conversation.mend()
-        self._conversations[key] = conversation
+        if key:
+            self._conversations[key] = conversation
+        elif gone:
+            await asyncio.to_thread(conversation.close)

@@ -76,9 +76,9 @@ class Translator:
             case CallMade():
                 return part.call_made(signal)
             case CallPrinted():
-                return part.call_printed(signal)
+                return part.calls.printed(signal)
             case CallEnded():
-                return part.call_ended(signal)
+                return part.calls.ended(signal)
             case StepEnded():
                 return part.step_ended(signal.step)
             case Planned():
@@ -104,7 +104,7 @@ class Translator:
         self._parts[signal.agent_id] = Part(signal, self._shared)
         if not signal.agent_id:
             return []
-        call_id = self._shared.calls.get(signal.ticket, "")
+        call_id = self._shared.calls.by_ticket.get(signal.ticket, "")
         started = AgentStarted(agent_id=signal.agent_id, name=signal.name, parent_id=signal.parent_id, call_id=call_id)
         return [started]
 
