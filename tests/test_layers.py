@@ -51,6 +51,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "limelight.offering": BASE
     | {
+        "limelight.builtin.catalogue",
+        "limelight.choosing",
+        "limelight.config",
+        "limelight.runs.agents",
+    },
+    "limelight.choosing": BASE
+    | {
         "limelight.builtin",
         "limelight.config",
         "limelight.runs.agents",

@@ -56,6 +56,7 @@ OWN = '[agents.mine]\ntarget = "bots.py:bot"\n'
         (OWN, ["demo", "bots.py:bot"], ["demo", "bot"]),
         (OWN, ["mine", "react"], ["mine", "react"]),
         ('[agents.coder]\ntarget = "codact"', ["coder"], ["coder"]),
+        ('[agents.deep]\ntarget = "codact"', [], ALL),
     ],
 )
 def test_what_is_served(text: str, targets: list[str], served: list[str]) -> None:
@@ -132,6 +133,8 @@ def test_each_built_in_agent_says_what_it_is_before_anything_is_loaded() -> None
             "agent 'deep': the model 'x' at https://api.openai.com/v1 needs a key: set OPENAI_API_KEY",
         ),
         ("[agents.x]\ntarget = 'nobody'", "there is no module 'nobody' here"),
+        (f"{OWN}workspace = 'config.toml'", "config.toml:3: [agents.mine] workspace: config.toml is no folder"),
+        ("[tools]\nsearch_url = 'http://x/'", "config.toml:2: tools.search_url has no {query} in it"),
     ],
 )
 def test_what_makes_no_difference_or_no_sense_is_refused(text: str, told: str) -> None:
@@ -140,7 +143,18 @@ def test_what_makes_no_difference_or_no_sense_is_refused(text: str, told: str) -
 
 def test_an_open_model_needs_its_key_for_every_agent_that_talks_to_one() -> None:
     assert "OPENAI_API_KEY" in wrong("", environ={"LIMELIGHT_MODEL": "big"})
-    assert names("", "demo", environ={"LIMELIGHT_MODEL": "big", "OPENAI_API_KEY": "k"}) == ["demo"]
+    assert names("", environ={"LIMELIGHT_MODEL": "big", "OPENAI_API_KEY": "k"}) == ALL
+    assert names("", "demo", environ={"LIMELIGHT_MODEL": "big"}) == ["demo"]
+
+
+def test_a_table_may_put_one_built_in_agent_in_the_place_of_another() -> None:
+    assert offer('[agents.deep]\ntarget = "codact"').agents[0].source.framework == "smolagents"
+
+
+def test_a_name_that_is_none_is_told_which_there_are() -> None:
+    told = wrong("", "depp")
+    assert "there is no module 'depp' here" in told
+    assert told.endswith("or the name of a built-in agent: deep, agno, agno-team, react, codact, demo")
 
 
 @pytest.fixture
@@ -171,6 +185,9 @@ class TestWithoutFrameworks:
     def test_one_that_was_named_is_missed(self, text: str, targets: list[str]) -> None:
         told = "agent 'deep' needs the deepagents extra: pip install 'limelight[deepagents]'"
         assert wrong(text, *targets) == told
+
+    def test_one_that_was_named_is_missed_though_another_of_its_kind_is_left_out(self) -> None:
+        assert "agent 'mine' needs the deepagents extra" in wrong('[agents.mine]\ntarget = "deep"')
 
     def test_the_only_one_is_the_first_that_is_there(self) -> None:
         assert names("", only="") == ["react"]

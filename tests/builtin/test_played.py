@@ -12,7 +12,7 @@ from limelight.builtin.codact import codact
 from limelight.builtin.kit import IMPORTS, Kit
 from limelight.builtin.lookup import Lookup
 from limelight.builtin.model import ModelChoice
-from limelight.config import load_settings
+from limelight.config import AgentSettings, Settings, load_settings
 from limelight.events import (
     AgentStarted,
     ArtifactMade,
@@ -28,6 +28,8 @@ from limelight.events import (
     Usage,
 )
 from limelight.offering import offered
+from limelight.understudy.scripts import parse_scripts
+from limelight.understudy.server import Understudy
 from tests.serving import Served, collect, serving
 from tests.sources.played import Played, played
 
@@ -165,6 +167,17 @@ def test_codacts_code_imports_what_is_stated_and_nothing_that_reaches_out(module
             agent.python_executor(f"import {module}")
         freed = codact(Kit(model=model, lookup=Lookup(), imports=(module,)))
         freed.python_executor(f"import {module}")
+
+
+@pytest.mark.parametrize("name", ["deep", "agno", "agno-team", "react", "codact"])
+async def test_a_model_that_is_named_is_asked(tmp_path: Path, name: str) -> None:
+    async with Understudy(parse_scripts("- steps: [{text: It will be dry.}]")) as real:
+        environ = {"LIMELIGHT_MODEL": "m", "OPENAI_BASE_URL": real.base_url, "OPENAI_API_KEY": real.key}
+        one_step = Settings(agents={name: AgentSettings(max_steps=1)})
+        async with serving(agents=offered(one_step, [name], environ=environ).agents, data=tmp_path) as served:
+            run = await ask(served, "Will it rain?")
+    said = "".join(str(getattr(event, "text", "")) for event in run.events)
+    assert "dry" in said
 
 
 async def test_all_of_them_on_one_server(tmp_path: Path) -> None:
