@@ -22,6 +22,7 @@ from limelight.events import (
     ApprovalResolved,
     ArtifactMade,
     FinalAnswer,
+    ReasoningDelta,
     Record,
     RunCancelled,
     RunFailed,
@@ -269,13 +270,15 @@ class Execution:
         self._number(fitted.events, can_wait=isinstance(event, Delta))
 
     def _goes_on(self, event: AnyEvent) -> bool:
-        """True for one more plain piece of an open message: nine events in ten, and nothing has to be done for them."""
-        return (
-            type(event) is TextDelta
-            and type(event.message_id) is str
-            and is_plain(event.text)
-            and self.grammar.texts.get(event.message_id) == event.agent_id
-        )
+        """True for one more plain piece of an open text or thought: nine in ten events, and nothing is to be done."""
+        if type(event) is TextDelta:
+            opened = self.grammar.texts
+        elif type(event) is ReasoningDelta:
+            opened = self.grammar.reasonings
+        else:
+            return False
+        known = type(event.message_id) is str and opened.get(event.message_id) == event.agent_id
+        return known and is_plain(event.text)
 
     def _number(self, events: Sequence[AnyEvent], *, can_wait: bool) -> None:
         if not self._pending or not can_wait:

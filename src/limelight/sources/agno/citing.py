@@ -14,7 +14,10 @@ class Citing:
         self._cited: set[tuple[str, str, str]] = set()
 
     def of(self, event: Any, agent_id: str) -> list[Item]:
-        found = [*_citations(getattr(event, "citations", None)), *_references(getattr(event, "references", None))]
+        citations, references = getattr(event, "citations", None), getattr(event, "references", None)
+        if citations is None and references is None:  # with nearly every token
+            return []
+        found = [*_citations(citations), *_references(references)]
         items: list[Item] = []
         for title, url, text in found:
             if (title, url, text) not in self._cited:

@@ -27,6 +27,8 @@ class Media:
         items: list[Item] = []
         for name in ("images", "videos", "audio", "files", "image", "response_audio"):
             value = getattr(event, name, None)
+            if value is None:  # with nearly every token
+                continue
             for medium in items_of(value) or [value]:
                 items += self._made(medium, agent_id, call_id)
         return items
