@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, get_args
 
 import pytest
+from PIL import Image
 from smolagents import OpenAIModel, Tool, tool
 from smolagents import agents as smolagents_agents
 
@@ -34,12 +35,13 @@ from limelight.events import (
 )
 from limelight.sources.base import Item, Options, Source
 from limelight.sources.smolagents import SmolagentsSource
+from limelight.sources.smolagents.outputs import outcome_of
 from limelight.sources.smolagents.tapping import DROPS, HEARD
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.sources.conformance import Case
 from tests.sources.played import Played, Stage, theatre
-from tests.sources.smolagents_cast import CASES, DONE, ONE_TOOL, PLAN, TEXT, calling, coding, model_at, odd
+from tests.sources.smolagents_cast import CASES, DONE, ONE_TOOL, PLAN, TEXT, calling, coding, leading, model_at, odd
 from tests.sources.suite import SourceSuite
 from tests.sources.turns import new_turn
 
@@ -336,6 +338,31 @@ async def test_files_and_pictures_are_artifacts_of_their_call(kind: str, media_t
     assert body.startswith(b"\x89PNG" if kind == "image" else b"\x00\x01")
 
 
+async def test_what_a_callback_puts_before_the_agents_eyes_is_an_artifact_once(tmp_path: Path) -> None:
+    screenshot = Image.new("RGB", (3, 3), "green")
+
+    def look(step: Any, agent: Any) -> None:
+        step.observations_images = [screenshot]
+
+    run = await play(calling(step_callbacks=[look]), ONE_TOOL, tmp_path)
+    made = run.one(ArtifactMade)
+    assert (made.name, made.media_type, made.call_id) == ("observation-1.png", "image/png", "")
+
+
+class AgentAudio(str):
+    """As smolagents has it, which needs torch to make one."""
+
+    def to_string(self) -> str:
+        return str.__str__(self)
+
+
+def test_a_sound_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a.wav").write_bytes(b"RIFF")
+    made = outcome_of(AgentAudio(tmp_path / "a.wav"), "speak")
+    assert [(file.data, file.media_type) for file in made.files] == [(b"RIFF", "audio/wav")]
+    assert outcome_of(AgentAudio("nowhere.wav"), "speak").files == []
+
+
 async def test_a_tool_with_an_endless_name_is_called_in_vain(tmp_path: Path) -> None:
     name = "a" * 200
     run = await play(calling(), f"- steps: [{{tool_calls: [{{name: {name}, arguments: {{}}}}]}}]\n{DONE}", tmp_path)
@@ -410,6 +437,19 @@ async def test_tools_that_run_at_once_know_whose_run_it_is(tmp_path: Path) -> No
 {DONE}"""
     run = await play(calling(whose), script, tmp_path, session_id="mine")
     assert [run.call("whose", n).result for n in range(2)] == ["mine", "mine"]
+
+
+# With a model that improvises
+
+
+@pytest.mark.parametrize("make", [leading(calling, calling), leading(coding, coding), leading(coding, calling)])
+@pytest.mark.parametrize("question", ["What is 17 * 23?", "two helpers at once", "try an error, and an approval"])
+async def test_an_improvised_run_comes_to_its_answer(make: Any, question: str, tmp_path: Path) -> None:
+    run = await play(make, "", tmp_path, question)
+    assert isinstance(run.terminal, RunFinished), run.terminal
+    assert run.answer
+    if question.startswith("two"):
+        assert {a.name for a in run.all(AgentStarted)} == {"helper"}
 
 
 # The console

@@ -79,7 +79,7 @@ class ThreadBridge(Generic[T]):
         with self._lock:
             self.left = True
             self._room.notify_all()
-        if self._thread.ident is None:
+        if not self._thread.is_alive():  # it has ended, or was never begun
             return True
         await asyncio.to_thread(self._thread.join, LEAVING_SECONDS)
         return not self._thread.is_alive()
