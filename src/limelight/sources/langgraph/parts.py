@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from limelight.sources.values import fields_of, items_of
 
 MODES = ("messages", "tools", "tasks", "custom")
-"""What is asked of `astream`. `updates` would repeat every message; interrupts are in `tasks` too."""
+"""What is asked of `astream`; `drops.py` says why not the rest."""
 
 HOOKS = (".before_agent", ".before_model", ".after_model", ".after_agent")
 """How LangChain names the nodes of a middleware."""

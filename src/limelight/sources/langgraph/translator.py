@@ -31,10 +31,12 @@ from limelight.sources.langgraph.steps import Steps
 from limelight.sources.values import fields_of, final_answer, json_value, safe_text
 
 MAX_STATUS = 500
+SPOKEN = ("AIMessageChunk", "ai")
+"""The types of messages that models say, in pieces and whole."""
 
 
 class LangGraphTranslator:
-    """Follows one run, also across the stops in which a person decides."""
+    """Follows one run, also across the stops in which a person decides. What it leaves out stands in `drops.py`."""
 
     def __init__(self, max_steps: int | None = None) -> None:
         self._calls = Calls()
@@ -71,7 +73,7 @@ class LangGraphTranslator:
                 self.values = self.values if part.ns else part.data
                 return []
             case _:
-                return []  # nothing else was asked for
+                return []
 
     # What models say
 
@@ -81,8 +83,8 @@ class LangGraphTranslator:
             return [more]
         if message.type == "tool":
             return self._result(part.ns, message)
-        if message.type not in ("AIMessageChunk", "ai"):
-            return []  # the question, which comes back to us, or instructions
+        if message.type not in SPOKEN:
+            return []
         if is_internal(metadata):
             return [*self._cost(self._actors.agent_id(part.ns) or "", message, metadata)]
         task_id = task_in(metadata)
@@ -90,7 +92,7 @@ class LangGraphTranslator:
         if inside is not None:
             return self._inside_tool(inside, message, metadata)
         if message.type == "ai" and self._speech.knows(message.id):
-            return []  # the whole of what came in pieces
+            return []
         events: list[Item] = []
         agent_id = self._actors.agent_id(part.ns)
         if agent_id is None:
@@ -179,7 +181,7 @@ class LangGraphTranslator:
         agent_id = self._actors.agent_id(ns) or ""
         call = self._calls.get(agent_id, message.tool_call_id)
         if call is None:
-            return events  # of an earlier turn, or one that nobody has made
+            return events
         failed = message.status == "error"
         events += self._end_actors(self._actors.ending_with_call(call), text_in(message.content) if failed else None)
         return [*events, *self._calls.finish(call, message)]

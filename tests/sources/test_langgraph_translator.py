@@ -1,0 +1,339 @@
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+"""LangGraph's translator alone: plain parts with real messages in, legal events out."""
+
+import inspect
+import re
+import time
+from typing import Any, get_args
+
+import pytest
+from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
+from langgraph.pregel import _tools  # pyright: ignore[reportPrivateUsage]
+from langgraph.types import StreamMode
+
+from limelight.events import (
+    AgentStarted,
+    AnyEvent,
+    ApprovalRequested,
+    FinalAnswer,
+    ReasoningDelta,
+    RunStarted,
+    SourceCited,
+    Status,
+    StepStarted,
+    TextDelta,
+    TextFinished,
+    ToolArgsDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolReady,
+    ToolStarted,
+    Usage,
+)
+from limelight.grammar import Grammar
+from limelight.sources.base import Approval, FileMade
+from limelight.sources.langgraph.calls import Call
+from limelight.sources.langgraph.drops import DROPS
+from limelight.sources.langgraph.interrupts import interrupt_of, resume_value
+from limelight.sources.langgraph.parts import MODES, part_of
+from limelight.sources.langgraph.translator import SPOKEN, LangGraphTranslator
+
+META = {"langgraph_node": "model", "langgraph_checkpoint_ns": "model:m1", "ls_model_name": "any"}
+
+
+class Run:
+    """A translator whose events are held against the grammar."""
+
+    def __init__(self) -> None:
+        self.translator = LangGraphTranslator()
+        self.grammar = Grammar()
+        self.events: list[AnyEvent] = []
+        self._take([RunStarted(agent="x")])
+
+    def feed(self, type_: str, data: Any, *ns: str) -> None:
+        self._take(self.translator.feed(part_of({"type": type_, "ns": ns, "data": data})))
+
+    def say(self, content: Any, *ns: str, id: str = "m1", meta: Any = META, **fields: Any) -> None:
+        self.feed("messages", (AIMessageChunk(content=content, id=id, **fields), meta), *ns)
+
+    def tool(self, event: str, call_id: str = "c1", *ns: str, **fields: Any) -> None:
+        self.feed("tools", {"event": event, "tool_call_id": call_id, **fields}, *ns)
+
+    def end(self, answer: Any = None, raw_id: str | None = None) -> FinalAnswer:
+        self._take(self.translator.end(answer, raw_id))
+        return self.of(FinalAnswer)[0]
+
+    def _take(self, items: Any) -> None:
+        for item in items:
+            if not isinstance(item, FileMade):
+                self.grammar.check(item)
+                self.events.append(item)
+
+    def of(self, kind: Any) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def text(self) -> str:
+        return "".join(e.text for e in self.of(TextDelta))
+
+    @property
+    def thoughts(self) -> list[str]:
+        found: dict[str, str] = {}
+        for event in self.of(ReasoningDelta):
+            found[event.message_id] = found.get(event.message_id, "") + event.text
+        return list(found.values())
+
+
+@pytest.fixture
+def run() -> Run:
+    return Run()
+
+
+# Texts
+
+
+def test_pieces_and_their_whole(run: Run) -> None:
+    run.say("")
+    run.say("All ")
+    run.say("done.")
+    run.say("", chunk_position="last")
+    run.feed("messages", (AIMessage("All done.", id="m1"), META))
+    answer = run.end("All done.", "m1")
+    assert run.text == answer.content == "All done."
+    assert answer.message_id == run.of(TextDelta)[0].message_id
+    assert len(run.of(TextFinished)) == 1
+
+
+def test_blocks_of_the_responses_api_whose_ids_change(run: Run) -> None:
+    run.say([], id="resp_1")
+    run.say([{"type": "reasoning", "summary": [{"type": "summary_text", "text": "Let me "}], "index": 0}], id="lc_1")
+    run.say([{"type": "reasoning", "summary": [{"type": "summary_text", "text": "think."}], "index": 0}], id="lc_1")
+    run.say([], id="msg_1")
+    run.say([{"type": "text", "text": "All ", "index": 1}], id="lc_1")
+    note = {"type": "url_citation", "title": "Bees", "url": "https://bees.example/"}
+    run.say([{"type": "text", "text": "done.", "annotations": [note], "index": 1}], id="lc_1")
+    run.say([], id="resp_1", chunk_position="last", usage_metadata=cost(5, 2))
+    assert run.end("All done.", "msg_1").message_id is not None
+    assert (run.text, run.thoughts) == ("All done.", ["Let me think."])
+    assert (run.of(SourceCited)[0].title, run.of(SourceCited)[0].url) == ("Bees", "https://bees.example/")
+
+
+def test_thinking_between_texts_is_another_thought(run: Run) -> None:
+    run.say([{"type": "thinking", "thinking": "First."}])
+    run.say([{"type": "text", "text": "One. "}])
+    run.say([{"type": "thinking", "thinking": "Second."}])
+    run.say([{"type": "text", "text": "Two."}])
+    run.say("", chunk_position="last")
+    assert (run.text, run.thoughts) == ("One. Two.", ["First.", "Second."])
+    assert run.end("One. Two.", "m1").message_id is not None
+
+
+def test_thinking_beside_the_content(run: Run) -> None:
+    run.say("", additional_kwargs={"reasoning_content": "Let me think."})
+    run.say("Done.")
+    run.end("Done.", "m1")
+    assert (run.text, run.thoughts) == ("Done.", ["Let me think."])
+
+
+def test_a_message_that_comes_back_under_its_id_is_another_one(run: Run) -> None:
+    run.say("one", chunk_position="last")
+    run.say("two", chunk_position="last")
+    assert run.end("two", "m1").message_id == run.of(TextDelta)[1].message_id
+    assert [e.text for e in run.of(TextDelta)] == ["one", "two"]
+    assert len({e.message_id for e in run.of(TextDelta)}) == 2
+
+
+def test_what_was_said_before_is_not_said_again(run: Run) -> None:
+    run.translator.past(["old", None])
+    for message in (AIMessage("old answer", id="old"), HumanMessage("old question", id="q"), RemoveMessage(id="old")):
+        run.feed("messages", (message, META))
+    assert run.events[1:] == []
+
+
+def test_the_same_answer_of_two_nodes_is_told_by_its_id(run: Run) -> None:
+    run.say("Yes.", id="a", chunk_position="last")
+    run.say("Yes.", id="b", chunk_position="last")
+    assert run.end("Yes.", "a").message_id == run.of(TextDelta)[0].message_id
+
+
+def test_an_answer_that_nobody_has_streamed(run: Run) -> None:
+    run.say("Something else.", chunk_position="last")
+    assert run.end("The answer.").message_id is None
+
+
+def cost(input_tokens: int, output_tokens: int) -> Any:
+    total = input_tokens + output_tokens
+    return {"input_tokens": input_tokens, "output_tokens": output_tokens, "total_tokens": total}
+
+
+def test_costs_are_told_once(run: Run) -> None:
+    run.say("Hi.", usage_metadata=cost(10, 0))
+    run.say("", usage_metadata=cost(0, 3), chunk_position="last")
+    run.feed("messages", (AIMessage("Hi.", id="m1", usage_metadata=cost(10, 3)), META))
+    assert [(u.input_tokens, u.output_tokens) for u in run.of(Usage)] == [(10, 0), (0, 3)]
+
+
+# Calls
+
+
+def chunk(args: str, *, name: str | None = None, id: str | None = None, index: int = 0) -> Any:
+    return {"type": "tool_call_chunk", "name": name, "args": args, "id": id, "index": index}
+
+
+def test_a_call_in_pieces(run: Run) -> None:
+    run.say("", tool_call_chunks=[chunk("", name="add", id="c1")])
+    run.say("", tool_call_chunks=[chunk('{"a": 1, ')])
+    run.say("", tool_call_chunks=[chunk('"b": 2}')])
+    run.tool("tool-started", tool_name="add", input={"a": 1, "b": 2})
+    run.say("", tool_call_chunks=[chunk("too late")])
+    run.tool("tool-output-delta", delta={"half": "way"})
+    run.tool("tool-finished", output=ToolMessage("3", tool_call_id="c1"))
+    run.tool("tool-output-delta", delta="after the end")
+    run.tool("tool-finished", output=ToolMessage("4", tool_call_id="c1"))
+    run.feed("messages", (ToolMessage("3", tool_call_id="c1"), META))
+    kinds = [ToolStarted, ToolArgsDelta, ToolArgsDelta, ToolReady, ToolOutputDelta, ToolFinished]
+    assert [type(event) for event in run.events[1:]] == kinds
+    assert (run.of(ToolReady)[0].args, run.of(ToolFinished)[0].result) == ({"a": 1, "b": 2}, "3")
+
+
+def test_pieces_of_a_call_that_never_began_and_ends_of_others(run: Run) -> None:
+    run.say("", tool_call_chunks=[chunk("{}")])
+    run.tool("tool-finished", "nobody", output="x")
+    run.tool("tool-error", "nobody", message="x")
+    run.feed("messages", (ToolMessage("x", tool_call_id="nobody"), META))
+    assert run.events[1:] == []
+
+
+def test_an_event_of_tools_that_is_new_is_no_harm(run: Run) -> None:
+    run.tool("tool-started", tool_name="add", input={})
+    run.tool("tool-paused")
+    assert [type(event) for event in run.events[1:]] == [ToolStarted]
+
+
+def test_a_call_that_nobody_answers_ends_with_the_run(run: Run) -> None:
+    run.say("", tool_call_chunks=[chunk('{"a": ', name="add", id="c1")])
+    run.end("x")
+    assert run.of(ToolReady)[0].args == '{"a": '
+    assert run.of(ToolFinished)[0].error == "no result came"
+
+
+def test_invalid_calls_of_a_whole_message(run: Run) -> None:
+    bad: Any = {"type": "invalid_tool_call", "name": "add", "args": '{"a": ', "id": None, "error": "no JSON"}
+    run.feed("messages", (AIMessage("", id="m1", invalid_tool_calls=[bad]), META))
+    assert (run.of(ToolStarted)[0].name, run.of(ToolStarted)[0].args) == ("add", '{"a": ')
+
+
+# Places
+
+
+def test_graphs_of_one_task_are_told_apart(run: Run) -> None:
+    call = {"name": "delegate", "args": {}, "id": "c1"}
+    run.feed("tasks", {"id": "t1", "name": "tools", "input": [call]})
+    for at, place in enumerate((["tools:t1"], ["tools:t1", "1"], ["tools:t1", "2"])):
+        meta = {"langgraph_checkpoint_ns": "|".join([*place, "model:x"]), "lc_agent_name": "helper"}
+        run.say(f"text {at}", *place, id=f"m{at}", meta=meta)
+    agents = run.of(AgentStarted)
+    assert [a.agent_id for a in agents] == ["helper-1", "helper-2", "helper-3"]
+    assert {(a.parent_id, a.call_id) for a in agents} == {("", "c1")}
+    run.tool("tool-finished", output=ToolMessage("done", tool_call_id="c1"))
+    assert not run.grammar.agents
+
+
+def test_a_tool_node_is_no_round_of_its_own(run: Run) -> None:
+    call = {"name": "add", "args": {}, "id": "c1"}
+    run.feed("tasks", {"id": "m1", "name": "model", "input": {}})
+    run.feed("tasks", {"id": "m1", "name": "model", "result": {}, "error": None, "interrupts": []})
+    run.feed("tasks", {"id": "t1", "name": "tools", "input": {"tool_call": call}})
+    run.feed("tasks", {"id": "h1", "name": "Any.before_model", "input": {}})
+    assert [(s.number, s.step_kind) for s in run.of(StepStarted)] == [(1, "action")]
+
+
+def test_values_of_a_graph_are_its_own(run: Run) -> None:
+    run.feed("values", {"a": 1})
+    run.feed("values", {"b": 1}, "sub:1")
+    assert run.translator.values == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [("word", "word"), ({"progress": "half"}, "half"), (3, "3"), (object, "object"), ("", None), (None, None)],
+)
+def test_what_a_graph_writes_is_a_status(run: Run, data: Any, text: str | None) -> None:
+    run.feed("custom", data)
+    told = [s.text for s in run.of(Status)]
+    assert told == ([] if text is None else told) and (text is None or text in told[0])
+
+
+# Stops
+
+
+def open_call(name: str, args: Any, raw_id: str) -> Call:
+    return Call(raw_id, "", name, raw_id, [], ready=True, args=args)
+
+
+def test_requests_find_their_calls(run: Run) -> None:
+    calls = [open_call("rm", {"p": 1}, "a"), open_call("rm", {"p": 2}, "b"), open_call("rm", '{"p": ', "c")]
+    requests = [{"name": "rm", "args": {"p": 2}}, {"name": "rm", "args": {"p": 1}}, {"name": "rm", "args": {"p": 3}}]
+    stop = interrupt_of("i", {"action_requests": requests}, "", calls)
+    assert [q.call.call_id for q in stop.questions if q.call] == ["b", "a", "c"]
+    answers = [Approval("approve", {}), Approval("edit", {"p": 9}), Approval("reject", {}, "no")]
+    assert resume_value(stop, answers) == {
+        "decisions": [
+            {"type": "approve"},
+            {"type": "edit", "edited_action": {"name": "rm", "args": {"p": 9}}},
+            {"type": "reject", "message": "no"},
+        ]
+    }
+
+
+def test_a_stop_is_taken_once_though_it_is_told_at_every_place(run: Run) -> None:
+    stop = {"id": "i1", "value": "Sure?"}
+    run.feed("tasks", {"id": "x", "name": "ask", "input": {}}, "sub:1")
+    run.feed("tasks", {"id": "x", "name": "ask", "interrupts": [stop], "error": None, "result": {}}, "sub:1")
+    run.feed("tasks", {"id": "1", "name": "sub", "interrupts": [stop], "error": None, "result": {}})
+    (waiting,) = run.translator.take_interrupts()
+    assert waiting.questions[0].agent_id == "sub-1"
+    assert run.translator.take_interrupts() == []
+    assert not run.of(ApprovalRequested)
+
+
+# What is left out
+
+
+def test_every_kind_that_the_framework_has_is_translated_or_dropped_on_purpose() -> None:
+    messages = {arm.model_fields["type"].default for arm in _message_types()}
+    assert messages - {*SPOKEN, "tool"} == {name.partition(" ")[2] for name in DROPS if _is_type(name)}
+    assert set(get_args(StreamMode)) - set(MODES) == {n.partition(" ")[2] for n in DROPS if n.startswith("mode ")}
+
+
+def _is_type(name: str) -> bool:
+    return name.startswith("message ") and name not in ("message of a middleware", "message again")
+
+
+def _message_types() -> list[Any]:
+    annotated = get_args(AnyMessage)[0]
+    return [*(get_args(arm)[0] for arm in get_args(annotated)), RemoveMessage]
+
+
+def test_every_event_of_tools_is_known() -> None:
+    emitted = set(re.findall(r'"event": "(tool-[a-z-]+)"', inspect.getsource(_tools)))
+    handled = set(re.findall(r'case "(tool-[a-z-]+)"', inspect.getsource(LangGraphTranslator)))
+    assert emitted == handled
+
+
+# Speed
+
+
+def test_a_token_costs_little() -> None:
+    """A generous bound, far above what is measured, so that it holds on a busy machine."""
+    for ns in ((), ("tools:t1",)):
+        meta = {**META, "langgraph_checkpoint_ns": "|".join([*ns, "model:m1"])}
+        translator = LangGraphTranslator()
+        data = [(AIMessageChunk(content="word ", id="m1"), meta) for _ in range(5_000)]
+        best = 1.0
+        for _ in range(3):
+            begun = time.perf_counter()
+            for one in data:
+                translator.feed(part_of({"type": "messages", "ns": ns, "data": one}))
+            best = min(best, (time.perf_counter() - begun) / len(data))
+        assert best < 50e-6
