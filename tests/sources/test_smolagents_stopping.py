@@ -12,7 +12,16 @@ from typing import Any
 import pytest
 from smolagents import Tool, tool
 
-from limelight.events import ReasoningDelta, RunCancelled, Status, TextDelta, ToolReady, ToolStarted
+from limelight.events import (
+    ReasoningDelta,
+    RunCancelled,
+    RunFailed,
+    Status,
+    StepStarted,
+    TextDelta,
+    ToolReady,
+    ToolStarted,
+)
 from limelight.sources.base import UNSTOPPABLE
 from tests.sources.played import record_of, theatre
 from tests.sources.recording import recorded
@@ -67,6 +76,38 @@ async def test_stop_in_a_tool_ends_the_run_at_once_and_the_thread_with_the_tool(
         assert working()
         await eventually(lambda: not working(), 5)
         assert len(requests) == 1  # nobody asked the model how to go on
+
+
+async def test_stop_while_the_model_is_silent(tmp_path: Path) -> None:
+    """A request that waits for its first word cannot be broken off; the run ends all the same, and then the thread."""
+    async with theatre(calling(), "- steps: [{delay: 1.5}, {text: late}]\n", tmp_path) as stage:
+        run = await stage.play_until(lambda e: isinstance(e, StepStarted))
+        assert isinstance(run.terminal, RunCancelled)
+        assert run.one(Status).text == UNSTOPPABLE
+        await eventually(lambda: not working(), 5)
+    assert run.reasoning() == ""
+
+
+@pytest.mark.parametrize("make", [calling, coding])
+async def test_a_tool_that_exits_ends_its_run_and_not_the_server(make: Any, tmp_path: Path) -> None:
+    @tool
+    def leave(why: str) -> str:
+        """Leave.
+
+        Args:
+            why: For what reason.
+        """
+        raise SystemExit(why)
+
+    code = "- match: go\n  turns: [{steps: [{text: \"<code>\\nleave('bored')\\n</code>\"}]}]\n"
+    call = "- match: go\n  turns: [{steps: [{tool_calls: [{name: leave, arguments: {why: bored}}]}]}]\n"
+    last = '- match: still\n  turns: [{steps: [{text: "<code>\\nfinal_answer(1)\\n</code>"}]}]\n'
+    if make is calling:
+        last = "- match: still\n  turns: [{steps: [{tool_calls: [{name: final_answer, arguments: {answer: 1}}]}]}]\n"
+    async with theatre(make(leave), (code if make is coding else call) + last, tmp_path) as stage:
+        run = await stage.play("go", session_id="a")
+        assert run.one(RunFailed).message == "SystemExit: bored"
+        assert (await stage.play("still there?", session_id="a")).answer == 1
 
 
 async def test_calls_that_have_not_begun_when_it_is_stopped_are_never_run(tmp_path: Path) -> None:
