@@ -12,15 +12,15 @@ from uuid import uuid4
 from limelight.sources.agno.copying import for_turn
 from limelight.sources.agno.files import sent_along
 from limelight.sources.agno.pausing import answer, open_requirements, question
-from limelight.sources.agno.stopping import cancel_tools
+from limelight.sources.agno.stopping import cancel_tools, written_down
 from limelight.sources.agno.translator import AgnoTranslator
 from limelight.sources.base import Feature, Home, Item, Options, Source, Turn, first_line
 
 DATABASE = "agno.db"
 KINDS = {"Agent": "agno.agent", "Team": "agno.team"}
 """The classes that are taken, and where they are defined."""
-WRITING_SECONDS, WRITING_LOOKS = 1.0, 50
-"""How long Agno may take to write a run down that was cut off, and how often we look."""
+WRITING_SECONDS = 2.0
+"""How long Agno may take to write a run down that was cut off."""
 STREAMED: dict[str, Any] = {"stream": True, "stream_events": True, "yield_run_output": True}
 
 
@@ -38,8 +38,8 @@ class AgnoSource(Source):
     def __init__(self, target: object, options: Options = Options()) -> None:  # noqa: B008  (it is frozen)
         self._target: Any = target
         self._db: Any = None
-        self._cut: dict[str, str] = {}
-        """Conversations whose last run was cut off, and that run: Agno writes it down a moment later."""
+        self._cut: set[str] = set()
+        """Conversations whose last run was cut off: Agno writes it down a moment later."""
 
     @classmethod
     def accepts(cls, target: object) -> bool:
@@ -59,11 +59,11 @@ class AgnoSource(Source):
     async def close(self) -> None:
         if self._db is None:
             return
-        for memory_key in list(self._cut):
-            await self._written(for_turn(self._target, self._db, ""), memory_key)
+        await written_down(self._cut, WRITING_SECONDS)
         await self._db.close()
 
     async def forget(self, memory_key: str) -> None:
+        self._cut.discard(memory_key)
         await for_turn(self._target, self._db, "").adelete_session(memory_key)
 
     async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
@@ -73,8 +73,8 @@ class AgnoSource(Source):
         await self._recall(agent, turn)
         known = {**who, "dependencies": self._dependencies(turn), **STREAMED}
         asked = turn.question
-        run_id = self._cut[turn.memory_key] = str(uuid4())
-        stream = agent.arun(asked.text, run_id=run_id, **sent_along(asked), **known)
+        self._cut.add(turn.memory_key)
+        stream = agent.arun(asked.text, run_id=str(uuid4()), **sent_along(asked), **known)
         output: Any = None
         try:
             while stream is not None:
@@ -92,7 +92,7 @@ class AgnoSource(Source):
                     async for item in self._decided(turn, translator, output):
                         yield item
                     stream = agent.acontinue_run(run_response=output, requirements=output.requirements, **known)
-            del self._cut[turn.memory_key]
+            self._cut.discard(turn.memory_key)
             for item in translator.end(output):
                 yield item
         finally:
@@ -104,24 +104,15 @@ class AgnoSource(Source):
             return
         from limelight.sources.agno.history import begin, mend
 
-        session = await self._written(agent, turn.memory_key)
+        if turn.memory_key in self._cut:
+            await written_down({turn.memory_key}, WRITING_SECONDS)
+        session = await agent.aget_session(turn.memory_key)
         if session is None:
             past = await turn.history()
             if past:
                 await begin(agent, turn.memory_key, turn.context.user.user_id, past)
         elif self._db is not None:  # a database of the user's own stays as Agno writes it
             await mend(agent, session)
-
-    async def _written(self, agent: Any, memory_key: str) -> Any:
-        """What Agno has of the conversation, the run that was cut off last included, if that comes in time."""
-        cut = self._cut.pop(memory_key, None)
-        session = await agent.aget_session(memory_key)
-        for _ in range(WRITING_LOOKS if cut else 0):
-            if session is not None and any(run.run_id == cut for run in session.runs or ()):
-                break
-            await asyncio.sleep(WRITING_SECONDS / WRITING_LOOKS)
-            session = await agent.aget_session(memory_key)
-        return session
 
     def _dependencies(self, turn: Turn) -> dict[str, Any] | None:
         """Who asks, for tools. Not if the model would be told: it gets what it would get without us."""

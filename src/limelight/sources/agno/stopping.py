@@ -1,29 +1,47 @@
-"""Stop, down to members and tools that send events of their own.
+"""Stop, down to members and tools that send events of their own, and what Agno still has to write down then.
 
 Closing Agno's stream ends the agent and the tools that it awaits. But a delegation, and any tool that is an async
-generator, runs in a task that Agno starts and does not cancel: it would go on without anybody. Such a task is found by
-the code that it runs and the run that it works for.
+generator, runs in a task that Agno starts and does not cancel: it would go on without anybody. And a run that is cut
+off is written down by a task that nobody can wait for. Both are found by the code that they run and whom they work for.
 """
 
 import asyncio
+import re
 from collections.abc import Collection
 from typing import Any
 
-DRIVES_A_TOOL = "arun_function_calls.<locals>.process_async_generator"
-"""The name of what Agno starts for a tool that is an async generator."""
+DRIVES_A_TOOL = re.compile(r"arun_function_calls\.<locals>\.process_async_generator$")
+"""What Agno starts for a tool that is an async generator."""
+WRITES_DOWN = re.compile(r"_persist_cancelled_\w*run_in_background\.<locals>\._persist$")
+"""What Agno starts when a run is cut off."""
 
 
 def cancel_tools(run_ids: Collection[str]) -> None:
     """Cancel what still works for these runs of Agno's."""
-    for task in asyncio.all_tasks():
-        if _run_of(task) in run_ids:
+    for task, held in _tasks_that(DRIVES_A_TOOL):
+        _, _, call, _ = held.get("result") or (None, None, None, None)
+        context = getattr(getattr(call, "function", None), "_run_context", None)
+        if getattr(context, "run_id", None) in run_ids:
             task.cancel()
 
 
-def _run_of(task: "asyncio.Task[Any]") -> str | None:
-    coroutine: Any = task.get_coro()
-    if not getattr(coroutine, "__qualname__", "").endswith(DRIVES_A_TOOL) or coroutine.cr_frame is None:
-        return None
-    _, _, call, _ = coroutine.cr_frame.f_locals.get("result") or (None, None, None, None)
-    context = getattr(getattr(call, "function", None), "_run_context", None)
-    return getattr(context, "run_id", None)
+async def written_down(session_ids: Collection[str], seconds: float) -> None:
+    """Wait until what was cut off in these sessions is in Agno's database."""
+    writing = [task for task, held in _tasks_that(WRITES_DOWN) if _session_id(held) in session_ids]
+    if writing:
+        await asyncio.wait(writing, timeout=seconds)
+
+
+def _session_id(held: dict[str, Any]) -> str | None:
+    return getattr(held.get("session"), "session_id", None)
+
+
+def _tasks_that(work: re.Pattern[str]) -> "list[tuple[asyncio.Task[Any], dict[str, Any]]]":
+    """The tasks that run this code, each with its variables."""
+    found: list[tuple[asyncio.Task[Any], dict[str, Any]]] = []
+    for task in asyncio.all_tasks():
+        coroutine: Any = task.get_coro()
+        frame = getattr(coroutine, "cr_frame", None)
+        if frame is not None and work.search(getattr(coroutine, "__qualname__", "")):
+            found.append((task, frame.f_locals))
+    return found
