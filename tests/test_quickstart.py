@@ -40,7 +40,8 @@ def test_the_quickstart_works_word_by_word(tmp_path: Path) -> None:
         os.killpg(server.pid, 15)
         server.wait(20)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    for seen in ('{"type":"done"}', '"Which rivers are long?"', '"state":"finished"', "✓ read_file /bees.md", "▸ agent Calculator"):
+    drawn = ("✓ read_file /bees.md", "▸ agent Calculator")
+    for seen in ('{"type":"done"}', '"Which rivers are long?"', '"state":"finished"', *drawn):
         assert seen in ended.stdout, seen
     assert (tmp_path / "run.jsonl").read_text().count("\n") > 50
 
