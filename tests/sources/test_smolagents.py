@@ -4,10 +4,12 @@
 # pyright: reportUntypedFunctionDecorator=false, reportUnknownArgumentType=false
 
 import asyncio
+import itertools
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar, get_args
 
 import pytest
@@ -35,13 +37,27 @@ from limelight.events import (
 )
 from limelight.sources.base import Item, Options, Source
 from limelight.sources.smolagents import SmolagentsSource
+from limelight.sources.smolagents.calls import Calls
 from limelight.sources.smolagents.outputs import outcome_of
 from limelight.sources.smolagents.tapping import DROPS, HEARD
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.sources.conformance import Case
 from tests.sources.played import Played, Stage, theatre
-from tests.sources.smolagents_cast import CASES, DONE, ONE_TOOL, PLAN, TEXT, calling, coding, leading, model_at, odd
+from tests.sources.recording import recorded, said
+from tests.sources.smolagents_cast import (
+    CASES,
+    DONE,
+    ONE_TOOL,
+    PARALLEL_SUB_AGENTS,
+    PLAN,
+    TEXT,
+    calling,
+    coding,
+    leading,
+    model_at,
+    odd,
+)
 from tests.sources.suite import SourceSuite
 from tests.sources.turns import new_turn
 
@@ -269,6 +285,16 @@ async def test_a_managed_agent_whose_model_fails_is_seen_to_and_its_manager_goes
     assert run.answer == "All done."
 
 
+async def test_managed_agents_at_once_do_not_share_a_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = recorded(monkeypatch)
+    run = await play(leading(calling, calling), PARALLEL_SUB_AGENTS, tmp_path)
+    helpers = [str(said(request)) for request in requests if "helpful agent" in str(said(request)[0])]
+    assert len(helpers) == 4
+    assert not [text for text in helpers if "first job" in text and "second job" in text]
+    first = next(call for call in (run.call("helper", 0), run.call("helper", 1)) if "first" in call.args["task"])
+    assert "The first is done." in str(first.result)
+
+
 async def test_one_managed_agent_after_the_other_has_ids_of_its_own(tmp_path: Path) -> None:
     script = """
 - match: a small task
@@ -409,6 +435,19 @@ class Fetch(Tool):
         status(f"Fetching {page}")
         context = current()
         return f"{page} for {context.user.user_id if context else 'nobody'}"
+
+
+def test_the_call_that_runs_is_known_by_its_very_arguments() -> None:
+    observer: Any = SimpleNamespace(ticket=itertools.count(1).__next__)
+    calls = Calls(observer)
+    made = [SimpleNamespace(name="add", arguments={"a": number}) for number in (1, 1, 2)]
+    tickets = [calls.made(call) for call in made]
+    assert calls.begins("add", made[2].arguments) == tickets[2]
+    assert calls.begins("add", made[1].arguments) == tickets[1]
+    assert calls.unheard(made[0]) == tickets[0] and calls.unheard(made[1]) == 0
+    assert calls.begins("other", {}) == 0
+    assert calls.begins("add", {}) == tickets[0]  # for no arguments smolagents makes an object of its own
+    assert calls.begins("add", made[0].arguments) == 0
 
 
 async def test_an_async_tool_is_awaited(tmp_path: Path) -> None:

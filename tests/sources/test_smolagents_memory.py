@@ -20,6 +20,7 @@ from limelight.events import ReasoningDelta, RunCancelled, RunFailed, RunFinishe
 from limelight.messages import Message
 from limelight.sources.base import Turn
 from limelight.sources.smolagents import SmolagentsSource
+from limelight.sources.smolagents.conversation import BROKEN_OFF, Conversation
 from limelight.sources.smolagents.copying import copy_of
 from limelight.sources.smolagents.history import steps_of
 from limelight.understudy.scripts import parse_scripts
@@ -389,6 +390,19 @@ async def test_after_a_stop_the_next_turn_works(question: str, tmp_path: Path, r
         assert (await stage.play("hello", session_id="a")).answer == "Hello!"
     assert told(requests[0]).count("This task was broken off here") == 1
     assert "Calling tools" not in told(requests[0])
+
+
+def test_an_agent_that_is_still_at_work_is_left_alone() -> None:
+    conversation = Conversation(calling()(Stage("http://127.0.0.1:1/v1", "key")), [Message(role="user", content="hi")])
+    old = conversation.agent()
+    conversation.abandon()
+    old.memory.steps.append("what a late thread has done")
+    new = conversation.agent()
+    assert new is not old and new is conversation.agent()
+    assert messages_of(new.memory.steps) == [
+        ("user", "New task:\nhi"),
+        ("tool-response", f"Observation:\n{BROKEN_OFF}"),
+    ]
 
 
 async def test_variables_outlive_a_thread_that_could_not_be_stopped(tmp_path: Path) -> None:
