@@ -32,7 +32,8 @@ from limelight.events import (
     ToolStarted,
     Usage,
 )
-from limelight.sources.agno.translator import DROPS, STATUS, AgnoTranslator
+from limelight.sources.agno.translator import STATUS, AgnoTranslator
+from limelight.sources.agno.vocabulary import DROPS
 from limelight.sources.base import FileMade, Item
 
 

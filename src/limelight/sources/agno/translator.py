@@ -9,59 +9,16 @@ from collections.abc import Callable
 from typing import Any
 
 from limelight.errors import AgentFailed
-from limelight.events import (
-    AgentStarted,
-    FinalAnswer,
-    RunCancelled,
-    RunFinished,
-    Status,
-    ToolFinished,
-    ToolOutputDelta,
-    ToolStarted,
-)
+from limelight.events import AgentStarted, FinalAnswer, RunCancelled, RunFinished, Status
 from limelight.sources.agno.agent_run import AgentRun, Call
+from limelight.sources.agno.calling import Calling, error_among, spawning
 from limelight.sources.agno.citing import Citing
-from limelight.sources.agno.custom import custom_text, noises_of, without_noise
 from limelight.sources.agno.files import Media
-from limelight.sources.agno.refused import refused_calls
 from limelight.sources.agno.talking import Ids, thought_text
 from limelight.sources.agno.tasks import Tasks
-from limelight.sources.base import CallIds, Item
-from limelight.sources.values import args_value, final_answer, json_value, safe_text
-
-STATUS = {
-    "MemoryUpdateStarted": "Updating the memory",
-    "SessionSummaryStarted": "Summing up the conversation",
-    "CompressionStarted": "Compressing the results of tools",
-    "CompactionStarted": "Compacting the conversation",
-    "ParserModelResponseStarted": "Bringing the answer into shape",
-    "OutputModelResponseStarted": "Writing the answer",
-    "FollowupsStarted": "Thinking of what to ask next",
-}
-"""Events that a person may like to see, and the line that says so."""
-
-DROPS = frozenset(
-    {
-        "RunContentCompleted",  # the request or the run that ends says the same
-        "MemoryUpdateCompleted",
-        "SessionSummaryCompleted",
-        "CompressionCompleted",
-        "CompactionCompleted",
-        "ParserModelResponseCompleted",
-        "OutputModelResponseCompleted",
-        "FollowupsCompleted",
-        "PreHookStarted",
-        "PreHookCompleted",
-        "PostHookStarted",
-        "PostHookCompleted",
-        "ReasoningStarted",  # the first piece of a thought opens it
-        "TaskIterationCompleted",
-    }
-)
-"""Events without a counterpart."""
-
-DELEGATING = ("delegate_task_to_member", "delegate_task_to_members", "execute_task", "execute_tasks_parallel")
-"""Agno's own tools that start members."""
+from limelight.sources.agno.vocabulary import STATUS
+from limelight.sources.base import Item
+from limelight.sources.values import final_answer, safe_text
 
 
 class AgnoTranslator:
@@ -72,16 +29,14 @@ class AgnoTranslator:
         """True once the terminal event has been given."""
         self._max_steps = max_steps
         self._ids = Ids()
-        self._calls = CallIds()
         self._main = AgentRun("", self._ids)
         self._main_id = ""
         self._runs: dict[str, AgentRun] = {}
         self._media = Media()
+        self._calling = Calling(self._media)
         self._citing = Citing()
         self._tasks: dict[str, Tasks] = {}
         self._content: Any = None
-        self._known: set[str] = set()
-        """The raw ids of all calls that were shown."""
         self._feeding: dict[str, Callable[[AgentRun, Any], list[Item]]] = {
             "RunStarted": self._started,
             "RunContinued": self._continued,
@@ -94,8 +49,8 @@ class AgnoTranslator:
             "ModelRequestStarted": self._asked,
             "ModelRequestCompleted": self._answered,
             "ToolCallStarted": self._tool_started,
-            "ToolCallCompleted": self._tool_completed,
-            "ToolCallError": self._tool_failed,
+            "ToolCallCompleted": self._calling.completed,
+            "ToolCallError": self._calling.failed,
             "ReasoningContentDelta": self._thought,
             "ReasoningStep": self._thought_step,
             "ReasoningCompleted": self._thought_whole,
@@ -148,7 +103,7 @@ class AgnoTranslator:
     def _member(self, run_id: str, parent: AgentRun, event: Any) -> AgentRun:
         member_id = getattr(event, "agent_id", None) or getattr(event, "team_id", None) or ""
         name = getattr(event, "agent_name", None) or getattr(event, "team_name", None) or member_id
-        call = _spawning(parent, {member_id, name})
+        call = spawning(parent, {member_id, name})
         run = AgentRun(self._ids.agent(member_id or "agent"), self._ids, parent, call)
         run.name = str(name or "agent")
         self._runs[run_id] = run
@@ -206,7 +161,7 @@ class AgnoTranslator:
         texts = [f"{member.name}: {member.talk.last_text}" for member in call.members if member.talk.last_text]
         result = texts[0].partition(": ")[2] if len(texts) == 1 else "\n".join(texts)
         parent = run.parent or self._main
-        return self._finish(parent, call, result or call.held, _error_among(call))
+        return self._calling.finish(parent, call, result or call.held, error_among(call))
 
     # What is said and thought
 
@@ -246,88 +201,21 @@ class AgnoTranslator:
     # Tools
 
     def _tool_started(self, run: AgentRun, event: Any) -> list[Item]:
-        return self._begin(run, event.tool)[1]
-
-    def _begin(self, run: AgentRun, tool: Any) -> tuple[Call, list[Item]]:
-        """A call, and what shows it. One that waited for a person is there already."""
-        raw = tool.tool_call_id or ""
-        if raw in run.calls and run.calls[raw].waits:
-            call = run.calls[raw]
-            call.waits = False
-            return call, []
-        call = Call(self._calls.start(raw), tool.tool_name or "", tool.tool_args)
-        call.alone = not run.calls
-        for other in run.calls.values():
-            other.alone = False
-        run.calls[raw] = call
-        self._known.add(raw)
-        started = ToolStarted(
-            agent_id=run.agent_id, call_id=call.call_id, name=call.name, args=args_value(tool.tool_args)
-        )
-        return call, [*run.talk.pause(), started]
-
-    def _tool_completed(self, run: AgentRun, event: Any) -> list[Item]:
-        tool = event.tool
-        call = run.calls.get(tool.tool_call_id or "")
-        if call is None:
-            return []
-        files = self._media.of(event, run.agent_id, call.call_id)
-        if any(member.paused and not member.over for member in call.members):
-            call.held, call.is_held = tool.result, True
-            return files
-        error = safe_text(tool.result) if tool.tool_call_error else _error_among(call)
-        return [*files, *self._finish(run, call, tool.result, error, _duration(call, tool))]
-
-    def _tool_failed(self, run: AgentRun, event: Any) -> list[Item]:
-        call = run.calls.get(event.tool.tool_call_id or "")
-        if call is None:  # its end has said so
-            return []
-        return self._finish(run, call, "", safe_text(event.error or event.tool.result))
-
-    def _finish(
-        self, run: AgentRun, call: Call, result: Any, error: str | None = None, duration_ms: int | None = None
-    ) -> list[Item]:
-        raw = next((raw for raw, known in run.calls.items() if known is call), call.call_id)
-        run.calls.pop(raw, None)
-        run.last_tool = call.name
-        self._calls.finish(raw)
-        finished = ToolFinished(
-            agent_id=run.agent_id,
-            call_id=call.call_id,
-            result="" if error is not None else json_value(without_noise(result, call.noise)),
-            error=error,
-            duration_ms=duration_ms,
-        )
-        return [finished]
+        return self._calling.begin(run, event.tool)[1]
 
     def _custom(self, run: AgentRun, event: Any) -> list[Item]:
-        raw = getattr(event, "tool_call_id", None) or ""
-        call = run.calls.get(raw)
-        if call is None:
-            owner = next((r for r in self._runs.values() if raw and raw in r.calls), None)
-            run, call = (owner, owner.calls[raw]) if owner else (run, None)
-        text = custom_text(event)
-        if call is None or call.waits:
-            return [Status(agent_id=run.agent_id, text=text)] if text else []
-        call.noise += noises_of(event)
-        call.alone = True  # its duration as Agno has it is not the one of its work
-        return [ToolOutputDelta(agent_id=run.agent_id, call_id=call.call_id, text=f"{text}\n")] if text else []
-
-    # What a person decides
+        owner, call = self._calling.owner(run, getattr(event, "tool_call_id", None) or "", self._runs.values())
+        return self._calling.custom(owner, call, event)
 
     def pause(self, tool: Any, run_id: str | None) -> tuple[Call, AgentRun, list[Item]]:
         """A call that waits for a person: Agno does not say that it has begun."""
         run = self._runs.get(run_id or "", self._main)
-        raw = tool.tool_call_id or ""
-        if raw in run.calls:
-            return run.calls[raw], run, []
-        call, events = self._begin(run, tool)
-        call.waits = True
+        call, events = self._calling.wait(run, tool)
         return call, run, events
 
     def settle(self, run: AgentRun, call: Call, result: Any, error: str | None) -> list[Item]:
         """A call that will not run any more, because a person has refused it or has given its result."""
-        return self._finish(run, call, result, error)
+        return self._calling.finish(run, call, result, error)
 
     # Plans
 
@@ -343,17 +231,7 @@ class AgnoTranslator:
         """The stream has ended. `output` is what Agno keeps of the run; calls that were never shown are in it."""
         if self.over:
             return []
-        return [*self._main.end_step(), *self._refused(output), *self._final()]
-
-    def _refused(self, output: Any) -> list[Item]:
-        items: list[Item] = []
-        for call in refused_calls(output, self._known):
-            call_id = self._calls.start(call.raw_id)
-            items += [
-                ToolStarted(call_id=call_id, name=call.name, args=call.args),
-                ToolFinished(call_id=call_id, error=call.error),
-            ]
-        return items
+        return [*self._main.end_step(), *self._calling.refused(output), *self._final()]
 
     def _final(self, code: str = "") -> list[Item]:
         self.over = True
@@ -365,28 +243,3 @@ class AgnoTranslator:
         else:
             answer = final_answer(self._content)
         return [answer, RunFinished(code=code)]
-
-
-def _spawning(parent: AgentRun, names: set[str]) -> Call | None:
-    """The open call that a member works for: the one that names it, and has nobody yet."""
-    calls = [call for call in parent.calls.values() if not call.waits]
-    delegating = [call for call in calls if call.name in DELEGATING]
-    free = [call for call in delegating if not call.members]
-    named = [call for call in free if call.args.get("member_id") in names]
-    many = [call for call in delegating if call.name in ("delegate_task_to_members", "execute_tasks_parallel")]
-    found = named or many or free or (calls if len(calls) == 1 else [])
-    return found[0] if found else None
-
-
-def _error_among(call: Call) -> str | None:
-    """Why a call failed whose members failed, all of them: Agno counts it as a success."""
-    errors = [member.error for member in call.members]
-    return errors[0] if errors and all(error is not None for error in errors) else None
-
-
-def _duration(call: Call, tool: Any) -> int | None:
-    """Agno's own measure for tools that ran beside others, which all end with the slowest. Else ours is as good."""
-    seconds = getattr(getattr(tool, "metrics", None), "duration", None)
-    if call.alone or call.members or not seconds:
-        return None
-    return round(seconds * 1000)
