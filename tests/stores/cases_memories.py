@@ -31,7 +31,7 @@ class MemoryCases:
         grown = Memory(key="m1", agent="deep", turns=(*FIRST.turns, MemoryTurn("hash2", "r2")))
         await store.remember(S1, grown)
         assert await store.memory(S1, "deep") == grown
-        assert await store.stale_memories() == []
+        assert await store.stale_memories(["deep", "agno"]) == []
 
     async def test_another_key_makes_the_one_before_it_stale(self, store: Store) -> None:
         await whole_run(store, "r1")
@@ -42,16 +42,16 @@ class MemoryCases:
         await store.remember(S1, fresh)
         assert await store.memory(S1, "deep") == fresh
         assert await store.memory(S1, "agno") == other_agent
-        assert await store.stale_memories() == [FIRST]
+        assert await store.stale_memories(["deep", "agno"]) == [FIRST]
         await store.drop_memory("m1")
-        assert await store.stale_memories() == []
+        assert await store.stale_memories(["deep", "agno"]) == []
 
     async def test_a_deleted_session_leaves_its_memories_to_be_forgotten(self, store: Store) -> None:
         for run_id, ref, key in (("r1", S1, "m1"), ("r2", S2, "m2")):
             await whole_run(store, run_id, ref)
             await store.remember(ref, Memory(key=key, agent="deep"))
         await store.delete(S1)
-        assert [memory.key for memory in await store.stale_memories()] == ["m1"]
+        assert [memory.key for memory in await store.stale_memories(["deep", "agno"])] == ["m1"]
         await begin(store, "r3", S1)
         assert await store.memory(S1, "deep") is None
 
@@ -59,4 +59,12 @@ class MemoryCases:
         await whole_run(store, "r1", at=1000)
         await store.remember(S1, FIRST)
         await store.sweep(before=FAR)
-        assert await store.stale_memories(limit=1) == [FIRST]
+        assert await store.stale_memories(["deep"], limit=1) == [FIRST]
+
+    async def test_those_of_other_agents_wait(self, store: Store) -> None:
+        await whole_run(store, "r1")
+        await store.remember(S1, FIRST)
+        await store.delete(S1)
+        assert await store.stale_memories(["agno"]) == []
+        assert await store.stale_memories([]) == []
+        assert await store.stale_memories(["agno", "deep"]) == [FIRST]

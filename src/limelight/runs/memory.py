@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from limelight.errors import StoreError
 from limelight.messages import Message, files_of
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.history import history_from_log
@@ -63,8 +62,9 @@ class Memories:
         return Recalled(memory.key, history)
 
     async def tidy(self) -> None:
-        """Forget what is stale, and let go of what is idle."""
-        while stale := await self._store.stale_memories():
+        """Forget what is stale, and let go of what is idle. What agents keep that are not served now has to wait."""
+        served = [agent.name for agent in self._agents]
+        while stale := await self._store.stale_memories(served):
             for memory in stale:
                 await self._forget(memory)
         now = time.monotonic()
@@ -75,13 +75,10 @@ class Memories:
 
     async def _forget(self, memory: Memory) -> None:
         self._used.pop(memory.key, None)
-        if memory.agent in self._agents:
-            try:
-                await self._agents.get(memory.agent).source.forget(memory.key)
-            except StoreError:
-                raise
-            except Exception as error:  # a framework's database: what is left there is of no use to anybody
-                log.warning("agent %s could not forget %s: %r", memory.agent, memory.key, error)
+        try:
+            await self._agents.get(memory.agent).source.forget(memory.key)
+        except Exception as error:  # a framework's database: what is left there is of no use to anybody
+            log.warning("agent %s could not forget %s: %r", memory.agent, memory.key, error)
         await self._store.drop_memory(memory.key)
 
 

@@ -6,7 +6,7 @@ It must not know grammar, dialects or HTTP, and it never reads a clock: every ti
 `runs/` calls it.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
@@ -236,8 +236,8 @@ class Store(Protocol):
         """Write a memory of this session. Another key than before makes the one before it stale."""
         ...
 
-    async def stale_memories(self, limit: int = 100) -> list[Memory]:
-        """Memories that no turn will use again: others took their place, or their session is gone."""
+    async def stale_memories(self, agents: Collection[str], limit: int = 100) -> list[Memory]:
+        """Memories of these agents that no turn will use again: others took their place, or their session is gone."""
         ...
 
     async def drop_memory(self, key: str) -> None: ...

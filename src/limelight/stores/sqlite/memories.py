@@ -1,6 +1,7 @@
 """The SQL of memories: which state of an agent belongs to which session. Functions of a connection, as in `rows`."""
 
 import sqlite3
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -32,8 +33,10 @@ def outdate(db: sqlite3.Connection, ref: SessionRef) -> None:
     db.execute("UPDATE memories SET stale = 1 WHERE owner = ? AND session_id = ?", ref)
 
 
-def stale(db: sqlite3.Connection, limit: int) -> list[Memory]:
-    return [_memory(row) for row in db.execute(f"SELECT {_MEMORY} WHERE stale LIMIT ?", (limit,))]
+def stale(db: sqlite3.Connection, agents: Collection[str], limit: int) -> list[Memory]:
+    marks = ", ".join("?" * len(agents))
+    query = f"SELECT {_MEMORY} WHERE stale AND agent IN ({marks}) LIMIT ?"
+    return [_memory(row) for row in db.execute(query, (*agents, limit))]
 
 
 def drop(db: sqlite3.Connection, key: str) -> None:

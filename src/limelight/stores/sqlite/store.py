@@ -8,7 +8,7 @@ import asyncio
 import sqlite3
 import threading
 import zlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -175,8 +175,8 @@ class SqliteStore:
     async def remember(self, ref: SessionRef, memory: Memory) -> None:
         await self._writer.do(lambda db: memories.remember(db, ref, memory))
 
-    async def stale_memories(self, limit: int = 100) -> list[Memory]:
-        return await self._read(lambda db: memories.stale(db, limit))
+    async def stale_memories(self, agents: Collection[str], limit: int = 100) -> list[Memory]:
+        return await self._read(lambda db: memories.stale(db, agents, limit))
 
     async def drop_memory(self, key: str) -> None:
         await self._writer.do(lambda db: memories.drop(db, key))
