@@ -83,8 +83,14 @@ class ReasoningChatOpenAI(ChatOpenAI):
 
 
 def model(stage: Stage) -> ChatOpenAI:
+    """The understudy. Connections are closed after each reply: LangChain keeps its clients beyond the end of a test."""
     return ReasoningChatOpenAI(
-        model="understudy", base_url=stage.base_url, api_key=SecretStr(stage.key), stream_usage=True, max_retries=0
+        model="understudy",
+        base_url=stage.base_url,
+        api_key=SecretStr(stage.key),
+        stream_usage=True,
+        max_retries=0,
+        default_headers={"Connection": "close"},
     )
 
 

@@ -57,7 +57,8 @@ class Actors:
         if not ns or ns in self._open:
             return []
         events = self.begin(ns[:-1])
-        call = self._spawning(task_of(ns[-1]))
+        parent_id = self.agent_id(ns[:-1]) or ""
+        call = self._spawning(parent_id, task_of(ns[-1]))
         name = name or _named_by(call) or node_of(ns[-1])
         number = self._counts[name] = self._counts.get(name, 0) + 1
         actor = self._open[ns] = Actor(f"{name}-{number}", ns, call)
@@ -66,14 +67,14 @@ class Actors:
         started = AgentStarted(
             agent_id=actor.agent_id,
             name=name,
-            parent_id=self.agent_id(ns[:-1]) or "",
+            parent_id=parent_id,
             call_id=call.call_id if call else "",
         )
         return [*events, started]
 
-    def _spawning(self, task_id: str) -> Call | None:
+    def _spawning(self, parent_id: str, task_id: str) -> Call | None:
         """The call that has started an agent. Of several in one task it is one that has none yet, in their order."""
-        calls = self.calls_of_task(task_id)
+        calls = [call for call in self.calls_of_task(task_id) if call.agent_id == parent_id]
         busy = [actor.call for actor in self._open.values()]
         return next((call for call in calls if call not in busy), calls[0] if calls else None)
 
