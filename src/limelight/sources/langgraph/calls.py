@@ -70,9 +70,9 @@ class Calls:
                 return []
             call = self._streaming[at] = self._begin(agent_id, chunk.get("id") or "", chunk["name"])
             events.append(ToolStarted(agent_id=agent_id, call_id=call.call_id, name=call.name))
-        if (text := chunk.get("args")) and not call.ready:
+        if (text := chunk.get("args")) and not (call.ready or call.over):
             call.args_text.append(text)
-            events.append(ToolArgsDelta(agent_id=agent_id, call_id=call.call_id, text=text))
+            events.append(ToolArgsDelta(agent_id=call.agent_id, call_id=call.call_id, text=text))
         return events
 
     def whole(self, agent_id: str, raw_id: str, name: str, args: Any) -> list[AnyEvent]:
