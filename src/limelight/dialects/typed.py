@@ -56,6 +56,8 @@ class TypedDialect:
         event = record.event
         if type(event) is TextDelta:
             return [self._token(event.text, event.agent_id)]
+        if type(event) is ReasoningDelta:
+            return [self._thought(event.text, event.agent_id)]
         match event:
             case RunStarted():
                 return [_frame("status", description="Thinking...", agent_depth=0)]
@@ -64,8 +66,7 @@ class TypedDialect:
             case TextDelta():
                 return [self._token(event.text, event.agent_id)]
             case ReasoningDelta():
-                depth = self._tree.depth(event.agent_id)
-                return [_frame("reasoning", content=event.text, agent_id=event.agent_id, agent_depth=depth)]
+                return [self._thought(event.text, event.agent_id)]
             case Plan():
                 return [self._plan(event)]
             case ToolStarted() | ToolArgsDelta() | ToolReady() | ToolOutputDelta() | ToolFinished():
@@ -128,6 +129,11 @@ class TypedDialect:
         if not agent_id:  # most frames are these, so they are put together by hand
             return b'{"type":"token","data":{"content":%b,"agent_depth":0}}' % encode(text)
         return _frame("token", content=text, agent_depth=self._tree.depth(agent_id), agent_id=agent_id)
+
+    def _thought(self, text: str, agent_id: str) -> bytes:
+        if not agent_id:
+            return b'{"type":"reasoning","data":{"content":%b,"agent_id":"","agent_depth":0}}' % encode(text)
+        return _frame("reasoning", content=text, agent_id=agent_id, agent_depth=self._tree.depth(agent_id))
 
     def _answer(self, event: FinalAnswer) -> list[bytes]:
         """An answer that was streamed as text is there already; one that was not is sent now."""
