@@ -31,7 +31,7 @@ format: setup  ## Put the code into its form
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: setup  ## Measure against other servers, side by side (some minutes)
+bench: setup  ## Measure against other servers, and frameworks with and without it (some minutes)
 	@$(BIN)/python -m benchmarks
 
 golden: setup  ## Write the golden transcripts anew; look at the difference before you commit it

@@ -1,10 +1,13 @@
-"""`python -m benchmarks`: measure and print the table; `--write` also writes `docs/benchmarks.md`."""
+"""`python -m benchmarks`: measure and print the tables; `--write` also writes `docs/benchmarks.md`."""
 
 import argparse
 import sys
 
 import msgspec
 
+from benchmarks.frameworks.measure import QUICK as QUICK_FRAMEWORKS
+from benchmarks.frameworks.measure import FrameworksPlan, measure_frameworks
+from benchmarks.frameworks.report import frameworks_section, frameworks_table
 from benchmarks.measure import QUICK, Plan, measure
 from benchmarks.report import document, machine, table
 from benchmarks.server import ROOT
@@ -12,24 +15,32 @@ from benchmarks.server import ROOT
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What a streamed event costs.")
-    parser.add_argument("--quick", action="store_true", help="half a minute instead of some minutes")
+    parser.add_argument("--quick", action="store_true", help="two minutes instead of ten")
     parser.add_argument("--repeats", type=int, choices=range(1, 51), metavar="1-50", help="how often to measure each")
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
     options = parser.parse_args()
-    plan = QUICK if options.quick else Plan()
+    plan, frameworks_plan = (QUICK, QUICK_FRAMEWORKS) if options.quick else (Plan(), FrameworksPlan())
     if options.repeats:
         plan = msgspec.structs.replace(plan, repeats=options.repeats)
-    figures = measure(plan, say=lambda line: print(line, file=sys.stderr, flush=True))
+        frameworks_plan = msgspec.structs.replace(frameworks_plan, rounds=options.repeats)
+    figures = measure(plan, _say)
+    frameworks = measure_frameworks(frameworks_plan, _say)
     print(machine())
     print()
     print(table(figures))
     if figures.joined:
         print(f"\n{figures.joined:.1%} of Limelight's events reached a lagging client joined with their neighbours.")
+    print()
+    print(frameworks_table(frameworks))
     if options.write:
         page = ROOT / "docs" / "benchmarks.md"
         page.parent.mkdir(exist_ok=True)
-        page.write_text(document(figures, plan))
+        page.write_text(document(figures, plan, frameworks_section(frameworks, frameworks_plan)))
         print(f"\nwritten: {page.relative_to(ROOT)}")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from benchmarks.server import PYTHONPATH, ROOT, pin
 class Job(msgspec.Struct, kw_only=True):
     """What to do: `runs` requests at `path`, `streams` at a time (or `streams` viewers of one run)."""
 
-    kind: Literal["streams", "viewers", "idle"]
+    kind: Literal["streams", "viewers", "idle", "reply"]
     port: int
     path: str
     mode: str

@@ -41,6 +41,13 @@ async def streams(job: Job) -> Outcome:
     return outcome
 
 
+async def reply(job: Job) -> Outcome:
+    """One answer, of which only the tokens count."""
+    stream = await ask(job)
+    await stream.said(job.tokens)
+    return Outcome(frames=stream.body.count(FRAME))
+
+
 async def viewers(job: Job, go: "asyncio.Queue[bytes]") -> Outcome:
     """Several viewers of one run of Limelight, which begins when all of them are there."""
     asker = await ask(job)
@@ -93,6 +100,8 @@ async def main() -> None:
             match job.kind:
                 case "streams":
                     say(await streams(job))
+                case "reply":
+                    say(await reply(job))
                 case "viewers":
                     say(await viewers(job, lines))
                 case "idle":

@@ -3,6 +3,7 @@
 import os
 import platform
 import statistics
+from collections.abc import Sequence
 from importlib.metadata import version
 
 from benchmarks.measure import Figures, Plan, Row
@@ -12,8 +13,8 @@ PACKAGES = ("starlette", "uvicorn", "uvloop", "httptools", "fastapi", "sse-starl
 
 DOCUMENT = """# What an event costs
 
-`make bench` measures Limelight against two other servers, side by side, and prints this table;
-`.venv/bin/python -m benchmarks --write` writes this page. `--quick` takes half a minute instead of some.
+`make bench` measures Limelight against two other servers, and frameworks with and without it, side by side, and
+prints these tables; `.venv/bin/python -m benchmarks --write` writes this page. `--quick` takes two minutes.
 
 ## What is measured
 
@@ -44,15 +45,15 @@ median of the repeats [lowest - highest]; the ratio is the median of the ratios 
 - Trust the ratios more than the figures: a shared machine varies by half, and what is measured in the same
   repeat varies together. Do not make anything of differences under 30 %.
 - `bare` pays one wake-up and one write per event, and next to nothing else. Limelight checks, numbers, commits and
-  encodes each event, and then saves on writes: it shows what comes after a pause at once, and while events keep coming
-  it wakes a session's viewers every 10 ms. That is how a durable stream comes near the floor when many run at once.
-- With one stream alone each commit carries few events, so the commits weigh most: the row with 1 stream is the dearest.
+  encodes each event, and then saves on commits and writes: it commits and shows what comes after a pause at once, and
+  while pieces of a text keep coming it does both every 10 ms. That is how a durable stream comes near the floor.
 - The first event of Limelight comes after two commits (the run, then its first event); `bare` has nothing to wait for.
 - All viewers of a run share its bytes, so a further viewer costs a write every 10 ms and nothing per event.
 - Memory of a stream contains its run: the task of the agent, its newest events, the frames for its viewers.
 - {joined:.1%} of Limelight's events reached a client that had fallen behind, joined with their neighbours in one frame.
 - The machine has few cores and no network in between: this says what an event costs, not how many users a server has.
-"""
+
+{frameworks}"""
 
 
 def table(figures: Figures) -> str:
@@ -60,27 +61,39 @@ def table(figures: Figures) -> str:
     head = ["", *NAMES, *(f"{name} ÷ {BARE}" for name in NAMES if name != BARE)]
     lines = [head, ["---"] * len(head)]
     for row, by_server in figures.rows.items():
-        cells = [_cell(by_server.get(name)) for name in NAMES]
+        cells = [cell(by_server.get(name)) for name in NAMES]
         ratios = [_ratio(figures, row, name) for name in NAMES if name != BARE]
         lines.append([f"{row.what} ({row.unit})", *cells, *ratios])
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    return aligned(lines)
+
+
+def aligned(lines: list[list[str]]) -> str:
+    """A table in Markdown; the second line is the rule below the head."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     lines[1] = ["-" * width for width in widths]
     return "\n".join("| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |" for line in lines)
 
 
+def versions(names: Sequence[str]) -> str:
+    return ", ".join(f"{name} {version(name)}" for name in names)
+
+
 def machine() -> str:
     """Where it was measured, in general terms."""
-    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    packages = versions(PACKAGES)
     where = f"{platform.system()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     return f"{where}; {packages}."
 
 
-def document(figures: Figures, plan: Plan) -> str:
-    """The whole page."""
-    return DOCUMENT.format(repeats=plan.repeats, machine=machine(), table=table(figures), joined=figures.joined)
+def document(figures: Figures, plan: Plan, frameworks: str) -> str:
+    """The whole page; `frameworks` is a section of its own."""
+    return DOCUMENT.format(
+        repeats=plan.repeats, machine=machine(), table=table(figures), joined=figures.joined, frameworks=frameworks
+    )
 
 
-def _cell(values: list[float] | None) -> str:
+def cell(values: list[float] | None) -> str:
+    """The median [lowest - highest]."""
     if not values:
         return "–"
     return f"{_number(statistics.median(values))} [{_number(min(values))} - {_number(max(values))}]"
@@ -92,4 +105,5 @@ def _ratio(figures: Figures, row: Row, name: str) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+    size = abs(value)
+    return f"{value:.2f}" if size < 10 else f"{value:.1f}" if size < 100 else f"{value:.0f}"

@@ -64,6 +64,12 @@ class Stream(asyncio.Protocol):
             raise Incomplete(f"the last frame is {bytes(self.body[-100:])!r}")
         return self.body.count(FRAME)
 
+    async def said(self, tokens: int) -> None:
+        """Wait for the end, check that all tokens were there."""
+        await asyncio.wait_for(self.over, STREAM_SECONDS)
+        if (found := self.body.count(TOKEN.encode())) != tokens:
+            raise Incomplete(f"{found} tokens instead of {tokens}: {bytes(self.body[-300:])!r}")
+
 
 async def open_stream(port: int, method: str, path: str, body: object = None) -> Stream:
     """Connect and ask; the server closes at the end."""
