@@ -189,10 +189,12 @@ def played(frames: Sequence[Frame]) -> Played:
 
 
 @asynccontextmanager
-async def theatre(make: Callable[[Stage], object], script: str, data: Path, **settings: Any) -> AsyncGenerator[Theatre]:
+async def theatre(
+    make: Callable[[Stage], object], script: str, data: Path, *, name: str = "agent", **settings: Any
+) -> AsyncGenerator[Theatre]:
     """Serve the agent that `make` gives for this stage; its model plays the script, or improvises if it is empty."""
     async with Understudy(parse_scripts(script) if script else ()) as understudy:
         stage = Stage(understudy.base_url, understudy.key)
-        agent = offer(make(stage), "agent")
+        agent = offer(make(stage), name)
         async with serving(agents=[agent], data=data, **settings) as served:
             yield Theatre(served, stage)

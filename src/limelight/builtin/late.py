@@ -6,11 +6,12 @@ for that. It is imported, and the agent made, in a thread, so that the event loo
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
 import msgspec
 
 from limelight.errors import SetupError
+from limelight.events import AnyEvent
 from limelight.sources.base import Home, Item, Options, Source, Turn
 
 _one_at_a_time = threading.Lock()
@@ -86,6 +87,9 @@ class LateSource(Source):
     def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
         return self._opened.run(turn)
 
+    def resume(self, turn: Turn, so_far: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
+        return self._opened.resume(turn, so_far)
+
     async def forget(self, memory_key: str) -> None:
         await self._opened.forget(memory_key)
 
@@ -107,6 +111,7 @@ def late(kind: type[Source], maker: Maker, options: Options) -> Source:
         LACKS = kind.LACKS
         OPTIONS = kind.OPTIONS
         keeps_memory = kind.keeps_memory
+        resumes = kind.resumes
 
     Late.kind = kind
     return Late(maker, options)

@@ -6,6 +6,8 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from limelight.errors import AlreadyDecided
 from limelight.events import AnyEvent, ApprovalRequested, ApprovalResolved, Decision
 from limelight.runs.engine import Execution
@@ -14,15 +16,32 @@ from limelight.sources.base import DECISIONS, Approval, User
 from limelight.stores.base import Decide
 
 
+class Asked(msgspec.Struct, frozen=True):
+    """A question that the run asked before its server ended, and what was answered, if it was."""
+
+    request: ApprovalRequested
+    answer: ApprovalResolved | None = None
+
+    def is_about(self, name: str, args: dict[str, Any], call_id: str, agent_id: str) -> bool:
+        request = self.request
+        if call_id or request.call_id:
+            return request.call_id == call_id
+        return (request.name, request.args, request.agent_id) == (name, args, agent_id)
+
+
 class RunContext:
     """The `ctx` of one turn."""
 
-    def __init__(self, execution: Execution, user: User, workspace: Path) -> None:
+    def __init__(self, execution: Execution, user: User, workspace: Path, asked: Sequence[Asked] = ()) -> None:
         self._execution = execution
         self._thread = threading.get_ident()
         self._loop = asyncio.get_running_loop()
         self._workspace = workspace
         self._decisions: dict[str, asyncio.Future[Decide]] = {}
+        self._asked = list(asked)
+        for earlier in asked:  # somebody may answer before the source asks again
+            if earlier.answer is None:
+                self._decisions[earlier.request.approval_id] = self._loop.create_future()
         self.user = user
 
     @property
@@ -80,38 +99,54 @@ class RunContext:
     async def _approve(
         self, name: str, args: dict[str, Any], call_id: str, agent_id: str, decisions: Sequence[Decision]
     ) -> Approval:
-        seconds = self._execution.limits.approval_seconds
-        approval_id = sortable_id("apr_")
-        self._decisions[approval_id] = asyncio.get_running_loop().create_future()
-        self.emit(
-            ApprovalRequested(
-                agent_id=agent_id,
-                approval_id=approval_id,
-                name=name,
-                args=args,
-                call_id=call_id,
-                decisions=tuple(decisions),
-                expires_at=now_ms() + round(seconds * 1000),
-            )
+        earlier = (asked for asked in reversed(self._asked) if asked.is_about(name, args, call_id, agent_id))
+        asked = next(earlier, None)
+        if asked is not None:  # before a restart; the log has the question, and perhaps the answer
+            self._asked.remove(asked)
+            request, resolved = asked.request, asked.answer
+        else:
+            request, resolved = self._request(name, args, call_id, agent_id, decisions), None
+        if resolved is None:
+            resolved = await self._answer_to(request)
+        edited = resolved.args if resolved.decision == "edit" and isinstance(resolved.args, dict) else args
+        return Approval(resolved.decision, edited, resolved.reason, resolved.by)
+
+    def _request(
+        self, name: str, args: dict[str, Any], call_id: str, agent_id: str, decisions: Sequence[Decision]
+    ) -> ApprovalRequested:
+        request = ApprovalRequested(
+            agent_id=agent_id,
+            approval_id=sortable_id("apr_"),
+            name=name,
+            args=args,
+            call_id=call_id,
+            decisions=tuple(decisions),
+            expires_at=now_ms() + round(self._execution.limits.approval_seconds * 1000),
         )
+        self._decisions[request.approval_id] = self._loop.create_future()
+        self.emit(request)
+        return request
+
+    async def _answer_to(self, request: ApprovalRequested) -> ApprovalResolved:
+        """Wait for a person; when the time runs out, that is a no."""
+        waiting = self._decisions.setdefault(request.approval_id, self._loop.create_future())
+        seconds = None if request.expires_at is None else max(0, request.expires_at - now_ms()) / 1000
         try:
-            said = await asyncio.wait_for(self._decisions[approval_id], seconds)
+            said = await asyncio.wait_for(waiting, seconds)
         except TimeoutError:
-            said = Decide(self.run_id, approval_id, "reject", reason="expired", by="system")
+            said = Decide(self.run_id, request.approval_id, "reject", reason="expired", by="system")
         finally:
-            del self._decisions[approval_id]
-        self.emit(
-            ApprovalResolved(
-                agent_id=agent_id,
-                approval_id=approval_id,
-                decision=said.decision,
-                args=said.args if said.decision == "edit" else None,
-                reason=said.reason,
-                by=said.by,
-            )
+            del self._decisions[request.approval_id]
+        resolved = ApprovalResolved(
+            agent_id=request.agent_id,
+            approval_id=request.approval_id,
+            decision=said.decision,
+            args=said.args if said.decision == "edit" else None,
+            reason=said.reason,
+            by=said.by,
         )
-        edited = said.args if said.decision == "edit" and said.args is not None else args
-        return Approval(said.decision, edited, said.reason, said.by)
+        self.emit(resolved)
+        return resolved
 
     def decide(self, signal: Decide) -> None:
         """Somebody has answered. Raises AlreadyDecided if nothing waits for it (any more)."""

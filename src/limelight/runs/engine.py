@@ -9,7 +9,7 @@ dialects, viewers or HTTP.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
@@ -43,7 +43,7 @@ from limelight.runs.fitting import fit, is_plain
 from limelight.runs.ids import now_ms, sortable_id
 from limelight.runs.watchdog import Watchdog
 from limelight.runs.whole import WholeTexts
-from limelight.sources.base import CURRENT, UNSTOPPABLE, FileMade, Source, Turn, filled_in
+from limelight.sources.base import CURRENT, UNSTOPPABLE, FileMade, Item, Turn, filled_in
 from limelight.stores.base import Append, Artifact, Result, Run, RunState, SessionRef, Store
 
 log = logging.getLogger(__name__)
@@ -55,6 +55,7 @@ MAX_UNCOMMITTED = 256
 MAX_EMITTED = 50 * MAX_UNCOMMITTED
 """The same for events that are emitted from where nothing can wait."""
 CUT_OFF = "the run ended before this did"
+Play = Callable[[Turn], AsyncGenerator[Item, None]]
 
 
 class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +97,7 @@ class Execution:
         self._state: RunState = "running"
         self._since: dict[str, float] = {}
         self._verdict: asyncio.Future[Terminal] = self._loop.create_future()
+        self._left: asyncio.Future[None] = self._loop.create_future()
         self._written: asyncio.Future[None] = self._loop.create_future()
         self._watchdog = Watchdog(
             limits.run_seconds,
@@ -115,21 +117,30 @@ class Execution:
 
     # The life
 
-    async def live(self, started: RunStarted, source: Source, prepare: Callable[[], Awaitable[Turn]]) -> None:
-        """The whole run. Returns when its terminal event is in the log. `prepare` gives the source what it needs."""
+    async def live(self, started: RunStarted | None, play: Play, prepare: Callable[[], Awaitable[Turn]]) -> None:
+        """The whole run, or the rest of one that has `started` before. Returns when its terminal event is in the log.
+
+        `play` is what the source does with the turn; `prepare` gives it what it needs for that.
+        """
         try:
-            await self._live(started, source, prepare)
+            await self._live(started, play, prepare)
         except Exception as error:  # a mistake of ours; the run must not stay open because of it
             if not self.grammar.started:
                 self.accept(RunStarted(agent=self.run.agent, turn=self.run.turn))
             self.seal(self.failure(error))
         await self._written
 
-    async def _live(self, started: RunStarted, source: Source, prepare: Callable[[], Awaitable[Turn]]) -> None:
-        self.accept(started)
-        pump = asyncio.create_task(self._pump(source, prepare), name=f"limelight-{self.run.run_id}")
+    async def _live(self, started: RunStarted | None, play: Play, prepare: Callable[[], Awaitable[Turn]]) -> None:
+        if started is not None:
+            self.accept(started)
+        pump = asyncio.create_task(self._pump(play, prepare), name=f"limelight-{self.run.run_id}")
         self._watchdog.look()
-        await asyncio.wait({pump, self._verdict}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({pump, self._verdict, self._left}, return_when=asyncio.FIRST_COMPLETED)
+        if self._left.done():
+            self._watchdog.stop()
+            pump.cancel()
+            await asyncio.wait({pump}, timeout=STOP_GRACE)
+            return
         if not pump.done():
             pump.cancel()
             await asyncio.wait({pump}, timeout=STOP_GRACE)
@@ -139,10 +150,10 @@ class Execution:
         pump.add_done_callback(_swallow)
         self.seal(self._verdict.result() if self._verdict.done() else self._ending_of(pump))
 
-    async def _pump(self, source: Source, prepare: Callable[[], Awaitable[Turn]]) -> None:
+    async def _pump(self, play: Play, prepare: Callable[[], Awaitable[Turn]]) -> None:
         turn = await prepare()
         CURRENT.set(turn.context)  # for this task and all that it starts, threads of the frameworks included
-        items = source.run(turn)
+        items = play(turn)
         try:
             async for item in items:
                 if isinstance(item, FileMade):
@@ -201,6 +212,24 @@ class Execution:
         )
         return RunFailed(code=code, message=message, error_id=error_id)
 
+    def reopen(self, records: Sequence[Record]) -> None:
+        """Be the run that these Records tell of, which waits for a person."""
+        for record in records:
+            self.grammar.check(record.event)
+        self._at = max(self._at, records[-1].at)
+        self._state = "waiting"
+        self._watchdog.pause(self.grammar.waiting)
+
+    async def leave(self) -> None:
+        """The process ends and the run stays as it is, waiting: another process will go on with it."""
+        while self._uncommitted:
+            self._room = self._loop.create_future()
+            await self._room
+        if not self._left.done():
+            self._left.set_result(None)
+        if not self._written.done():
+            self._written.set_result(None)
+
     def stop(self, verdict: Terminal) -> None:
         """End the run in this way. The first word counts."""
         if not self.stopping:
@@ -224,7 +253,7 @@ class Execution:
 
     def accept(self, event: AnyEvent) -> None:
         """One event of the source, with whatever has to come before it. Raises BadEvent; drops what comes too late."""
-        if self.grammar.terminal is not None:
+        if self.grammar.terminal is not None or self._left.done():
             return
         self._watchdog.heard = self._loop.time()
         if self._whole is None:

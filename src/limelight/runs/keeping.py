@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from limelight.errors import StoreError
 from limelight.runs.ids import now_ms
@@ -25,9 +26,11 @@ class Keeping:
         tidy: Callable[[], Awaitable[None]],
         *,
         retention_days: float,
+        recover: Callable[[], Awaitable[int]] | None = None,
     ) -> None:
         self._store = store
         self._tidy = tidy
+        self._recover = recover or partial(seal_orphans, store)
         self._forget = forget
         self._retention_ms = round(retention_days * DAY_MS)
         self._task: asyncio.Task[None] | None = None
@@ -45,7 +48,7 @@ class Keeping:
         while True:
             try:
                 await self._store.renew(now_ms() + LEASE_MS)
-                await seal_orphans(self._store)
+                await self._recover()
                 if rounds % (SWEEP_SECONDS * 1000 * 3 // LEASE_MS) == 0:
                     await self.sweep()
                 await self._tidy()

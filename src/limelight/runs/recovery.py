@@ -1,11 +1,13 @@
 """Recovery: a crash leaves no session stuck.
 
 A run whose process is gone is never run again by itself. Its log is read through the grammar, whatever is open is
-closed, and it ends as `run_failed` with code `interrupted`. Called at the start, and whenever a lease has run out.
+closed, and it ends as `run_failed` with code `interrupted`. Called at the start, and whenever a lease has run out. The
+one exception is a run that waits for a person: where its framework has kept the state, it goes on waiting.
 """
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from limelight.errors import BadEvent, Interrupted, StoreUnavailable
@@ -22,11 +24,15 @@ log = logging.getLogger(__name__)
 MESSAGE = "the server stopped while the run was going on"
 
 
-async def seal_orphans(store: Store, result_max: int = RunLimits().result_max) -> int:
-    """Seal every run that nobody holds any more. Returns how many."""
+async def seal_orphans(
+    store: Store, result_max: int = RunLimits().result_max, spare: Callable[[Run], Awaitable[bool]] | None = None
+) -> int:
+    """Seal every run that nobody holds any more, but for those to `spare`. Returns how many."""
     sealed = 0
     now = now_ms()
     for run in await store.orphans(now):
+        if spare is not None and await spare(run):
+            continue
         if await store.take_over(run.run_id, until=now + LEASE_MS, now=now):
             await _seal(store, run, result_max)
             sealed += 1

@@ -8,25 +8,27 @@ and let go.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
-from limelight.errors import Draining, QueueFull, SessionBusy, StoreError
-from limelight.events import Attachment, RunCancelled, RunStarted, Terminal
-from limelight.messages import InlineFile, Message, files_of
+from limelight.errors import Draining, QueueFull, SessionBusy
+from limelight.events import RunCancelled, RunStarted, Terminal
+from limelight.messages import Message
 from limelight.runs.agents import Agent
+from limelight.runs.attachments import keep_files
 from limelight.runs.committer import Committer
-from limelight.runs.context import RunContext
+from limelight.runs.context import Asked, RunContext
 from limelight.runs.engine import Execution, RunLimits
 from limelight.runs.hub import Hub
 from limelight.runs.ids import now_ms, sortable_id
 from limelight.runs.memory import Memories, question_of
 from limelight.runs.workspace import Workspaces
 from limelight.sources.base import Turn, User
-from limelight.stores.base import Artifact, Begun, NewRun, Run, SessionRef, Store
+from limelight.stores.base import Begun, NewRun, Run, SessionRef, Store
 
 log = logging.getLogger(__name__)
 
@@ -34,9 +36,8 @@ IfBusy = Literal["error", "cancel", "wait"]
 MAX_WAITING = 5
 LEASE_MS = 30_000
 TITLE_CHARACTERS = 60
-MAX_FILES = 20
-MAX_URL = 2000
-"""What the log says of the files that came with a question; the agent gets all of them as they came."""
+Life = Callable[[Execution, RunContext], Coroutine[Any, Any, None]]
+"""What a run does from now on."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +65,8 @@ class LiveRun(msgspec.Struct, frozen=True):
     execution: Execution
     context: RunContext
     task: "asyncio.Task[None]"
+    survives: bool
+    """Whether another process can go on with it while it waits for a person."""
 
 
 class Waiting(msgspec.Struct):
@@ -190,36 +193,36 @@ class Sessions:
             )
         )
         if begun.created:
-            agent = request.agent
-            execution = Execution(
-                begun.run,
-                self._store,
-                self._committer,
-                self._limits,
-                status=agent.status,
-                streams=agent.enable_streaming,
-            )
-            folder = Path(agent.workspace) if agent.workspace else self._workspaces.folder(request.ref)
-            context = RunContext(execution, request.user, folder)
-            task = asyncio.create_task(self._live_through(execution, context, request, asked))
-            self._live[run_id] = LiveRun(execution, context, task)
+            self.play(request.agent, begun.run, request.user, partial(self._life, request))
         return begun
 
-    async def _live_through(self, execution: Execution, context: RunContext, request: Request, asked: Message) -> None:
-        run = execution.run
+    def play(self, agent: Agent, run: Run, user: User, life: Life, asked: Sequence[Asked] = ()) -> None:
+        """Let a run that this process holds go on in a task of its own, from its beginning or from where it waits."""
+        execution = Execution(
+            run, self._store, self._committer, self._limits, status=agent.status, streams=agent.enable_streaming
+        )
+        folder = Path(agent.workspace) if agent.workspace else self._workspaces.folder(run.ref)
+        context = RunContext(execution, user, folder, asked)
+        task = asyncio.create_task(self._until_over(run, life(execution, context)))
+        self._live[run.run_id] = LiveRun(execution, context, task, agent.source.resumes)
+
+    async def _until_over(self, run: Run, life: Coroutine[Any, Any, None]) -> None:
         try:
-            attachments = await self._keep_files(asked, run)
-            started = RunStarted(
-                agent=run.agent,
-                input=asked.text,
-                turn=run.turn,
-                enable_streaming=request.agent.enable_streaming,
-                attachments=attachments,
-            )
-            await execution.live(started, request.agent.source, lambda: self._turn(request, context))
+            await life
         finally:
             del self._live[run.run_id]
             self._next_turn(run.ref)
+
+    async def _life(self, request: Request, execution: Execution, context: RunContext) -> None:
+        run, agent, asked = execution.run, request.agent, question_of(request.messages)
+        started = RunStarted(
+            agent=run.agent,
+            input=asked.text,
+            turn=run.turn,
+            enable_streaming=agent.enable_streaming,
+            attachments=await keep_files(self._store, asked, run),
+        )
+        await execution.live(started, agent.source.run, lambda: self._turn(request, context))
 
     async def _turn(self, request: Request, context: RunContext) -> Turn:
         """What the agent gets: the request, and the conversation that it belongs to."""
@@ -235,25 +238,6 @@ class Sessions:
             history=recalled.history,
             max_steps=max_steps,
         )
-
-    async def _keep_files(self, asked: Message, run: Run) -> tuple[Attachment, ...]:
-        """Store what came along with the question, so that the log can point at it."""
-        return tuple([await self._keep_file(file, run) for file in files_of(asked)[:MAX_FILES]])
-
-    async def _keep_file(self, file: InlineFile, run: Run) -> Attachment:
-        url = file.url if len(file.url) <= MAX_URL else ""
-        kept = Attachment(media_type=file.media_type[:100], name=file.name[:200], url=url)
-        if file.data is None:
-            return kept
-        artifact = Artifact(
-            artifact_id=sortable_id("art_"), ref=run.ref, name=kept.name, media_type=kept.media_type, body=file.data
-        )
-        try:
-            await self._store.put_artifact(artifact, run.run_id)
-        except StoreError as error:
-            log.error("run %s: %s could not be kept: %s", run.run_id, kept.name, error)
-            return kept
-        return msgspec.structs.replace(kept, artifact_id=artifact.artifact_id)
 
     async def _wait(self, place: Waiting) -> None:
         """Queue up, first in, first out. One that had its turn and found the session taken keeps its place."""
@@ -307,17 +291,26 @@ class Sessions:
         await self._workspaces.remove(ref)
         await self._memories.tidy()
 
-    async def drain(self, verdict: Terminal) -> None:
-        """Take no more runs, end those that go on, and wait until the log says so."""
+    async def drain(self, verdict: Terminal) -> int:
+        """Take no more runs, end those that go on, and wait until the log says so. Returns how many were ended.
+
+        Runs that wait for a person, and that another process can go on with, are left as they are.
+        """
         self._draining = True
         for queue in list(self._queues.values()):
             for waiting in queue:
                 waiting.go()
+        ending = 0
         tasks = [live.task for live in self._live.values()]
         for live in list(self._live.values()):
-            live.execution.stop(verdict)
+            if live.survives and live.execution.grammar.waiting:
+                tasks.append(asyncio.create_task(live.execution.leave()))
+            else:
+                live.execution.stop(verdict)
+                ending += 1
         if tasks:
             await asyncio.wait(tasks, timeout=5)
+        return ending
 
 
 def title_of(text: str) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Coroutine, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +20,7 @@ from limelight.runs.ids import sortable_id
 from limelight.runs.keeping import Keeping
 from limelight.runs.memory import Memories
 from limelight.runs.recovery import seal_orphans
+from limelight.runs.reopening import Reopening
 from limelight.runs.sessions import Sessions
 from limelight.runs.viewer import Format, Viewer
 from limelight.runs.workspace import Workspaces
@@ -51,8 +53,14 @@ class Parts:
         memories = Memories(store, agents, settings.store.expiry_seconds)
         self.sessions = Sessions(store, self._committer, limits, self.hub, workspaces, memories)
         self.control = Control(store, self.sessions)
+        reopening = Reopening(store, agents, self.sessions)
+        self._recover = partial(seal_orphans, store, settings.limits.result_bytes, reopening.reopen)
         self._keeping = Keeping(
-            store, self.sessions.forget, memories.tidy, retention_days=settings.store.retention_days
+            store,
+            self.sessions.forget,
+            memories.tidy,
+            retention_days=settings.store.retention_days,
+            recover=self._recover,
         )
         self._home: ServerHome | None = None
         self._opened: list[Agent] = []
@@ -69,14 +77,15 @@ class Parts:
             if self.pulse.closing:
                 raise Draining("the server is shutting down: try again in a moment")
             await self.store.open()
+            self._committer.start()
             try:
-                await seal_orphans(self.store, self.settings.limits.result_bytes)
                 await self._open_agents()
+                await self._recover()
             except BaseException:
                 await self._close_agents()
+                await self._committer.stop()
                 await self.store.close()
                 raise
-            self._committer.start()
             self.control.start()
             self._keeping.start()
             self.pulse.start()
@@ -109,9 +118,9 @@ class Parts:
     async def drain(self) -> None:
         """End all runs with a terminal event, then all streams."""
         verdict = RunFailed(code=Interrupted.code, message="the server was shut down", error_id=sortable_id("err_"))
-        if self.sessions.count:
-            log.warning("%s: %d run(s) end because the server is shut down", verdict.error_id, self.sessions.count)
-        await self.sessions.drain(verdict)
+        ended = await self.sessions.drain(verdict)
+        if ended:
+            log.warning("%s: %d run(s) were ended because the server is shut down", verdict.error_id, ended)
         self.pulse.close()
 
     async def stop(self) -> None:

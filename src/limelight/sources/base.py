@@ -5,7 +5,7 @@ writes `run_started`, checks the grammar, measures durations, closes what is lef
 `run_failed`. A source ends with `final_answer` and `run_finished`. It must not know dialects, stores or HTTP.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
@@ -187,6 +187,8 @@ class Source(Protocol):
     """The fields of Options that make a difference."""
     keeps_memory: ClassVar[bool] = False
     """Whether state is kept under `memory_key` between turns."""
+    resumes: ClassVar[bool] = False
+    """Whether a run that waits for a person survives its server: `resume` then goes on with it."""
 
     @classmethod
     def accepts(cls, target: object) -> bool: ...
@@ -208,6 +210,13 @@ class Source(Protocol):
         """The turn's events. Closing the generator must end the framework's work."""
         ...
 
+    def resume(self, turn: Turn, so_far: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
+        """Go on with a run that waited for a person when its server ended. `so_far` is what its log has.
+
+        It asks again what it asked before, by `approve`: that finds the open question, or the answer if there is one.
+        """
+        raise RuntimeError(f"{self.framework} cannot go on with a run that waited")
+
     async def forget(self, memory_key: str) -> None:
         """The conversation is gone for good: remove what is kept of it."""
 
@@ -224,6 +233,10 @@ class CallIds:
     def __init__(self) -> None:
         self._open: dict[str, list[str]] = {}
         self._used: set[str] = set()
+
+    def reserve(self, used: Iterable[str]) -> None:
+        """These ids are taken: they were used before this object was there."""
+        self._used.update(used)
 
     def start(self, raw: str) -> str:
         """The id under which a call that begins now is known from here on."""

@@ -56,6 +56,10 @@ class AgentRun:
         self._step_open = False
         self._tokens: tuple[int | None, int | None] = (None, None)
 
+    def restore_steps(self, number: int, is_open: bool) -> None:
+        """Count on from the steps that a run had before its server ended."""
+        self.steps, self._step_open = number, is_open
+
     def begin_step(self) -> list[Item]:
         """A request to the model begins a step; it lasts until the next one, so that its tools are in it."""
         events = self.end_step()

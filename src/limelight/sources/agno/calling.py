@@ -3,7 +3,7 @@
 Which run a call belongs to is the translator's affair; what happens to it stands here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from limelight.events import Status, ToolFinished, ToolOutputDelta, ToolStarted
@@ -12,6 +12,7 @@ from limelight.sources.agno.custom import custom_text, noises_of, without_noise
 from limelight.sources.agno.files import Media
 from limelight.sources.agno.refused import refused_calls
 from limelight.sources.base import CallIds, Item
+from limelight.sources.so_far import SoFar
 from limelight.sources.values import args_value, json_value, safe_text
 
 DELEGATING = ("delegate_task_to_member", "delegate_task_to_members", "execute_task", "execute_tasks_parallel")
@@ -26,6 +27,16 @@ class Calling:
         self._ids = CallIds()
         self._known: set[str] = set()
         """The raw ids of all calls that were shown."""
+
+    def restore(self, so_far: SoFar, runs: Mapping[str, AgentRun]) -> None:
+        """Know again which calls were open when the server of a run ended; people are asked about some of them."""
+        self._ids.reserve(so_far.call_ids)
+        self._known.update(so_far.call_ids)
+        asked = {request.call_id for request in so_far.requests}
+        for left in so_far.calls.values():
+            call = Call(left.call_id, left.name, left.args)
+            call.waits, call.is_held = left.call_id in asked, left.call_id not in asked
+            runs[left.agent_id].calls[left.call_id] = call
 
     def begin(self, run: AgentRun, tool: Any) -> tuple[Call, list[Item]]:
         """A call, and what shows it. One that waited for a person is there already."""

@@ -42,6 +42,13 @@ def open_requirements(output: Any) -> list[Any]:
     return list(found.values())
 
 
+def tie_together(output: Any) -> None:
+    """Of a run that was read from the database, a call and what is required of it are two copies of one thing: what a
+    person says of the one must count for the other."""
+    required = {r.tool_execution.tool_call_id: r.tool_execution for r in output.requirements or () if r.tool_execution}
+    output.tools = [required.get(tool.tool_call_id, tool) for tool in output.tools or ()]
+
+
 def question(requirement: Any) -> Question:
     tool = requirement.tool_execution
     given = cast("dict[str, Any]", json_value(tool.tool_args or {}))

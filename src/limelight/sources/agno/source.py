@@ -4,17 +4,20 @@ It must not import Agno: it is loaded to find out who takes a target. What needs
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, ClassVar
 from uuid import uuid4
 
+from limelight.errors import Interrupted
+from limelight.events import AnyEvent
 from limelight.sources.agno.copying import for_turn
 from limelight.sources.agno.files import sent_along
-from limelight.sources.agno.pausing import answer, open_requirements, question
+from limelight.sources.agno.pausing import answer, open_requirements, question, tie_together
 from limelight.sources.agno.stopping import cancel_tools, written_down
 from limelight.sources.agno.translator import AgnoTranslator
 from limelight.sources.base import Feature, Home, Item, Options, Source, Turn, first_line
+from limelight.sources.so_far import SoFar
 
 DATABASE = "agno.db"
 KINDS = {"Agent": "agno.agent", "Team": "agno.team"}
@@ -34,6 +37,7 @@ class AgnoSource(Source):
     }
     OPTIONS: ClassVar[frozenset[str]] = frozenset({"max_steps"})
     keeps_memory: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
 
     def __init__(self, target: object, options: Options = Options()) -> None:  # noqa: B008  (it is frozen)
         self._target: Any = target
@@ -69,15 +73,43 @@ class AgnoSource(Source):
     async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
         translator = AgnoTranslator(turn.max_steps)
         agent = for_turn(self._target, self._db, turn.instructions)
-        who = {"session_id": turn.memory_key, "user_id": turn.context.user.user_id}
         await self._recall(agent, turn)
-        known = {**who, "dependencies": self._dependencies(turn), **STREAMED}
         asked = turn.question
+        stream = agent.arun(asked.text, run_id=str(uuid4()), **sent_along(asked), **self._known(turn))
+        async with aclosing(self._drive(turn, translator, agent, stream, None)) as items:
+            async for item in items:
+                yield item
+
+    async def resume(self, turn: Turn, so_far: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
+        translator = AgnoTranslator(turn.max_steps)
+        agent = for_turn(self._target, self._db, "")
+        session = await agent.aget_session(turn.memory_key)
+        paused = [run for run in (session.runs if session else None) or () if run.is_paused and not run.parent_run_id]
+        if not paused:
+            raise Interrupted("Agno's database does not have the run any more that waited")
+        tie_together(paused[-1])
+        translator.restore(SoFar(so_far), paused[-1].run_id)
+        async with aclosing(self._drive(turn, translator, agent, None, paused[-1])) as items:
+            async for item in items:
+                yield item
+
+    def _known(self, turn: Turn) -> dict[str, Any]:
+        who = {"session_id": turn.memory_key, "user_id": turn.context.user.user_id}
+        return {**who, "dependencies": self._dependencies(turn), **STREAMED}
+
+    async def _drive(
+        self, turn: Turn, translator: AgnoTranslator, agent: Any, stream: Any, output: Any
+    ) -> AsyncGenerator[Item, None]:
+        """Follow Agno's stream; where there is none, or it ends in a pause, ask people first and then go on."""
         self._cut.add(turn.memory_key)
-        stream = agent.arun(asked.text, run_id=str(uuid4()), **sent_along(asked), **known)
-        output: Any = None
         try:
-            while stream is not None:
+            while stream is not None or getattr(output, "is_paused", False):
+                if stream is None:
+                    async for item in self._decided(turn, translator, output):
+                        yield item
+                    requirements = output.requirements
+                    stream = agent.acontinue_run(run_response=output, requirements=requirements, **self._known(turn))
+                    output = None
                 async with aclosing(stream):
                     async for event in stream:
                         if not hasattr(event, "event"):
@@ -88,10 +120,6 @@ class AgnoSource(Source):
                         if translator.over:
                             return
                 stream = None
-                if getattr(output, "is_paused", False):
-                    async for item in self._decided(turn, translator, output):
-                        yield item
-                    stream = agent.acontinue_run(run_response=output, requirements=output.requirements, **known)
             self._cut.discard(turn.memory_key)
             for item in translator.end(output):
                 yield item

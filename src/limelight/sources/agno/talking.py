@@ -3,6 +3,7 @@
 Pure. One Talk belongs to one agent; the Ids are shared by all agents of a run, so that no id comes twice.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from limelight.events import ReasoningDelta, ReasoningFinished, TextDelta, TextFinished
@@ -15,6 +16,11 @@ class Ids:
     def __init__(self) -> None:
         self._messages = 0
         self._agents: set[str] = set()
+
+    def restore(self, messages: int, agents: Iterable[str]) -> None:
+        """Count on from what a run had before its server ended."""
+        self._messages = messages
+        self._agents.update(agents)
 
     def message(self) -> str:
         self._messages += 1

@@ -18,6 +18,7 @@ from limelight.sources.agno.talking import Ids, thought_text
 from limelight.sources.agno.tasks import Tasks
 from limelight.sources.agno.vocabulary import STATUS
 from limelight.sources.base import Item
+from limelight.sources.so_far import SoFar
 from limelight.sources.values import final_answer, safe_text
 
 
@@ -32,6 +33,8 @@ class AgnoTranslator:
         self._main = AgentRun("", self._ids)
         self._main_id = ""
         self._runs: dict[str, AgentRun] = {}
+        self._left: dict[str, AgentRun] = {}
+        """Members of a run whose server ended, whose ids in Agno are not known again yet."""
         self._media = Media()
         self._calling = Calling(self._media)
         self._citing = Citing()
@@ -60,6 +63,24 @@ class AgnoTranslator:
             "TaskUpdated": self._planned,
             "CustomEvent": self._custom,
         }
+
+    def restore(self, so_far: SoFar, run_id: str) -> None:
+        """Be where the run was when its server ended: it waits for a person."""
+        self._main_id = run_id
+        self._runs[run_id] = self._main
+        self._ids.restore(len(so_far.message_ids), so_far.agent_ids)
+        self._left = {"": self._main}
+        for agent_id, started in so_far.agents.items():
+            member = self._left[agent_id] = AgentRun(agent_id, self._ids, self._left[started.parent_id])
+            member.name, member.begun, member.paused = started.name, True, True
+        self._calling.restore(so_far, self._left)
+        for agent_id, started in so_far.agents.items():
+            member = self._left[agent_id]
+            member.spawned_by = (member.parent or self._main).calls.get(started.call_id)
+            if member.spawned_by is not None:
+                member.spawned_by.members.append(member)
+        for agent_id, run in self._left.items():
+            run.restore_steps(so_far.step_numbers.get(agent_id, 0), agent_id in so_far.steps)
 
     @property
     def handled(self) -> frozenset[str]:
@@ -103,6 +124,10 @@ class AgnoTranslator:
     def _member(self, run_id: str, parent: AgentRun, event: Any) -> AgentRun:
         member_id = getattr(event, "agent_id", None) or getattr(event, "team_id", None) or ""
         name = getattr(event, "agent_name", None) or getattr(event, "team_name", None) or member_id
+        left = next((r for r in self._left.values() if r.parent is parent and r.name == name), None)
+        if left is not None and left not in self._runs.values():
+            self._runs[run_id] = left
+            return left
         call = spawning(parent, {member_id, name})
         run = AgentRun(self._ids.agent(member_id or "agent"), self._ids, parent, call)
         run.name = str(name or "agent")
@@ -209,9 +234,14 @@ class AgnoTranslator:
 
     def pause(self, tool: Any, run_id: str | None) -> tuple[Call, AgentRun, list[Item]]:
         """A call that waits for a person: Agno does not say that it has begun."""
-        run = self._runs.get(run_id or "", self._main)
+        run = self._runs.get(run_id or "") or self._left_with(tool.tool_call_id) or self._main
+        if run_id:
+            self._runs.setdefault(run_id, run)
         call, events = self._calling.wait(run, tool)
         return call, run, events
+
+    def _left_with(self, raw_id: str | None) -> AgentRun | None:
+        return next((run for run in self._left.values() if raw_id in run.calls), None)
 
     def settle(self, run: AgentRun, call: Call, result: Any, error: str | None) -> list[Item]:
         """A call that will not run any more, because a person has refused it or has given its result."""

@@ -4,11 +4,14 @@ A subgraph is a sub-agent. One that a tool call has started belongs to that call
 its parent ends with the task of that node.
 """
 
+from collections import Counter
+
 import msgspec
 
 from limelight.events import AgentFinished, AgentStarted, AnyEvent
 from limelight.sources.langgraph.calls import Call, Calls
 from limelight.sources.langgraph.parts import Namespace, node_of, task_of
+from limelight.sources.so_far import SoFar
 from limelight.sources.values import fields_of
 
 
@@ -28,6 +31,13 @@ class Actors:
         self._open: dict[Namespace, Actor] = {}
         self._tasks: dict[str, list[Call]] = {}
         self._counts: dict[str, int] = {}
+        self._left: list[AgentStarted] = []
+        """Sub-agents of a run whose server ended, whose places are not known again yet."""
+
+    def restore(self, so_far: SoFar) -> None:
+        """Know again who was at work when the server of a run ended."""
+        self._left = list(so_far.agents.values())
+        self._counts = dict(Counter(so_far.agent_names))
 
     def task_runs(self, task_id: str, call: Call) -> None:
         """Remember which call a task carries out, so that what happens in the task is known to be the call's."""
@@ -59,6 +69,11 @@ class Actors:
         events = self.begin(ns[:-1])
         parent_id = self.agent_id(ns[:-1]) or ""
         call = self._spawning(parent_id, task_of(ns[-1]))
+        left = self._left_at(parent_id, call)
+        if left is not None:
+            self._left.remove(left)
+            self._open[ns] = Actor(left.agent_id, ns, call)
+            return events
         name = name or _named_by(call) or node_of(ns[-1])
         number = self._counts[name] = self._counts.get(name, 0) + 1
         actor = self._open[ns] = Actor(f"{name}-{number}", ns, call)
@@ -71,6 +86,10 @@ class Actors:
             call_id=call.call_id if call else "",
         )
         return [*events, started]
+
+    def _left_at(self, parent_id: str, call: Call | None) -> AgentStarted | None:
+        call_id = "" if call is None else call.call_id
+        return next((left for left in self._left if (left.parent_id, left.call_id) == (parent_id, call_id)), None)
 
     def _spawning(self, parent_id: str, task_id: str) -> Call | None:
         """The call that has started an agent. Of several in one task it is one that has none yet, in their order."""

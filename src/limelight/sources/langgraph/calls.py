@@ -19,6 +19,7 @@ from limelight.events import (
 )
 from limelight.grammar import args_of
 from limelight.sources.base import CallIds, Item
+from limelight.sources.so_far import SoFar
 from limelight.sources.values import args_value, fields_of, items_of, json_value, outcome, safe_text
 
 
@@ -57,6 +58,13 @@ class Calls:
     @property
     def open(self) -> list[Call]:
         return [call for same in self._calls.values() for call in same if not call.over]
+
+    def restore(self, so_far: SoFar) -> None:
+        """Know again what a run had open when its server ended."""
+        self._ids.reserve(so_far.call_ids)
+        for left in so_far.calls.values():
+            call = Call(left.call_id, left.agent_id, left.name, left.call_id, [], ready=True, args=left.args)
+            self._calls.setdefault((left.agent_id, left.call_id), []).append(call)
 
     # How a call begins
 

@@ -17,6 +17,7 @@ from limelight.errors import AgentFailed
 from limelight.events import Decision
 from limelight.sources.base import DECISIONS, Approval
 from limelight.sources.langgraph.calls import Call
+from limelight.sources.so_far import SoFar
 from limelight.sources.values import args_value, fields_of, items_of, json_value
 
 NO_ANSWER = "Nobody has answered."
@@ -56,6 +57,23 @@ def interrupt_of(
     allowed = {str(review.get("action_name")): review.get("allowed_decisions") for review in reviews}
     questions = tuple(_question(request, allowed, agent_id, open_calls) for request in requests)
     return Interrupt(interrupt_id, questions, about_tools=True)
+
+
+def interrupt_again(interrupt_id: str, value: Any, so_far: SoFar, open_calls: Sequence[Call]) -> Interrupt:
+    """An interrupt whose questions were asked before the server ended: the newest requests with the same words."""
+    made = interrupt_of(interrupt_id, value, "", open_calls)
+    requests = list(reversed(so_far.requests))
+    calls = {call.call_id: call for call in open_calls}
+    questions: list[Question] = []
+    for question in made.questions:
+        about = [r for r in requests if (r.name, r.args) == (question.name, question.args)]
+        request = about[0] if about else None
+        if request is not None:
+            requests.remove(request)
+            call = calls.get(request.call_id)
+            question = msgspec.structs.replace(question, agent_id=request.agent_id, call=call)
+        questions.append(question)
+    return Interrupt(interrupt_id, tuple(questions), made.about_tools)
 
 
 def _question(request: dict[str, Any], allowed: dict[str, Any], agent_id: str, open_calls: Sequence[Call]) -> Question:

@@ -4,16 +4,18 @@ The framework is loaded only once there is a graph; to find out whether somethin
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, ClassVar
 
-from limelight.errors import AgentFailed, SetupError
+from limelight.errors import AgentFailed, Interrupted, SetupError
+from limelight.events import AnyEvent
 from limelight.sources.base import Approval, Feature, Home, Item, Options, Source, Turn, first_line
 from limelight.sources.langgraph.contexts import graph_context, known
 from limelight.sources.langgraph.interrupts import Interrupt, Question, resume_value
 from limelight.sources.langgraph.parts import MODES, part_of
 from limelight.sources.langgraph.translator import LangGraphTranslator
+from limelight.sources.so_far import SoFar
 from limelight.sources.values import safe_text
 
 MAX_STEPS = "max_steps"
@@ -28,6 +30,7 @@ class LangGraphSource(Source):
     }
     OPTIONS: ClassVar[frozenset[str]] = frozenset({"max_steps"})
     keeps_memory: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
 
     def __init__(self, target: object, options: Options = Options()) -> None:  # noqa: B008  (it is frozen)
         graph: Any = target
@@ -70,7 +73,21 @@ class LangGraphSource(Source):
 
     async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
         translator = LangGraphTranslator(turn.max_steps)
-        driven = self._drive(turn, translator)
+        async with aclosing(self._closed_on_error(self._drive(turn, translator), translator)) as items:
+            async for item in items:
+                yield item
+
+    async def resume(self, turn: Turn, so_far: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
+        translator = LangGraphTranslator(turn.max_steps)
+        left = SoFar(so_far)
+        translator.restore(left)
+        async with aclosing(self._closed_on_error(self._drive(turn, translator, left), translator)) as items:
+            async for item in items:
+                yield item
+
+    async def _closed_on_error(
+        self, driven: AsyncGenerator[Item, None], translator: LangGraphTranslator
+    ) -> AsyncGenerator[Item, None]:
         async with aclosing(driven):
             try:
                 async for item in driven:
@@ -80,10 +97,16 @@ class LangGraphSource(Source):
                     yield item
                 raise
 
-    async def _drive(self, turn: Turn, translator: LangGraphTranslator) -> AsyncGenerator[Item, None]:
+    async def _drive(
+        self, turn: Turn, translator: LangGraphTranslator, left: SoFar | None = None
+    ) -> AsyncGenerator[Item, None]:
+        """The whole turn, or the rest of one that was `left` while it waited for a person."""
         config = _config(turn)
-        given = await self._input(turn, config, translator)
         code, goes_on = "", True
+        if left is None:
+            given = await self._input(turn, config, translator)
+        else:
+            goes_on, given = await self._asked_again(turn, config, translator, left)
         while goes_on:
             try:
                 async with aclosing(self._stream(given, config, turn, translator)) as items:
@@ -145,6 +168,17 @@ class LangGraphSource(Source):
         answers = iter(await asyncio.gather(*(_ask(turn, question) for question in questions)))
         resume = {i.interrupt_id: resume_value(i, [next(answers) for _ in i.questions]) for i in interrupts}
         return True, Command(resume=resume)
+
+    async def _asked_again(
+        self, turn: Turn, config: Any, translator: LangGraphTranslator, left: SoFar
+    ) -> tuple[bool, Any]:
+        from limelight.sources.langgraph.past import messages_of
+
+        kept = await self._state(config)
+        if kept is None or not kept.next:
+            raise Interrupted("the graph has no state any more from which this run could go on")
+        translator.past(message.id for message in messages_of(kept.values))
+        return await self._asked(turn, config, translator.waits_for(kept.interrupts, left))
 
     async def _at_breakpoint(self, turn: Turn, config: Any) -> bool:
         """A graph that was compiled to stop before or after some nodes says nothing; its state tells where it is."""

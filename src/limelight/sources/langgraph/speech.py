@@ -8,6 +8,7 @@ import msgspec
 from limelight.events import AnyEvent, ReasoningDelta, ReasoningFinished, SourceCited, TextDelta, TextFinished, Usage
 from limelight.grammar import args_of
 from limelight.sources.langgraph.parts import reasoning_in, text_in
+from limelight.sources.so_far import SoFar
 from limelight.sources.values import fields_of, items_of
 
 
@@ -36,6 +37,10 @@ class Speech:
         """Those of the main agent that have text."""
         self._past: set[str] = set()
         self._count = 0
+
+    def restore(self, so_far: SoFar) -> None:
+        """Count on from the messages that a run had before its server ended."""
+        self._count = len(so_far.message_ids)
 
     def past(self, raw_ids: Iterable[str | None]) -> None:
         """Messages that were said before this run: a graph may hand them over again."""

@@ -3,6 +3,7 @@
 import msgspec
 
 from limelight.events import AnyEvent, StepFinished, StepStarted, Usage
+from limelight.sources.so_far import SoFar
 
 LOOP_NODES = frozenset({"model", "agent", "model_request", "call_model", "chatbot", "llm"})
 """Nodes that are an agent's own loop; the round of another node is called after it."""
@@ -26,6 +27,11 @@ class Steps:
         self._limit = limit
         self._open: dict[str, Step] = {}
         self._numbers: dict[str, int] = {}
+
+    def restore(self, so_far: SoFar) -> None:
+        """Know again which rounds were open when the server of a run ended."""
+        self._numbers = dict(so_far.step_numbers)
+        self._open = {a: Step(s.number, s.step_kind, "", running=False) for a, s in so_far.steps.items()}
 
     def count(self, agent_id: str = "") -> int:
         """How many rounds an agent has begun."""

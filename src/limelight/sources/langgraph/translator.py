@@ -12,7 +12,7 @@ from limelight.events import EVENT_TYPES, AnyEvent, FinalAnswer, Plan, RunFinish
 from limelight.sources.base import Item
 from limelight.sources.langgraph.actors import Actor, Actors
 from limelight.sources.langgraph.calls import Call, Calls
-from limelight.sources.langgraph.interrupts import Interrupt, interrupt_of
+from limelight.sources.langgraph.interrupts import Interrupt, interrupt_again, interrupt_of
 from limelight.sources.langgraph.parts import (
     Namespace,
     Part,
@@ -28,6 +28,7 @@ from limelight.sources.langgraph.parts import (
 )
 from limelight.sources.langgraph.speech import Speech, usage_of
 from limelight.sources.langgraph.steps import Steps
+from limelight.sources.so_far import SoFar
 from limelight.sources.values import fields_of, final_answer, json_value, safe_text
 
 MAX_STATUS = 500
@@ -49,6 +50,16 @@ class LangGraphTranslator:
         self._interrupts: dict[str, Interrupt] = {}
         self._running: dict[str, tuple[Namespace, Any]] = {}
         """The tasks that run, each with its place and what it was given."""
+
+    def restore(self, so_far: SoFar) -> None:
+        """Be where the run was when its server ended: it waits for a person."""
+        for part in (self._calls, self._actors, self._steps, self._speech):
+            part.restore(so_far)
+        self._planned = set(so_far.planned)
+
+    def waits_for(self, stops: Iterable[Any], so_far: SoFar) -> list[Interrupt]:
+        """What a graph waits for, by its state; whose questions these are, the log says."""
+        return [interrupt_again(stop.id, stop.value, so_far, self._calls.open) for stop in stops]
 
     @property
     def over_limit(self) -> bool:

@@ -1,0 +1,38 @@
+"""The files that come with a question: kept as artifacts, so that the log can point at them."""
+
+import logging
+
+import msgspec
+
+from limelight.errors import StoreError
+from limelight.events import Attachment
+from limelight.messages import InlineFile, Message, files_of
+from limelight.runs.ids import sortable_id
+from limelight.stores.base import Artifact, Run, Store
+
+log = logging.getLogger(__name__)
+
+MAX_FILES = 20
+MAX_URL = 2000
+"""What the log says of these files; the agent gets all of them as they came."""
+
+
+async def keep_files(store: Store, asked: Message, run: Run) -> tuple[Attachment, ...]:
+    """Store what came along with a question."""
+    return tuple([await _keep_file(store, file, run) for file in files_of(asked)[:MAX_FILES]])
+
+
+async def _keep_file(store: Store, file: InlineFile, run: Run) -> Attachment:
+    url = file.url if len(file.url) <= MAX_URL else ""
+    kept = Attachment(media_type=file.media_type[:100], name=file.name[:200], url=url)
+    if file.data is None:
+        return kept
+    artifact = Artifact(
+        artifact_id=sortable_id("art_"), ref=run.ref, name=kept.name, media_type=kept.media_type, body=file.data
+    )
+    try:
+        await store.put_artifact(artifact, run.run_id)
+    except StoreError as error:
+        log.error("run %s: %s could not be kept: %s", run.run_id, kept.name, error)
+        return kept
+    return msgspec.structs.replace(kept, artifact_id=artifact.artifact_id)

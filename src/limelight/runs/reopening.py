@@ -1,0 +1,81 @@
+"""Runs that waited for a person when their process ended: they go on waiting, and resume with the answer.
+
+Only agents whose framework has kept the state can do so; the log tells what was asked. Recovery asks here before it
+seals a run.
+"""
+
+import logging
+from collections.abc import Sequence
+
+from limelight.events import AnyEvent, ApprovalRequested, ApprovalResolved, Record, RunStarted
+from limelight.messages import Message
+from limelight.runs.agents import Agent, Agents
+from limelight.runs.context import Asked, RunContext
+from limelight.runs.engine import Execution
+from limelight.runs.ids import now_ms
+from limelight.runs.reading import records_of
+from limelight.runs.sessions import LEASE_MS, Sessions
+from limelight.sources.base import Turn, User
+from limelight.stores.base import Run, Store
+
+log = logging.getLogger(__name__)
+
+
+class Reopening:
+    """Takes waiting runs over."""
+
+    def __init__(self, store: Store, agents: Agents, sessions: Sessions) -> None:
+        self._store = store
+        self._agents = agents
+        self._sessions = sessions
+
+    async def reopen(self, run: Run) -> bool:
+        """Go on with a run that waits, or leave it alone. False if it has to be sealed."""
+        if run.state != "waiting":
+            return False
+        records = [record async for record in records_of(self._store, run)]
+        asked = questions_in(records)
+        if run.agent not in self._agents:
+            return _may_wait(asked)  # another server, with that agent, may come before the time runs out
+        agent = self._agents.get(run.agent)
+        memory = await self._store.memory(run.ref, agent.name) if agent.source.resumes else None
+        if memory is None or not memory.turns or memory.turns[-1].run_id != run.run_id:
+            return False
+        now = now_ms()
+        if await self._store.take_over(run.run_id, until=now + LEASE_MS, now=now):
+            self._resume(agent, run, records, asked, memory.key)
+            log.warning("run %s goes on waiting for a decision", run.run_id)
+        return True
+
+    def _resume(
+        self, agent: Agent, run: Run, records: Sequence[Record], asked: Sequence[Asked], memory_key: str
+    ) -> None:
+        so_far = [record.event for record in records]
+
+        async def life(execution: Execution, context: RunContext) -> None:
+            execution.reopen(records)
+            question = Message(role="user", content=_input(so_far))
+            turn = Turn(messages=[question], context=context, memory_key=memory_key, max_steps=agent.max_steps)
+
+            async def prepare() -> Turn:
+                return turn
+
+            await execution.live(None, lambda turn: agent.source.resume(turn, so_far), prepare)
+
+        self._sessions.play(agent, run, User(run.ref.owner), life, asked)
+
+
+def questions_in(records: Sequence[Record]) -> list[Asked]:
+    """What a run has asked people, with the answers that it got."""
+    answers = {e.approval_id: e for record in records if isinstance(e := record.event, ApprovalResolved)}
+    requests = [e for record in records if isinstance(e := record.event, ApprovalRequested)]
+    return [Asked(request, answers.get(request.approval_id)) for request in requests]
+
+
+def _may_wait(asked: Sequence[Asked]) -> bool:
+    now = now_ms()
+    return any(a.answer is None and (a.request.expires_at is None or a.request.expires_at > now) for a in asked)
+
+
+def _input(so_far: Sequence[AnyEvent]) -> str:
+    return next((event.input for event in so_far if isinstance(event, RunStarted)), "")

@@ -1,0 +1,138 @@
+"""A run that waits for a person survives its server, where the framework has kept its state."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled, RunFailed, RunFinished
+from tests.serving import Frame, asking, collect
+from tests.sources import agno_cast, langgraph_cast
+from tests.sources.conformance import SCENARIOS, Case
+from tests.sources.played import Theatre, played, record_of, theatre
+
+FRAMEWORKS = {"langgraph": langgraph_cast.CASES, "agno": agno_cast.CASES}
+ALL = [(framework, name) for framework in FRAMEWORKS for name, scenario in SCENARIOS.items() if scenario.decide]
+
+
+async def asked(stage: Theatre, wanted: int, **body: Any) -> list[Frame]:
+    """Ask, and read on until nothing more comes because a person has to decide `wanted` times."""
+    frames: list[Frame] = []
+    async for frame in stage.served.ask("go", format="records", **body):
+        frames.append(frame)
+        if sum(isinstance(record_of(seen).event, ApprovalRequested) for seen in frames) == wanted:
+            break
+    return frames
+
+
+def requests(frames: list[Frame]) -> list[ApprovalRequested]:
+    return [event for frame in frames if isinstance(event := record_of(frame).event, ApprovalRequested)]
+
+
+async def decide(stage: Theatre, run_id: str, request: ApprovalRequested, decision: dict[str, Any]) -> None:
+    response = await stage.served.http.post(f"/runs/{run_id}/approvals/{request.approval_id}", json=decision)
+    assert response.status_code == 200, response.text
+
+
+async def the_rest(stage: Theatre, run_id: str, after: str) -> list[Frame]:
+    params = {"format": "records", "after": after}
+    return await collect(stage.served.stream("GET", f"/runs/{run_id}/stream", params=params))
+
+
+@pytest.mark.parametrize(("framework", "name"), ALL)
+async def test_a_decision_after_a_restart_resumes_the_run(framework: str, name: str, tmp_path: Path) -> None:
+    scenario, case = SCENARIOS[name], FRAMEWORKS[framework][name]
+    assert scenario.decide is not None
+    wanted = 2 if name == "two_approvals" else 1
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        before = await asked(stage, wanted)
+    run_id = record_of(before[0]).run_id
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        assert (await stage.served.http.get(f"/runs/{run_id}")).json()["state"] == "waiting"
+        for request in requests(before):
+            await decide(stage, run_id, request, scenario.decide(request))
+        after = await the_rest(stage, run_id, before[-1].id)
+    scenario.expect(played([*before, *after]))
+
+
+LANGGRAPH = langgraph_cast.CASES["two_approvals"]
+AGNO = agno_cast.CASES["two_approvals"]
+
+
+@pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
+async def test_what_was_decided_before_the_restart_counts(case: Case, tmp_path: Path) -> None:
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        before = await asked(stage, 2)
+        run_id = record_of(before[0]).run_id
+        first, second = requests(before)
+        await decide(stage, run_id, first, {"decision": "approve"})
+        watching = stage.served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records"})
+        before = await collect(watching, until=lambda f: isinstance(record_of(f).event, ApprovalResolved))
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        await decide(stage, run_id, second, {"decision": "reject", "reason": "not this one"})
+        after = await the_rest(stage, run_id, before[-1].id)
+    run = played([*before, *after])
+    assert isinstance(run.terminal, RunFinished)
+    ends = {str(run.call("danger", n).args["path"]): run.call("danger", n) for n in (0, 1)}
+    approved, rejected = ends[str(first.args["path"])], ends[str(second.args["path"])]  # pyright: ignore[reportArgumentType]
+    assert "is gone" in str(approved.result) and rejected.error is not None
+
+
+async def stopped(stage: Theatre, run_id: str) -> None:
+    (await stage.served.http.post(f"/runs/{run_id}/cancel", json={})).raise_for_status()
+
+
+@pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
+async def test_stop_works_while_it_waits_again(case: Case, tmp_path: Path) -> None:
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        before = await asked(stage, 2, session_id="s")
+    run_id = record_of(before[0]).run_id
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        assert (await stage.served.problem("POST", "/chat", json=asking("x", session_id="s")))["code"] == "session_busy"
+        await stopped(stage, run_id)
+        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+        assert isinstance(run.terminal, RunCancelled)
+        again = await stage.play_deciding(lambda _: {"decision": "approve"}, chat_id="s")
+        assert isinstance(again.terminal, RunFinished)
+
+
+async def test_time_runs_out_while_no_server_is_there(tmp_path: Path) -> None:
+    settings = {"approvals__expiry_seconds": 0.3}
+    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path, **settings) as stage:
+        before = await asked(stage, 2)
+    await asyncio.sleep(0.3)  # the time that has to run out
+    run_id = record_of(before[0]).run_id
+    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path, **settings) as stage:
+        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+    assert [resolved.reason for resolved in run.all(ApprovalResolved)] == ["expired", "expired"]
+    assert isinstance(run.terminal, RunFinished)
+
+
+async def test_a_server_without_the_agent_leaves_it_alone(tmp_path: Path) -> None:
+    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as stage:
+        before = await asked(stage, 2)
+    run_id = record_of(before[0]).run_id
+    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path, name="other") as stage:
+        assert (await stage.served.http.get(f"/runs/{run_id}")).json()["state"] == "waiting"
+    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as stage:
+        for request in requests(before):
+            await decide(stage, run_id, request, {"decision": "approve"})
+        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+    assert isinstance(run.terminal, RunFinished)
+
+
+def lose_state(data: Path) -> None:
+    for file in data.glob("langgraph.db*"):
+        file.unlink()
+
+
+async def test_a_graph_that_has_lost_its_state_fails_clearly(tmp_path: Path) -> None:
+    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as stage:
+        before = await asked(stage, 2)
+    lose_state(tmp_path)
+    run_id = record_of(before[0]).run_id
+    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as stage:
+        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+    assert isinstance(run.terminal, RunFailed)
+    assert run.terminal.code == "interrupted"
