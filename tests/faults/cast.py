@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, TypedDict
 
 from limelight.events import (
     AgentFinished,
@@ -78,3 +78,21 @@ async def quiet(messages: Any, ctx: Any) -> AsyncIterator[str]:
     """Says a word, then nothing."""
     yield "…"
     await asyncio.sleep(3600)
+
+
+def asks() -> Any:
+    """A graph that asks a person, and then says what was decided; its state is LangGraph's, on disk."""
+    from langgraph.graph import StateGraph  # pyright: ignore[reportMissingTypeStubs]
+    from langgraph.types import interrupt
+
+    class State(TypedDict):
+        question: str
+        answer: str
+
+    def ask(state: State) -> dict[str, str]:
+        return {"answer": f"decided: {interrupt('May I?')}"}
+
+    builder: Any = StateGraph(State)
+    builder.add_node("ask", ask)
+    builder.set_entry_point("ask")
+    return builder.compile()
