@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -364,7 +365,7 @@ async def test_time_limits_end_a_run(tmp_path: Path) -> None:
         yield "hello"
         await asyncio.sleep(3600)
 
-    limits = {"limits__run_seconds": 2.0, "limits__silence_seconds": 0.8}
+    limits: dict[str, Any] = {"limits__run_seconds": 2.0, "limits__silence_seconds": 0.8}
     async with serving(
         silent, agents.patient, agents.asker, agents.counting(10**6, 0.001), data=tmp_path, **limits
     ) as s:

@@ -98,7 +98,7 @@ async def test_stop_works_while_it_waits_again(case: Case, tmp_path: Path) -> No
 
 
 async def test_time_runs_out_while_no_server_is_there(tmp_path: Path) -> None:
-    settings = {"approvals__expiry_seconds": 0.3}
+    settings: dict[str, Any] = {"approvals__expiry_seconds": 0.3}
     async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path, **settings) as stage:
         before = await asked(stage, 2)
     await asyncio.sleep(0.3)  # the time that has to run out
