@@ -1,6 +1,8 @@
 # One command for each thing; `make help` lists them. Nothing is needed beforehand but make and Python 3.11 or newer.
 
 PORT ?= 8000
+# Tests mostly wait for servers that they start, so more of them than there are cores run at once.
+WORKERS ?= 4
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -17,7 +19,7 @@ run: setup  ## Serve the built-in agents on http://127.0.0.1:8000 (PORT= changes
 	@exec $(BIN)/limelight serve --port $(PORT)
 
 test: setup lint  ## Check types and style, run all tests
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n $(WORKERS)
 
 test-newest: setup  ## Try the newest versions of the frameworks, in a venv of their own (some minutes)
 	@tools/newest.sh

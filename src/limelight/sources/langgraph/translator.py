@@ -5,6 +5,7 @@ piece, and the results of tools), `tools` (calls that start, print, end or fail)
 with interrupts) and `custom` (whatever the graph's own code writes).
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -48,6 +49,8 @@ class LangGraphTranslator:
         """The newest state of the graph; streamed only by one that keeps none."""
         self._planned: set[str] = set()
         self._interrupts: dict[str, Interrupt] = {}
+        self._returns: Counter[tuple[Namespace, str]] = Counter()
+        """Results that tools have handed over and that will come again as messages, by place and raw id."""
         self._running: dict[str, tuple[Namespace, Any]] = {}
         """The tasks that run, each with its place and what it was given."""
 
@@ -93,7 +96,7 @@ class LangGraphTranslator:
         if (more := self._speech.goes_on(message)) is not None:
             return [more]
         if message.type == "tool":
-            return self._result(part.ns, message)
+            return self._told_again(part.ns, message)
         if message.type not in SPOKEN:
             return []
         if is_internal(metadata):
@@ -178,12 +181,21 @@ class LangGraphTranslator:
         messages = messages_in(output)
         for message in messages:
             events += self._result(ns, message)
+            self._returns[ns, getattr(message, "tool_call_id", "")] += 1
         if messages or is_command(output):
             return [*events, *self._end_call(call, None)]
         return [*events, *self._end_call(call, output)]  # code of the graph has called the tool as a function
 
     def _end_call(self, call: Call, value: Any) -> list[Item]:
         return [*self._end_actors(self._actors.ending_with_call(call), None), *self._calls.returned(call, value)]
+
+    def _told_again(self, ns: Namespace, message: Any) -> list[Item]:
+        """The message of a result, which its tool has handed over already: of calls with one id it ends no other."""
+        returned = (ns, message.tool_call_id)
+        if self._returns[returned]:
+            self._returns[returned] -= 1
+            return []
+        return self._result(ns, message)
 
     def _result(self, ns: Namespace, message: Any) -> list[Item]:
         if getattr(message, "type", "") != "tool":
