@@ -46,9 +46,9 @@ median of the repeats [lowest - highest]; the ratio is the median of the ratios 
   repeat varies together. Do not make anything of differences under 30 %.
 - `bare` pays one wake-up and one write per event, and next to nothing else. Limelight checks, numbers, commits and
   encodes each event, and then saves on commits and writes: it commits and shows what comes after a pause at once, and
-  while pieces of a text keep coming it does both every 10 ms. That is how a durable stream comes near the floor.
+  while pieces of a text keep coming it does both every 25 ms. That is how a durable stream comes near the floor.
 - The first event of Limelight comes after two commits (the run, then its first event); `bare` has nothing to wait for.
-- All viewers of a run share its bytes, so a further viewer costs a write every 10 ms and nothing per event.
+- All viewers of a run share its bytes, so a further viewer costs a write every 25 ms and nothing per event.
 - Memory of a stream contains its run: the task of the agent, its newest events, the frames for its viewers.
 - {joined:.1%} of Limelight's events reached a client that had fallen behind, joined with their neighbours in one frame.
 - The machine has few cores and no network in between: this says what an event costs, not how many users a server has.

@@ -17,8 +17,8 @@ from limelight.stores.base import SessionRef
 LANE_RECORDS = 256
 LANE_BYTES = 256 * 1024
 """How much of a lane is kept for viewers that are a little behind."""
-INTERVAL = 0.01
-"""Seconds between two wake-ups of a session's viewers while events keep coming."""
+INTERVAL = 0.025
+"""Seconds between two wake-ups of a session's viewers while events keep coming: forty a second look like a flow."""
 HELD_BACK = 128
 """Records that are not held back any longer."""
 
