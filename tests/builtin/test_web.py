@@ -22,6 +22,8 @@ PAGES: dict[str, tuple[int, str, bytes]] = {
     "/gone": (404, "text/html", b"no"),
     "/moved": (302, "/page", b""),
     "/round": (302, "/round", b""),
+    "/nowhere": (304, "", b""),
+    "/odd": (200, "text/plain; charset=nobody-knows", b"as it is"),
     "/away": (302, "file:///etc/passwd", b""),
     "/search": (
         200,
@@ -91,11 +93,31 @@ def test_a_large_page_is_cut(site: str) -> None:
         ("/picture", "is no text but image/png"),
         ("/round", "from one place to the next"),
         ("/away", "has to begin with http"),
+        ("/nowhere", "answers with 304"),
     ],
 )
 def test_a_page_that_is_none(site: str, path: str, told: str) -> None:
     with pytest.raises(Refused, match=told):
         WEB.read(site + path)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[bees/", "http://bees:honey/", "http://bees:99999/", f"http://{'b' * 99}/", "http://127.0.0.1/\x00"]
+)
+def test_an_address_that_is_none_is_refused_as_any_other(url: str) -> None:
+    """A model may write anything; whatever else were raised would end a graph's run."""
+    with pytest.raises(Refused):
+        WEB.read(url)
+
+
+def test_an_encoding_that_nobody_knows(site: str) -> None:
+    assert WEB.read(f"{site}/odd") == "as it is"
+
+
+def test_a_page_that_takes_too_long_is_refused(site: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("limelight.builtin.web.SECONDS", -1)
+    with pytest.raises(Refused, match="takes longer"):
+        WEB._get(f"{site}/moved")  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize(

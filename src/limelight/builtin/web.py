@@ -55,11 +55,13 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
         try:
             with httpx.Client(timeout=SECONDS, trust_env=False) as client:
                 for _ in range(REDIRECTS + 1):
+                    if time.monotonic() > until:
+                        raise Refused(f"{url} takes longer than {SECONDS} seconds")
                     with client.stream(**self._request(url)) as response:
-                        if not response.is_redirect:
+                        if not response.has_redirect_location:
                             return _text_of(response, url, until)
                         url = urljoin(url, response.headers["location"])
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # ValueError: ports and names that are none
             raise Refused(f"{url} cannot be read: {type(error).__name__}: {error}") from error
         raise Refused(f"{url} sends us from one place to the next")
 
@@ -96,7 +98,7 @@ def _is_public(address: str) -> bool:
 
 def _text_of(response: httpx.Response, url: str, until: float) -> tuple[str, str]:
     kind = response.headers.get("content-type", "text/plain")
-    if response.status_code >= 400:
+    if response.status_code >= 300:
         raise Refused(f"{url} answers with {response.status_code}")
     if not kind.startswith(TEXTS):
         raise Refused(f"{url} is no text but {kind}")
@@ -105,4 +107,7 @@ def _text_of(response: httpx.Response, url: str, until: float) -> tuple[str, str
         body += piece
         if len(body) > BYTES or time.monotonic() > until:
             break
-    return body[:BYTES].decode(response.charset_encoding or "utf-8", "replace"), kind
+    try:
+        return body[:BYTES].decode(response.charset_encoding or "utf-8", "replace"), kind
+    except LookupError:  # an encoding that nobody knows
+        return body[:BYTES].decode("utf-8", "replace"), kind
