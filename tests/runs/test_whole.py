@@ -5,13 +5,17 @@ from typing import Any
 
 from limelight.events import (
     AgentFinished,
+    AgentStarted,
     AnyEvent,
+    FinalAnswer,
     ReasoningDelta,
     ReasoningFinished,
     RunCancelled,
+    RunFinished,
     TextDelta,
     TextFinished,
     ToolArgsDelta,
+    ToolFinished,
     ToolOutputDelta,
     ToolReady,
 )
@@ -59,6 +63,19 @@ def test_what_is_open_when_somebody_ends_is_said_before() -> None:
     ended = AgentFinished(agent_id="helper")
     assert fed(delta("x", "n", "helper"), ended) == [delta("x", "n", "helper"), ended]
     assert fed(delta("a"), RunCancelled()) == [delta("a"), RunCancelled()]
+
+
+def test_agents_that_end_with_a_call_or_with_their_parent_are_heard_before() -> None:
+    outer = AgentStarted(agent_id="outer", name="outer", call_id="c")
+    inner = AgentStarted(agent_id="inner", name="inner", parent_id="outer")
+    text, ended = delta("x", "n", "inner"), ToolFinished(call_id="c", result="")
+    assert fed(outer, inner, text, ended) == [outer, inner, text, ended]
+    assert fed(outer, inner, text, AgentFinished(agent_id="outer"))[2:] == [text, AgentFinished(agent_id="outer")]
+
+
+def test_a_text_is_said_before_the_answer_that_repeats_it() -> None:
+    answer = FinalAnswer(content="ab", message_id="m")
+    assert fed(delta("a"), delta("b"), answer, RunFinished()) == [delta("ab"), answer, RunFinished()]
 
 
 async def test_an_agent_can_be_set_not_to_stream(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ class Execution:
         self._pending: list[Record] = []
         self._results: list[Result] = []
         self._uncommitted = 0
-        self._room: asyncio.Future[None] | None = None
+        self._room = asyncio.Event()
         self._state: RunState = "running"
         self._since: dict[str, float] = {}
         self._verdict: asyncio.Future[Terminal] = self._loop.create_future()
@@ -223,8 +223,7 @@ class Execution:
     async def leave(self) -> None:
         """The process ends and the run stays as it is, waiting: another process will go on with it."""
         while self._uncommitted:
-            self._room = self._loop.create_future()
-            await self._room
+            await self._next_commit()
         if not self._left.done():
             self._left.set_result(None)
         if not self._written.done():
@@ -354,8 +353,7 @@ class Execution:
 
     def committed(self, append: Append) -> None:
         self._uncommitted -= len(append.records)
-        if self._room is not None and not self._room.done():
-            self._room.set_result(None)
+        self._room.set()
         if append.state in ("finished", "failed", "cancelled") and not self._written.done():
             self._written.set_result(None)
 
@@ -368,8 +366,12 @@ class Execution:
         while self._uncommitted >= MAX_UNCOMMITTED:
             if self._pending:
                 self._committer.mark(self)
-            self._room = self._loop.create_future()
-            await self._room
+            await self._next_commit()
+
+    async def _next_commit(self) -> None:
+        """Several may wait at once: the source, and threads that emit."""
+        self._room.clear()
+        await self._room.wait()
 
 
 def _state_of(grammar: Grammar) -> RunState:

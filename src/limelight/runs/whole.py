@@ -6,7 +6,9 @@ since `tool_ready` has all of them. What a running tool prints stays live.
 
 from limelight.events import (
     AgentFinished,
+    AgentStarted,
     AnyEvent,
+    FinalAnswer,
     ReasoningDelta,
     ReasoningFinished,
     RunCancelled,
@@ -15,6 +17,7 @@ from limelight.events import (
     TextDelta,
     TextFinished,
     ToolArgsDelta,
+    ToolFinished,
 )
 
 
@@ -23,6 +26,7 @@ class WholeTexts:
 
     def __init__(self) -> None:
         self._held: dict[tuple[type[AnyEvent], str], list[TextDelta | ReasoningDelta]] = {}
+        self._agents: dict[str, AgentStarted] = {}
 
     def feed(self, event: AnyEvent) -> list[AnyEvent]:
         match event:
@@ -35,8 +39,16 @@ class WholeTexts:
                 return [*self._said(ReasoningDelta, event.message_id), event]
             case ToolArgsDelta():
                 return []
+            case AgentStarted():
+                self._agents[event.agent_id] = event
+                return [event]
             case AgentFinished():
                 return [*self._rest_of(event.agent_id), event]
+            case ToolFinished():  # with it end the agents that it has started, whether or not anybody says so
+                spawned = [a.agent_id for a in self._agents.values() if a.call_id == event.call_id]
+                return [*(said for agent_id in spawned for said in self._rest_of(agent_id)), event]
+            case FinalAnswer() if event.message_id is not None:
+                return [*self._said(TextDelta, event.message_id), event]
             case RunFinished() | RunFailed() | RunCancelled():
                 return [*self.rest(), event]
             case _:
@@ -47,8 +59,12 @@ class WholeTexts:
         return [said for kind, message_id in list(self._held) for said in self._said(kind, message_id)]
 
     def _rest_of(self, agent_id: str) -> list[AnyEvent]:
+        """What an agent and those below it have begun and not finished."""
+        self._agents.pop(agent_id, None)
+        below = [a.agent_id for a in self._agents.values() if a.parent_id == agent_id]
         begun = [key for key, deltas in self._held.items() if deltas[0].agent_id == agent_id]
-        return [said for kind, message_id in begun for said in self._said(kind, message_id)]
+        mine = [said for kind, message_id in begun for said in self._said(kind, message_id)]
+        return [*(said for child in below for said in self._rest_of(child)), *mine]
 
     def _said(self, kind: type[AnyEvent], message_id: str) -> list[AnyEvent]:
         deltas = self._held.pop((kind, message_id), [])
