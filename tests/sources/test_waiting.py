@@ -1,16 +1,21 @@
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownLambdaType=false, reportUnknownArgumentType=false
 """A run that waits for a person survives its server, where the framework has kept its state."""
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
+from langchain.agents import create_agent
+from langchain_core.tools import tool
+from langgraph.graph import END, START, StateGraph
 
+from limelight import current
 from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled, RunFailed, RunFinished
 from tests.serving import Frame, asking, collect
 from tests.sources import agno_cast, langgraph_cast
 from tests.sources.conformance import SCENARIOS, Case
-from tests.sources.played import Theatre, played, record_of, theatre
+from tests.sources.played import Stage, Theatre, played, record_of, theatre
 
 FRAMEWORKS = {"langgraph": langgraph_cast.CASES, "agno": agno_cast.CASES}
 ALL = [(framework, name) for framework in FRAMEWORKS for name, scenario in SCENARIOS.items() if scenario.decide]
@@ -136,3 +141,84 @@ async def test_a_graph_that_has_lost_its_state_fails_clearly(tmp_path: Path) -> 
         run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
     assert isinstance(run.terminal, RunFailed)
     assert run.terminal.code == "interrupted"
+
+
+class Rounds(TypedDict):
+    question: str
+    rounds: int
+
+
+def one_more(state: Rounds) -> dict[str, int]:
+    return {"rounds": state.get("rounds", 0) + 1}
+
+
+def in_rounds(_: Stage) -> Any:
+    """Stops before each of three rounds, with the same words."""
+    builder = StateGraph(Rounds)
+    builder.add_node("work", one_more)
+    builder.add_edge(START, "work")
+    builder.add_conditional_edges("work", lambda state: "work" if state["rounds"] < 3 else END)
+    return builder.compile(interrupt_before=["work"])
+
+
+async def test_an_old_answer_does_not_count_for_a_new_question_with_the_same_words(tmp_path: Path) -> None:
+    approve = {"decision": "approve"}
+    async with theatre(in_rounds, "", tmp_path) as stage:
+        before: list[Frame] = []
+        async for frame in stage.served.ask("go", format="records"):
+            before.append(frame)
+            if len(requests(before)) == 2:
+                break
+            if requests([frame]):
+                await decide(stage, record_of(frame).run_id, requests([frame])[0], approve)
+    run_id = record_of(before[0]).run_id
+    async with theatre(in_rounds, "", tmp_path) as stage:
+        await decide(stage, run_id, requests(before)[1], approve)
+        after: list[Frame] = []
+        params = {"format": "records", "after": before[-1].id}
+        async for frame in stage.served.stream("GET", f"/runs/{run_id}/stream", params=params):
+            after.append(frame)
+            for request in requests([frame]):
+                await decide(stage, run_id, request, {"decision": "reject"})
+    run = played([*before, *after])
+    assert [resolved.decision for resolved in run.all(ApprovalResolved)] == ["approve", "approve", "reject"]
+    assert run.answer["rounds"] == 2
+
+
+@tool
+async def asks(path: str) -> str:
+    """Ask a person from inside of the tool."""
+    run = current()
+    assert run is not None
+    return str(bool(await run.approve("asks", {"path": path})))
+
+
+async def test_a_question_that_a_tool_asked_itself_is_interrupted(tmp_path: Path) -> None:
+    def make(stage: Stage) -> Any:
+        return create_agent(langgraph_cast.model(stage), [asks])
+
+    script = langgraph_cast.answering("- steps: [{tool_calls: [{name: asks, arguments: {path: /tmp/x}}]}]")
+    async with theatre(make, script, tmp_path) as stage:
+        before = await asked(stage, 1)
+    run_id = record_of(before[0]).run_id
+    async with theatre(make, script, tmp_path) as stage:
+        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+    assert isinstance(run.terminal, RunFailed) and run.terminal.code == "interrupted"
+    assert run.one(ApprovalResolved).decision == "reject"
+
+
+@pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
+async def test_a_large_edit_counts_as_a_whole_after_a_restart(case: Case, tmp_path: Path) -> None:
+    edited = {"path": "/tmp/" + "z" * 40_000}
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        before = await asked(stage, 2)
+        run_id = record_of(before[0]).run_id
+        first, second = requests(before)
+        await decide(stage, run_id, first, {"decision": "edit", "args": edited})
+        watching = stage.served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records"})
+        before = await collect(watching, until=lambda f: isinstance(record_of(f).event, ApprovalResolved))
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        await decide(stage, run_id, second, {"decision": "reject"})
+        await the_rest(stage, run_id, before[-1].id)
+        kept = await stage.served.http.get(f"/runs/{run_id}/tools/{first.call_id}")
+    assert kept.json()["result"] == f"{edited['path']} is gone"

@@ -7,13 +7,25 @@ seals a run.
 import logging
 from collections.abc import Sequence
 
-from limelight.events import AnyEvent, ApprovalRequested, ApprovalResolved, Record, RunStarted
+import msgspec
+
+from limelight.errors import BadEvent
+from limelight.events import (
+    AnyEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    Record,
+    RunStarted,
+    ToolReady,
+    ToolStarted,
+)
+from limelight.grammar import Grammar
 from limelight.messages import Message
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.context import Asked, RunContext
 from limelight.runs.engine import Execution
 from limelight.runs.ids import now_ms
-from limelight.runs.reading import records_of
+from limelight.runs.reading import records_of, whole_value
 from limelight.runs.sessions import LEASE_MS, Sessions
 from limelight.sources.base import Turn, User
 from limelight.stores.base import Run, Store
@@ -34,7 +46,10 @@ class Reopening:
         if run.state != "waiting":
             return False
         records = [record async for record in records_of(self._store, run)]
-        asked = questions_in(records)
+        if not _is_legal(records):
+            return False
+        so_far = [await self._whole(run, record.event) for record in records]
+        asked = questions_in(so_far)
         if run.agent not in self._agents:
             return _may_wait(asked)  # another server, with that agent, may come before the time runs out
         agent = self._agents.get(run.agent)
@@ -43,15 +58,13 @@ class Reopening:
             return False
         now = now_ms()
         if await self._store.take_over(run.run_id, until=now + LEASE_MS, now=now):
-            self._resume(agent, run, records, asked, memory.key)
+            self._resume(agent, run, records, so_far, memory.key)
             log.warning("run %s goes on waiting for a decision", run.run_id)
         return True
 
     def _resume(
-        self, agent: Agent, run: Run, records: Sequence[Record], asked: Sequence[Asked], memory_key: str
+        self, agent: Agent, run: Run, records: Sequence[Record], so_far: Sequence[AnyEvent], memory_key: str
     ) -> None:
-        so_far = [record.event for record in records]
-
         async def life(execution: Execution, context: RunContext) -> None:
             execution.reopen(records)
             question = Message(role="user", content=_input(so_far))
@@ -62,14 +75,47 @@ class Reopening:
 
             await execution.live(None, lambda turn: agent.source.resume(turn, so_far), prepare)
 
-        self._sessions.play(agent, run, User(run.ref.owner), life, asked)
+        self._sessions.play(agent, run, User(run.ref.owner), life, questions_in(so_far))
+
+    async def _whole(self, run: Run, event: AnyEvent) -> AnyEvent:
+        """The event with all of its arguments: what a person decided on, or edited, must not come back as a preview."""
+        match event:
+            case ToolStarted() | ToolReady() if event.truncated:
+                kind, id_ = "args", event.call_id
+            case ApprovalRequested() if event.truncated:
+                kind, id_ = "approval", event.approval_id
+            case ApprovalResolved() if event.truncated:
+                kind, id_ = "edited", event.approval_id
+            case _:
+                return event
+        return msgspec.structs.replace(event, args=await whole_value(self._store, run, kind, id_, event.args, cut=True))
 
 
-def questions_in(records: Sequence[Record]) -> list[Asked]:
-    """What a run has asked people, with the answers that it got."""
-    answers = {e.approval_id: e for record in records if isinstance(e := record.event, ApprovalResolved)}
-    requests = [e for record in records if isinstance(e := record.event, ApprovalRequested)]
-    return [Asked(request, answers.get(request.approval_id)) for request in requests]
+def questions_in(so_far: Sequence[AnyEvent]) -> list[Asked]:
+    """What a run waits for, with the answers that it has of the questions asked together.
+
+    Those that were all answered before are over: the same words may be asked again, and need a new answer then.
+    """
+    together: dict[str, Asked] = {}
+    for event in so_far:
+        if isinstance(event, ApprovalRequested):
+            if all(asked.answer is not None for asked in together.values()):
+                together = {}
+            together[event.approval_id] = Asked(event)
+        elif isinstance(event, ApprovalResolved) and event.approval_id in together:
+            together[event.approval_id] = Asked(together[event.approval_id].request, event)
+    return list(together.values())
+
+
+def _is_legal(records: Sequence[Record]) -> bool:
+    """Whether this version's grammar takes the log; a run that it does not take can only be sealed."""
+    grammar = Grammar()
+    try:
+        for record in records:
+            grammar.check(record.event)
+    except BadEvent:
+        return False
+    return True
 
 
 def _may_wait(asked: Sequence[Asked]) -> bool:

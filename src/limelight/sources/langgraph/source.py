@@ -19,6 +19,8 @@ from limelight.sources.so_far import SoFar
 from limelight.sources.values import safe_text
 
 MAX_STEPS = "max_steps"
+BREAKPOINT = "breakpoint"
+"""What a stop is called that the graph was compiled with."""
 
 
 class LangGraphSource(Source):
@@ -178,16 +180,17 @@ class LangGraphSource(Source):
         if kept is None or not kept.next:
             raise Interrupted("the graph has no state any more from which this run could go on")
         translator.past(message.id for message in messages_of(kept.values))
-        return await self._asked(turn, config, translator.waits_for(kept.interrupts, left))
+        stops = translator.waits_for(kept.interrupts, left)
+        if not stops and left.requests[-1].name != BREAKPOINT:
+            raise Interrupted("a tool had asked this question itself, and is gone with the server that ended")
+        return await self._asked(turn, config, stops)
 
     async def _at_breakpoint(self, turn: Turn, config: Any) -> bool:
         """A graph that was compiled to stop before or after some nodes says nothing; its state tells where it is."""
         state = await self._state(config)
         if state is None or not state.next:
             return False
-        return bool(
-            await turn.context.approve("breakpoint", {"next": list(state.next)}, decisions=("approve", "reject"))
-        )
+        return bool(await turn.context.approve(BREAKPOINT, {"next": list(state.next)}, decisions=("approve", "reject")))
 
     async def _ended(self, config: Any, translator: LangGraphTranslator, code: str) -> list[Item]:
         from limelight.sources.langgraph.answers import answer_in
