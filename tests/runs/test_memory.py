@@ -142,6 +142,9 @@ async def test_what_is_idle_is_let_go_of_once(tmp_path: Path) -> None:
         session = Session(store, idle_seconds=-1)
         key = await session.key("one")
         await session.memories.tidy()
+        assert session.source.rested == []  # its run goes on
+        session.memories.done("r1")
+        await session.memories.tidy()
         await session.memories.tidy()
         assert session.source.rested == [key]
         assert await session.key("two") == key

@@ -63,7 +63,7 @@ async def test_a_tool_that_raises_ends_the_run_with_its_own_error(tmp_path: Path
         assert isinstance(run.terminal, RunFailed)
         assert run.terminal.message == "ValueError: no such file"
         assert run.call("fail").error == "no such file"
-        assert run.call("slow").error == "ValueError: no such file"
+        assert run.call("slow").error == "cut off: ValueError: no such file"
         await goes_on(stage)
 
 

@@ -8,6 +8,8 @@ from contextvars import ContextVar
 
 import pytest
 
+from limelight.errors import AgentFailed
+from limelight.server.serving import AgentThreads
 from limelight.sources.threads import READ_AHEAD, Left, ThreadBridge
 from tests.waiting import eventually
 
@@ -172,3 +174,17 @@ def test_a_loop_that_is_gone_ends_the_thread() -> None:
     while at_work():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
+async def test_a_tool_in_a_thread_of_the_server_cannot_end_the_server(error: BaseException) -> None:
+    """Raised inside a task, these two would end the event loop itself."""
+
+    def leave() -> None:
+        raise error
+
+    threads = AgentThreads(1)
+    with pytest.raises(AgentFailed, match=type(error).__name__):
+        await asyncio.get_running_loop().run_in_executor(threads, leave)
+    assert await asyncio.get_running_loop().run_in_executor(threads, lambda: 42) == 42
+    threads.shutdown()

@@ -37,6 +37,8 @@ class Memories:
         self._agents = agents
         self._idle_seconds = idle_seconds
         self._used: dict[str, tuple[Agent, float]] = {}
+        self._busy: dict[str, str] = {}
+        """The keys of runs that go on, by run."""
 
     async def recall(
         self, agent: Agent, ref: SessionRef, run_id: str, messages: Sequence[Message], goes_on: bool
@@ -53,6 +55,7 @@ class Memories:
             memory = Memory(key=sortable_id("mem_"), agent=agent.name, turns=turns)
         await self._store.remember(ref, memory)
         self._used[memory.key] = (agent, time.monotonic())
+        self._busy[run_id] = memory.key
 
         async def history() -> Sequence[Message]:
             if past:
@@ -60,6 +63,12 @@ class Memories:
             return await history_from_log(self._store, [turn.run_id for turn in memory.turns[:-1]])
 
         return Recalled(memory.key, history)
+
+    def done(self, run_id: str) -> None:
+        """The run is over: from now on its memory is idle."""
+        key = self._busy.pop(run_id, None)
+        if key in self._used:
+            self._used[key] = (self._used[key][0], time.monotonic())
 
     async def tidy(self) -> None:
         """Forget what is stale, and let go of what is idle. What agents keep that are not served now has to wait."""
@@ -69,7 +78,7 @@ class Memories:
                 await self._forget(memory)
         now = time.monotonic()
         for key, (agent, used) in list(self._used.items()):
-            if now - used > self._idle_seconds:
+            if now - used > self._idle_seconds and key not in self._busy.values():
                 del self._used[key]
                 await agent.source.rest(key)
 

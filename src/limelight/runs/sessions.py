@@ -210,6 +210,7 @@ class Sessions:
         try:
             await life
         finally:
+            self._memories.done(run.run_id)
             del self._live[run.run_id]
             self._next_turn(run.ref)
 

@@ -6,12 +6,14 @@ screen, so that a long run costs no more than a short one. The caller feeds Reco
 A question to the person at the terminal is the last thing that moves: the run goes on above it, and it leaves no trace.
 """
 
+import threading
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
+from markdown_it import MarkdownIt
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.control import Control
 from rich.live import Live
@@ -50,6 +52,9 @@ class LiveView:
         self._printed = 0
         """How many things of the story are ordinary output by now."""
         self._spinners: dict[str, Spinner] = {}
+        self._lock = threading.RLock()
+        self._turning = threading.Event()
+        """Set when nothing moves any more."""
 
     def __enter__(self) -> Self:
         self._start()
@@ -63,13 +68,25 @@ class LiveView:
 
     def _start(self) -> None:
         if self._moving:  # a new one each time: it would remember how many lines it had drawn before
-            self._live = Live(Moving(self), console=self._console, refresh_per_second=REFRESHES, transient=True)
+            self._live = Live(Moving(self), console=self._console, auto_refresh=False, transient=True)
             self._live.start()
+            self._turning = threading.Event()
+            threading.Thread(target=self._turn, args=(self._live, self._turning), daemon=True).start()
+
+    def _turn(self, live: Live, over: threading.Event) -> None:
+        """Let spinners turn. The lock is ours, because Live's own thread redraws while something else is printed, and
+        then one of the two counts the lines wrong: a row is lost, or stands there twice."""
+        while not over.wait(1 / REFRESHES):
+            with self._lock:
+                if not over.is_set():
+                    live.refresh()
 
     def _stop(self) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        with self._lock:
+            self._turning.set()
+            if self._live is not None:
+                self._live.stop()
+                self._live = None
 
     @contextmanager
     def away(self) -> Generator[None]:
@@ -99,17 +116,23 @@ class LiveView:
 
     def refresh(self) -> None:
         """Draw what moves at once, for a person who types."""
-        if self._live is not None:
-            self._live.refresh()
+        with self._lock:
+            if self._live is not None:
+                self._live.refresh()
 
     def print(self, text: Text) -> None:
         """Ordinary output, above what moves."""
-        self._console.print(text)
+        with self._lock:
+            self._console.print(text)
 
     def feed(self, record: Record) -> None:
         if self._missed is not None:
             self._missed.append(record)
             return
+        with self._lock:
+            self._feed(record)
+
+    def _feed(self, record: Record) -> None:
         if isinstance(record.event, RunStarted):
             self.story, self._printed, self._spinners = Story(), 0, {}
             heading = Text.assemble(("● ", "bold green"), (safe(record.event.agent), "bold"))
@@ -181,7 +204,7 @@ class LiveView:
             helper = self.story.helper(said.agent_id)
             name = f"{safe(helper.name)}: " if helper is not None else ""
             return [_indented(Text(name + text, style="dim"), self.story.depth(said.agent_id))]
-        return [Text(text) if growing else Markdown(text)]  # half a markdown jumps while it grows
+        return [Text(text) if growing else Prose(text)]  # half a markdown jumps while it grows
 
     def _call(self, call: Call) -> list[RenderableType]:
         depth = self.story.depth(call.agent_id)
@@ -208,10 +231,19 @@ class LiveView:
 
     def _end(self) -> None:
         if self.story.answer:
-            self._console.print(Markdown(safe(self.story.answer)))
+            self._console.print(Prose(safe(self.story.answer)))
         ended = self.story.terminal
         style = "green" if isinstance(ended, RunFinished) else "yellow" if isinstance(ended, RunCancelled) else "red"
         self._console.print(Text(safe(ending(self.story)), style=style))
+
+
+class Prose(Markdown):
+    """Markdown in which a tag is what it is for a person at a terminal: text, and not HTML to be left out."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__(markup)
+        parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
+        self.parsed = parser.parse(markup)
 
 
 class Moving:

@@ -6,6 +6,7 @@ tool that is executed elsewhere: editing gives its `result`. Agno can refuse a c
 turned into a confirmation that is refused.
 """
 
+from collections.abc import Collection
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -40,6 +41,13 @@ def open_requirements(output: Any) -> list[Any]:
         if requirement.tool_execution is not None and not requirement.is_resolved():
             found.setdefault(requirement.tool_execution.tool_call_id or requirement.id, requirement)
     return list(found.values())
+
+
+def waits_for(output: Any, call_ids: Collection[str]) -> bool:
+    """Whether a run is the one that waits for decisions about some of these calls, and no member's."""
+    if not output.is_paused or output.parent_run_id:
+        return False
+    return any(r.tool_execution.tool_call_id in call_ids for r in open_requirements(output))
 
 
 def tie_together(output: Any) -> None:

@@ -13,7 +13,7 @@ from limelight.errors import Interrupted
 from limelight.events import AnyEvent
 from limelight.sources.agno.copying import for_turn
 from limelight.sources.agno.files import sent_along
-from limelight.sources.agno.pausing import answer, open_requirements, question, tie_together
+from limelight.sources.agno.pausing import answer, open_requirements, question, tie_together, waits_for
 from limelight.sources.agno.stopping import cancel_tools, written_down
 from limelight.sources.agno.translator import AgnoTranslator
 from limelight.sources.base import Feature, Home, Item, Options, Source, Turn, first_line
@@ -84,7 +84,8 @@ class AgnoSource(Source):
         translator = AgnoTranslator(turn.max_steps)
         agent = for_turn(self._target, self._db, "")
         session = await agent.aget_session(turn.memory_key)
-        paused = [run for run in (session.runs if session else None) or () if run.is_paused and not run.parent_run_id]
+        asked = {request.call_id for request in SoFar(so_far).requests}
+        paused = [run for run in (session.runs if session else None) or () if waits_for(run, asked)]
         if not paused:
             raise Interrupted("Agno's database does not have the run any more that waited")
         tie_together(paused[-1])

@@ -12,6 +12,9 @@ from limelight.sources.langgraph.parts import text_in
 from limelight.sources.langgraph.past import messages_of
 from limelight.sources.values import fields_of
 
+ANSWER_KEYS = ("answer", "output", "result", "response", "final_answer", "report")
+"""Under which keys a graph without `messages` leaves its answer, the likeliest first."""
+
 
 def answer_in(graph: Any, state: Any) -> tuple[Any, str | None]:
     """The answer, and the id of the message that it is, if it is one. None: the graph has left none."""
@@ -33,10 +36,13 @@ def _said(last: BaseMessage) -> tuple[str | None, str | None]:
 
 
 def _output(graph: Any, values: dict[str, Any]) -> Any:
-    """What the graph puts out beside what was put in; a single text is just that."""
+    """What the graph puts out beside what was put in; a single text, or one that is called so, is the answer."""
     channels = graph.output_channels
     asked = text_key(input_keys(graph))
     wanted = [channels] if isinstance(channels, str) else list(channels)
     outputs = {key: values[key] for key in wanted if values.get(key) is not None and key != asked}
+    named = next((outputs[key] for key in ANSWER_KEYS if isinstance(outputs.get(key), str)), None)
+    if named is not None:
+        return named
     texts = [value for value in outputs.values() if isinstance(value, str)]
     return texts[0] if len(outputs) == len(texts) == 1 else outputs or None

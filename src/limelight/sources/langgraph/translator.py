@@ -33,6 +33,8 @@ from limelight.sources.so_far import SoFar
 from limelight.sources.values import fields_of, final_answer, json_value, safe_text
 
 MAX_STATUS = 500
+CUT_OFF = "cut off"
+"""What a call is that had no part in what ended it."""
 SPOKEN = ("AIMessageChunk", "ai")
 """The types of messages that models say, in pieces and whole."""
 
@@ -302,7 +304,7 @@ class LangGraphTranslator:
         events = self._speech.finish_all(agent_id)
         for call in self._calls.open:
             if call.agent_id == agent_id:
-                events += self._calls.fail(call, call.error or error or "no result came")
+                events += self._calls.fail(call, call.error or (f"{CUT_OFF}: {error}" if error else "no result came"))
         return [*events, *self._steps.finish(agent_id, error)]
 
     def broken(self, error: str) -> list[Item]:
