@@ -7,9 +7,6 @@ the difference between them is Limelight and nothing else. `/alone/{name}` reads
 
 import logging
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 from starlette.requests import Request
@@ -18,49 +15,24 @@ from starlette.routing import Route
 
 from benchmarks.frameworks.casts import QUESTION, Cast, casts
 from limelight.config import load_settings
-from limelight.events import AnyEvent, Decision, ReasoningDelta, TextDelta
+from limelight.events import AnyEvent, ReasoningDelta, TextDelta
 from limelight.messages import Message
 from limelight.runs.agents import Agent
 from limelight.server.app import create_app
 from limelight.server.serving import LimelightServer, bind
-from limelight.sources.base import DECISIONS, Approval, Source, Turn, User
+from limelight.sources.base import Source, Turn
 from limelight.targets import wrap
+from tests.sources.turns import FakeContext
 
 
-class NoContext:
+class NoContext(FakeContext):
     """A run that is none: nobody listens, and nobody is asked."""
 
-    session_id = "none"
-    user = User("nobody")
-    workspace = Path("workspace")
-    cancelled = False
-
     def __init__(self, run_id: str) -> None:
+        super().__init__()
         self.run_id = run_id
 
     def emit(self, event: AnyEvent) -> None: ...
-
-    async def approve(
-        self,
-        name: str,
-        args: dict[str, Any],
-        *,
-        call_id: str = "",
-        agent_id: str = "",
-        decisions: Sequence[Decision] = DECISIONS,
-    ) -> Approval:
-        return Approval("reject", args)
-
-    def approve_blocking(
-        self,
-        name: str,
-        args: dict[str, Any],
-        *,
-        call_id: str = "",
-        agent_id: str = "",
-        decisions: Sequence[Decision] = DECISIONS,
-    ) -> Approval:
-        return Approval("reject", args)
 
 
 async def said_by(source: Source) -> list[str]:

@@ -12,10 +12,10 @@ from typing import Any
 from limelight import registry
 from limelight.errors import SetupError
 from limelight.runs.agents import Agent
-from limelight.sources.base import Options, Source
+from limelight.sources.base import NO_OPTIONS, Options, Source
 
 
-def load_agent(target: str, *, name: str = "", options: Options = Options()) -> Agent:  # noqa: B008  (it is frozen)
+def load_agent(target: str, *, name: str = "", options: Options = NO_OPTIONS) -> Agent:
     """Import the target and wrap it. Its name is the variable's unless another is given."""
     place, _, attribute = target.rpartition(":") if ":" in target else (target, "", "agent")
     if not place or not attribute:
@@ -29,7 +29,7 @@ def load_agent(target: str, *, name: str = "", options: Options = Options()) -> 
     return Agent(name=name or attribute, source=source, title=name or attribute, description=source.description)
 
 
-def wrap(thing: object, label: str, options: Options = Options()) -> Source:  # noqa: B008  (it is frozen)
+def wrap(thing: object, label: str, options: Options = NO_OPTIONS) -> Source:
     """The source for an agent object, or for what a factory without arguments makes."""
     kinds = registry.find("sources")
     for kind in kinds.values():

@@ -11,7 +11,7 @@ import pytest
 from limelight.builtin.late import Maker, late
 from limelight.errors import SetupError
 from limelight.events import FinalAnswer, TextDelta
-from limelight.sources.base import Home, Options, Source, Turn
+from limelight.sources.base import NO_OPTIONS, Home, Options, Source, Turn
 from limelight.sources.function import FunctionSource
 from tests.sources.turns import new_turn
 from tests.waiting import eventually
@@ -37,7 +37,7 @@ class Remembering(FunctionSource):
     OPTIONS = frozenset({"max_steps"})
     keeps_memory = True
 
-    def __init__(self, target: object, options: Options = Options()) -> None:  # noqa: B008
+    def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
         super().__init__(target, options)
         self.seen: list[object] = [options]
 
@@ -57,7 +57,7 @@ class Remembering(FunctionSource):
 made: list[Remembering] = []
 
 
-def late_agent(make: Callable[[], object], extra: str = "bees", options: Options = Options()) -> Source:  # noqa: B008
+def late_agent(make: Callable[[], object], extra: str = "bees", options: Options = NO_OPTIONS) -> Source:
     async def prepare(_: Home) -> Callable[[], object]:
         return make
 

@@ -10,7 +10,7 @@ from limelight.events import FinalAnswer, RunFinished, RunStarted, TextDelta, Te
 from limelight.messages import Message
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.memory import Memories, fingerprint
-from limelight.sources.base import Item, Options, Source, Turn
+from limelight.sources.base import NO_OPTIONS, Item, Options, Source, Turn
 from limelight.stores.base import SessionRef
 from limelight.stores.sqlite import SqliteStore
 from tests.stores.steps import S1, begin, opened
@@ -22,7 +22,7 @@ class Forgetful(Source):
     framework: ClassVar[str] = "test"
     keeps_memory: ClassVar[bool] = True
 
-    def __init__(self, target: object, options: Options = Options()) -> None:  # noqa: B008
+    def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
         self.forgotten: list[str] = []
         self.rested: list[str] = []
         self.fails = False

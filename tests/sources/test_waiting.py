@@ -2,6 +2,7 @@
 """A run that waits for a person survives its server, where the framework has kept its state."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -19,6 +20,13 @@ from tests.sources.played import Stage, Theatre, played, record_of, theatre
 
 FRAMEWORKS = {"langgraph": langgraph_cast.CASES, "agno": agno_cast.CASES}
 ALL = [(framework, name) for framework in FRAMEWORKS for name, scenario in SCENARIOS.items() if scenario.decide]
+
+
+@pytest.fixture(autouse=True)
+async def _closed() -> AsyncIterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """Models are closed in the loop that used them."""
+    yield
+    await agno_cast.close_models()
 
 
 async def asked(stage: Theatre, wanted: int, **body: Any) -> list[Frame]:

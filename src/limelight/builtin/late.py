@@ -12,7 +12,7 @@ import msgspec
 
 from limelight.errors import SetupError
 from limelight.events import AnyEvent
-from limelight.sources.base import Home, Item, Options, Source, Turn
+from limelight.sources.base import NO_OPTIONS, Home, Item, Options, Source, Turn
 
 _one_at_a_time = threading.Lock()
 """Two threads that import packages which import each other may see half a module."""
@@ -42,7 +42,7 @@ class LateSource(Source):
 
     kind: type[Source]
 
-    def __init__(self, target: object, options: Options = Options()) -> None:  # noqa: B008  (it is frozen)
+    def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
         if not isinstance(target, Maker):
             raise TypeError(f"{target!r} makes no agent")
         self._maker = target

@@ -157,6 +157,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     planning_interval: int | None = None
 
 
+NO_OPTIONS = Options()
+"""The configuration says nothing."""
+
+
 Feature = Literal[
     "reasoning",
     "argument_deltas",
@@ -193,7 +197,7 @@ class Source(Protocol):
     @classmethod
     def accepts(cls, target: object) -> bool: ...
 
-    def __init__(self, target: object, options: Options = Options()) -> None: ...  # noqa: B008  (it is frozen)
+    def __init__(self, target: object, options: Options = NO_OPTIONS) -> None: ...
 
     @property
     def description(self) -> str:

@@ -26,7 +26,7 @@ from limelight.events import (
     ToolReady,
     ToolStarted,
 )
-from limelight.sources.base import UNSTOPPABLE, CallIds, FileMade, Item, Options, Source, Turn, first_line
+from limelight.sources.base import NO_OPTIONS, UNSTOPPABLE, CallIds, FileMade, Item, Options, Source, Turn, first_line
 from limelight.sources.threads import ThreadBridge
 
 ToolEvent = ToolArgsDelta | ToolReady | ToolOutputDelta | ToolFinished
@@ -38,7 +38,7 @@ class FunctionSource(Source):
 
     framework: ClassVar[str] = "function"
 
-    def __init__(self, target: object, options: Options = Options()) -> None:  # noqa: B008  (it is frozen)
+    def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
         if not callable(target):
             raise TypeError(f"{target!r} is not a function")
         self._target: Callable[..., Any] = target

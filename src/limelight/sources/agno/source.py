@@ -16,7 +16,7 @@ from limelight.sources.agno.files import sent_along
 from limelight.sources.agno.pausing import answer, open_requirements, question, tie_together, waits_for
 from limelight.sources.agno.stopping import cancel_tools, written_down
 from limelight.sources.agno.translator import AgnoTranslator
-from limelight.sources.base import Feature, Home, Item, Options, Source, Turn, first_line
+from limelight.sources.base import NO_OPTIONS, Feature, Home, Item, Options, Source, Turn, first_line
 from limelight.sources.so_far import SoFar
 
 DATABASE = "agno.db"
@@ -39,7 +39,7 @@ class AgnoSource(Source):
     keeps_memory: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
 
-    def __init__(self, target: object, options: Options = Options()) -> None:  # noqa: B008  (it is frozen)
+    def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
         self._target: Any = target
         self._db: Any = None
         self._cut: set[str] = set()
@@ -84,12 +84,13 @@ class AgnoSource(Source):
         translator = AgnoTranslator(turn.max_steps)
         agent = for_turn(self._target, self._db, "")
         session = await agent.aget_session(turn.memory_key)
-        asked = {request.call_id for request in SoFar(so_far).requests}
+        left = SoFar(so_far)
+        asked = {request.call_id for request in left.requests}
         paused = [run for run in (session.runs if session else None) or () if waits_for(run, asked)]
         if not paused:
             raise Interrupted("Agno's database does not have the run any more that waited")
         tie_together(paused[-1])
-        translator.restore(SoFar(so_far), paused[-1].run_id)
+        translator.restore(left, paused[-1].run_id)
         async with aclosing(self._drive(turn, translator, agent, None, paused[-1])) as items:
             async for item in items:
                 yield item

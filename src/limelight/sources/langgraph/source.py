@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from limelight.errors import AgentFailed, Interrupted, SetupError
 from limelight.events import AnyEvent
-from limelight.sources.base import Approval, Feature, Home, Item, Options, Source, Turn, first_line
+from limelight.sources.base import NO_OPTIONS, Approval, Feature, Home, Item, Options, Source, Turn, first_line
 from limelight.sources.langgraph.contexts import graph_context, known
 from limelight.sources.langgraph.interrupts import Interrupt, Question, resume_value
 from limelight.sources.langgraph.parts import MODES, part_of
@@ -34,7 +34,7 @@ class LangGraphSource(Source):
     keeps_memory: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
 
-    def __init__(self, target: object, options: Options = Options()) -> None:  # noqa: B008  (it is frozen)
+    def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
         graph: Any = target
         self._graph: Any = graph.compile() if _is(target, "StateGraph") else graph
         self._saver: Any = None

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from limelight.errors import AgentFailed, LimelightError
 from limelight.events import Status
 from limelight.messages import Message
-from limelight.sources.base import UNSTOPPABLE, Feature, Item, Options, Source, Turn, first_line
+from limelight.sources.base import NO_OPTIONS, UNSTOPPABLE, Feature, Item, Options, Source, Turn, first_line
 from limelight.sources.smolagents.errors import named
 from limelight.sources.smolagents.translator import AnySignal, Translator
 from limelight.sources.threads import ThreadBridge
@@ -30,7 +30,7 @@ class SmolagentsSource(Source):
         "memory_after_restart": "steps live in this process; after a restart the log tells the conversation",
     }
 
-    def __init__(self, target: object, options: Options = Options()) -> None:  # noqa: B008  (it is frozen)
+    def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
         self._target: Any = target
         self._options = options
         self._conversations: dict[str, Any] = {}
