@@ -21,16 +21,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.__main__": {"limelight.cli"},
     "limelight.events": set(),
     "limelight.errors": set(),
+    "limelight.links": set(),
     "limelight.messages": set(),
     "limelight.registry": BASE,
     "limelight.config": BASE | {"limelight.config"},
     "limelight.deltas": BASE,
     "limelight.grammar": BASE,
     "limelight.sources": BASE | {"limelight.messages", "limelight.grammar", "limelight.sources"},
-    "limelight.dialects": BASE | {"limelight.dialects"},
+    "limelight.dialects": BASE | {"limelight.dialects", "limelight.links"},
     "limelight.stores": BASE | {"limelight.deltas", "limelight.stores"},
     "limelight.runs": BASE
     | {
+        "limelight.links",
         "limelight.messages",
         "limelight.deltas",
         "limelight.grammar",
@@ -70,6 +72,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.understudy.server": BASE | {"limelight.understudy"},
     "limelight.server": BASE
     | {
+        "limelight.links",
         "limelight.messages",
         "limelight.config",
         "limelight.registry",

@@ -51,6 +51,7 @@ ADDED: dict[str, set[str]] = {
     "tool_output": {"tool_id", "stream", "content"},
     "citation": {"title", "url", "text"},
     "artifact": {"artifact_id", "name", "media_type", "size", "url"},
+    "answer": {"title", "content", "sources"},
 }
 RUNS: list[list[AnyEvent]] = [*SCRIPTS.values(), *(write_run(Random(seed), 100) for seed in range(10))]
 
@@ -62,6 +63,10 @@ def frames_of(run: list[AnyEvent]) -> list[dict[str, Any]]:
 def data_of(*events: AnyEvent) -> list[dict[str, Any]]:
     """The data of the frames behind the first status."""
     return [frame.get("data", {}) for frame in frames_of([RunStarted(agent="a"), *events])[1:]]
+
+
+def types_and_data(*events: AnyEvent) -> list[tuple[str, dict[str, Any]]]:
+    return [(frame["type"], frame["data"]) for frame in frames_of([RunStarted(agent="a"), *events])[1:]]
 
 
 # The document
@@ -177,7 +182,31 @@ def test_an_answer_that_was_streamed_is_not_sent_again() -> None:
 
 @pytest.mark.parametrize(("content", "sent"), [("yes", "yes"), ({"a": 1}, '{"a":1}')])
 def test_an_answer_that_was_never_streamed_is_sent_as_text(content: Any, sent: str) -> None:
-    assert data_of(FinalAnswer(content=content)) == [{"content": sent, "agent_depth": 0}]
+    assert data_of(FinalAnswer(content=content))[0] == {"content": sent, "agent_depth": 0}
+
+
+def test_title_and_sources_follow_the_text_which_is_not_sent_again_as_token() -> None:
+    told = FinalAnswer(content="yes", title="May I?", sources=("https://example.org/",))
+    more = {"title": "May I?", "content": "yes", "sources": ["https://example.org/"]}
+    assert types_and_data(told) == [("token", {"content": "yes", "agent_depth": 0}), ("answer", more)]
+    streamed = msgspec.structs.replace(told, message_id="m")
+    said = TextDelta(message_id="m", text="yes")
+    assert types_and_data(said, streamed) == [("token", {"content": "yes", "agent_depth": 0}), ("answer", more)]
+
+
+def test_an_answer_that_is_a_value_is_there_as_a_value() -> None:
+    assert types_and_data(FinalAnswer(content={"a": 1}))[1:] == [
+        ("answer", {"title": "", "content": {"a": 1}, "sources": []})
+    ]
+    cut = FinalAnswer(content="[1, 2", title="Numbers", truncated=True, size=99_999, result_url="/runs/r/answer")
+    assert data_of(cut)[1] == {
+        "title": "Numbers",
+        "content": "[1, 2",
+        "sources": [],
+        "truncated": True,
+        "size": 99_999,
+        "result_url": "/runs/r/answer",
+    }
 
 
 def test_an_empty_answer_is_no_frame() -> None:

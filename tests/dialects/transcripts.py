@@ -255,7 +255,18 @@ def _records_delta(payload: Any) -> tuple[Any, str] | None:
     return (payload["run_id"], event), text
 
 
-DELTAS: dict[str, Callable[[Any], tuple[Any, str] | None]] = {"typed": _typed_delta, "records": _records_delta}
+def _tool_calls_delta(payload: Any) -> tuple[Any, str] | None:
+    if payload["type"] != "message":
+        return None
+    text = payload["content"]
+    return {key: value for key, value in payload.items() if key != "content"}, text
+
+
+DELTAS: dict[str, Callable[[Any], tuple[Any, str] | None]] = {
+    "typed": _typed_delta,
+    "records": _records_delta,
+    "tool_calls": _tool_calls_delta,
+}
 """For each dialect: what a delta's frame belongs to, and its text; None for other frames."""
 
 

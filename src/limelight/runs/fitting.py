@@ -8,7 +8,6 @@ engine calls it.
 import math
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 import msgspec
 
@@ -34,6 +33,7 @@ from limelight.events import (
     ToolStarted,
     kind_of,
 )
+from limelight.links import result_url
 from limelight.stores.base import Result
 
 MAX_INLINE = 32 * 1024
@@ -204,19 +204,6 @@ def _spill(event: Any, field: str, run_id: str, id_: str, result_max: int, kind:
 def result_key(kind: str, id_: str = "") -> str:
     """Under which key a value that was moved out is kept: what it is, and of which call or approval."""
     return f"{kind}:{id_}"
-
-
-def result_url(run_id: str, kind: str, id_: str) -> str:
-    """Where a client gets the whole value."""
-    match kind:
-        case "input":
-            return f"/runs/{run_id}/input"
-        case "content":
-            return f"/runs/{run_id}/answer"
-        case "approval" | "edited":
-            return f"/runs/{run_id}/approvals/{quote(id_, safe='')}"
-        case _:
-            return f"/runs/{run_id}/tools/{quote(id_, safe='')}"
 
 
 def _bounded(event: AnyEvent) -> AnyEvent:

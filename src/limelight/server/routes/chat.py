@@ -21,8 +21,8 @@ from limelight.errors import (
     UnknownAgent,
     UnknownFormat,
 )
+from limelight.links import result_url
 from limelight.messages import Message
-from limelight.runs.fitting import result_url
 from limelight.runs.ids import sortable_id
 from limelight.runs.reading import read_story, whole_value
 from limelight.runs.sessions import Request, StoppedInQueue

@@ -1,0 +1,177 @@
+"""The flat wire of the Agno documents: `event: message`, seven types, keys beside `type` and no envelope.
+
+Made for a chat that shows an answer and the tools behind it. A call is announced when its arguments are whole, a
+sub-agent's text is not sent, and its tools are named `agent › tool`. `docs/protocols/tool_calls.md` tells the rest.
+"""
+
+from typing import Any, ClassVar, NamedTuple, assert_never
+
+from limelight.dialects.base import encode, text_of
+from limelight.events import (
+    AgentFinished,
+    AgentStarted,
+    ApprovalRequested,
+    ApprovalResolved,
+    ArtifactMade,
+    Event,
+    FinalAnswer,
+    Plan,
+    ReasoningDelta,
+    ReasoningFinished,
+    Record,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    SourceCited,
+    Status,
+    StepFinished,
+    StepStarted,
+    TextDelta,
+    TextFinished,
+    ToolArgsDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolReady,
+    ToolStarted,
+    Usage,
+)
+from limelight.links import result_url
+
+RESULT_PREVIEW = 2_000
+DONE = b'{"type":"done"}'
+
+
+class _Call(NamedTuple):
+    """What the end of a call must repeat. `args` is None until they are whole."""
+
+    name: str
+    args: dict[str, Any] | str | None
+    cut: dict[str, Any]
+
+
+class ToolCallsDialect:
+    """Keeps the open calls and the names of the sub-agents."""
+
+    event_name: ClassVar[str] = "message"
+    joins: ClassVar[bool] = True
+    DROPS: ClassVar[frozenset[type[Event]]] = frozenset(
+        {
+            TextFinished,
+            ReasoningDelta,
+            ReasoningFinished,
+            Plan,
+            StepStarted,
+            StepFinished,
+            ToolArgsDelta,
+            ToolOutputDelta,
+            AgentStarted,
+            AgentFinished,
+            ApprovalResolved,
+            SourceCited,
+            ArtifactMade,
+            Usage,
+        }
+    )
+
+    def __init__(self) -> None:
+        self._calls: dict[str, _Call] = {}
+        self._agents: dict[str, str] = {}
+
+    def feed(self, record: Record) -> list[bytes]:
+        event = record.event
+        match event:
+            case TextDelta():
+                return [] if event.agent_id else [_frame("message", content=event.text)]
+            case RunStarted():
+                return [_frame("status", content="Thinking...")]
+            case Status():
+                return [_frame("status", content=self._named(event.agent_id, event.text))]
+            case ToolStarted() | ToolReady():
+                return self._begin(event)
+            case ToolFinished():
+                return self._end(event, record.run_id)
+            case ApprovalRequested():
+                return [_frame("status", content=f"Waiting for approval: {self._named(event.agent_id, event.name)}")]
+            case AgentStarted():
+                self._agents[event.agent_id] = event.name
+                return []
+            case FinalAnswer():
+                return _answer(event)
+            case RunFinished():
+                return [DONE]
+            case RunFailed():
+                return [_frame("error", message=event.message, code=event.code, error_id=event.error_id), DONE]
+            case RunCancelled():
+                return [_frame("status", content="Stopped"), DONE]
+            case (
+                TextFinished()
+                | ReasoningDelta()
+                | ReasoningFinished()
+                | Plan()
+                | StepStarted()
+                | StepFinished()
+                | ToolArgsDelta()
+                | ToolOutputDelta()
+                | AgentFinished()
+                | ApprovalResolved()
+                | SourceCited()
+                | ArtifactMade()
+                | Usage()
+            ):
+                return []
+            case _:
+                assert_never(event)
+
+    def gap(self, first: int, last: int) -> bytes:
+        return _frame("gap", **{"from": first, "to": last})
+
+    def _named(self, agent_id: str, what: str) -> str:
+        return f"{self._agents.get(agent_id, agent_id)} › {what}" if agent_id else what
+
+    def _begin(self, event: ToolStarted | ToolReady) -> list[bytes]:
+        """A call whose arguments still stream is announced when they are there: this wire says them once."""
+        known = self._calls.get(event.call_id)
+        name = self._named(event.agent_id, event.name) if isinstance(event, ToolStarted) else known and known.name
+        call = self._calls[event.call_id] = _Call(name or "unknown", event.args, _cut(event))
+        return [] if call.args is None else [_start(event.call_id, call)]
+
+    def _end(self, event: ToolFinished, run_id: str) -> list[bytes]:
+        call = self._calls.pop(event.call_id, _Call("unknown", None, {}))
+        frames: list[bytes] = []
+        if call.args is None:  # it failed before its arguments were whole
+            call = call._replace(args={})
+            frames.append(_start(event.call_id, call))
+        about = {"tool_call_id": event.call_id, "tool_name": call.name, "tool_args": call.args}
+        if event.error is not None:
+            return [*frames, _frame("tool_call_error", **about, error=event.error)]
+        result = text_of(event.result)
+        more = _cut(event)
+        if len(result) > RESULT_PREVIEW:
+            size = event.size or len(result.encode())
+            result = result[:RESULT_PREVIEW] + "..."
+            more = {"truncated": True, "size": size, "result_url": result_url(run_id, "result", event.call_id)}
+        return [*frames, _frame("tool_call_complete", **about, result=result, **more)]
+
+
+def _start(call_id: str, call: _Call) -> bytes:
+    return _frame("tool_call_start", tool_call_id=call_id, tool_name=call.name, tool_args=call.args, **call.cut)
+
+
+def _answer(event: FinalAnswer) -> list[bytes]:
+    """An answer that was streamed as text is there already; one that was not is sent now."""
+    text = text_of(event.content)
+    if event.message_id is not None or not text:
+        return []
+    more = {"truncated": True, "result_url": event.result_url} if event.truncated else {}
+    return [_frame("message", content=text, **more)]
+
+
+def _frame(type_: str, **data: Any) -> bytes:
+    return encode({"type": type_, **data})
+
+
+def _cut(event: ToolStarted | ToolReady | ToolFinished) -> dict[str, Any]:
+    if not event.truncated:
+        return {}
+    return {"truncated": True, "size": event.size, "result_url": event.result_url}

@@ -1,0 +1,181 @@
+"""The flat wire: the documents' seven types with the documents' keys, a call told once, results cut at 2,000."""
+
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+
+from limelight.dialects.tool_calls import ToolCallsDialect
+from limelight.events import (
+    AgentFinished,
+    AgentStarted,
+    AnyEvent,
+    ApprovalRequested,
+    FinalAnswer,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    Status,
+    TextDelta,
+    ToolArgsDelta,
+    ToolFinished,
+    ToolReady,
+    ToolStarted,
+)
+from tests.dialects.transcripts import SCRIPTS, live
+from tests.strategies import RUN_ID, as_records, legal_runs, write_run
+
+DOCUMENTED: dict[str, set[str]] = {
+    "status": {"content"},
+    "message": {"content"},
+    "tool_call_start": {"tool_call_id", "tool_name", "tool_args"},
+    "tool_call_complete": {"tool_call_id", "tool_name", "tool_args", "result"},
+    "tool_call_error": {"tool_call_id", "tool_name", "tool_args", "error"},
+    "error": {"message"},
+    "done": set(),
+}
+RUNS: list[list[AnyEvent]] = [*SCRIPTS.values(), *(write_run(Random(seed), 100) for seed in range(10))]
+
+
+def frames_of(run: list[AnyEvent]) -> list[dict[str, Any]]:
+    return [msgspec.json.decode(frame.data) for frame in live(ToolCallsDialect, as_records(run))]
+
+
+def after_the_start(*events: AnyEvent) -> list[dict[str, Any]]:
+    """The frames behind the first status."""
+    return frames_of([RunStarted(agent="a"), *events])[1:]
+
+
+@pytest.mark.parametrize("type_", DOCUMENTED)
+def test_each_documented_type_is_flat_and_has_the_documented_keys(type_: str) -> None:
+    found = [frame for run in RUNS for frame in frames_of(run) if frame["type"] == type_]
+    assert found
+    assert all(DOCUMENTED[type_] <= set(frame) and "data" not in frame for frame in found)
+
+
+def test_there_are_no_other_types() -> None:
+    assert {frame["type"] for run in RUNS for frame in frames_of(run)} == set(DOCUMENTED)
+
+
+def test_every_frame_is_an_event_of_the_name_message() -> None:
+    assert ToolCallsDialect.event_name == "message"
+
+
+@settings(max_examples=60)
+@given(legal_runs(cut=False))
+def test_a_run_begins_with_thinking_and_ends_with_done_alone(run: list[AnyEvent]) -> None:
+    frames = frames_of(run)
+    assert frames[0] == {"type": "status", "content": "Thinking..."}
+    assert [frame for frame in frames if frame["type"] == "done"] == [{"type": "done"}]
+    assert frames[-1] == {"type": "done"}
+
+
+@settings(max_examples=60)
+@given(legal_runs(cut=False))
+def test_every_call_starts_once_and_ends_once_under_the_same_name_with_the_same_arguments(run: list[AnyEvent]) -> None:
+    def about(frame: dict[str, Any]) -> tuple[str, str, str]:
+        return frame["tool_call_id"], frame["tool_name"], repr(frame["tool_args"])
+
+    frames = frames_of(run)
+    started = [about(frame) for frame in frames if frame["type"] == "tool_call_start"]
+    ended = [about(frame) for frame in frames if frame["type"] in ("tool_call_complete", "tool_call_error")]
+    assert sorted(started) == sorted(ended)
+    assert len(set(started)) == len(started)
+
+
+def test_a_call_is_announced_when_its_arguments_are_whole() -> None:
+    frames = after_the_start(
+        ToolStarted(call_id="c", name="read"),
+        ToolArgsDelta(call_id="c", text='{"n": '),
+        ToolArgsDelta(call_id="c", text="1}"),
+        ToolReady(call_id="c", args={"n": 1}),
+        ToolFinished(call_id="c", result={"found": True}),
+    )
+    about = {"tool_call_id": "c", "tool_name": "read", "tool_args": {"n": 1}}
+    assert frames == [
+        {"type": "tool_call_start", **about},
+        {"type": "tool_call_complete", **about, "result": '{"found":true}'},
+    ]
+
+
+def test_a_call_that_ends_before_its_arguments_are_whole_is_told_all_the_same() -> None:
+    frames = after_the_start(
+        ToolStarted(call_id="c", name="read"), ToolFinished(call_id="c", result="Error: cut", error="cut")
+    )
+    about: dict[str, Any] = {"tool_call_id": "c", "tool_name": "read", "tool_args": {}}
+    assert frames == [{"type": "tool_call_start", **about}, {"type": "tool_call_error", **about, "error": "cut"}]
+
+
+def test_a_failed_tool_is_an_error_only_with_its_arguments() -> None:
+    frames = after_the_start(
+        ToolStarted(call_id="c", name="read", args={"name": "x"}),
+        ToolFinished(call_id="c", result="Error: no such file", error="no such file"),
+    )
+    assert frames[1:] == [
+        {
+            "type": "tool_call_error",
+            "tool_call_id": "c",
+            "tool_name": "read",
+            "tool_args": {"name": "x"},
+            "error": "no such file",
+        }
+    ]
+
+
+@pytest.mark.parametrize("length", [1_999, 2_000, 2_001, 9_000])
+def test_a_result_over_two_thousand_characters_is_cut_and_says_where_the_whole_is(length: int) -> None:
+    (end,) = after_the_start(
+        ToolStarted(call_id="a/b", name="read", args={}), ToolFinished(call_id="a/b", result="é" * length)
+    )[1:]
+    if length <= 2_000:
+        assert end["result"] == "é" * length
+        assert "truncated" not in end
+    else:
+        assert end["result"] == "é" * 2_000 + "..."
+        assert (end["truncated"], end["size"]) == (True, 2 * length)
+        assert end["result_url"] == f"/runs/{RUN_ID}/tools/a%2Fb"
+
+
+def test_the_text_of_a_sub_agent_is_not_sent_and_its_tools_carry_its_name() -> None:
+    frames = after_the_start(
+        ToolStarted(call_id="t", name="task", args={}),
+        AgentStarted(agent_id="s", name="researcher", call_id="t"),
+        Status(agent_id="s", text="Reading"),
+        TextDelta(agent_id="s", message_id="m", text="I look."),
+        ToolStarted(agent_id="s", call_id="c", name="search", args={}),
+        ToolFinished(agent_id="s", call_id="c", result="found"),
+        AgentFinished(agent_id="s"),
+        ToolFinished(call_id="t", result="report"),
+        TextDelta(message_id="m2", text="Here."),
+    )
+    assert [frame["content"] for frame in frames if "content" in frame] == ["researcher › Reading", "Here."]
+    assert [frame["tool_name"] for frame in frames if "tool_name" in frame] == [
+        "task",
+        "researcher › search",
+        "researcher › search",
+        "task",
+    ]
+
+
+def test_a_question_is_a_status() -> None:
+    (frame,) = after_the_start(ApprovalRequested(approval_id="p", name="send_mail", args={}))
+    assert frame == {"type": "status", "content": "Waiting for approval: send_mail"}
+
+
+def test_an_answer_is_sent_once_whether_it_was_streamed_or_not() -> None:
+    streamed = after_the_start(TextDelta(message_id="m", text="Yes."), FinalAnswer(content="Yes.", message_id="m"))
+    whole = after_the_start(FinalAnswer(content="Yes."))
+    assert streamed == whole == [{"type": "message", "content": "Yes."}]
+
+
+def test_failure_and_stop_come_before_done() -> None:
+    failed = after_the_start(RunFailed(code="agent_error", message="no", error_id="err_1"))
+    assert failed == [
+        {"type": "error", "message": "no", "code": "agent_error", "error_id": "err_1"},
+        {"type": "done"},
+    ]
+    assert after_the_start(RunCancelled(reason="x")) == [{"type": "status", "content": "Stopped"}, {"type": "done"}]
+    assert after_the_start(RunFinished()) == [{"type": "done"}]
