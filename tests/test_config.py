@@ -101,6 +101,12 @@ def test_settings_know_the_place_that_they_come_from(config: Path) -> None:
     assert Settings().origin.place("agents", "a") == ""
 
 
+def test_what_the_environment_or_the_command_line_says_is_not_looked_for_in_the_file(config: Path) -> None:
+    origin = load(config, "[server]\nport = 1\nhost = 'x'", {"LIMELIGHT_PORT": "2"}, host="y").origin
+    assert origin.place("server", "port") == "LIMELIGHT_PORT, which sets `server.port`: "
+    assert origin.place("server", "host") == "`server.host` on the command line: "
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -116,22 +122,65 @@ def test_settings_know_the_place_that_they_come_from(config: Path) -> None:
             '[agents.a]\ntarget = "m:a"\ntitel = "x"',
             r"toml:3: \[agents\.a\] has no setting 'titel'; did you mean 'title'",
         ),
-        ('[server]\nport = "many"', r"config\.toml:2: \[server\] port is wrong: expected `int`, got `str`$"),
-        ('[server]\nport = "80"', r"config\.toml:2: \[server\] port is wrong: expected `int`, got `str`$"),
-        ("# x\nserver.host = 5", r"config\.toml:2: \[server\] host is wrong: expected `str`, got `int`$"),
-        ("server = {port = 70000}", r"config\.toml:1: \[server\] port is wrong: expected `int` <= 65535$"),
-        ("[agents.a]\nmax_steps = 0", r"config\.toml:2: \[agents\.a\] max_steps is wrong: expected `int` >= 1$"),
-        ("[agents.a]\nmax_steps = 101", r"config\.toml:2: \[agents\.a\] max_steps is wrong: expected `int` <= 100$"),
-        ("[agents.a]\nplanning_interval = 0", r"\[agents\.a\] planning_interval is wrong: expected `int` >= 1$"),
-        ("[agents.a]\nstatus = {ls = 5}", r"config\.toml:2: \[agents\.a\] status is wrong: expected `str`, got `int`$"),
+        ('[server]\nport = "many"', r'toml:2: \[server\] port is wrong: expected a whole number, got the text "many"$'),
+        ('[server]\nport = "80"', r'toml:2: \[server\] port is wrong: expected a whole number, got the text "80"$'),
+        ("[server]\nport = 1.5", r"toml:2: \[server\] port is wrong: expected a whole number, got 1\.5$"),
+        ("[server]\nport = true", r"toml:2: \[server\] port is wrong: expected a whole number, got true$"),
+        ("[server]\nport = [1]", r"toml:2: \[server\] port is wrong: expected a whole number, got a list$"),
         (
-            "[agents.a]\nimports = 'os'",
-            r"config\.toml:2: \[agents\.a\] imports is wrong: expected `array \| null`, got",
+            "[server]\nport = 1979-05-27",
+            r"toml:2: \[server\] port is wrong: expected a whole number, got something else$",
+        ),
+        ("# x\nserver.host = 5", r"config\.toml:2: \[server\] host is wrong: expected a text in quotes, got 5$"),
+        (
+            "server = {port = 70000}",
+            r"toml:1: \[server\] port is wrong: expected a whole number of at most 65535, got 7",
         ),
         (
-            "[agents.'a b']\nimports = [1]",
-            r"config\.toml:2: \[agents\.a b\] imports is wrong: expected `str`, got `int`$",
+            "[limits]\nrun_seconds = 'x'",
+            r'toml:2: \[limits\] run_seconds is wrong: expected a number, got the text "x"$',
         ),
+        ("[limits]\nrun_seconds = nan", r"run_seconds is wrong: expected a number of at least 0\.001, got nan$"),
+        ("[tools]\nweb = 'yes'", r'toml:2: \[tools\] web is wrong: expected true or false, got the text "yes"$'),
+        (
+            "[auth]\napi_key = 4711",
+            r"toml:2: \[auth\] api_key is wrong: expected a text in quotes, got a whole number$",
+        ),
+        (
+            "[agents.a]\nmax_steps = 0",
+            r"toml:2: \[agents\.a\] max_steps is wrong: expected a whole number of at least 1, g",
+        ),
+        (
+            "[agents.a]\nmax_steps = 101",
+            r"\[agents\.a\] max_steps is wrong: expected a whole number of at most 100, got 101$",
+        ),
+        (
+            "[agents.a]\nmax_steps = 'x'",
+            r'\[agents\.a\] max_steps is wrong: expected a whole number, got the text "x"$',
+        ),
+        (
+            "[agents.a]\nplanning_interval = 0",
+            r"planning_interval is wrong: expected a whole number of at least 1, got 0$",
+        ),
+        ("[agents.a]\nstatus = 5", r"toml:2: \[agents\.a\] status is wrong: expected a table, got 5$"),
+        (
+            "[agents.a.status]\nx = 'y'\nls = 5",
+            r"toml:3: \[agents\.a\] status\.ls is wrong: expected a text in quotes, got 5$",
+        ),
+        ("[agents.a]\nimports = 'os'", r'toml:2: \[agents\.a\] imports is wrong: expected a list, got the text "os"$'),
+        (
+            "[agents.a]\nimports = ['os', 1]",
+            r"toml:2: \[agents\.a\] imports is wrong: expected a text in quotes in the list, got 1$",
+        ),
+        (
+            "\n[agents.'a b']",
+            r"toml:2: 'a b' cannot be the name of an agent: 1 to 64 letters, digits, '\.', '_' or '-', a letter or dig",
+        ),
+        ("[agents.'a/b']", r"toml:1: 'a/b' cannot be the name of an agent"),
+        ("[agents.'']", r"toml:1: '' cannot be the name of an agent"),
+        ("[agents.'é']", r"toml:1: 'é' cannot be the name of an agent"),
+        ("[agents.'..']", r"toml:1: '\.\.' cannot be the name of an agent"),
+        (f"[agents.{'a' * 65}]", r"toml:1: 'a+' cannot be the name of an agent"),
         ("server = 5", r"config\.toml:1: \[server\] has to be a table$"),
         ("agents = 5", r"config\.toml:1: \[agents\] has to be a table$"),
         ("[agents]\na = 5", r"config\.toml:2: \[agents\.a\] has to be a table$"),
@@ -143,15 +192,49 @@ def test_a_mistake_in_the_file_is_named_with_the_nearest_right_word(config: Path
         load(config, text)
 
 
+def test_all_mistakes_are_told_at_once_a_line_each(config: Path) -> None:
+    text = """
+    [server]
+    prot = 1
+    host = 5
+    [stroe]
+    [agents.'a b']
+    max_steps = "many"
+    [agents.b]
+    status = {ls = 1, grep = "Looking", cat = 2}
+    titel = "x"
+    """
+    with pytest.raises(SetupError) as caught:
+        load(config, text)
+    places = [line.removeprefix(f"{config}:").partition(": ") for line in caught.value.detail.splitlines()]
+    assert [(line, told.partition(";")[0].partition(":")[0]) for line, _, told in places] == [
+        ("3", "[server] has no setting 'prot'"),
+        ("4", "[server] host is wrong"),
+        ("5", "there is no section [stroe]"),
+        ("6", "'a b' cannot be the name of an agent"),
+        ("7", "[agents.a b] max_steps is wrong"),
+        ("9", "[agents.b] status.ls is wrong"),
+        ("9", "[agents.b] status.cat is wrong"),
+        ("10", "[agents.b] has no setting 'titel'"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["a", "deep", "agno-team", "gpt-4.1", "my_bot", "7", "A" * 64])
+def test_a_name_that_fits_an_address_is_one(config: Path, name: str) -> None:
+    assert list(load(config, f"[agents.'{name}']").agents) == [name]
+
+
 def test_a_wrong_value_in_the_environment_names_the_variable(config: Path) -> None:
     with pytest.raises(
-        SetupError, match=r"^LIMELIGHT_PORT, which sets `server\.port`, is wrong: expected `int`, got `s"
+        SetupError,
+        match=r'^LIMELIGHT_PORT, which sets `server\.port`, is wrong: expected a whole number, got the text "m',
     ):
         load(config, "[server]\nport = 1", {"LIMELIGHT_PORT": "many"})
 
 
 def test_a_wrong_value_on_the_command_line_says_so(config: Path) -> None:
-    with pytest.raises(SetupError, match=r"^`server\.port` on the command line is wrong: expected `int` <= 65535$"):
+    told = r"^`server\.port` on the command line is wrong: expected a whole number of at most 65535, got 99999$"
+    with pytest.raises(SetupError, match=told):
         load(config, "[server]\nport = 1", port=99999)
 
 

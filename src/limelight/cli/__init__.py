@@ -46,10 +46,11 @@ def options(
 
 
 def main() -> None:
-    """Run a command; what is wrong with the set-up is one line on stderr, and exit code 2."""
+    """Run a command; what is wrong with the set-up is a line each on stderr, and exit code 2."""
     try:
         app()
     except (SetupError, StoreError, ClientError) as error:
         hint = ": start one with `limelight serve`, or name another with --url"
-        typer.echo(f"limelight: {error.detail}{hint if isinstance(error, ConnectionLost) else ''}", err=True)
+        told = f"{error.detail}{hint if isinstance(error, ConnectionLost) else ''}"
+        typer.echo("\n".join(f"limelight: {line}" for line in told.splitlines()), err=True)
         sys.exit(2)

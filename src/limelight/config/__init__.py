@@ -1,7 +1,7 @@
 """Settings: command line over environment over `config.toml` over defaults.
 
-`schema` says what can be set, `loading` puts the sources together, `mistakes` says what is wrong and where, `lines`
-finds the line. Nothing here knows which agents there are.
+`schema` says what can be set, `loading` puts the sources together, `mistakes` says what is wrong and where, `plainly`
+in which words; `lines` finds the line, and `words` the word that was meant. Nothing here knows which agents there are.
 """
 
 from limelight.config.loading import load_settings

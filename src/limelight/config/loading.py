@@ -2,14 +2,14 @@
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from limelight.config.mistakes import Table, checked, checked_file
-from limelight.config.schema import Origin, Settings, all_settings
+from limelight.config.schema import Origin, Setting, Settings, all_settings
 from limelight.errors import SetupError
 
 
@@ -21,16 +21,26 @@ def load_settings(
     """Read the file (`config`, else ./config.toml if there is one), then let environment and command line win."""
     origin = _origin(config)
     values = checked_file(_read(origin), origin)
+    elsewhere: dict[tuple[str, ...], str] = {}
     for setting in all_settings():
-        name = f"`{setting.section}.{setting.key}`"
-        given = (overrides or {}).get((setting.section, setting.key))
-        if setting.env and setting.env in environ:
-            value = checked(environ[setting.env], setting, f"{setting.env}, which sets {name},", strict=False)
-            values.setdefault(setting.section, {})[setting.key] = value
-        if given is not None:
-            value = checked(given, setting, f"{name} on the command line", strict=False)
-            values.setdefault(setting.section, {})[setting.key] = value
+        path = (setting.section, setting.key)
+        for where, value in _given(setting, environ, overrides or {}):
+            values.setdefault(setting.section, {})[setting.key] = checked(value, setting, where)
+            elsewhere[path] = where
+    origin = msgspec.structs.replace(origin, elsewhere=elsewhere)
     return msgspec.structs.replace(msgspec.convert(values, Settings), origin=origin)
+
+
+def _given(
+    setting: Setting, environ: Mapping[str, str], overrides: Mapping[tuple[str, str], Any]
+) -> Iterator[tuple[str, Any]]:
+    """What environment and command line say, each with where it was said; the last one wins."""
+    name = f"`{setting.section}.{setting.key}`"
+    if setting.env and setting.env in environ:
+        yield f"{setting.env}, which sets {name},", environ[setting.env]
+    given = overrides.get((setting.section, setting.key))
+    if given is not None:
+        yield f"{name} on the command line", given
 
 
 def _origin(config: Path | None) -> Origin:

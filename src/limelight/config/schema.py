@@ -108,13 +108,17 @@ class AgentSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """The file that settings were read from, so that what is found wrong later can be found in it too."""
+    """Where settings were read from, so that what is found wrong later can be found there too."""
 
     file: str = ""
     text: str = ""
+    elsewhere: dict[tuple[str, ...], str] = {}
+    """Which of them come from the environment or the command line, and are not to be looked for in the file."""
 
     def place(self, *path: str) -> str:
         """`config.toml:7: ` for a table or a key of the file; without the line if that is not known."""
+        if path in self.elsewhere:
+            return f"{self.elsewhere[path].rstrip(',')}: "
         if not self.file:
             return ""
         line = lines_of(self.text).get(path)
