@@ -4,7 +4,8 @@
     ├── RequestError     the caller can mend it; becomes problem+json before a stream starts
     │   ├── BadRequest, BadJson, BadCursor, UnknownFormat (400), Unauthorized (401), Forbidden (403)
     │   ├── NotFound (404): RunNotFound, SessionNotFound, ToolNotFound, ArtifactNotFound, ApprovalNotFound, UnknownAgent
-    │   ├── MethodNotAllowed (405), SessionBusy, QueueFull, AlreadyDecided (409), ApprovalExpired (410)
+    │   ├── MethodNotAllowed (405), SessionBusy, QueueFull, AlreadyDecided, AgentNotServed (409),
+    │   │   ApprovalExpired (410)
     │   └── BodyTooLarge (413), UnsupportedMediaType (415), InvalidBody (422): EmptyMessages, NotOffered
     ├── Draining         (503) no new work is taken
     ├── RunError         ends a run: becomes `run_failed` with this code
@@ -131,6 +132,12 @@ class AlreadyDecided(RequestError):
     code = "already_decided"
     status = 409
     title = "The approval is already decided"
+
+
+class AgentNotServed(RequestError):
+    code = "agent_not_served"
+    status = 409
+    title = "This server does not have the agent of that run"
 
 
 class ApprovalExpired(RequestError):

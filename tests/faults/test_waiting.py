@@ -29,3 +29,20 @@ def test_a_waiting_run_outlives_its_server(tmp_path: Path, how: str) -> None:
         assert said == "decided: True"
         assert sum(frame["type"] == "approval" for frame in frames) == 2  # asked once, and answered
         assert "Traceback" not in server.log
+
+
+def test_a_server_without_its_agent_can_end_a_waiting_run(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with ServerProcess(data, "asks") as server:
+        stream = server.ask(session_id="s")
+        asked = next(frame for _, frame in stream if frame["type"] == "approval")["data"]
+        run_id = stream.run_id
+        server.kill()
+    with ServerProcess(data, "hello") as server:
+        decided = server.post(f"/runs/{run_id}/approvals/{asked['approval_id']}", {"decision": "approve"})
+        assert (decided[0], decided[1]["code"]) == (409, "agent_not_served")
+        assert server.post(f"/runs/{run_id}/cancel")[1]["state"] == "cancelled"
+        frames = [frame["type"] for _, frame in server.follow(run_id)]
+        assert frames[-3:] == ["approval", "cancelled", "done"]
+        assert [frame["type"] for _, frame in server.ask(session_id="s")][-1] == "done"
+        assert "Traceback" not in server.log

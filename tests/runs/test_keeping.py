@@ -1,6 +1,7 @@
 """Housekeeping: leases are renewed, orphans sealed, old runs removed, and a store that fails does not end it."""
 
 from collections.abc import AsyncGenerator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,11 @@ import pytest
 from limelight.errors import StoreUnavailable
 from limelight.runs.ids import now_ms
 from limelight.runs.keeping import DAY_MS, Keeping
-from limelight.runs.sessions import LEASE_MS
+from limelight.runs.sealing import LEASE_MS
 from limelight.runs.workspace import Workspaces
 from limelight.stores.base import SessionRef, Swept
 from limelight.stores.sqlite import SqliteStore
+from tests.runs.recovering import recover
 from tests.stores.steps import S1, begin, tokens, whole_run
 from tests.waiting import eventually
 
@@ -56,6 +58,10 @@ async def store(path: Path) -> AsyncGenerator[WatchedStore]:
 async def nothing() -> None: ...
 
 
+async def none_left() -> int:
+    return 0
+
+
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds of 5 ms instead of 10 s."""
@@ -64,7 +70,7 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_the_first_round_is_at_once(store: WatchedStore) -> None:
     before = now_ms()
-    keeping = Keeping(store, Workspaces(Path()).remove, nothing, retention_days=30)
+    keeping = Keeping(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30)
     keeping.start()
     await eventually(lambda: store.swept)
     await keeping.stop()
@@ -74,7 +80,7 @@ async def test_the_first_round_is_at_once(store: WatchedStore) -> None:
 
 @pytest.mark.usefixtures("often")
 async def test_leases_are_renewed_often_and_sweeps_are_rare(store: WatchedStore) -> None:
-    keeping = Keeping(store, Workspaces(Path()).remove, nothing, retention_days=30)
+    keeping = Keeping(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30)
     keeping.start()
     await eventually(lambda: len(store.renewed) >= 5)
     await keeping.stop()
@@ -92,7 +98,7 @@ async def test_what_is_past_its_retention_goes(store: WatchedStore, tmp_path: Pa
     workspaces = Workspaces(tmp_path / "workspaces")
     for ref in (S1, S2):
         workspaces.folder(ref).mkdir(parents=True)
-    await Keeping(store, workspaces.remove, nothing, retention_days=1.5).sweep()
+    await Keeping(store, workspaces.remove, nothing, none_left, retention_days=1.5).sweep()
     assert (workspaces.folder(S1).exists(), workspaces.folder(S2).exists()) == (False, True)
     assert (await store.run("old"), await store.session(S1)) == (None, None)
     assert await store.run("new") is not None
@@ -106,7 +112,7 @@ async def test_orphans_are_sealed_and_live_runs_are_not(store: WatchedStore, pat
     again = WatchedStore(path)
     await again.open()
     live = await begin(again, "live", S2)
-    keeping = Keeping(again, Workspaces(Path()).remove, nothing, retention_days=30)
+    keeping = Keeping(again, Workspaces(Path()).remove, nothing, partial(recover, again), retention_days=30)
     keeping.start()
     await eventually(lambda: len(again.renewed) >= 3)
     await keeping.stop()
@@ -120,7 +126,7 @@ async def test_orphans_are_sealed_and_live_runs_are_not(store: WatchedStore, pat
 @pytest.mark.usefixtures("often")
 async def test_a_store_that_fails_is_tried_again(store: WatchedStore, caplog: pytest.LogCaptureFixture) -> None:
     store.refusals = 3
-    keeping = Keeping(store, Workspaces(Path()).remove, nothing, retention_days=30)
+    keeping = Keeping(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30)
     keeping.start()
     await eventually(lambda: len(store.renewed) >= 2)
     await keeping.stop()
@@ -129,5 +135,5 @@ async def test_a_store_that_fails_is_tried_again(store: WatchedStore, caplog: py
 
 
 async def test_it_can_be_stopped_without_a_start(store: WatchedStore) -> None:
-    await Keeping(store, Workspaces(Path()).remove, nothing, retention_days=30).stop()
+    await Keeping(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30).stop()
     assert store.renewed == []

@@ -29,9 +29,9 @@ from limelight.events import (
 )
 from limelight.grammar import Grammar
 from limelight.runs.fitting import result_key
-from limelight.runs.recovery import seal_orphans
 from limelight.stores.base import Append, Run, SessionRef, Store
 from limelight.stores.sqlite import SqliteStore
+from tests.runs.recovering import recover
 from tests.stores.steps import S1, Writing, begin, new_run, opened, read_all, tokens, whole_run
 
 BUSY: tuple[AnyEvent, ...] = (
@@ -83,7 +83,7 @@ async def test_all_that_was_open_is_closed(life: Life) -> None:
         run = await begin(store, "r1")
         await run.write(*BUSY, state="waiting")
     async with life() as store:
-        assert await seal_orphans(store) == 1
+        assert await recover(store) == 1
         log = await read_all(store)
         assert log[: len(BUSY)] == run.acknowledged
         check(log)
@@ -113,16 +113,16 @@ async def test_the_session_takes_new_work_and_the_old_is_not_run_again(life: Lif
         run = await begin(store, "r1")
         await run.write(*BUSY[:4])
     async with life() as store:
-        await seal_orphans(store)
+        await recover(store)
         sealed = await run_of(store, "r1")
         assert (sealed.state, sealed.live, sealed.error and sealed.error.code) == ("failed", False, "interrupted")
         session = await store.session(S1)
         assert session is not None and (session.turns, session.run_id, session.run_state) == (1, "r1", "failed")
-        assert await seal_orphans(store) == 0
+        assert await recover(store) == 0
         following = await whole_run(store, "r2", at=sealed.ended_at or 0)
         assert (following.run.turn, following.run.first_seq) == (2, sealed.last_seq + 1)
     async with life() as store:
-        assert await seal_orphans(store) == 0
+        assert await recover(store) == 0
 
 
 async def test_wherever_it_was_cut_the_log_is_whole(life: Life) -> None:
@@ -133,7 +133,7 @@ async def test_wherever_it_was_cut_the_log_is_whole(life: Life) -> None:
             run = await begin(store, f"r-{cut}", ref, at=2000)
             await run.write(*BUSY[:cut])
     async with life() as store:
-        assert await seal_orphans(store) == len(refs)
+        assert await recover(store) == len(refs)
         for cut, ref in enumerate(refs):
             run = await run_of(store, f"r-{cut}")
             log = [record for record in await read_all(store, ref) if record.run_id == run.run_id]
@@ -146,7 +146,7 @@ async def test_a_run_that_had_said_nothing_begins_and_ends(life: Life) -> None:
     async with life() as store:
         await begin(store, "r1")
     async with life() as store:
-        await seal_orphans(store)
+        await recover(store)
         started, failed = [record.event for record in await read_all(store)]
         assert started == RunStarted(agent="echo", turn=1)
         assert isinstance(failed, RunFailed)
@@ -157,7 +157,7 @@ async def test_a_clock_that_went_back_does_not_make_the_log_go_back(life: Life) 
         run = await begin(store, "r1", at=10**14)
         await run.write(*BUSY[:3])
     async with life() as store:
-        await seal_orphans(store)
+        await recover(store)
         check(await read_all(store))
         assert (await run_of(store, "r1")).ended_at == run.acknowledged[-1].at
 
@@ -169,7 +169,7 @@ async def test_arguments_that_were_long_when_it_was_cut_are_kept_whole(life: Lif
         pieces = [ToolArgsDelta(call_id="c1", text=piece) for _ in range(5)]
         await run.write(BUSY[0], ToolStarted(call_id="c1", name="write"), *pieces)
     async with life() as store:
-        await seal_orphans(store)
+        await recover(store)
         ready = next(r.event for r in await read_all(store) if isinstance(r.event, ToolReady))
         assert (ready.truncated, ready.size) == (True, 5 * len(piece))
         kept = await store.result("r1", result_key("args", "c1"))
@@ -183,7 +183,7 @@ async def test_an_odd_log_is_sealed_all_the_same(life: Life) -> None:
         other = await begin(store, "r2", SessionRef("ann", "s2"))
         await other.write(*BUSY)
     async with life() as store:
-        assert await seal_orphans(store) == 2
+        assert await recover(store) == 2
         assert isinstance((await read_all(store))[-1].event, RunFailed)
         check(await read_all(store, SessionRef("ann", "s2")))
 
@@ -193,13 +193,13 @@ async def test_runs_that_go_on_here_are_left_alone(life: Life) -> None:
         run = await begin(store, "r1")
         await run.write(*BUSY)
         await store.renew(0)
-        assert await seal_orphans(store) == 0
+        assert await recover(store) == 0
         await run.write(*tokens(1))
         assert await read_all(store) == run.acknowledged
 
 
 async def test_a_store_that_fails_is_tried_again(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.runs.recovery.RETRY_SECONDS", (0.0,))
+    monkeypatch.setattr("limelight.runs.sealing.RETRY_SECONDS", (0.0,))
     async with life() as store:
         run = Writing(store, (await store.begin(new_run("r1"))).run)
         await run.write(*BUSY)
@@ -212,5 +212,5 @@ async def test_a_store_that_fails_is_tried_again(life: Life, monkeypatch: pytest
             await append(batch)
 
         monkeypatch.setattr(store, "append", flaky)
-        assert await seal_orphans(store) == 1
+        assert await recover(store) == 1
         check(await read_all(store))

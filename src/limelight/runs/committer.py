@@ -101,11 +101,15 @@ class Committer:
                 await asyncio.sleep(RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)])
                 tries += 1
         for run, append in work:
-            try:
-                self._publish(run.ref, append.records)
-            except Exception:  # a dialect that breaks costs its viewers their stream, and the runs nothing
-                log.exception("Records of run %s cannot be shown", append.run_id)
+            self.show(run.ref, append.records)
             run.committed(append)
+
+    def show(self, ref: SessionRef, records: Sequence[Record]) -> None:
+        """Deliver what is in the log."""
+        try:
+            self._publish(ref, records)
+        except Exception:  # a dialect that breaks costs its viewers their stream, and the runs nothing
+            log.exception("Records of session %s cannot be shown", ref.session_id)
 
     async def _without_lost(self, work: list[tuple[Writing, Append]]) -> list[tuple[Writing, Append]]:
         """One of them has lost its lease; write them one by one to find out which."""

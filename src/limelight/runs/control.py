@@ -6,8 +6,9 @@ A signal goes through the store, so that it reaches the process that holds the r
 import asyncio
 import logging
 
-from limelight.errors import AlreadyDecided, ApprovalExpired, ApprovalNotFound, NotOffered
+from limelight.errors import AgentNotServed, AlreadyDecided, ApprovalExpired, ApprovalNotFound, NotOffered
 from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled
+from limelight.runs.agents import Agents
 from limelight.runs.ids import now_ms
 from limelight.runs.reading import records_of
 from limelight.runs.sessions import Sessions
@@ -19,9 +20,10 @@ log = logging.getLogger(__name__)
 class Control:
     """Sends signals, and carries out those that arrive for the runs of this process."""
 
-    def __init__(self, store: Store, sessions: Sessions) -> None:
+    def __init__(self, store: Store, sessions: Sessions, agents: Agents) -> None:
         self._store = store
         self._sessions = sessions
+        self._agents = agents
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -33,11 +35,11 @@ class Control:
             await asyncio.wait([self._task])
 
     async def cancel(self, run_id: str, reason: str, by: str) -> None:
-        """Stop a run, also one that still waits for its turn."""
+        """Stop a run, also one that still waits for its turn, or for a server with its agent."""
         waiting = self._sessions.waiting(run_id)
         if waiting is not None:
             waiting.stop(reason)
-        else:
+        elif self._sessions.live(run_id) is not None or not await self._sessions.end_orphan(run_id, reason):
             await self._store.signal(Cancel(run_id, reason, by))
 
     async def decide(self, run: Run, decision: Decide) -> None:
@@ -53,8 +55,34 @@ class Control:
         live = self._sessions.live(run.run_id)
         if live is not None:  # at once, so that of two people who decide only one is told that it counted
             live.context.decide(decision)
-        else:
-            await self._store.signal(decision)
+            return
+        if run.agent not in self._agents and await self._is_orphan(run):
+            raise AgentNotServed(
+                f"agent {run.agent!r} is not served here, so {requested.name} stays undecided: "
+                f"start a server with that agent, or stop the run",
+                run_id=run.run_id,
+            )
+        await self._store.signal(decision)
+
+    async def _is_orphan(self, run: Run) -> bool:
+        return any(orphan.run_id == run.run_id for orphan in await self._store.orphans(now_ms()))
+
+    async def open_approvals(self, run: Run) -> list[ApprovalRequested]:
+        """What a run waits for. If nobody goes on with it here, its log tells."""
+        live = self._sessions.live(run.run_id)
+        if live is not None:
+            return list(live.execution.grammar.approvals.values())
+        asked: dict[str, ApprovalRequested] = {}
+        if run.state == "waiting":
+            async for record in records_of(self._store, run):
+                match record.event:
+                    case ApprovalRequested() as request:
+                        asked[request.approval_id] = request
+                    case ApprovalResolved() as answer:
+                        asked.pop(answer.approval_id, None)
+                    case _:
+                        pass
+        return list(asked.values())
 
     async def approval(self, run: Run, approval_id: str) -> tuple[ApprovalRequested, ApprovalResolved | None]:
         """What was asked, and what was answered if it was."""

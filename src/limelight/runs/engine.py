@@ -39,6 +39,7 @@ from limelight.events import (
 )
 from limelight.grammar import Grammar
 from limelight.runs.committer import Committer
+from limelight.runs.endings import CUT_OFF, reason_to_close, state_after
 from limelight.runs.fitting import fit, is_plain
 from limelight.runs.ids import now_ms, sortable_id
 from limelight.runs.watchdog import Watchdog
@@ -54,7 +55,6 @@ MAX_UNCOMMITTED = 256
 """Events that a run may be ahead of the log; then its source has to wait."""
 MAX_EMITTED = 50 * MAX_UNCOMMITTED
 """The same for events that are emitted from where nothing can wait."""
-CUT_OFF = "the run ended before this did"
 Play = Callable[[Turn], AsyncGenerator[Item, None]]
 
 
@@ -238,11 +238,9 @@ class Execution:
         """Close what is open and write the terminal event, unless the source has done so itself."""
         if self.grammar.terminal is not None:
             return
-        reason = terminal.message if isinstance(terminal, RunFailed) else CUT_OFF
-        reason = "stopped" if isinstance(terminal, RunCancelled) else reason
         for event in self._whole.rest() if self._whole is not None else ():
             self._take_in(event)
-        for event in self.grammar.closing(reason):
+        for event in self.grammar.closing(reason_to_close(terminal)):
             self._write(event)
         if isinstance(terminal, RunFinished) and not self.grammar.answered:
             terminal = self.failure(EndedEarly())
@@ -375,15 +373,9 @@ class Execution:
 
 
 def _state_of(grammar: Grammar) -> RunState:
-    match grammar.terminal:
-        case None:
-            return "waiting" if grammar.waiting else "running"
-        case RunFinished():
-            return "finished"
-        case RunFailed():
-            return "failed"
-        case RunCancelled():
-            return "cancelled"
+    if grammar.terminal is not None:
+        return state_after(grammar.terminal)
+    return "waiting" if grammar.waiting else "running"
 
 
 def _swallow(pump: "asyncio.Task[None]") -> None:

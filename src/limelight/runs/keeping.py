@@ -3,12 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from functools import partial
 
 from limelight.errors import StoreError
 from limelight.runs.ids import now_ms
-from limelight.runs.recovery import seal_orphans
-from limelight.runs.sessions import LEASE_MS
+from limelight.runs.sealing import LEASE_MS
 from limelight.stores.base import SessionRef, Store
 
 log = logging.getLogger(__name__)
@@ -24,13 +22,13 @@ class Keeping:
         store: Store,
         forget: Callable[[SessionRef], Awaitable[None]],
         tidy: Callable[[], Awaitable[None]],
+        recover: Callable[[], Awaitable[int]],
         *,
         retention_days: float,
-        recover: Callable[[], Awaitable[int]] | None = None,
     ) -> None:
         self._store = store
         self._tidy = tidy
-        self._recover = recover or partial(seal_orphans, store)
+        self._recover = recover
         self._forget = forget
         self._retention_ms = round(retention_days * DAY_MS)
         self._task: asyncio.Task[None] | None = None

@@ -26,7 +26,8 @@ from limelight.runs.context import Asked, RunContext
 from limelight.runs.engine import Execution
 from limelight.runs.ids import now_ms
 from limelight.runs.reading import records_of, whole_value
-from limelight.runs.sessions import LEASE_MS, Sessions
+from limelight.runs.sealing import LEASE_MS
+from limelight.runs.sessions import Sessions
 from limelight.sources.base import Turn, User
 from limelight.stores.base import Run, Store
 

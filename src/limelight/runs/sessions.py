@@ -26,6 +26,7 @@ from limelight.runs.engine import Execution, RunLimits
 from limelight.runs.hub import Hub
 from limelight.runs.ids import now_ms, sortable_id
 from limelight.runs.memory import Memories, question_of
+from limelight.runs.sealing import LEASE_MS, seal
 from limelight.runs.workspace import Workspaces
 from limelight.sources.base import Turn, User
 from limelight.stores.base import Begun, NewRun, Run, SessionRef, Store
@@ -34,7 +35,6 @@ log = logging.getLogger(__name__)
 
 IfBusy = Literal["error", "cancel", "wait"]
 MAX_WAITING = 5
-LEASE_MS = 30_000
 TITLE_CHARACTERS = 60
 Life = Callable[[Execution, RunContext], Coroutine[Any, Any, None]]
 """What a run does from now on."""
@@ -269,11 +269,25 @@ class Sessions:
     async def end(self, run_id: str, reason: str) -> None:
         """Stop a run and wait until it is over."""
         live = self._live.get(run_id)
-        if live is None:
+        if live is not None:
+            live.execution.stop(RunCancelled(reason=reason))
+            await asyncio.wait({live.task})
+        elif not await self.end_orphan(run_id, reason):
             await asyncio.sleep(0.05)  # it is just beginning or ending, or another process has it
-            return
-        live.execution.stop(RunCancelled(reason=reason))
-        await asyncio.wait({live.task})
+
+    async def end_orphan(self, run_id: str, reason: str) -> bool:
+        """Stop a run that waits for a person and for a server with its agent. False if somebody holds it."""
+        run = await self._store.run(run_id)
+        return run is not None and run.live and await self.seal(run, RunCancelled(reason=reason))
+
+    async def seal(self, run: Run, terminal: Terminal) -> bool:
+        """End a run that nobody holds, for all who watch it or wait for its session. False if somebody holds it."""
+        records = await seal(self._store, run, terminal, self._limits.result_max)
+        if records is None:
+            return False
+        self._committer.show(run.ref, records)
+        self._next_turn(run.ref)
+        return True
 
     async def delete(self, ref: SessionRef) -> None:
         """Remove a session with all that belongs to it, its live run stopped first."""

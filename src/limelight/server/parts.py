@@ -52,15 +52,15 @@ class Parts:
         workspaces = Workspaces(Path(settings.store.data) / "workspaces")
         memories = Memories(store, agents, settings.store.expiry_seconds)
         self.sessions = Sessions(store, self._committer, limits, self.hub, workspaces, memories)
-        self.control = Control(store, self.sessions)
+        self.control = Control(store, self.sessions, agents)
         reopening = Reopening(store, agents, self.sessions)
-        self._recover = partial(seal_orphans, store, settings.limits.result_bytes, reopening.reopen)
+        self._recover = partial(seal_orphans, store, self.sessions.seal, reopening.reopen)
         self._keeping = Keeping(
             store,
             self.sessions.forget,
             memories.tidy,
+            self._recover,
             retention_days=settings.store.retention_days,
-            recover=self._recover,
         )
         self._home: ServerHome | None = None
         self._opened: list[Agent] = []

@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from limelight.dialects.base import Cursor, text_of
 from limelight.errors import (
+    AgentNotServed,
     AlreadyDecided,
     ApprovalExpired,
     ApprovalNotFound,
@@ -49,11 +50,10 @@ async def get_run(call: Call) -> RunView:
             approvals=[],
         )
     run = await call.run()
-    return run_view(run, _open_approvals(call, run))
+    return run_view(run, await _open_approvals(call, run))
 
 
-def _open_approvals(call: Call, run: Run) -> list[ApprovalView]:
-    live = call.parts.sessions.live(run.run_id)
+async def _open_approvals(call: Call, run: Run) -> list[ApprovalView]:
     return [
         ApprovalView(
             approval_id=request.approval_id,
@@ -66,7 +66,7 @@ def _open_approvals(call: Call, run: Run) -> list[ApprovalView]:
             size=request.size,
             result_url=request.result_url,
         )
-        for request in (live.execution.grammar.approvals.values() if live else ())
+        for request in await call.parts.control.open_approvals(run)
     ]
 
 
@@ -279,7 +279,7 @@ ENDPOINTS = (
         call=decide,
         reply=DecisionView,
         body=DecisionBody,
-        errors=(RunNotFound, ApprovalNotFound, AlreadyDecided, ApprovalExpired, NotOffered),
+        errors=(RunNotFound, ApprovalNotFound, AlreadyDecided, AgentNotServed, ApprovalExpired, NotOffered),
         tag="Runs",
     ),
     Endpoint(
