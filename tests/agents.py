@@ -10,6 +10,7 @@ from limelight.events import (
     AgentFinished,
     AgentStarted,
     AnyEvent,
+    FinalAnswer,
     TextDelta,
     TextFinished,
     ToolFinished,
@@ -53,6 +54,14 @@ async def worker(messages: list[Message], ctx: Context) -> AsyncIterator[str | A
     yield Usage(model="none", input_tokens=3, output_tokens=4)
     yield FileMade(name="räport.txt", data=b"a report", media_type="text/plain")
     yield "Done."
+
+
+async def scholar(messages: list[Message], ctx: Context) -> AsyncIterator[AnyEvent]:
+    """Answers with a title and its sources; asked for numbers, with a value."""
+    if messages[-1].text == "numbers":
+        yield FinalAnswer(content={"numbers": [1, 2]})
+    else:
+        yield FinalAnswer(content="They **dance**.", title="Bees", sources=("https://example.org/bees", "A book"))
 
 
 async def big(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent]:

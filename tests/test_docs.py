@@ -182,6 +182,7 @@ def typed_frames() -> dict[str, list[set[str]]]:
         cut: dict[str, Any] = {"truncated": True, "size": 7, "result_url": "/x"} if full else {}
         events += [
             FinalAnswer(content="never streamed", **cut),
+            FinalAnswer(content={"a": 1}),
             ToolStarted(call_id="y", name="x"),
             ToolReady(call_id="y", args="whole", **cut),
         ]

@@ -136,6 +136,17 @@ async def test_ask(client: Client) -> None:
     assert (await client.session("s")).turns == 1
 
 
+async def test_an_answer_has_title_and_sources_or_a_value(tmp_path: Path) -> None:
+    async with serving(agents.scholar, agents.talker, data=tmp_path) as served, Client(served.url) as client:
+        told = await client.ask("bees")
+        assert (told.title, told.content) == ("Bees", "They **dance**.")
+        assert (told.sources, told.value) == (("https://example.org/bees", "A book"), None)
+        counted = await client.ask("numbers")
+        assert (counted.content, counted.value) == ('{"numbers":[1,2]}', {"numbers": [1, 2]})
+        plain = await client.ask("hi", agent="talker")
+        assert (plain.title, plain.sources, plain.value) == ("", (), None)
+
+
 async def test_a_failed_run_raises_with_its_own_code(client: Client) -> None:
     with pytest.raises(ServerError, match="the wheel came off") as asked:
         await client.ask("go", agent="crasher")

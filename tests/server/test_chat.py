@@ -2,12 +2,14 @@
 
 import asyncio
 import base64
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.serving import Served, asking, collect, text_of
+from tests import agents
+from tests.serving import Served, asking, collect, serving, text_of
 from tests.waiting import eventually
 
 
@@ -69,6 +71,18 @@ async def test_a_whole_answer_comes_with_its_tools(served: Served) -> None:
         assert answer["tools"][2]["error"] == "no luck"
         assert answer["run_id"].startswith("run_")
         assert answer["session_id"]
+
+
+async def test_a_whole_answer_has_its_title_and_sources_or_its_value(tmp_path: Path) -> None:
+    async with serving(agents.scholar, agents.talker, data=tmp_path) as served:
+        told = (await served.http.post("/chat", json=asking("bees"))).json()
+        assert told["message"]["content"] == "They **dance**."
+        sources = ["https://example.org/bees", "A book"]
+        assert told["answer"] == {"title": "Bees", "content": "They **dance**.", "sources": sources}
+        value = (await served.http.post("/chat/stream", json=asking("numbers", stream=False))).json()
+        assert value["message"]["content"] == '{"numbers":[1,2]}'
+        assert value["answer"] == {"title": "", "content": {"numbers": [1, 2]}, "sources": []}
+        assert (await served.http.post("/chat", json=asking("hi", agent="talker"))).json()["answer"] is None
 
 
 async def test_a_failed_run_is_a_bad_gateway_with_its_code(served: Served) -> None:

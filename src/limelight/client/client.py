@@ -17,7 +17,7 @@ from limelight.client.resuming import Connect, resuming
 from limelight.client.run import Run, Whole, ends
 from limelight.client.starting import RECORDS, Asking, IfBusy, Messages, asking, starting
 from limelight.client.wire import Wire, part
-from limelight.events import Decision, Record
+from limelight.events import Decision, JsonValue, Record
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 PAGE = 100
@@ -42,12 +42,19 @@ class _Message(msgspec.Struct):
     content: str
 
 
+class _Structured(msgspec.Struct):
+    title: str = ""
+    content: JsonValue = None
+    sources: tuple[str, ...] = ()
+
+
 class _Chat(msgspec.Struct):
     message: _Message
     run_id: str
     session_id: str
     state: str
     tools: tuple[ToolCall, ...] = ()
+    answer: _Structured | None = None
 
 
 class Client:
@@ -123,8 +130,12 @@ class Client:
         await run.wait()
         body = asked._replace(if_busy="error").body()
         chat = await self._wire.call("POST", "/chat", _Chat, body=body)
+        more = chat.answer or _Structured()
         return Answer(
             content=chat.message.content,
+            title=more.title,
+            sources=more.sources,
+            value=None if isinstance(more.content, str) else more.content,
             run_id=chat.run_id,
             session_id=chat.session_id,
             state=chat.state,

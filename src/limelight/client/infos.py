@@ -112,9 +112,15 @@ class ToolCall(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Answer(msgspec.Struct, kw_only=True, frozen=True):
-    """A turn, as a whole. `state` is finished, or cancelled if somebody stopped it."""
+    """A turn, as a whole. `state` is finished, or cancelled if somebody stopped it.
+
+    `content` is the answer as text; `value` is the answer itself, if it is no text but JSON.
+    """
 
     content: str
+    title: str = ""
+    sources: tuple[str, ...] = ()
+    value: JsonValue = None
     run_id: str
     session_id: str
     state: str

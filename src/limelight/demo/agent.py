@@ -89,7 +89,8 @@ async def _research(words: list[str], ctx: Context, hits: list[dict[str, Any]]) 
             "read", "read_file", {"name": best}, lambda: tools.read_file(ctx.workspace, best), who
         ):
             yield event
-    said = f"{len(hits)} lines fit, the best in {hits[0]['file']}." if hits else "Nothing fits."
+    count = "1 line that fits" if len(hits) == 1 else f"{len(hits)} lines that fit"
+    said = f"Found {count}; the best one is in {hits[0]['file']}." if hits else "Found nothing that fits."
     async for word in _spoken(said):
         yield TextDelta(agent_id=who, message_id="librarian-says", text=word)
     yield TextFinished(agent_id=who, message_id="librarian-says")

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, Protocol, Self
 import msgspec
 
 from limelight.errors import BadCursor
-from limelight.events import AgentStarted, Event, JsonValue, Record
+from limelight.events import AgentStarted, Event, FinalAnswer, JsonValue, Record
 
 encode = msgspec.json.Encoder().encode
 
@@ -66,3 +66,8 @@ class AgentTree:
 def text_of(value: JsonValue) -> str:
     """A result as text: a string as it is, anything else as JSON."""
     return value if isinstance(value, str) else encode(value).decode()
+
+
+def is_structured(answer: FinalAnswer) -> bool:
+    """Whether an answer is more than its text: it has a title or sources, or is a value and no text."""
+    return bool(answer.title or answer.sources) or not isinstance(answer.content, str)

@@ -5,7 +5,7 @@ A client that knows only the document's types and keys works unchanged; `docs/pr
 
 from typing import Any, ClassVar, assert_never
 
-from limelight.dialects.base import AgentTree, encode, text_of
+from limelight.dialects.base import AgentTree, encode, is_structured, text_of
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -136,18 +136,17 @@ class TypedDialect:
         return _frame("reasoning", content=text, agent_id=agent_id, agent_depth=self._tree.depth(agent_id))
 
     def _answer(self, event: FinalAnswer) -> list[bytes]:
-        """An answer that was streamed as text is there already; one that was not is sent now."""
+        """A streamed answer is there already; one that never was is sent now. What is more than text comes last."""
         text = text_of(event.content)
-        if event.message_id is not None or not text:
-            return []
-        return [
-            _frame(
-                "token",
-                content=text,
-                agent_depth=0,
-                **_given(truncated=event.truncated, result_url=event.result_url),
+        frames: list[bytes] = []
+        if event.message_id is None and text:
+            cut = _given(truncated=event.truncated, result_url=event.result_url)
+            frames.append(_frame("token", content=text, agent_depth=0, **cut))
+        if is_structured(event):
+            frames.append(
+                _frame("answer", title=event.title, content=event.content, sources=event.sources, **_cut(event))
             )
-        ]
+        return frames
 
     def _plan(self, event: Plan) -> bytes:
         what: dict[str, Any] = {"items": event.items} if event.items else {"text": event.text}
@@ -243,7 +242,9 @@ def _given(**data: Any) -> dict[str, Any]:
     return {key: value for key, value in data.items() if value is not None and value != "" and value is not False}
 
 
-def _cut(event: ToolStarted | ToolReady | ToolFinished | ApprovalRequested | ApprovalResolved) -> dict[str, Any]:
+def _cut(
+    event: ToolStarted | ToolReady | ToolFinished | ApprovalRequested | ApprovalResolved | FinalAnswer,
+) -> dict[str, Any]:
     if not event.truncated:
         return {}
     return {"truncated": True, "size": event.size, "result_url": event.result_url}

@@ -101,6 +101,14 @@ class AnswerMessage(msgspec.Struct):
     content: str
 
 
+class AnswerView(msgspec.Struct, kw_only=True):
+    """An answer that is more than text, as the agent made it."""
+
+    title: str
+    content: JsonValue
+    sources: tuple[str, ...]
+
+
 class ToolSummary(msgspec.Struct, kw_only=True):
     call_id: str
     name: str
@@ -115,6 +123,7 @@ class ToolSummary(msgspec.Struct, kw_only=True):
 
 class ChatView(msgspec.Struct, kw_only=True):
     message: AnswerMessage
+    answer: AnswerView | None
     run_id: str
     session_id: str
     state: RunState

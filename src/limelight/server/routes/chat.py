@@ -3,7 +3,9 @@
 import asyncio
 from typing import Any
 
-from limelight.dialects.base import Cursor, text_of
+import msgspec
+
+from limelight.dialects.base import Cursor, is_structured, text_of
 from limelight.errors import (
     AgentFailed,
     BadEvent,
@@ -21,6 +23,7 @@ from limelight.errors import (
     UnknownAgent,
     UnknownFormat,
 )
+from limelight.events import FinalAnswer, JsonValue
 from limelight.links import result_url
 from limelight.messages import Message
 from limelight.runs.ids import sortable_id
@@ -33,7 +36,7 @@ from limelight.server.endpoint import SESSION_ID, Call, Endpoint, shaped
 from limelight.server.routes.params import FORMAT
 from limelight.server.routes.waiting import stopped_frames
 from limelight.server.sse import EventStream
-from limelight.server.views import AnswerMessage, ChatView, ToolSummary
+from limelight.server.views import AnswerMessage, AnswerView, ChatView, ToolSummary
 from limelight.sources.base import User
 from limelight.stores.base import Run, SessionRef
 
@@ -145,12 +148,14 @@ async def _whole(call: Call, request: Request) -> ChatView:
     if run.state == "failed":
         raise RunFailedResponse(run)
     story = await read_story(parts.store, run)
-    content = story.text
-    if story.answer is not None:
-        answer = story.answer
-        content = text_of(await whole_value(parts.store, run, "content", "", answer.content, answer.truncated))
+    content: JsonValue = story.text
+    answer = story.answer
+    if answer is not None:
+        content = await whole_value(parts.store, run, "content", "", answer.content, answer.truncated)
+        answer = msgspec.structs.replace(answer, content=content)
     return ChatView(
-        message=AnswerMessage("assistant", content),
+        message=AnswerMessage("assistant", text_of(content)),
+        answer=_structured(answer),
         run_id=run_id,
         session_id=request.ref.session_id,
         state=run.state,
@@ -169,6 +174,12 @@ async def _whole(call: Call, request: Request) -> ChatView:
             for tool in story.calls.values()
         ],
     )
+
+
+def _structured(answer: FinalAnswer | None) -> AnswerView | None:
+    if answer is None or not is_structured(answer):
+        return None
+    return AnswerView(title=answer.title, content=answer.content, sources=answer.sources)
 
 
 def _refusal(error: BaseException) -> BaseException:
