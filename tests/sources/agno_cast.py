@@ -16,6 +16,7 @@ from agno.team import Team
 from agno.team.mode import TeamMode
 from agno.tools import tool
 
+from limelight import status
 from tests.sources.conformance import Case
 from tests.sources.played import Stage
 
@@ -33,6 +34,7 @@ async def slow(name: str, seconds: float) -> str:
 
 def nap(seconds: float) -> str:
     """Take a while, and let nobody interrupt."""
+    status("napping")
     time.sleep(seconds)
     return "rested"
 
@@ -187,4 +189,5 @@ CASES: dict[str, Case] = {
     "split_unicode": Case(plain, "- steps: [{text: Grüße 👩‍👩‍👧 世界 All done.}]"),
     "fifty_tools": Case(plain, FIFTY),
     "stopped_in_a_tool": Case(plain, answering(calling("slow", "{name: first, seconds: 30}"))),
+    "stopped_in_a_sync_tool": Case(plain, answering(calling("nap", "{seconds: 1}"))),
 }

@@ -5,9 +5,9 @@ then look like stands here. A scenario that the framework cannot play is named b
 can play fails.
 
 The casts agree on names: the tools are `add(a, b)` (the sum, as a number or text), `slow(name, seconds)` ("NAME is
-done"), `fail(reason)` (raises ValueError(reason)), `big(size)` (that many x), `danger(path)` (asks first, then
-"PATH is gone"), `odd(kind)` (see `ODD`); the sub-agent is `helper`. Every script ends with the answer "All done."
-unless the scenario says otherwise.
+done"), `nap(seconds)` (an ordinary function, which says "napping" and blocks), `fail(reason)` (raises
+ValueError(reason)), `big(size)` (that many x), `danger(path)` (asks first, then "PATH is gone"), `odd(kind)` (see
+`ODD`); the sub-agent is `helper`. Every script ends with the answer "All done." unless the scenario says otherwise.
 """
 
 from collections.abc import Callable
@@ -25,6 +25,7 @@ from limelight.events import (
     RunCancelled,
     RunFailed,
     RunFinished,
+    Status,
     StepFinished,
     StepStarted,
     TextDelta,
@@ -278,6 +279,17 @@ def stopped_in_a_tool(run: Played) -> None:
     assert run.call("slow").error is not None
 
 
+def stopped_in_a_sync_tool(run: Played) -> None:
+    """Stopped while nap(1) runs; nothing of it goes on."""
+    assert isinstance(run.terminal, RunCancelled)
+    assert run.call("nap").error is not None
+    assert [status.text for status in run.all(Status)] == ["napping"]
+
+
+def _napping(event: AnyEvent) -> bool:
+    return isinstance(event, Status) and event.text == "napping"
+
+
 def _slow_runs(event: AnyEvent) -> bool:
     ready = isinstance(event, ToolReady) and event.args != {}
     return ready or (isinstance(event, ToolStarted) and event.name == "slow" and event.args is not None)
@@ -322,4 +334,5 @@ SCENARIOS: dict[str, Scenario] = {
     "split_unicode": Scenario(split_unicode),
     "fifty_tools": Scenario(fifty_tools, golden=False),
     "stopped_in_a_tool": Scenario(stopped_in_a_tool, "stop_in_a_tool", golden=False, stop_at=_slow_runs),
+    "stopped_in_a_sync_tool": Scenario(stopped_in_a_sync_tool, "stop_in_a_sync_tool", golden=False, stop_at=_napping),
 }

@@ -16,6 +16,7 @@ from langchain_openai import ChatOpenAI
 from langgraph.graph import StateGraph
 from pydantic import SecretStr
 
+from limelight import status
 from tests.sources.conformance import Case
 from tests.sources.played import Stage
 
@@ -36,6 +37,7 @@ async def slow(name: str, seconds: float) -> str:
 @tool
 def nap(seconds: float) -> str:
     """Take a while, and let nobody interrupt."""
+    status("napping")
     time.sleep(seconds)
     return "rested"
 
@@ -219,4 +221,5 @@ CASES: dict[str, Case] = {
     "stopped_in_a_tool": Case(
         plain, answering("- steps: [{tool_calls: [{name: slow, arguments: {name: first, seconds: 30}}]}]")
     ),
+    "stopped_in_a_sync_tool": Case(plain, answering("- steps: [{tool_calls: [{name: nap, arguments: {seconds: 1}}]}]")),
 }

@@ -4,14 +4,16 @@
 # pyright: reportUntypedFunctionDecorator=false, reportUnknownParameterType=false, reportUnknownArgumentType=false
 # The framework's own types are partly unknown.
 
+import asyncio
 import time
 from collections.abc import Callable
 from datetime import date
 from typing import Any
 
 from PIL import Image
-from smolagents import CodeAgent, OpenAIModel, ToolCallingAgent, tool
+from smolagents import CodeAgent, OpenAIModel, Tool, ToolCallingAgent, tool
 
+from limelight import status
 from tests.sources.conformance import Case
 from tests.sources.played import Stage
 
@@ -37,6 +39,34 @@ def slow(name: str, seconds: float) -> str:
     """
     time.sleep(seconds)
     return f"{name} is done"
+
+
+class Patient(Tool):
+    """`slow` as a coroutine function."""
+
+    name = "slow"
+    description = "Take a while."
+    inputs = {  # noqa: RUF012  (as smolagents has it)
+        "name": {"type": "string", "description": "Of whom."},
+        "seconds": {"type": "number", "description": "How long."},
+    }
+    output_type = "string"
+
+    async def forward(self, name: str, seconds: float) -> str:
+        await asyncio.sleep(seconds)
+        return f"{name} is done"
+
+
+@tool
+def nap(seconds: float) -> str:
+    """Take a while, and let nobody interrupt.
+
+    Args:
+        seconds: How long.
+    """
+    status("napping")
+    time.sleep(seconds)
+    return "rested"
 
 
 @tool
@@ -275,6 +305,9 @@ FIFTY_TOOLS = (
     + DONE
 )
 
+LONG = f"- steps: [{{tool_calls: [{{name: slow, arguments: {{name: first, seconds: 30}}}}]}}]\n{DONE}"
+NAP = f"- steps: [{{tool_calls: [{{name: nap, arguments: {{seconds: 1}}}}]}}]\n{DONE}"
+
 CASES = {
     "text": Case(calling(), TEXT),
     "reasoning": Case(calling(), REASONING),
@@ -295,4 +328,6 @@ CASES = {
     "big_result": Case(calling(), BIG_RESULT),
     "split_unicode": Case(calling(), SPLIT_UNICODE),
     "fifty_tools": Case(calling(), FIFTY_TOOLS),
+    "stopped_in_a_tool": Case(calling(Patient()), LONG),
+    "stopped_in_a_sync_tool": Case(calling(nap), NAP),
 }

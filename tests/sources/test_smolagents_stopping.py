@@ -18,10 +18,12 @@ from limelight.events import (
     RunFailed,
     Status,
     TextDelta,
+    ToolFinished,
     ToolReady,
     ToolStarted,
 )
 from limelight.sources.base import UNSTOPPABLE
+from limelight.sources.going_on import unstoppable
 from tests.sources.played import record_of, theatre
 from tests.sources.recording import recorded
 from tests.sources.smolagents_cast import DONE, calling, coding, leading
@@ -70,7 +72,7 @@ async def test_stop_in_a_tool_ends_the_run_at_once_and_the_thread_with_the_tool(
         run = await stage.play_until(lambda e: isinstance(e, ToolReady))
         assert time.monotonic() - begun < 1.2
         assert isinstance(run.terminal, RunCancelled)
-        assert run.one(Status).text == UNSTOPPABLE
+        assert run.one(Status).text == unstoppable(["slow"])
         assert run.call("slow").error == "stopped"
         assert working()
         await eventually(lambda: not working(), 5)
@@ -93,8 +95,13 @@ async def test_stop_while_the_model_is_silent(tmp_path: Path, monkeypatch: pytes
     assert run.reasoning() == ""
 
 
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
 @pytest.mark.parametrize("make", [calling, coding])
-async def test_a_tool_that_exits_ends_its_run_and_not_the_server(make: Any, tmp_path: Path) -> None:
+async def test_a_tool_that_exits_ends_its_run_and_not_the_server(
+    make: Any, kind: type[BaseException], tmp_path: Path
+) -> None:
+    """It was run, so its call says how it ended, and so does the code that called it."""
+
     @tool
     def leave(why: str) -> str:
         """Leave.
@@ -102,7 +109,7 @@ async def test_a_tool_that_exits_ends_its_run_and_not_the_server(make: Any, tmp_
         Args:
             why: For what reason.
         """
-        raise SystemExit(why)
+        raise kind(why)
 
     code = "- match: go\n  turns: [{steps: [{text: \"<code>\\nleave('bored')\\n</code>\"}]}]\n"
     call = "- match: go\n  turns: [{steps: [{tool_calls: [{name: leave, arguments: {why: bored}}]}]}]\n"
@@ -111,7 +118,9 @@ async def test_a_tool_that_exits_ends_its_run_and_not_the_server(make: Any, tmp_
         last = "- match: still\n  turns: [{steps: [{tool_calls: [{name: final_answer, arguments: {answer: 1}}]}]}]\n"
     async with theatre(make(leave), (code if make is coding else call) + last, tmp_path) as stage:
         run = await stage.play("go", session_id="a")
-        assert run.one(RunFailed).message == "SystemExit: bored"
+        assert run.one(RunFailed).message == f"{kind.__name__}: bored"
+        assert {call.name for call in run.all(ToolStarted)} >= {"leave"}
+        assert {call.error for call in run.all(ToolFinished)} == {f"{kind.__name__}: bored"}
         assert (await stage.play("still there?", session_id="a")).answer == 1
 
 

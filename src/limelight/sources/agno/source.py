@@ -3,7 +3,6 @@
 It must not import Agno: it is loaded to find out who takes a target. What needs Agno is imported where it is used.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, ClassVar
@@ -14,9 +13,10 @@ from limelight.events import AnyEvent
 from limelight.sources.agno.copying import for_turn
 from limelight.sources.agno.files import sent_along
 from limelight.sources.agno.pausing import answer, open_requirements, question, tie_together, waits_for
-from limelight.sources.agno.stopping import cancel_tools, written_down
+from limelight.sources.agno.stopping import cancel_tools, name_at_work, written_down
 from limelight.sources.agno.translator import AgnoTranslator
 from limelight.sources.base import NO_OPTIONS, Feature, Home, Item, Options, Source, Turn, first_line
+from limelight.sources.going_on import tell_what_goes_on
 from limelight.sources.so_far import SoFar
 
 DATABASE = "agno.db"
@@ -34,6 +34,7 @@ class AgnoSource(Source):
     LACKS: ClassVar[Mapping[Feature, str]] = {
         "argument_deltas": "Agno tells of a call once its arguments are whole",
         "code": "Agno has no agent that acts by writing code",
+        "stop_in_a_sync_tool": "Agno runs it in a thread, which cannot be broken off",
     }
     OPTIONS: ClassVar[frozenset[str]] = frozenset({"max_steps"})
     keeps_memory: ClassVar[bool] = True
@@ -127,6 +128,7 @@ class AgnoSource(Source):
                 yield item
         finally:
             cancel_tools(translator.run_ids)
+            tell_what_goes_on(turn.context, name_at_work)
 
     async def _recall(self, agent: Any, turn: Turn) -> None:
         """Give the agent the conversation's past, if it has nothing of it yet."""
@@ -166,7 +168,7 @@ class AgnoSource(Source):
             args, decisions = question(requirement)
             ids = {"call_id": call.call_id, "agent_id": run.agent_id}
             asking.append(turn.context.approve(call.name, args, decisions=decisions, **ids))
-        approvals = await asyncio.gather(*asking)
+        approvals = await turn.context.together(*asking)
         for (requirement, call, run), approval in zip(waiting, approvals, strict=True):
             settled = answer(requirement, approval)
             for event in translator.settle(run, call, settled.result, settled.error) if settled else ():

@@ -3,15 +3,19 @@
 Closing Agno's stream ends the agent and the tools that it awaits. But a delegation, and any tool that is an async
 generator, runs in a task that Agno starts and does not cancel: it would go on without anybody. And a run that is cut
 off is written down by a task that nobody can wait for. Both are found by the code that they run and whom they work for.
+An ordinary function runs in a thread, which nobody can break off; its name is found likewise.
 """
 
 import asyncio
 import re
 from collections.abc import Collection
+from types import FrameType
 from typing import Any
 
 DRIVES_A_TOOL = re.compile(r"arun_function_calls\.<locals>\.process_async_generator$")
 """What Agno starts for a tool that is an async generator."""
+RUNS_A_TOOL = "FunctionCall.execute"
+"""What Agno runs in a thread for a tool that is an ordinary function."""
 WRITES_DOWN = re.compile(r"_persist_cancelled_\w*run_in_background\.<locals>\._persist$")
 """What Agno starts when a run is cut off."""
 
@@ -23,6 +27,14 @@ def cancel_tools(run_ids: Collection[str]) -> None:
         context = getattr(getattr(call, "function", None), "_run_context", None)
         if getattr(context, "run_id", None) in run_ids:
             task.cancel()
+
+
+def name_at_work(frame: FrameType) -> str | None:
+    """The name of the tool that a frame runs, if it runs one."""
+    if frame.f_code.co_qualname != RUNS_A_TOOL:
+        return None
+    function = getattr(frame.f_locals.get("self"), "function", None)
+    return str(getattr(function, "name", "") or "")
 
 
 async def written_down(session_ids: Collection[str], seconds: float) -> None:

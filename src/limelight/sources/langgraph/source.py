@@ -3,7 +3,6 @@
 The framework is loaded only once there is a graph; to find out whether something is one, its class's name is enough.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, ClassVar
@@ -11,9 +10,11 @@ from typing import Any, ClassVar
 from limelight.errors import AgentFailed, Interrupted, SetupError
 from limelight.events import AnyEvent
 from limelight.sources.base import NO_OPTIONS, Approval, Feature, Home, Item, Options, Source, Turn, first_line
+from limelight.sources.going_on import tell_what_goes_on
 from limelight.sources.langgraph.contexts import graph_context, known
 from limelight.sources.langgraph.interrupts import Interrupt, Question, resume_value
 from limelight.sources.langgraph.parts import MODES, part_of
+from limelight.sources.langgraph.stopping import name_at_work
 from limelight.sources.langgraph.translator import LangGraphTranslator
 from limelight.sources.so_far import SoFar
 from limelight.sources.values import safe_text
@@ -29,6 +30,7 @@ class LangGraphSource(Source):
     framework: ClassVar[str] = "langgraph"
     LACKS: ClassVar[Mapping[Feature, str]] = {
         "code": "a graph has no code of its own that it runs; a tool that runs code is shown as a tool",
+        "stop_in_a_sync_tool": "LangChain runs it in a thread, which cannot be broken off",
     }
     OPTIONS: ClassVar[frozenset[str]] = frozenset({"max_steps"})
     keeps_memory: ClassVar[bool] = True
@@ -136,12 +138,15 @@ class LangGraphSource(Source):
             subgraphs=True,
             version="v2",
         )
-        async with aclosing(parts):
-            async for part in parts:
-                for event in translator.feed(part_of(part)):
-                    yield event
-                if translator.over_limit:
-                    return
+        try:
+            async with aclosing(parts):
+                async for part in parts:
+                    for event in translator.feed(part_of(part)):
+                        yield event
+                    if translator.over_limit:
+                        return
+        finally:
+            tell_what_goes_on(turn.context, name_at_work)
 
     async def _input(self, turn: Turn, config: Any, translator: LangGraphTranslator) -> Any:
         from limelight.sources.langgraph import inputs, past
@@ -167,7 +172,7 @@ class LangGraphSource(Source):
         from langgraph.types import Command
 
         questions = [question for interrupt in interrupts for question in interrupt.questions]
-        answers = iter(await asyncio.gather(*(_ask(turn, question) for question in questions)))
+        answers = iter(await turn.context.together(*(_ask(turn, question) for question in questions)))
         resume = {i.interrupt_id: resume_value(i, [next(answers) for _ in i.questions]) for i in interrupts}
         return True, Command(resume=resume)
 

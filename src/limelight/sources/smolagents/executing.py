@@ -58,7 +58,7 @@ class HeardExecutor:
             output = self._executor(code)
         except Left:
             raise
-        except Exception as error:
+        except BaseException as error:  # also of a tool that exits
             self._end(begun, error=told(error))
             raise
         if output.logs and not self._printed:
@@ -76,10 +76,11 @@ class HeardExecutor:
         SPAWNING.set(ticket)
         begun = time.perf_counter()
         try:
-            output = sendable(tool(*args, **kwargs))
+            with self._observer.works(name):
+                output = sendable(tool(*args, **kwargs))
         except Left:
             raise
-        except Exception as error:
+        except BaseException as error:
             self._end(begun, error=named(error), ticket=ticket)
             raise
         self._end(begun, outcome_of(output, name), ticket=ticket)

@@ -54,7 +54,7 @@ class ManagedAgent:
             report = clone(*args, **kwargs)
         except Left:
             raise
-        except Exception as error:
+        except BaseException as error:
             self._observer.tell(AgentEnded(agent_id, told(error)))
             raise
         self._observer.tell(AgentEnded(agent_id))

@@ -6,7 +6,8 @@ speaks after the run was stopped gets Left, and so comes to an end wherever he i
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
@@ -25,6 +26,7 @@ class Observer:
         self._agents: Counter[str] = Counter()
         self._lock = Lock()
         self._pictures: dict[int, Any] = {}
+        self._at_work: Counter[str] = Counter()
 
     @property
     def left(self) -> bool:
@@ -39,6 +41,23 @@ class Observer:
     def ticket(self) -> int:
         """A number for a call."""
         return next(self._tickets)
+
+    @contextmanager
+    def works(self, tool: str) -> Generator[None]:
+        """While a tool runs."""
+        with self._lock:
+            self._at_work[tool] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._at_work[tool] -= 1
+
+    @property
+    def at_work(self) -> list[str]:
+        """The tools that run now."""
+        with self._lock:
+            return list(+self._at_work)
 
     def agent_id(self, name: str) -> str:
         """An id for a managed agent that begins: `helper-1`."""

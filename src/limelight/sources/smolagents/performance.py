@@ -30,10 +30,16 @@ class Performance:
         self._options = options
         self._turn = turn
         self._history = history
+        self._observer: Observer | None = None
+
+    @property
+    def at_work(self) -> list[str]:
+        """The tools that run now."""
+        return self._observer.at_work if self._observer is not None else []
 
     def play(self, bridge: ThreadBridge[Any]) -> None:
         """In the thread: the whole turn."""
-        observer = Observer(bridge)
+        observer = self._observer = Observer(bridge)
         if self.conversation is None:
             self.conversation = Conversation(self._target, self._history)
         agent = self.conversation.agent()

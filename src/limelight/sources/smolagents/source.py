@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 from limelight.errors import AgentFailed, LimelightError
 from limelight.events import Status
 from limelight.messages import Message
-from limelight.sources.base import NO_OPTIONS, UNSTOPPABLE, Feature, Item, Options, Source, Turn, first_line
+from limelight.sources.base import NO_OPTIONS, Feature, Item, Options, Source, Turn, first_line
+from limelight.sources.going_on import unstoppable
 from limelight.sources.smolagents.errors import named
 from limelight.sources.smolagents.translator import AnySignal, Translator
 from limelight.sources.threads import ThreadBridge
@@ -26,7 +27,7 @@ class SmolagentsSource(Source):
     LACKS: ClassVar[Mapping[Feature, str]] = {
         "approvals": "an agent cannot wait for a person",
         "output_deltas": "a tool says nothing before it returns; code that prints is heard",
-        "stop_in_a_tool": "a tool runs in a thread, which cannot be broken off; async tools and code can",
+        "stop_in_a_sync_tool": "it runs in a thread, which cannot be broken off; async tools and code can",
         "memory_after_restart": "steps live in this process; after a restart the log tells the conversation",
     }
 
@@ -78,7 +79,7 @@ class SmolagentsSource(Source):
             gone = await bridge.leave()
             await self._keep(turn.memory_key, performance.conversation, translator.answered, gone)
             if not gone:
-                turn.context.emit(Status(text=UNSTOPPABLE))
+                turn.context.emit(Status(text=unstoppable(performance.at_work)))
         for item in translator.end():
             yield item
 

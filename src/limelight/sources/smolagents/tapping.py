@@ -124,7 +124,9 @@ class AgentTap:
                 if type(item).__name__ == "PlanningStep":
                     self._observer.tell(Planned(self._agent_id, item))
                 yield item
-        except Exception as error:
+        except (Left, GeneratorExit):
+            raise
+        except BaseException as error:
             self._observer.tell(StepBroke(self._agent_id, told(error)))
             raise
 
@@ -135,7 +137,9 @@ class AgentTap:
             for item in self._step_stream(memory_step):
                 self._hear(item)
                 yield item
-        except Exception as error:
+        except (Left, GeneratorExit):
+            raise
+        except BaseException as error:
             self._observer.tell(StepBroke(self._agent_id, told(error)))
             raise
 
@@ -150,10 +154,11 @@ class AgentTap:
         spawning = SPAWNING.set(ticket)
         begun = time.perf_counter()
         try:
-            output = sendable(self._execute(tool_name, arguments))
+            with self._observer.works(tool_name):
+                output = sendable(self._execute(tool_name, arguments))
         except Left:
             raise
-        except Exception as error:
+        except BaseException as error:  # also of a tool that exits
             self._ended(ticket, begun, error=told(error))
             raise
         finally:
