@@ -62,10 +62,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {
         "limelight.builtin",
         "limelight.config",
+        "limelight.refusing",
         "limelight.runs.agents",
         "limelight.sources.base",
         "limelight.targets",
     },
+    "limelight.refusing": BASE | {"limelight.builtin", "limelight.config"},
     "limelight.targets": BASE | {"limelight.registry", "limelight.runs.agents", "limelight.sources.base"},
     "limelight.client": BASE | {"limelight.client"},
     "limelight.understudy": BASE | {"limelight.understudy"},

@@ -1,6 +1,7 @@
 """Which agents are served, and what a person reads whose setting would make no difference."""
 
 import importlib.util
+import os
 from pathlib import Path
 from typing import Any
 
@@ -126,19 +127,117 @@ def test_each_built_in_agent_says_what_it_is_before_anything_is_loaded() -> None
         ),
         (
             "[agents.deep]\nbase_url = 'http://h/v1'",
-            "config.toml:1: agent 'deep': base_url says where a model is, but not which",
+            "config.toml:2: [agents.deep] base_url says where a model is, but not which",
         ),
         (
             "[agents.deep]\nmodel = 'x'",
-            "agent 'deep': the model 'x' at https://api.openai.com/v1 needs a key: set OPENAI_API_KEY",
+            "config.toml:2: [agents.deep] the model 'x' at https://api.openai.com/v1 needs a key: set OPENAI_API_KEY",
         ),
-        ("[agents.x]\ntarget = 'nobody'", "there is no module 'nobody' here"),
+        (
+            "[agents.codcat]",
+            "config.toml:1: [agents.codcat] needs a target, e.g. target = 'my_module:agent'; did you mean 'codact'?",
+        ),
+        (
+            "[agents.x]\ntarget = 'nobody'",
+            "config.toml:2: [agents.x] target 'nobody': there is no module 'nobody' here",
+        ),
+        (
+            "[agents.x]\n\ntarget = 'codcat'",
+            "config.toml:3: [agents.x] target 'codcat': there is no module 'codcat' here; write module:name or "
+            "path/to/file.py:name; did you mean 'codact'?",
+        ),
+        ("[agents.x]\ntarget = 'no.py:a'", "config.toml:2: [agents.x] target 'no.py:a': there is no file no.py"),
+        (
+            "[agents.x]\ntarget = 'bots.py:bit'",
+            "config.toml:2: [agents.x] target 'bots.py:bit': bots.py has no 'bit'; it has: bot",
+        ),
         (f"{OWN}workspace = 'config.toml'", "config.toml:3: [agents.mine] workspace: config.toml is no folder"),
+        (f"{OWN}workspace = 'bots.py/x'", "config.toml:3: [agents.mine] workspace: bots.py/x cannot be made, as "),
+        ("[agents.demo]\nworkspace = 'bots.py'", "config.toml:2: [agents.demo] workspace: bots.py is no folder"),
         ("[tools]\nsearch_url = 'http://x/'", "config.toml:2: tools.search_url has no {query} in it"),
+        (
+            "[tools]\nsearch_url = 'x/{query}'",
+            "config.toml:2: tools.search_url is no address: it has to begin with http",
+        ),
+        (
+            "[agents.codact]\nimports = ['math', 'statistcs']",
+            "config.toml:2: [agents.codact] imports: there is no module 'statistcs' here; did you mean 'statistics'?",
+        ),
+        (
+            "[agents.codact]\nimports = ['zzzzz.*']",
+            "config.toml:2: [agents.codact] imports: there is no module 'zzzzz.*' here; pip install zzzzz, or leave",
+        ),
+        ("[agents.codact]\nimports = ['']", "config.toml:2: [agents.codact] imports: there is no module '' here"),
     ],
 )
 def test_what_makes_no_difference_or_no_sense_is_refused(text: str, told: str) -> None:
     assert told in wrong(text)
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:1/v1", "ftp://h/v1", "http://", "http:///v1", "h", "http://h:x/", "http://h h/", "http://[h/"]
+)
+def test_a_model_is_at_an_address_of_the_web(url: str) -> None:
+    told = wrong(f"[agents.deep]\nmodel = 'm'\nbase_url = {url!r}")
+    assert told.startswith(f"config.toml:3: [agents.deep] base_url {url!r} is no address: it has to begin with http://")
+    told = wrong("", environ={"LIMELIGHT_MODEL": "m", "OPENAI_BASE_URL": url})
+    assert told.startswith(f"OPENAI_BASE_URL {url!r} is no address")
+
+
+def test_a_folder_that_cannot_be_written_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "locked").mkdir()
+
+    def access(path: Path, mode: int) -> bool:
+        return "locked" not in str(path)
+
+    monkeypatch.setattr(os, "access", access)
+    assert wrong(f"{OWN}workspace = 'locked'").endswith("[agents.mine] workspace: locked cannot be written")
+    assert f"workspace: locked/new cannot be made in {folder / 'locked'}" in wrong(f"{OWN}workspace = 'locked/new'")
+    assert names(f"{OWN}workspace = 'new'") == ["mine"]
+
+
+def test_all_that_is_wrong_is_told_at_once(folder: Path) -> None:
+    text = """[agents.codact]
+imports = ["zzzzz"]
+planning_interval = 1
+workspace = "x"
+[agents.mine]
+target = "bots.py:nobody"
+[agents.deep]
+max_steps = 3
+planning_interval = 1
+[agents.codcat]
+"""
+    with pytest.raises(SetupError) as caught:
+        offer(text)
+    lines = caught.value.detail.splitlines()
+    assert [line.split(" ")[0] for line in lines] == [f"config.toml:{at}:" for at in (4, 2, 6, 9, 10)]
+
+
+def test_one_cause_is_told_once() -> None:
+    assert wrong("", environ={"LIMELIGHT_MODEL": "big"}).startswith(
+        "the model 'big' at https://api.openai.com/v1 needs"
+    )
+    assert wrong("[tools]\nsearch_url = 'x'").count("search_url") == 1
+
+
+def test_a_text_for_a_tool_that_an_agent_does_not_have_is_told() -> None:
+    text = "[agents.codact]\ntitle = 'x'\n[agents.codact.status]\nsearch = 'a'\nserch = 'b'\npaint = 'c'"
+    served = offer(text)
+    assert len(served.agents) == len(ALL)
+    first, second = served.hint.splitlines()
+    assert first == (
+        "config.toml:5: [agents.codact] status.serch will not be said: codact has no tool 'serch'; "
+        "did you mean 'search'?"
+    )
+    assert second.startswith("config.toml:6: [agents.codact] status.paint will not be said: codact has no tool 'paint'")
+    assert second.endswith("it has: search, readurl, python_interpreter, final_answer")
+
+
+def test_a_variable_whose_name_fits_no_address_is_refused(folder: Path) -> None:
+    (folder / "bots.py").write_text("async def böt(messages, ctx):\n    yield 'hello'\n")
+    assert "'böt' cannot be the name of an agent" in wrong("", "bots.py:böt")
+    assert names('[agents.bot]\ntarget = "bots.py:böt"') == ["bot"]
 
 
 def test_an_open_model_needs_its_key_for_every_agent_that_talks_to_one() -> None:
@@ -151,9 +250,12 @@ def test_a_table_may_put_one_built_in_agent_in_the_place_of_another() -> None:
     assert offer('[agents.deep]\ntarget = "codact"').agents[0].source.framework == "smolagents"
 
 
-def test_a_name_that_is_none_is_told_which_there_are() -> None:
-    told = wrong("", "depp")
-    assert "there is no module 'depp' here" in told
+def test_a_name_that_is_none_is_told_which_was_meant_or_which_there_are() -> None:
+    assert wrong("", "codcat").endswith(
+        "there is no module 'codcat' here; write module:name or path/to/file.py:name; did you mean 'codact'?"
+    )
+    told = wrong("", "nobody")
+    assert "there is no module 'nobody' here" in told
     assert told.endswith("or the name of a built-in agent: deep, agno, agno-team, react, codact, demo")
 
 
@@ -204,6 +306,7 @@ def test_only_one_agent_is_loaded_if_only_one_is_wanted() -> None:
     assert names(OWN + broken, only="mine") == ["mine"]
     assert "there is no module" in wrong(OWN + broken, only="broken")
     assert wrong(OWN, only="nobody") == "there is no agent 'nobody'; there are: mine"
+    assert wrong("", only="codcat") == "there is no agent 'codcat'; did you mean 'codact'?"
     assert names("", only="codact") == ["codact"]
 
 

@@ -1,7 +1,7 @@
 """Reads the configuration with the catalogue of built-in agents beside it: who could be served, and as what.
 
 Tables of built-in agents adjust them and leave the others where they are; as soon as one table has a target of its own,
-the tables are all that is served. Settings that would make no difference are refused. Making the source of an agent is
+the tables are all that is served. What `refusing` finds wrong is told with its place. Making the source of an agent is
 cheap: frameworks are loaded when it is opened. `offering` decides who is.
 """
 
@@ -13,27 +13,14 @@ import msgspec
 from limelight.builtin.catalogue import BUILT_INS, BuiltIn, built_in, make_source
 from limelight.builtin.kit import IMPORTS, Kit
 from limelight.builtin.lookup import Lookup
-from limelight.builtin.model import ModelChoice, choose_model
+from limelight.builtin.model import ModelChoice, choose_model, is_address
 from limelight.config import AgentSettings, Settings
+from limelight.config.words import NAME_RULE, is_name, meant
 from limelight.errors import SetupError
+from limelight.refusing import Mistake, option_mistakes, status_in_vain, table_mistakes
 from limelight.runs.agents import Agent
-from limelight.sources.base import Options, Source
+from limelight.sources.base import Options
 from limelight.targets import load_agent
-
-OWN = {
-    "model": "that agent brings its own model",
-    "base_url": "that agent brings its own model",
-    "imports": "they are for codact, whose code they limit",
-}
-"""Why a setting of built-in agents is nothing for somebody's own."""
-NOT_HONOURED = {
-    "model": "it talks to no model",
-    "base_url": "it talks to no model",
-    "imports": "they are for codact, whose code they limit",
-    "workspace": "it has no files",
-    "max_steps": "its framework ({framework}) has no steps that could be counted",
-    "planning_interval": "its framework ({framework}) makes no plans of its own",
-}
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -83,11 +70,6 @@ class Choosing:
         table, one = self._settings.agents[name], self._meant(name)
         if one is not None:
             return self._built_in(name, one, table)
-        if not table.target:
-            names = ", ".join(each.name for each in BUILT_INS)
-            raise self._wrong(
-                name, "", f"needs a target, e.g. target = 'my_module:agent', or the name of one of: {names}"
-            )
         return Candidate(name, lambda: self._own(name, table))
 
     def _unasked(self, one: BuiltIn) -> Candidate:
@@ -97,17 +79,19 @@ class Choosing:
         return Candidate(name, lambda: self._made(name, one, table), one)
 
     def _own(self, name: str, table: AgentSettings) -> Agent:
-        for key, reason in OWN.items():
-            self._refuse_if_set(name, table, key, reason)
-        options = _options(table)
-        agent = load_agent(table.target, name=name, options=options)
-        self._check(name, table, agent.source)
+        if not table.target:
+            raise self._wrong(name, [("", f"needs a target, e.g. target = 'my_module:agent'{_built_ins_near(name)}")])
+        self._refuse(name, table_mistakes(table, None))
+        try:
+            agent = load_agent(table.target, name=name, options=_options(table))
+        except SetupError as error:
+            raise self._wrong(name, [("target", _with_hint(table.target, error.detail))]) from error
+        self._refuse(name, option_mistakes(table, agent.source.OPTIONS, agent.source.framework))
         return _adjusted(agent, table)
 
     def _made(self, name: str, one: BuiltIn, table: AgentSettings) -> Agent:
-        for key in ("model", "base_url", "workspace", "imports"):
-            if key not in one.honours:
-                self._refuse_if_set(name, table, key, NOT_HONOURED[key])
+        options = option_mistakes(table, one.kind.OPTIONS, one.kind.framework)
+        self._refuse(name, [*table_mistakes(table, one), *options])
         kit = Kit(
             model=self._model(name, table) if "model" in one.honours else ModelChoice(),
             lookup=self._lookup(),
@@ -116,7 +100,6 @@ class Choosing:
             imports=IMPORTS if table.imports is None else tuple(table.imports),
         )
         source = make_source(one, name, kit, _options(table))
-        self._check(name, table, source)
         title = one.title if name == one.name else name
         return _adjusted(Agent(name=name, source=source, title=title, description=one.description), table)
 
@@ -124,47 +107,64 @@ class Choosing:
         try:
             return choose_model(table.model, table.base_url, self._environ)
         except SetupError as error:
-            raise SetupError(f"{self._settings.origin.place('agents', name)}agent {name!r}: {error.detail}") from error
-
-    def _check(self, name: str, table: AgentSettings, source: Source) -> None:
-        if table.workspace and not _can_be_a_folder(Path(table.workspace).expanduser()):
-            raise self._wrong(name, "workspace", f"workspace: {table.workspace} is no folder")
-        for key in ("max_steps", "planning_interval"):
-            if key not in source.OPTIONS:
-                self._refuse_if_set(name, table, key, NOT_HONOURED[key].format(framework=source.framework))
+            key = "model" if table.model else "base_url" if table.base_url else ""
+            raise self._wrong(name, [(key, error.detail)]) if key else error from error
 
     def _lookup(self) -> Lookup:
-        tools = self._settings.tools
+        tools, place = self._settings.tools, self._settings.origin.place("tools", "search_url")
         if tools.search_url and "{query}" not in tools.search_url:
-            place = self._settings.origin.place("tools", "search_url")
             raise SetupError(f"{place}tools.search_url has no {{query}} in it, so nothing could be searched for")
+        if tools.search_url and not is_address(tools.search_url):
+            raise SetupError(f"{place}tools.search_url is no address: it has to begin with http:// or https://")
         return Lookup(search_url=tools.search_url, web=tools.web, private_addresses=tools.private_addresses)
 
-    def _refuse_if_set(self, name: str, table: AgentSettings, key: str, reason: str) -> None:
-        if getattr(table, key) != getattr(AgentSettings(), key):
-            raise self._wrong(name, key, f"{key} makes no difference for this agent: {reason}")
+    def warnings(self, candidate: Candidate) -> list[str]:
+        """What in its table will make no difference, perhaps."""
+        table = self._settings.agents.get(candidate.name)
+        if table is None or candidate.one is None:
+            return []
+        return self._told(candidate.name, status_in_vain(table, candidate.one))
 
-    def _wrong(self, name: str, key: str, told: str) -> SetupError:
-        place = self._settings.origin.place("agents", name, *filter(None, [key]))
-        return SetupError(f"{place}[agents.{name}] {told}")
+    def _refuse(self, name: str, mistakes: Iterable[Mistake]) -> None:
+        found = list(mistakes)
+        if found:
+            raise self._wrong(name, found)
+
+    def _wrong(self, name: str, mistakes: Iterable[Mistake]) -> SetupError:
+        return SetupError("\n".join(self._told(name, mistakes)))
+
+    def _told(self, name: str, mistakes: Iterable[Mistake]) -> list[str]:
+        """Each with its place in the file."""
+        place = self._settings.origin.place
+        return [
+            f"{place('agents', name, *filter(None, key.split('.', 1)))}[agents.{name}] {told}" for key, told in mistakes
+        ]
 
 
 def _loaded(target: str) -> Agent:
+    """An agent from the command line, which has the name of its variable."""
     try:
-        return load_agent(target)
+        agent = load_agent(target)
     except SetupError as error:
-        if ":" in target or target.endswith(".py"):
-            raise
-        names = ", ".join(one.name for one in BUILT_INS)
-        raise SetupError(f"{error.detail}, or the name of a built-in agent: {names}") from error
+        raise SetupError(_with_hint(target, error.detail)) from error
+    if not is_name(agent.name):
+        raise SetupError(f"target {target!r}: {agent.name!r} cannot be the name of an agent: {NAME_RULE}")
+    return agent
+
+
+def _with_hint(target: str, told: str) -> str:
+    """Who writes one word may have meant a built-in agent."""
+    return told if ":" in target or target.endswith(".py") else f"{told}{_built_ins_near(target)}"
+
+
+def _built_ins_near(word: str) -> str:
+    names = [one.name for one in BUILT_INS]
+    close = meant(word, names)
+    return f"; did you mean {close!r}?" if close else f", or the name of a built-in agent: {', '.join(names)}"
 
 
 def _options(table: AgentSettings) -> Options:
     return Options(max_steps=table.max_steps, planning_interval=table.planning_interval)
-
-
-def _can_be_a_folder(path: Path) -> bool:
-    return path.is_dir() or not path.exists()
 
 
 def _adjusted(agent: Agent, table: AgentSettings) -> Agent:

@@ -11,6 +11,7 @@ import msgspec
 from limelight.builtin.catalogue import BuiltIn
 from limelight.choosing import Candidate, Choosing
 from limelight.config import Settings
+from limelight.config.words import nearest
 from limelight.errors import SetupError
 from limelight.runs.agents import Agent
 
@@ -20,15 +21,20 @@ class Offer(msgspec.Struct, frozen=True):
 
     agents: list[Agent]
     left_out: list[BuiltIn]
+    warnings: list[str] = []
+    """What in the configuration will probably make no difference, a line each."""
 
     @property
     def hint(self) -> str:
-        """One line about those that were left out; empty if none was."""
+        """Lines about those that were left out, and about what makes no difference; empty if all is well."""
+        return "\n".join([*self._missed(), *self.warnings])
+
+    def _missed(self) -> list[str]:
         if not self.left_out:
-            return ""
+            return []
         names = ", ".join(one.name for one in self.left_out)
         extras = ",".join(dict.fromkeys(one.extra for one in self.left_out))
-        return f"Left out, as their extras are not installed: {names}  (pip install 'limelight[{extras}]')"
+        return [f"Left out, as their extras are not installed: {names}  (pip install 'limelight[{extras}]')"]
 
 
 def offered(
@@ -45,11 +51,25 @@ def offered(
     if only is not None:
         return Offer([_only(candidates if only else there, only).load()], [])
     left_out = [candidate.one for candidate in candidates if candidate.is_missed and candidate.one is not None]
-    return Offer([candidate.load() for candidate in there], left_out)
+    return Offer(_loaded(there), left_out, [line for candidate in there for line in choosing.warnings(candidate)])
+
+
+def _loaded(candidates: Sequence[Candidate]) -> list[Agent]:
+    """All of them, or all that is wrong with them: who corrects one mistake wants to know of the next."""
+    agents: list[Agent] = []
+    mistakes: list[str] = []
+    for candidate in candidates:
+        try:
+            agents.append(candidate.load())
+        except SetupError as error:
+            mistakes += error.detail.splitlines()
+    if mistakes:
+        raise SetupError("\n".join(dict.fromkeys(mistakes)))
+    return agents
 
 
 def _only(candidates: Sequence[Candidate], name: str) -> Candidate:
     for candidate in candidates:
         if candidate.name == name or not name:
             return candidate
-    raise SetupError(f"there is no agent {name!r}; there are: {', '.join(one.name for one in candidates)}")
+    raise SetupError(f"there is no agent {name!r}{nearest(name, [one.name for one in candidates])}")

@@ -80,19 +80,36 @@ def test_a_target_that_is_none(tmp_path: Path, target: str, hint: str) -> None:
     [
         ("[server]\nprot = 1", "did you mean 'port'?"),
         ("[serber]\nport = 1", "did you mean 'server'?"),
-        ("[server]\nheartbeat_seconds = 'x'", "config.toml:2: [server] heartbeat_seconds is wrong: expected `float`"),
+        ("[server]\nheartbeat_seconds = 'x'", "config.toml:2: [server] heartbeat_seconds is wrong: expected a number"),
         ("[server\n", "not valid TOML"),
         ("[server]\nheartbeat_seconds = 0", "config.toml:2: [server] heartbeat_seconds is wrong"),
         ("[limits]\nrun_seconds = -5", "config.toml:2: [limits] run_seconds is wrong"),
         ("[agents.bot]\ntitle = 'x'", "config.toml:1: [agents.bot] needs a target"),
-        ("[agents.codact]\nimports = ['no_such_module']", "agent 'codact' cannot be made"),
+        ("[agents.codact]\nimports = ['no_such_module']", "config.toml:2: [agents.codact] imports: there is no module"),
         ("[store]\nurl = 'paper:'", "there is no store 'paper'"),
-        ("[server]\ndefault_format = 'morse'", "there is no format 'morse'"),
+        (
+            "[server]\ndefault_format = 'morse'",
+            "config.toml:2: there is no format 'morse' for server.default_format; there",
+        ),
+        (
+            "[server]\ndefault_format = 'recods'",
+            "config.toml:2: there is no format 'recods' for server.default_format; did",
+        ),
     ],
 )
 def test_a_wrong_configuration(tmp_path: Path, config: str, hint: str) -> None:
     (tmp_path / "config.toml").write_text(config)
     assert hint in refused("--port", str(free_port()), folder=tmp_path)
+
+
+def test_several_mistakes_are_a_line_each(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("[server]\nprot = 1\nhost = 5")
+    told = limelight("serve", folder=tmp_path)
+    assert told.returncode == 2
+    assert [line.partition(" is ")[0].partition(";")[0] for line in told.stderr.splitlines()] == [
+        "limelight: config.toml:2: [server] has no setting 'prot'",
+        "limelight: config.toml:3: [server] host",
+    ]
 
 
 def test_two_agents_of_one_name(tmp_path: Path) -> None:

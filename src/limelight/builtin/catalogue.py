@@ -28,6 +28,8 @@ class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
     """The packages of the extra that tell whether it is installed."""
     honours: frozenset[str] = frozenset()
     """Those of the settings model, base_url, workspace and imports that make a difference."""
+    tools: tuple[str, ...] = ()
+    """The names of its tools, and of those of its helpers."""
 
     @property
     def is_installed(self) -> bool:
@@ -49,6 +51,19 @@ BUILT_INS = (
         extra="deepagents",
         needs=("deepagents", "langchain_openai", "langgraph"),
         honours=MODEL | {"workspace"},
+        tools=(
+            "write_todos",
+            "ls",
+            "read_file",
+            "write_file",
+            "edit_file",
+            "delete",
+            "glob",
+            "grep",
+            "task",
+            "search",
+            "readurl",
+        ),
     ),
     BuiltIn(
         name="agno",
@@ -59,6 +74,7 @@ BUILT_INS = (
         extra="agno",
         needs=("agno", "openai"),
         honours=MODEL | {"workspace"},
+        tools=("list_files", "read_file", "write_file", "calculate"),
     ),
     BuiltIn(
         name="agno-team",
@@ -69,6 +85,7 @@ BUILT_INS = (
         extra="agno",
         needs=("agno", "openai"),
         honours=MODEL,
+        tools=("delegate_task_to_member", "search", "readurl", "calculate"),
     ),
     BuiltIn(
         name="react",
@@ -79,6 +96,7 @@ BUILT_INS = (
         extra="smolagents",
         needs=("smolagents", "openai"),
         honours=MODEL,
+        tools=("search", "readurl", "final_answer"),
     ),
     BuiltIn(
         name="codact",
@@ -89,6 +107,7 @@ BUILT_INS = (
         extra="smolagents",
         needs=("smolagents", "openai"),
         honours=MODEL | {"imports"},
+        tools=("search", "readurl", "python_interpreter", "final_answer"),
     ),
     BuiltIn(
         name="demo",
@@ -97,6 +116,7 @@ BUILT_INS = (
         source="function",
         make="limelight.builtin.demo:demo",
         honours=frozenset({"workspace"}),
+        tools=("list_files", "task", "search", "read_file", "write_file"),
     ),
 )
 

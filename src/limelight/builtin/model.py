@@ -16,6 +16,7 @@ OPENAI = "https://api.openai.com/v1"
 UNDERSTUDY = "understudy"
 NO_KEY = "none"
 """What servers on one's own machine are given as a key; they do not look at it, but clients insist on one."""
+ADDRESS_RULE = "it has to begin with http:// or https://, as http://127.0.0.1:11434/v1 does"
 
 
 class ModelChoice(msgspec.Struct, frozen=True):
@@ -37,6 +38,8 @@ def choose_model(model: str, base_url: str, environ: Mapping[str, str]) -> Model
         if base_url:
             raise SetupError("base_url says where a model is, but not which: set model too, or LIMELIGHT_MODEL")
         return ModelChoice()
+    if not base_url and not is_address(environ.get("OPENAI_BASE_URL", "") or OPENAI):
+        raise SetupError(f"OPENAI_BASE_URL {environ['OPENAI_BASE_URL']!r} is no address: {ADDRESS_RULE}")
     place = base_url or environ.get("OPENAI_BASE_URL", "") or OPENAI
     key = environ.get("OPENAI_API_KEY", "")
     if not key and urlsplit(place).hostname == urlsplit(OPENAI).hostname:
@@ -44,6 +47,16 @@ def choose_model(model: str, base_url: str, environ: Mapping[str, str]) -> Model
             f"the model {named!r} at {place} needs a key: set OPENAI_API_KEY, or OPENAI_BASE_URL for another server"
         )
     return ModelChoice(named, place, key or NO_KEY)
+
+
+def is_address(url: str) -> bool:
+    """Whether something on the web could be there."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises ValueError if it is none
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and url.split() == [url]
 
 
 async def address_of(choice: ModelChoice, home: Home) -> ModelChoice:

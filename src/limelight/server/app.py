@@ -3,7 +3,7 @@
 `create_app` gives an ASGI application for any ASGI server; it can be mounted into another application too.
 """
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from limelight import registry
 from limelight.config import Settings, load_settings
+from limelight.config.words import nearest
 from limelight.errors import LimelightError, SetupError
 from limelight.offering import offered
 from limelight.runs.agents import Agent, Agents
@@ -35,11 +36,7 @@ def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None 
     settings = settings or load_settings()
     on_offer = Agents(agents if agents is not None else offered(settings).agents)
     dialects = registry.find("dialects")
-    if settings.server.default_format not in dialects:
-        known = ", ".join(sorted(dialects))
-        raise SetupError(
-            f"there is no format {settings.server.default_format!r} for default_format; installed: {known}"
-        )
+    _check_format(settings, dialects)
     parts = Parts(settings, on_offer, make_store(settings), dialects)
 
     @asynccontextmanager
@@ -60,6 +57,13 @@ def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None 
     )
     app.state.parts = parts
     return app
+
+
+def _check_format(settings: Settings, dialects: Mapping[str, object]) -> None:
+    wanted = settings.server.default_format
+    if wanted not in dialects:
+        place = settings.origin.place("server", "default_format")
+        raise SetupError(f"{place}there is no format {wanted!r} for server.default_format{nearest(wanted, dialects)}")
 
 
 def make_store(settings: Settings) -> Store:

@@ -1,0 +1,34 @@
+"""The catalogue names the tools that the agents have: those that their models are offered, those of helpers too."""
+
+from pathlib import Path
+
+import pytest
+
+from limelight.builtin.catalogue import BUILT_INS, BuiltIn
+from limelight.events import ToolStarted
+from limelight.understudy import server
+from limelight.understudy.code_agent import code_scene, expects_code
+from limelight.understudy.conversation import Request
+from limelight.understudy.improviser import improvise
+from limelight.understudy.reply import Reply
+from tests.builtin.test_played import QUESTION, ask, stage
+
+OFFERED_BUT_UNUSED = {"deep": {"execute"}}
+"""deepagents describes it in words if there is nothing to execute with."""
+
+
+@pytest.mark.parametrize("one", BUILT_INS, ids=lambda one: one.name)
+async def test_its_tools_are_listed(tmp_path: Path, one: BuiltIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    offered: set[str] = set()
+
+    def listening(request: Request) -> Reply:
+        tools = code_scene(request).tools if expects_code(request) else request.tools
+        offered.update(tool.name for tool in tools)
+        return improvise(request)
+
+    monkeypatch.setattr(server, "improvise", listening)
+    async with stage(tmp_path / "data", one.name) as served:
+        run = await ask(served, f"{QUESTION} What is 2 + 2?")
+        helpers = await ask(served, "two helpers at once about bees", session_id="helpers")
+    called = {event.name for event in (*run.all(ToolStarted), *helpers.all(ToolStarted))}
+    assert offered | called | ({"final_answer"} if one.source == "smolagents" else set()) == set(one.tools)
