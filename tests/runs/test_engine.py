@@ -1,35 +1,10 @@
 """A run that is ahead of its log: whoever writes has to wait, and nobody waits for good."""
 
 import asyncio
-from typing import Any, cast
 
 from limelight.events import RunStarted, Status
-from limelight.runs.committer import Committer
-from limelight.runs.engine import MAX_UNCOMMITTED, Execution, RunLimits
-from limelight.stores.base import Run, SessionRef, Store
-
-
-class Marks:
-    """A committer that only notes that there is something to commit."""
-
-    def mark(self, run: Any, *, can_wait: bool = False) -> None:
-        """Nothing is committed before the test does so."""
-
-
-def execution() -> Execution:
-    ref = SessionRef("ann", "s")
-    run = Run(
-        run_id="run_1",
-        ref=ref,
-        agent="a",
-        turn=1,
-        state="running",
-        started_at=0,
-        ended_at=None,
-        first_seq=1,
-        last_seq=0,
-    )
-    return Execution(run, cast("Store", None), cast("Committer", Marks()), RunLimits())
+from limelight.runs.engine import MAX_UNCOMMITTED
+from tests.runs.executions import execution
 
 
 async def test_all_who_wait_for_room_go_on() -> None:

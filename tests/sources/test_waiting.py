@@ -2,6 +2,7 @@
 """A run that waits for a person survives its server, where the framework has kept its state."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, TypedDict
@@ -12,7 +13,7 @@ from langchain_core.tools import tool
 from langgraph.graph import END, START, StateGraph
 
 from limelight import current
-from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled, RunFailed, RunFinished
+from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled, RunFailed, RunFinished, ToolFinished
 from tests.serving import Frame, asking, collect
 from tests.sources import agno_cast, langgraph_cast
 from tests.sources.conformance import SCENARIOS, Case
@@ -90,6 +91,39 @@ async def test_what_was_decided_before_the_restart_counts(case: Case, tmp_path: 
     ends = {str(run.call("danger", n).args["path"]): run.call("danger", n) for n in (0, 1)}
     approved, rejected = ends[str(first.args["path"])], ends[str(second.args["path"])]  # pyright: ignore[reportArgumentType]
     assert "is gone" in str(approved.result) and rejected.error is not None
+
+
+@pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
+async def test_waiting_for_the_other_answer_is_no_work(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = 0.0
+    monkeypatch.setattr("limelight.runs.engine.perf_counter", lambda: time.perf_counter() + passed)
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        before = await asked(stage, 2)
+        run_id = record_of(before[0]).run_id
+        first, second = requests(before)
+        await decide(stage, run_id, first, {"decision": "approve"})
+        watching = stage.served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records"})
+        before = await collect(watching, until=lambda f: isinstance(record_of(f).event, ApprovalResolved))
+        passed = 1000
+        await decide(stage, run_id, second, {"decision": "approve"})
+        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+    durations = [finished.duration_ms for finished in run.all(ToolFinished)]
+    assert len(durations) == 2 and all(took is not None and took < 500_000 for took in durations), durations
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+async def test_a_delegation_is_measured_over_a_restart(framework: str, tmp_path: Path) -> None:
+    case = FRAMEWORKS[framework]["approval_in_sub_agent"]
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        before = await asked(stage, 1)
+    run_id = record_of(before[0]).run_id
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        await decide(stage, run_id, requests(before)[0], {"decision": "approve"})
+        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+    assert len(run.all(ToolFinished)) > 1
+    assert all(finished.duration_ms is not None for finished in run.all(ToolFinished))
 
 
 async def stopped(stage: Theatre, run_id: str) -> None:

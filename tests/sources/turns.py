@@ -1,12 +1,12 @@
 """A turn without a run: what a source is given, with nothing behind it."""
 
-from collections.abc import Sequence
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
-from limelight.events import AnyEvent, Decision
+from limelight.events import AnyEvent
 from limelight.messages import Message
-from limelight.sources.base import DECISIONS, Approval, Turn, User
+from limelight.sources.base import About, Approval, Turn, User
 
 
 class FakeContext:
@@ -24,27 +24,14 @@ class FakeContext:
     def emit(self, event: AnyEvent) -> None:
         self.emitted.append(event)
 
-    async def approve(
-        self,
-        name: str,
-        args: dict[str, Any],
-        *,
-        call_id: str = "",
-        agent_id: str = "",
-        decisions: Sequence[Decision] = DECISIONS,
-    ) -> Approval:
+    async def approve(self, name: str, args: dict[str, Any], **about: Unpack[About]) -> Approval:
         return Approval("approve", args)
 
-    def approve_blocking(
-        self,
-        name: str,
-        args: dict[str, Any],
-        *,
-        call_id: str = "",
-        agent_id: str = "",
-        decisions: Sequence[Decision] = DECISIONS,
-    ) -> Approval:
+    def approve_blocking(self, name: str, args: dict[str, Any], **about: Unpack[About]) -> Approval:
         return Approval("approve", args)
+
+    async def together(self, *asking: Coroutine[Any, Any, Approval]) -> list[Approval]:
+        return [await answer for answer in asking]
 
 
 def new_turn(*texts: str) -> Turn:

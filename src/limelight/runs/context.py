@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 
@@ -12,8 +12,18 @@ from limelight.errors import AlreadyDecided
 from limelight.events import AnyEvent, ApprovalRequested, ApprovalResolved, Decision
 from limelight.runs.engine import Execution
 from limelight.runs.ids import now_ms, sortable_id
-from limelight.sources.base import DECISIONS, Approval, User
+from limelight.sources.base import DECISIONS, About, Approval, User
 from limelight.stores.base import Decide
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What an agent asks a person."""
+
+    name: str
+    args: dict[str, Any]
+    call_id: str = ""
+    agent_id: str = ""
+    decisions: Sequence[Decision] = DECISIONS
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -22,11 +32,11 @@ class Asked(msgspec.Struct, frozen=True):
     request: ApprovalRequested
     answer: ApprovalResolved | None = None
 
-    def is_about(self, name: str, args: dict[str, Any], call_id: str, agent_id: str) -> bool:
+    def is_for(self, question: Question) -> bool:
         request = self.request
-        if call_id or request.call_id:
-            return request.call_id == call_id
-        return (request.name, request.args, request.agent_id) == (name, args, agent_id)
+        if question.call_id or request.call_id:
+            return request.call_id == question.call_id
+        return (request.name, request.args, request.agent_id) == (question.name, question.args, question.agent_id)
 
 
 class RunContext:
@@ -67,60 +77,44 @@ class RunContext:
         else:
             asyncio.run_coroutine_threadsafe(self._execution.accept_in_turn(event), self._loop).result()
 
-    def approve(
-        self,
-        name: str,
-        args: dict[str, Any],
-        *,
-        call_id: str = "",
-        agent_id: str = "",
-        decisions: Sequence[Decision] = DECISIONS,
-    ) -> Coroutine[Any, Any, Approval]:
+    def approve(self, name: str, args: dict[str, Any], **about: Unpack[About]) -> Coroutine[Any, Any, Approval]:
         """Ask a person, with `await`. No answer in time is a no."""
         if threading.get_ident() != self._thread:
             raise RuntimeError("this runs in a thread of its own, where nothing can be awaited: use approve_blocking")
-        return self._approve(name, args, call_id, agent_id, decisions)
+        return self._approve(Question(name, args, **about))
 
-    def approve_blocking(
-        self,
-        name: str,
-        args: dict[str, Any],
-        *,
-        call_id: str = "",
-        agent_id: str = "",
-        decisions: Sequence[Decision] = DECISIONS,
-    ) -> Approval:
+    def approve_blocking(self, name: str, args: dict[str, Any], **about: Unpack[About]) -> Approval:
         """The same for code that runs in a thread: it stands still until there is an answer."""
         if threading.get_ident() == self._thread:
             raise RuntimeError("this would stop the whole server: use `await ctx.approve(…)`")
-        asking = self._approve(name, args, call_id, agent_id, decisions)
+        asking = self._approve(Question(name, args, **about))
         return asyncio.run_coroutine_threadsafe(asking, self._loop).result()
 
-    async def _approve(
-        self, name: str, args: dict[str, Any], call_id: str, agent_id: str, decisions: Sequence[Decision]
-    ) -> Approval:
-        earlier = (asked for asked in reversed(self._asked) if asked.is_about(name, args, call_id, agent_id))
-        asked = next(earlier, None)
+    async def together(self, *asking: Coroutine[Any, Any, Approval]) -> list[Approval]:
+        answers = await asyncio.gather(*asking)
+        self._execution.go_on()
+        return answers
+
+    async def _approve(self, question: Question) -> Approval:
+        asked = next((asked for asked in reversed(self._asked) if asked.is_for(question)), None)
         if asked is not None:  # before a restart; the log has the question, and perhaps the answer
             self._asked.remove(asked)
             request, resolved = asked.request, asked.answer
         else:
-            request, resolved = self._request(name, args, call_id, agent_id, decisions), None
+            request, resolved = self._request(question), None
         if resolved is None:
             resolved = await self._answer_to(request)
-        edited = resolved.args if resolved.decision == "edit" and isinstance(resolved.args, dict) else args
+        edited = resolved.args if resolved.decision == "edit" and isinstance(resolved.args, dict) else question.args
         return Approval(resolved.decision, edited, resolved.reason, resolved.by)
 
-    def _request(
-        self, name: str, args: dict[str, Any], call_id: str, agent_id: str, decisions: Sequence[Decision]
-    ) -> ApprovalRequested:
+    def _request(self, question: Question) -> ApprovalRequested:
         request = ApprovalRequested(
-            agent_id=agent_id,
+            agent_id=question.agent_id,
             approval_id=sortable_id("apr_"),
-            name=name,
-            args=args,
-            call_id=call_id,
-            decisions=tuple(decisions),
+            name=question.name,
+            args=question.args,
+            call_id=question.call_id,
+            decisions=tuple(question.decisions),
             expires_at=now_ms() + round(self._execution.limits.approval_seconds * 1000),
         )
         self._decisions[request.approval_id] = self._loop.create_future()

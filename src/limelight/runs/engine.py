@@ -8,8 +8,8 @@ dialects, viewers or HTTP.
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from time import perf_counter
 
 import msgspec
 
@@ -19,7 +19,6 @@ from limelight.events import (
     EVENT_TYPES,
     TERMINAL_TYPES,
     AnyEvent,
-    ApprovalResolved,
     ArtifactMade,
     FinalAnswer,
     ReasoningDelta,
@@ -29,16 +28,13 @@ from limelight.events import (
     RunFinished,
     RunStarted,
     Status,
-    StepFinished,
-    StepStarted,
     Terminal,
     TextDelta,
-    ToolFinished,
-    ToolReady,
     ToolStarted,
 )
 from limelight.grammar import Grammar
 from limelight.runs.committer import Committer
+from limelight.runs.durations import Durations
 from limelight.runs.endings import CUT_OFF, reason_to_close, state_after
 from limelight.runs.fitting import fit, is_plain
 from limelight.runs.ids import now_ms, sortable_id
@@ -95,7 +91,7 @@ class Execution:
         self._uncommitted = 0
         self._room = asyncio.Event()
         self._state: RunState = "running"
-        self._since: dict[str, float] = {}
+        self._durations = Durations()
         self._verdict: asyncio.Future[Terminal] = self._loop.create_future()
         self._left: asyncio.Future[None] = self._loop.create_future()
         self._written: asyncio.Future[None] = self._loop.create_future()
@@ -170,10 +166,15 @@ class Execution:
             await items.aclose()
 
     async def _keep(self, file: FileMade) -> None:
-        """Store a file's bytes, then say that it is there."""
+        """Store a file's bytes, then say that it is there; or that it cannot be read."""
+        try:
+            data = await file.read()
+        except Exception as error:
+            self.accept(Status(agent_id=file.agent_id, text=f"The file {file.name} cannot be read: {error}"))
+            return
         artifact_id = sortable_id("art_")
         artifact = Artifact(
-            artifact_id=artifact_id, ref=self.ref, name=file.name, media_type=file.media_type, body=file.data
+            artifact_id=artifact_id, ref=self.ref, name=file.name, media_type=file.media_type, body=data
         )
         await self._store.put_artifact(artifact, self.run.run_id)
         self.accept(
@@ -182,7 +183,7 @@ class Execution:
                 artifact_id=artifact_id,
                 name=file.name,
                 media_type=file.media_type,
-                size=len(file.data),
+                size=len(data),
                 call_id=file.call_id,
             )
         )
@@ -214,11 +215,18 @@ class Execution:
 
     def reopen(self, records: Sequence[Record]) -> None:
         """Be the run that these Records tell of, which waits for a person."""
+        now, now_at = perf_counter(), now_ms()
         for record in records:
             self.grammar.check(record.event)
+            self._durations.timed(record.event, now - (now_at - record.at) / 1000)
         self._at = max(self._at, records[-1].at)
         self._state = "waiting"
         self._watchdog.pause(self.grammar.waiting)
+
+    def go_on(self) -> None:
+        """All that was asked is answered, and the agent stood still meanwhile, but for calls that are sub-agents."""
+        at_work = {agent.call_id for agent in self.grammar.agents.values()}
+        self._durations.stood_still(self.grammar.calls.keys() - at_work, perf_counter())
 
     async def leave(self) -> None:
         """The process ends and the run stays as it is, waiting: another process will go on with it."""
@@ -272,7 +280,7 @@ class Execution:
             return  # how the run ends is decided, and the first cause counts
         for missing in self.grammar.missing_before(event, CUT_OFF):
             self._write(missing)
-        self._write(self._timed(filled_in(event)))
+        self._write(filled_in(event))
         if isinstance(event, ToolStarted) and event.name in self._status:
             self._write(Status(agent_id=event.agent_id, text=self._status[event.name]))
         self._watchdog.pause(self.grammar.waiting)
@@ -289,6 +297,8 @@ class Execution:
         self.accept(event)
 
     def _write(self, event: AnyEvent) -> None:
+        if not isinstance(event, Delta):
+            event = self._durations.timed(event, perf_counter())
         fitted = fit(event, self.run.run_id, self.limits.result_max)
         for part in fitted.events:  # what the log will have, so that the two never differ
             self.grammar.check(part)
@@ -314,30 +324,6 @@ class Execution:
             self._seq += 1
             self._pending.append(Record(self._seq, self.run.run_id, self._at, event))
         self._uncommitted += len(events)
-
-    def _timed(self, event: AnyEvent) -> AnyEvent:
-        """Measure what the source did not: a tool from when it runs, not from when the model began to call it."""
-        now = time.perf_counter()
-        match event:
-            case ToolStarted() | ToolReady():
-                self._since[event.call_id] = now
-            case ApprovalResolved() if event.approval_id in self.grammar.approvals:
-                self._since[self.grammar.approvals[event.approval_id].call_id] = now
-            case StepStarted():
-                self._since[f"step:{event.agent_id}"] = now
-            case ToolFinished() if event.duration_ms is None:
-                return self._with_duration(event, event.call_id, now)
-            case StepFinished() if event.duration_ms is None:
-                return self._with_duration(event, f"step:{event.agent_id}", now)
-            case _:
-                pass
-        return event
-
-    def _with_duration(self, event: ToolFinished | StepFinished, key: str, now: float) -> AnyEvent:
-        since = self._since.pop(key, None)
-        if since is None:
-            return event
-        return msgspec.structs.replace(event, duration_ms=round((now - since) * 1000))
 
     # What goes out
 

@@ -8,7 +8,7 @@ writes `run_started`, checks the grammar, measures durations, closes what is lef
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, TypedDict, Unpack
 
 import msgspec
 
@@ -37,6 +37,17 @@ class Approval(msgspec.Struct, frozen=True):
 
     def __bool__(self) -> bool:
         return self.decision != "reject"
+
+
+class About(TypedDict, total=False):
+    """What a question may say beside a name and arguments."""
+
+    call_id: str
+    """The open tool call that it is about."""
+    agent_id: str
+    """The sub-agent that asks."""
+    decisions: Sequence[Decision]
+    """The answers on offer, in place of all."""
 
 
 class FileMade(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,28 +87,16 @@ class Context(Protocol):
         """Say something from anywhere, also from another thread, without yielding it."""
         ...
 
-    def approve(
-        self,
-        name: str,
-        args: dict[str, Any],
-        *,
-        call_id: str = "",
-        agent_id: str = "",
-        decisions: Sequence[Decision] = DECISIONS,
-    ) -> Coroutine[Any, Any, Approval]:
-        """Ask a person, and `await` the answer. `decisions` are the answers on offer."""
+    def approve(self, name: str, args: dict[str, Any], **about: Unpack[About]) -> Coroutine[Any, Any, Approval]:
+        """Ask a person, and `await` the answer."""
         ...
 
-    def approve_blocking(
-        self,
-        name: str,
-        args: dict[str, Any],
-        *,
-        call_id: str = "",
-        agent_id: str = "",
-        decisions: Sequence[Decision] = DECISIONS,
-    ) -> Approval:
+    def approve_blocking(self, name: str, args: dict[str, Any], **about: Unpack[About]) -> Approval:
         """The same for an ordinary generator, which runs in a thread of its own."""
+        ...
+
+    async def together(self, *asking: Coroutine[Any, Any, Approval]) -> list[Approval]:
+        """Await several answers, for an agent that stands still until it has all: no call of it runs before."""
         ...
 
 

@@ -1,0 +1,152 @@
+"""How long something took: from when it could run to its end, whoever ends it."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.events import (
+    AgentStarted,
+    AnyEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    Record,
+    RunCancelled,
+    RunStarted,
+    StepFinished,
+    StepStarted,
+    ToolFinished,
+    ToolReady,
+    ToolStarted,
+)
+from limelight.runs.context import RunContext
+from limelight.runs.durations import Durations
+from limelight.runs.engine import Execution
+from limelight.sources.base import User
+from limelight.stores.base import Decide
+from tests.runs.executions import execution
+from tests.waiting import eventually
+
+Told = tuple[float, AnyEvent]
+CALL = ToolStarted(call_id="c", name="t", args={})
+ENDED = ToolFinished(call_id="c", result="done")
+
+
+class Clock:
+    """Stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("limelight.runs.engine.perf_counter", clock)
+    return clock
+
+
+def duration(*told: Told) -> int | None:
+    """What the last event says, if each was told at its second."""
+    durations = Durations()
+    event: Any = None
+    for now, event in told:
+        event = durations.timed(event, now)
+    return event.duration_ms
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ([(1, CALL), (3, ENDED)], 2000),
+        ([(1, ToolStarted(call_id="c", name="t")), (5, ToolReady(call_id="c", args={})), (6, ENDED)], 1000),
+        ([(1, CALL), (3, ToolFinished(call_id="c", duration_ms=7))], 7),
+        ([(1, StepStarted(number=1)), (2.5, StepFinished(number=1))], 1500),
+        ([(1, StepStarted(number=1)), (2, StepFinished(agent_id="a", number=1))], None),
+        ([(1, ENDED)], None),
+    ],
+)
+def test_it_is_measured_from_when_it_runs(told: list[Told], expected: int | None) -> None:
+    assert duration(*told) == expected
+
+
+def test_the_time_that_a_person_takes_is_not_the_calls() -> None:
+    asked = ApprovalRequested(approval_id="p", call_id="c", name="t", args={})
+    assert (
+        duration((1, CALL), (2, asked), (50, ApprovalResolved(approval_id="p", decision="approve")), (51, ENDED))
+        == 1000
+    )
+
+
+def ends(run: Execution) -> dict[str, int | None]:
+    events = [record.event for record in run.take().records]
+    return {
+        e.call_id if isinstance(e, ToolFinished) else "step": e.duration_ms
+        for e in events
+        if isinstance(e, ToolFinished | StepFinished)
+    }
+
+
+async def test_calls_that_are_decided_on_together_run_after_the_last_answer(clock: Clock) -> None:
+    run = execution()
+    ctx = RunContext(run, User("ann"), Path())
+    run.accept(RunStarted(agent="a"))
+    run.accept(ToolStarted(call_id="task", name="task", args={}))
+    run.accept(AgentStarted(agent_id="sub", name="sub", call_id="task"))
+    for call_id in ("first", "second", "free"):
+        run.accept(ToolStarted(agent_id="sub", call_id=call_id, name="t", args={}))
+    questions = [ctx.approve("t", {}, call_id=call_id, agent_id="sub") for call_id in ("first", "second")]
+    asking = asyncio.create_task(ctx.together(*questions))
+    await eventually(lambda: len(run.grammar.approvals) == 2)
+    for seconds, approval_id in zip((10, 40), list(run.grammar.approvals), strict=True):
+        clock.now = 100 + seconds
+        ctx.decide(Decide("run_1", approval_id, "approve"))
+        await eventually(lambda approval_id=approval_id: approval_id not in run.grammar.approvals)
+    await asking
+    clock.now += 1
+    for call_id in ("first", "second", "free"):
+        run.accept(ToolFinished(agent_id="sub", call_id=call_id))
+    run.accept(ToolFinished(call_id="task"))
+    assert ends(run) == {"first": 1000, "second": 1000, "free": 1000, "task": 41_000}
+
+
+async def test_what_the_engine_ends_is_measured_too(clock: Clock) -> None:
+    run = execution()
+    run.accept(RunStarted(agent="a"))
+    run.accept(StepStarted(number=1))
+    run.accept(CALL)
+    clock.now += 3
+    run.seal(RunCancelled(reason="enough"))
+    assert ends(run) == {"c": 3000, "step": 3000}
+
+
+async def test_what_its_agents_end_closes_is_measured_too(clock: Clock) -> None:
+    run = execution()
+    run.accept(RunStarted(agent="a"))
+    run.accept(CALL)
+    run.accept(AgentStarted(agent_id="sub", name="sub", call_id="c"))
+    run.accept(ToolStarted(agent_id="sub", call_id="inner", name="t", args={}))
+    clock.now += 2
+    run.accept(ENDED)
+    assert ends(run) == {"inner": 2000, "c": 2000}
+
+
+async def test_a_call_that_was_open_before_a_restart_has_its_whole_time(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("limelight.runs.engine.now_ms", lambda: 60_000)
+    told: list[tuple[int, AnyEvent]] = [
+        (10_000, RunStarted(agent="a")),
+        (20_000, CALL),
+        (21_000, AgentStarted(agent_id="sub", name="sub", call_id="c")),
+        (22_000, ApprovalRequested(agent_id="sub", approval_id="p", name="t", args={})),
+    ]
+    run = execution()
+    run.reopen([Record(seq, "run_1", at, event) for seq, (at, event) in enumerate(told, start=1)])
+    clock.now += 5
+    run.accept(ENDED)
+    assert ends(run) == {"c": 45_000}
