@@ -13,20 +13,21 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-from markdown_it import MarkdownIt
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.control import Control
 from rich.live import Live
-from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.segment import ControlType, Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from limelight.cli.view.plain import MARKS, asked_line, call_line
+from limelight.cli.view.answer import late_title, source_lines, title_of
+from limelight.cli.view.plain import MARKS, asked_line
+from limelight.cli.view.prose import Prose
 from limelight.cli.view.question import Question
+from limelight.cli.view.row import call_rows
 from limelight.cli.view.safe import one_line, safe
-from limelight.cli.view.story import OUTPUT_LINES, Asked, Call, Helper, Note, Said, Story, Thing, ending
+from limelight.cli.view.story import OUTPUT_LINES, Asked, Call, Helper, Note, Planned, Said, Story, Thing, ending
 from limelight.events import Record, RunCancelled, RunFinished, RunStarted
 
 STYLES = {"done": "green", "failed": "red", "waiting": "yellow", "running": "cyan"}
@@ -145,10 +146,12 @@ class LiveView:
             self._end()
 
     def _print_finished(self) -> None:
-        """Everything before the first thing that still moves becomes ordinary output."""
+        """Everything before the first thing that still moves becomes ordinary output; plans do before the last word."""
         things = self.story.things
         while self._printed < len(things) and self._is_settled(self._printed):
             thing = things[self._printed]
+            if self.story.terminal is not None and thing is things[-1] and isinstance(thing, Said):
+                self._print_plans()
             self._printed += 1  # before it is printed, because printing redraws what moves
             for line in self._drawn(thing):
                 self._console.print(line)
@@ -164,8 +167,15 @@ class LiveView:
                 return thing.state in ("done", "failed")
             case Asked():
                 return thing.decision is not None
-            case Note():
+            case Planned() | Note():
                 return True
+
+    def _print_plans(self) -> None:
+        """What became of them, once."""
+        lines = list(self._plans())
+        self.story.plans = {}
+        for line in lines:
+            self._console.print(line)
 
     def moving(self) -> Iterator[RenderableType]:
         """What is drawn again and again: things that go on, the plan, what the agent says it does."""
@@ -173,13 +183,23 @@ class LiveView:
             return
         for thing in self.story.things[self._printed :]:
             yield from self._drawn(thing, growing=True)
-        for item in self.story.plan:
-            style = {"completed": "dim green", "in_progress": "bold"}.get(item.status, "dim")
-            yield _line(f"  {MARKS[item.status]} {one_line(item.content, 200)}", style)
+        yield from self._plans()
         if self.question is None or self.story.status:
             yield self._spinner("", one_line(self.story.status or "working", 200), "dim")
         if self.question is not None:
             yield from self.question.draw(self._console.width, self._console.height - MARGIN, time.time() * 1000)
+
+    def _plans(self) -> Iterator[RenderableType]:
+        for agent_id, items in self.story.plans.items():
+            depth = self.story.depth(agent_id)
+            yield _indented(_line(self._plan_of(agent_id), "dim"), depth)
+            for item in items:
+                style = {"completed": "dim green", "in_progress": "bold"}.get(item.status, "dim")
+                yield _indented(_line(f"{MARKS[item.status]} {one_line(item.content, 200)}", style), depth + 1)
+
+    def _plan_of(self, agent_id: str) -> str:
+        helper = self.story.helper(agent_id)
+        return "Plan:" if helper is None else f"Plan of {safe(helper.name)}:"
 
     def _drawn(self, thing: Thing, *, growing: bool = False) -> list[RenderableType]:
         match thing:
@@ -191,6 +211,8 @@ class LiveView:
                 return [_indented(line, thing.depth - 1)]
             case Asked():
                 return self._asked(thing, self.story.depth(thing.agent_id), named=True)
+            case Planned():
+                return self._quiet(self._plan_of(thing.agent_id), thing.text, self.story.depth(thing.agent_id))
             case Note():
                 return [_indented(_line(safe(thing.text), "magenta"), self.story.depth(thing.agent_id))]
             case Call():
@@ -201,21 +223,29 @@ class LiveView:
         if not text:
             return []
         if said.agent_id:
-            helper = self.story.helper(said.agent_id)
-            name = f"{safe(helper.name)}: " if helper is not None else ""
-            return [_indented(Text(name + text, style="dim"), self.story.depth(said.agent_id))]
+            helper, depth = self.story.helper(said.agent_id), self.story.depth(said.agent_id)
+            name = safe(helper.name) if helper is not None else "agent"
+            return (
+                [_indented(Text(f"{name}: {text}", "dim"), depth)] if growing else self._quiet(f"{name}:", text, depth)
+            )
         return [Text(text) if growing else Prose(text)]  # half a markdown jumps while it grows
+
+    def _quiet(self, name: str, text: str, depth: int) -> list[RenderableType]:
+        """Prose that is not the answer, below the name of what it is."""
+        return [_indented(_line(name, "dim"), depth), _indented(Prose(safe(text).strip(), "dim"), depth + 1)]
 
     def _call(self, call: Call) -> list[RenderableType]:
         depth = self.story.depth(call.agent_id)
-        text = call_line(call, self.story.owner(call.agent_id))
+        text, *error = call_rows(call, self.story.owner(call.agent_id), self._console.width - 2 * depth)
         if call.state == "running":
             head: RenderableType = self._spinner(call.call_id, text[2:], "", depth)
         else:
             head = _line(text, "" if call.state == "done" else STYLES[call.state])
+        below = (_indented(Text(line, STYLES["failed"]), depth + 1) for line in error)
         asked = (line for asked in call.asked for line in self._asked(asked, depth + 1, named=False))
         output = safe(call.output).splitlines()[-OUTPUT_LINES:]
-        return [_indented(head, depth), *asked, *(_indented(_line(f"│ {line}", "dim"), depth + 1) for line in output)]
+        printed = (_indented(_line(f"│ {line}", "dim"), depth + 1) for line in output)
+        return [_indented(head, depth), *below, *asked, *printed]
 
     def _asked(self, asked: Asked, depth: int, *, named: bool) -> list[RenderableType]:
         if asked.decision is None and self.question is not None and self.question.approval_id == asked.approval_id:
@@ -230,20 +260,23 @@ class LiveView:
         return spinner
 
     def _end(self) -> None:
-        if self.story.answer:
-            self._console.print(Prose(safe(self.story.answer)))
+        self._print_plans()
+        self._print_answer()
         ended = self.story.terminal
         style = "green" if isinstance(ended, RunFinished) else "yellow" if isinstance(ended, RunCancelled) else "red"
         self._console.print(Text(safe(ending(self.story)), style=style))
 
-
-class Prose(Markdown):
-    """Markdown in which a tag is what it is for a person at a terminal: text, and not HTML to be left out."""
-
-    def __init__(self, markup: str) -> None:
-        super().__init__(markup)
-        parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
-        self.parsed = parser.parse(markup)
+    def _print_answer(self) -> None:
+        """What of it is not there yet."""
+        if self.story.answer:
+            if self.story.title:
+                self._console.print(Text(title_of(self.story), "bold underline"))
+            self._console.print(Prose(safe(self.story.answer)))
+        else:
+            for line in late_title(self.story):
+                self._console.print(Text(line, "bold"))
+        for line in source_lines(self.story):
+            self._console.print(Text(line, "dim"), soft_wrap=True)  # an address that is broken cannot be followed
 
 
 class Moving:

@@ -1,7 +1,9 @@
 """A run as plain lines, for pipes, files and logs: each line is printed when what it says has happened. Pure."""
 
+from limelight.cli.view.answer import late_title, source_lines, title_of
+from limelight.cli.view.row import call_line
 from limelight.cli.view.safe import one_line, safe
-from limelight.cli.view.story import Asked, Call, Helper, Note, Story, ending, took
+from limelight.cli.view.story import Asked, Helper, Note, Story, ending
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -63,12 +65,19 @@ class PlainView:
                 return self._indented(event.agent_id, "", note.text if isinstance(note, Note) else "")
             case Status():
                 return self._indented(event.agent_id, "· ", one_line(event.text, 200))
-            case FinalAnswer() if event.message_id is None:
-                return safe(self.story.answer).splitlines()
+            case FinalAnswer():
+                return self._answer(event)
             case RunFinished() | RunFailed() | RunCancelled():
                 return [safe(ending(self.story))]
             case _:
                 return []
+
+    def _answer(self, event: FinalAnswer) -> list[str]:
+        """The lines of a text that was streamed are out already."""
+        if event.message_id is not None:
+            return [*late_title(self.story), *source_lines(self.story)]
+        heading = [f"# {title_of(self.story)}", ""] if self.story.title else []
+        return [*heading, *safe(self.story.answer).splitlines(), *source_lines(self.story)]
 
     def _indented(self, agent_id: str, mark: str, text: str) -> list[str]:
         space = "  " * self.story.depth(agent_id)
@@ -103,12 +112,3 @@ def asked_line(asked: Asked, *, named: bool = True) -> str:
             expired = (asked.by, asked.reason) == ("system", "expired")
             reason = "nobody decided in time" if expired else one_line(asked.reason, 200)
             return f"✗ {name}rejected{who}" + (f": {reason}" if reason else "")
-
-
-def call_line(call: Call, owner: str = "") -> str:
-    """A call in one line: `✓ read_file bees.md  3 ms`."""
-    mark = {"running": "▸", "waiting": "?", "done": "✓", "failed": "✗"}[call.state]
-    parts = [f"{mark} {safe(owner)}{one_line(call.name, 60)}", call.about]
-    line = " ".join(part for part in parts if part)
-    more = [one_line(call.error, 100), took(call.duration_ms)]
-    return "  ".join([line, *(part for part in more if part)])

@@ -65,12 +65,20 @@ class Call(msgspec.Struct):
     call_id: str
     agent_id: str
     name: str
-    about: str
+    args: dict[str, Any] | str | None
     state: Literal["running", "waiting", "done", "failed"] = "running"
     duration_ms: int | None = None
     error: str = ""
     output: str = ""
     asked: list[Asked] = []
+
+    @property
+    def about(self) -> str:
+        return telling_argument(self.args)
+
+    @property
+    def waits(self) -> bool:
+        return any(asked.decision is None for asked in self.asked)
 
 
 class Helper(msgspec.Struct):
@@ -82,6 +90,13 @@ class Helper(msgspec.Struct):
     state: Literal["running", "done", "failed"] = "running"
 
 
+class Planned(msgspec.Struct):
+    """A plan in words. One of items is no thing, because it changes as long as the run goes on."""
+
+    agent_id: str
+    text: str
+
+
 class Note(msgspec.Struct):
     """Anything that is one line: a file, a citation."""
 
@@ -89,7 +104,7 @@ class Note(msgspec.Struct):
     text: str
 
 
-Thing = Said | Call | Helper | Note | Asked
+Thing = Said | Call | Helper | Planned | Note | Asked
 
 
 class Story:
@@ -102,9 +117,12 @@ class Story:
         self.ended_at = 0
         self.terminal: Terminal | None = None
         self.status = ""
-        self.plan: tuple[Todo, ...] = ()
-        self.plan_text = ""
+        self.plans: dict[str, tuple[Todo, ...]] = {}
+        """The items of each agent that has some."""
         self.answer = ""
+        """The answer, unless it is among the things."""
+        self.title = ""
+        self.sources: tuple[str, ...] = ()
         self.things: list[Thing] = []
         self._calls: dict[str, Call] = {}
         self._said: dict[str, Said] = {}
@@ -145,19 +163,38 @@ class Story:
                     self._said[event.message_id] = self._add(Said(event.agent_id))
                 self._said[event.message_id].pieces.append(event.text)
             case Plan():
-                self.plan, self.plan_text = event.items, event.text
+                self._plan(event)
             case Status():
                 self.status = event.text
             case FinalAnswer():
-                self.answer = text_of(event.content) if event.message_id is None else ""
+                self._conclude(event)
             case _:
                 self._feed_work(event)
+
+    def _plan(self, event: Plan) -> None:
+        if event.items:
+            self.plans[event.agent_id] = event.items
+        elif event.text:
+            self._add(Planned(event.agent_id, event.text))
+        else:
+            self.plans.pop(event.agent_id, None)
+
+    def _conclude(self, event: FinalAnswer) -> None:
+        """A streamed answer is among the things. If it came last, it is taken back, to stand below its title."""
+        self.title, self.sources = event.title, event.sources
+        said = self._said.get(event.message_id) if event.message_id is not None else None
+        is_last = said is not None and self.things[-1] is said
+        if is_last and (event.title or event.sources) and not event.truncated:
+            self.things.pop()
+        elif event.message_id is not None:
+            return
+        self.answer = text_of(event.content)
 
     def _feed_work(self, event: AnyEvent) -> None:
         match event:
             case ToolStarted():
-                about = telling_argument(event.args)
-                self._calls[event.call_id] = self._add(Call(event.call_id, event.agent_id, event.name, about))
+                call = Call(event.call_id, event.agent_id, event.name, event.args)
+                self._calls[event.call_id] = self._add(call)
             case ToolReady() | ToolOutputDelta() | ToolFinished() if event.call_id in self._calls:
                 self._feed_call(self._calls[event.call_id], event)
             case AgentStarted():
@@ -179,7 +216,7 @@ class Story:
     def _feed_call(self, call: Call, event: ToolReady | ToolOutputDelta | ToolFinished) -> None:
         match event:
             case ToolReady():
-                call.about = telling_argument(event.args)
+                call.args = event.args
             case ToolOutputDelta():
                 call.output = (call.output + event.text)[-4000:]
             case ToolFinished():
@@ -188,24 +225,31 @@ class Story:
 
     def _ask(self, event: ApprovalRequested) -> None:
         about = telling_argument(event.args)
-        asked = Asked(event.approval_id, event.agent_id, event.call_id, event.name, about)
+        call = self._calls.get(event.call_id) or self._call_that_asks(event)
+        call_id = "" if call is None else call.call_id
+        asked = Asked(event.approval_id, event.agent_id, call_id, event.name, about)
         self._asked[event.approval_id] = asked
-        call = self._calls.get(event.call_id)
         if call is None:
             self._add(asked)
         else:
             call.asked.append(asked)
             call.state = "waiting"
 
+    def _call_that_asks(self, event: ApprovalRequested) -> Call | None:
+        """A tool that asks by itself does not name its call: it is the one that runs with these arguments, or alone."""
+        running = [call for call in self._calls.values() if call.name == event.name and call.state == "running"]
+        fitting = [call for call in running if call.args == event.args]
+        return fitting[0] if fitting else running[0] if len(running) == 1 else None
+
     def _decide(self, asked: Asked, event: ApprovalResolved) -> None:
         asked.decision, asked.by, asked.reason = event.decision, event.by, event.reason
         call = self._calls.get(asked.call_id)
         if call is not None:
-            call.state = "running"
+            call.state = "waiting" if call.waits else "running"
         if event.decision == "edit":
             asked.about = telling_argument(event.args)
             if call is not None:
-                call.about = asked.about
+                call.args = event.args
 
     def _add(self, thing: Any) -> Any:
         self.status = ""  # it spoke of what came before
