@@ -174,6 +174,37 @@ async def test_a_store_that_fails_is_asked_again_for_the_same(store: PacedStore,
     assert all(what == "asked" for what, _, _ in story[:first_kept])
 
 
+async def test_any_other_mistake_is_told_whole_and_tried_again(
+    store: PacedStore, story: Story, new_run: NewRun, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = new_run("r1")
+    store.answers = [ValueError("odd"), None]
+    for number in (1, 2):
+        run.say()
+        await eventually(lambda number=number: len(story.of("committed")) == number)
+    assert story.of("asked") == [[1], [1], [2]]
+    assert story.of("shown") == story.of("kept") == [[1], [2]]
+    assert "Traceback" in caplog.text and "ValueError: odd" in caplog.text
+
+
+@pytest.mark.parametrize("breaks_at", ["take", "committed", "lost"])
+async def test_a_run_that_breaks_costs_the_others_nothing(
+    breaks_at: str, store: PacedStore, story: Story, new_run: NewRun, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> Append:
+        raise ValueError("broken run")
+
+    bad, good = new_run("bad"), new_run("good")
+    setattr(bad, breaks_at, broken)
+    store.lost = {"bad"} if breaks_at == "lost" else set()
+    for number in (1, 2):
+        bad.say()
+        good.say()
+        await eventually(lambda number=number: len(story.of("committed", "good")) == number)
+    assert story.of("shown", "good") == [[1], [2]]
+    assert "ValueError: broken run" in caplog.text
+
+
 async def test_a_lost_lease_hits_its_run_only(store: PacedStore, story: Story, new_run: NewRun) -> None:
     runs = [new_run(name) for name in ("a", "b", "c")]
     store.lost = {"b"}

@@ -134,6 +134,20 @@ async def test_a_store_that_fails_is_tried_again(store: WatchedStore, caplog: py
     assert "disk full" in caplog.text
 
 
+@pytest.mark.usefixtures("often")
+async def test_an_agent_that_cannot_let_go_does_not_end_it(
+    store: WatchedStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken() -> None:
+        raise ValueError("no rest")
+
+    keeping = Keeping(store, Workspaces(Path()).remove, broken, none_left, retention_days=30)
+    keeping.start()
+    await eventually(lambda: len(store.renewed) >= 3)
+    await keeping.stop()
+    assert "Traceback" in caplog.text and "ValueError: no rest" in caplog.text
+
+
 async def test_it_can_be_stopped_without_a_start(store: WatchedStore) -> None:
     await Keeping(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30).stop()
     assert store.renewed == []

@@ -3,7 +3,8 @@
 Whatever the live runs have written since the last commit becomes one batch; when the store has it, and not before,
 viewers get it. A commit costs far more than an event. So what comes after a pause is committed at once, and pieces of
 texts that keep coming are committed at the pace at which viewers are woken; whatever else happens does not wait. If
-the store fails, the batch is tried again: nothing is skipped and nothing is delivered.
+the store fails, in whatever way, the batch is tried again: nothing is skipped and nothing is delivered. Nothing that a
+run or a viewer does ends the task.
 """
 
 import asyncio
@@ -76,7 +77,7 @@ class Committer:
             self._waiting = {}
             self._marked.clear()
             self._urgent.clear()
-            await self._commit([(run, run.take()) for run in runs])
+            await self._commit([work for run in runs for work in _taken(run)])
             await self._pause(len(runs))
 
     async def _pause(self, runs: int) -> None:
@@ -96,13 +97,14 @@ class Committer:
             except LeaseLost:
                 work = await self._without_lost(work)
                 return
-            except StoreError as error:
-                log.error("the log cannot be written, trying again: %s", error)
+            except Exception as error:  # a mistake of ours, too: what is not written is neither shown nor skipped
+                odd = not isinstance(error, StoreError)
+                log.error("the log cannot be written, trying again: %s", error, exc_info=odd)
                 await asyncio.sleep(RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)])
                 tries += 1
         for run, append in work:
             self.show(run.ref, append.records)
-            run.committed(append)
+            _tell(append, lambda run=run, append=append: run.committed(append))
 
     def show(self, ref: SessionRef, records: Sequence[Record]) -> None:
         """Deliver what is in the log."""
@@ -116,7 +118,23 @@ class Committer:
         for run, append in work:
             if len(work) == 1:
                 log.error("run %s was sealed by another process", append.run_id)
-                run.lost()
+                _tell(append, run.lost)
             else:
                 await self._commit([(run, append)])
         return []
+
+
+def _taken(run: Writing) -> list[tuple[Writing, Append]]:
+    """What a run has written; nothing if it breaks, so that the others' is not lost with it."""
+    try:
+        return [(run, run.take())]
+    except Exception:
+        log.exception("a run of session %s cannot be committed", run.ref.session_id)
+        return []
+
+
+def _tell(append: Append, news: Callable[[], None]) -> None:
+    try:
+        news()
+    except Exception:
+        log.exception("run %s does not know that it was committed", append.run_id)

@@ -50,8 +50,9 @@ class Keeping:
                 if rounds % (SWEEP_SECONDS * 1000 * 3 // LEASE_MS) == 0:
                     await self.sweep()
                 await self._tidy()
-            except StoreError as error:
-                log.error("housekeeping has to wait, trying again: %s", error)
+            except Exception as error:  # without renewals other processes would take live runs for dead
+                odd = not isinstance(error, StoreError)
+                log.error("housekeeping has to wait, trying again: %s", error, exc_info=odd)
             rounds += 1
             await asyncio.sleep(LEASE_MS / 3000)
 
