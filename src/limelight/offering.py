@@ -11,7 +11,7 @@ import msgspec
 from limelight.builtin.catalogue import BuiltIn
 from limelight.choosing import Candidate, Choosing
 from limelight.config import Settings
-from limelight.config.words import nearest
+from limelight.config.words import meant
 from limelight.errors import SetupError
 from limelight.runs.agents import Agent
 
@@ -72,4 +72,7 @@ def _only(candidates: Sequence[Candidate], name: str) -> Candidate:
     for candidate in candidates:
         if candidate.name == name or not name:
             return candidate
-    raise SetupError(f"there is no agent {name!r}{nearest(name, [one.name for one in candidates])}")
+    names = [one.name for one in candidates]
+    close = meant(name, names)
+    hint = f"did you mean {close!r}?" if close else f"there are: {', '.join(names)}"
+    raise SetupError(f"there is no agent {name!r}; {hint}")

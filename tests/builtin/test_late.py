@@ -1,6 +1,8 @@
-"""Agents that are made late: what is known before, what happens in `open`, and what goes wrong there."""
+"""Agents that are made late: what is known before, who waits for them, and what goes wrong."""
 
 import asyncio
+import logging
+import re
 import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -8,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from limelight.builtin.late import Maker, late
+from limelight.builtin.late import ONE_AT_A_TIME, Maker, late
 from limelight.errors import SetupError
-from limelight.events import FinalAnswer, TextDelta
+from limelight.events import FinalAnswer, Status, TextDelta
 from limelight.sources.base import NO_OPTIONS, Home, Options, Source, Turn
 from limelight.sources.function import FunctionSource
+from tests.builtin.test_played import stage
 from tests.sources.turns import new_turn
 from tests.waiting import eventually
 
@@ -94,12 +97,77 @@ async def test_it_is_made_in_a_thread_while_the_loop_goes_on() -> None:
         assert may_end.wait(20)
         return hello
 
-    opening = asyncio.create_task(late_agent(make).open(NoHome()))
+    source = late_agent(make)
+    await source.open(NoHome())
     await eventually(lambda: threads)
-    assert not opening.done()
-    may_end.set()
-    await opening
     assert threads[0] is not threading.main_thread()
+    run = source.run(new_turn("hi"))
+    assert await anext(run) == Status(text="Loading bees ...")
+    waiting = asyncio.ensure_future(anext(run))
+    await asyncio.wait([waiting], timeout=0.05)
+    assert not waiting.done()
+    may_end.set()
+    assert isinstance(await waiting, TextDelta)
+    await run.aclose()
+    assert Status(text="Loading bees ...") not in [event async for event in source.run(new_turn("hi"))]
+    await source.close()
+
+
+async def test_a_run_that_is_stopped_while_it_waits_leaves_the_agent_to_others() -> None:
+    may_end = threading.Event()
+
+    def make() -> object:
+        assert may_end.wait(20)
+        return hello
+
+    source = late_agent(make)
+    await source.open(NoHome())
+    run = source.run(new_turn("hi"))
+    await anext(run)
+    waiting = asyncio.ensure_future(anext(run))
+    await asyncio.wait([waiting], timeout=0.05)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    may_end.set()
+    assert any([isinstance(event, FinalAnswer) async for event in source.run(new_turn("hi"))])
+    await source.close()
+
+
+async def test_an_agent_without_a_framework_is_there_at_once() -> None:
+    source = late_agent(lambda: hello, extra="")
+    await source.open(NoHome())
+    first = await anext(source.run(new_turn("hi")))
+    assert isinstance(first, TextDelta)
+    await source.close()
+
+
+async def test_what_is_not_begun_when_the_server_ends_does_not_begin() -> None:
+    first, second = threading.Event(), list[str]()
+    begun = threading.Event()
+
+    def slow() -> object:
+        begun.set()
+        assert first.wait(20)
+        return hello
+
+    slow_one, other = late_agent(slow), late_agent(lambda: second.append("made"))
+    await slow_one.open(NoHome())
+    await eventually(begun.is_set)
+    await other.open(NoHome())
+    closing = asyncio.create_task(other.close())
+    await asyncio.wait([closing], timeout=0.05)
+    first.set()
+    await closing
+    await slow_one.close()
+    assert second == []
+
+
+async def test_nothing_is_made_only_to_let_go_of_memory() -> None:
+    made.clear()
+    source = late_agent(lambda: hello)
+    await source.rest("a")
+    assert made == []
 
 
 @pytest.mark.parametrize(
@@ -121,7 +189,20 @@ async def test_what_goes_wrong_is_one_line(error: Exception, extra: str, told: s
     source = late_agent(make, extra)
     with pytest.raises(SetupError) as caught:
         await source.open(NoHome())
+        assert extra, "without a framework it is known at once"
+        [event async for event in source.run(new_turn("hi"))]
     assert caught.value.detail == told
+    with pytest.raises(SetupError, match=re.escape(told)):
+        await source.forget("a")
+    await source.close()
+
+
+async def test_what_goes_wrong_stands_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    source = late_agent(lambda: 1 / 0)
+    with caplog.at_level(logging.ERROR):
+        await source.open(NoHome())
+        await eventually(lambda: caplog.messages)
+    assert caplog.messages == ["agent 'bot' cannot be made: ZeroDivisionError: division by zero"]
     await source.close()
 
 
@@ -136,12 +217,32 @@ async def test_what_was_opened_for_an_agent_that_fails_is_closed_again() -> None
         closed.append("client")
 
     maker = Maker(name="bot", description="", extra="", prepare=prepare, closing=[])
+    source = late(Remembering, maker, Options())
     with pytest.raises(SetupError, match="ZeroDivisionError"):
-        await late(Remembering, maker, Options()).open(NoHome())
+        await source.open(NoHome())
     assert closed == ["client"]
 
 
-def test_before_it_is_open_it_does_not_run() -> None:
+async def test_before_it_is_open_it_does_not_run() -> None:
     turn: Turn = new_turn("hi")
     with pytest.raises(RuntimeError, match="agent 'bot' is not open"):
-        late_agent(lambda: hello).run(turn)
+        await anext(late_agent(lambda: hello).run(turn))
+
+
+async def test_a_server_answers_before_its_frameworks_are_there(tmp_path: Path) -> None:
+    loading = ONE_AT_A_TIME.acquire(timeout=20)
+    try:
+        async with stage(tmp_path / "data", "react") as served:
+            listed = (await served.http.get("/agents")).json()["agents"]
+            assert [(agent["name"], agent["framework"]) for agent in listed] == [("react", "smolagents")]
+            kinds: list[str] = []
+            async for frame in served.ask("bees", format="records"):
+                event = frame.data["event"]
+                kinds.append(event["kind"])
+                if loading and event.get("text") == "Loading smolagents ...":
+                    ONE_AT_A_TIME.release()
+                    loading = False
+            assert kinds[-1] == "run_finished"
+    finally:
+        if loading:
+            ONE_AT_A_TIME.release()

@@ -41,6 +41,12 @@ class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 MODEL = frozenset({"model", "base_url"})
+AHEAD = {
+    "langgraph": ("checkpoints", "inputs", "past", "answers"),
+    "agno": ("agno.db.sqlite", "agno.media", "history"),
+    "smolagents": ("performance",),
+}
+"""What the sources import when they open or run first: with the agent, in its thread, it does not hold up the loop."""
 BUILT_INS = (
     BuiltIn(
         name="deep",
@@ -135,7 +141,14 @@ def make_source(one: BuiltIn, name: str, kit: Kit, options: Options) -> Source:
         model = await address_of(kit.model, home) if "model" in one.honours else kit.model
         ready = msgspec.structs.replace(kit, model=model, closing=closing)
         module, _, function = one.make.partition(":")
-        return lambda: getattr(import_module(module), function)(ready)
+
+        def make() -> object:
+            agent = getattr(import_module(module), function)(ready)
+            for name in AHEAD.get(one.source, ()):
+                import_module(name if "." in name else f"limelight.sources.{one.source}.{name}")
+            return agent
+
+        return make
 
     maker = Maker(name=name, description=one.description, extra=one.extra, prepare=prepare, closing=closing)
     return late(one.kind, maker, options)

@@ -1,20 +1,25 @@
-"""A source whose agent is made when the server starts: only then is the address of its model known.
+"""A source whose agent is made while the server runs already: to import a framework takes seconds.
 
 What lists and checks need of it (framework, description, what it lacks) is known before; the framework is not imported
-for that. It is imported, and the agent made, in a thread, so that the event loop goes on meanwhile.
+for that. It is imported, and the agent made, in a thread, so that the event loop goes on meanwhile; a run that comes too
+early says so and waits. That a package is missing is known before, too; whatever else goes wrong is told in the log, and
+to whoever asks the agent.
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
 
 import msgspec
 
 from limelight.errors import SetupError
-from limelight.events import AnyEvent
+from limelight.events import AnyEvent, Status
 from limelight.sources.base import NO_OPTIONS, Home, Item, Options, Source, Turn
 
-_one_at_a_time = threading.Lock()
+log = logging.getLogger(__name__)
+ONE_AT_A_TIME = threading.Lock()
 """Two threads that import packages which import each other may see half a module."""
 
 
@@ -38,7 +43,7 @@ def needs_extra(name: str, extra: str) -> str:
 
 
 class LateSource(Source):
-    """Makes the agent in `open`, then leaves everything to the source of its framework."""
+    """Begins to make the agent in `open`, and leaves everything to the source of its framework."""
 
     kind: type[Source]
 
@@ -48,6 +53,8 @@ class LateSource(Source):
         self._maker = target
         self._options = options
         self._made: Source | None = None
+        self._making: asyncio.Task[Source] | None = None
+        self._closing = False
 
     @classmethod
     def accepts(cls, target: object) -> bool:
@@ -58,17 +65,28 @@ class LateSource(Source):
         return self._maker.description
 
     async def open(self, home: Home) -> None:
+        """Only begins it, unless there is no framework to be imported."""
+        self._closing = False
+        self._making = asyncio.create_task(self._make(home), name=f"making {self._maker.name}")
+        if not self._maker.extra:
+            await self._ready()
+        self._making.add_done_callback(self._tell)
+
+    async def _make(self, home: Home) -> Source:
         try:
             make = await self._maker.prepare(home)
             made = self.kind(await asyncio.to_thread(self._in_turn, make), self._options)
             await made.open(home)
         except BaseException:
-            await self.close()
+            await self._let_go()
             raise
         self._made = made
+        return made
 
     def _in_turn(self, make: Callable[[], object]) -> object:
-        with _one_at_a_time:
+        with ONE_AT_A_TIME:
+            if self._closing:
+                raise SetupError(f"agent {self._maker.name!r} is not needed any more")
             try:
                 return make()
             except ModuleNotFoundError as error:
@@ -77,30 +95,53 @@ class LateSource(Source):
                 told = f"{type(error).__name__}: {error}"
                 raise SetupError(f"agent {self._maker.name!r} cannot be made: {told}") from error
 
+    def _tell(self, making: "asyncio.Task[Source]") -> None:
+        if not making.cancelled() and (error := making.exception()) is not None and not self._closing:
+            log.error("%s", error)
+
+    async def _ready(self) -> Source:
+        """The agent's real source, as soon as it is there. Raises what went wrong with it, to each who asks."""
+        if self._making is None:
+            raise RuntimeError(f"agent {self._maker.name!r} is not open")
+        return await asyncio.shield(self._making)
+
     async def close(self) -> None:
+        """An import that goes on cannot be ended, so its end is waited for; those that have not begun do not begin."""
+        self._closing = True
+        if self._making is not None:
+            with suppress(Exception):
+                await self._making
+            self._making = None
         if self._made is not None:
             await self._made.close()
             self._made = None
+        await self._let_go()
+
+    async def _let_go(self) -> None:
         while self._maker.closing:
             await self._maker.closing.pop()()
 
     def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
-        return self._opened.run(turn)
+        return self._made.run(turn) if self._made is not None else self._soon(lambda source: source.run(turn))
 
     def resume(self, turn: Turn, so_far: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
-        return self._opened.resume(turn, so_far)
+        if self._made is not None:
+            return self._made.resume(turn, so_far)
+        return self._soon(lambda source: source.resume(turn, so_far))
+
+    async def _soon(self, play: Callable[[Source], AsyncGenerator[Item, None]]) -> AsyncGenerator[Item, None]:
+        if self._making is not None and not self._making.done():
+            yield Status(text=f"Loading {self._maker.extra} ...")
+        async with aclosing(play(await self._ready())) as items:
+            async for item in items:
+                yield item
 
     async def forget(self, memory_key: str) -> None:
-        await self._opened.forget(memory_key)
+        await (await self._ready()).forget(memory_key)
 
     async def rest(self, memory_key: str) -> None:
-        await self._opened.rest(memory_key)
-
-    @property
-    def _opened(self) -> Source:
-        if self._made is None:
-            raise RuntimeError(f"agent {self._maker.name!r} is not open")
-        return self._made
+        if self._made is not None:  # or else it holds nothing in memory
+            await self._made.rest(memory_key)
 
 
 def late(kind: type[Source], maker: Maker, options: Options) -> Source:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 NAME_RULE = "1 to 64 letters, digits, '.', '_' or '-', a letter or digit first, as names are parts of addresses"
+NEAR = 0.7
+"""`depp` is near enough to `deep`; `nobody` is not near to `good`."""
 
 
 def is_name(word: str) -> bool:
@@ -16,7 +18,7 @@ def is_name(word: str) -> bool:
 def meant(word: str, known: Iterable[str]) -> str:
     """The known word that was probably meant; empty if none is near."""
     by_small = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(word.lower(), list(by_small), n=1)
+    close = difflib.get_close_matches(word.lower(), list(by_small), n=1, cutoff=NEAR)
     return by_small[close[0]] if close else ""
 
 
