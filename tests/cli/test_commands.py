@@ -50,8 +50,11 @@ def test_run_talks_to_the_server_that_is_named(tmp_path: Path) -> None:
         records = limelight("run", "go", "--json", folder=tmp_path, LIMELIGHT_URL=url).stdout.splitlines()
         kinds = [json.loads(line)["event"]["kind"] for line in records]
         assert (kinds[0], kinds[-1]) == ("run_started", "run_finished")
-        listed = limelight("sessions", "--url", url, folder=tmp_path, COLUMNS="120").stdout.decode()
-        assert "completed" in listed
+        limelight("run", "long " * 30, "--session", "x" * 128, "--url", url, folder=tmp_path)
+        listed = limelight("sessions", "--url", url, folder=tmp_path, COLUMNS="40").stdout.decode().splitlines()
+        assert listed[0].split() == ["SESSION", "STATE", "TURNS", "ACTIVE", "TITLE"]
+        assert [line.split()[1] for line in listed[1:]] == ["completed"] * 3, "one line each in a pipe"
+        assert listed[1].startswith("x" * 128)
         found = limelight("sessions", "--json", "-q", "go", "--url", url, folder=tmp_path).stdout.splitlines()
         assert [json.loads(line)["title"] for line in found] == ["go"]
 
@@ -175,6 +178,20 @@ def test_a_file_that_is_no_run_is_one_line(tmp_path: Path) -> None:
     assert b"line 1 is not a Record" in limelight("replay", "x.jsonl", folder=tmp_path, code=2).stderr
     assert b"holds no whole run" in limelight("replay", "-", folder=tmp_path, code=2).stderr
     assert b"cannot be read" in limelight("replay", "none.jsonl", folder=tmp_path, code=2).stderr
+
+
+def test_the_doctor_says_where_settings_come_from(tmp_path: Path) -> None:
+    port = str(free_port())
+    without = limelight("doctor", folder=tmp_path, LIMELIGHT_PORT=port).stdout.decode()
+    assert f"no config.toml in {tmp_path}" in without
+    (tmp_path / "config.toml").write_text("[limits]\nrun_seconds = 60\n")
+    assert (
+        f"{tmp_path / 'config.toml'}, then environment"
+        in limelight("doctor", folder=tmp_path, LIMELIGHT_PORT=port).stdout.decode()
+    )
+    (tmp_path / "other.toml").write_text("")
+    named = limelight("doctor", "--config", "other.toml", folder=tmp_path, LIMELIGHT_PORT=port).stdout.decode()
+    assert f"{tmp_path / 'other.toml'}, then environment" in named
 
 
 def test_the_doctor_finds_what_is_wrong(tmp_path: Path) -> None:

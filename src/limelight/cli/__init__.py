@@ -5,7 +5,7 @@ import sys
 import typer
 
 from limelight import __version__
-from limelight.cli import approve, doctor, export, replay, run, serve, sessions, understudy, watch
+from limelight.cli import approve, doctor, export, openwebui, replay, run, serve, sessions, understudy, watch
 from limelight.client import ClientError, ConnectionLost
 from limelight.errors import SetupError, StoreError
 
@@ -28,6 +28,7 @@ for command in (
     doctor.doctor,
 ):
     app.command()(command)
+app.add_typer(openwebui.openwebui)
 
 
 def _version(wanted: bool) -> None:

@@ -63,7 +63,7 @@ def _findings(config: Path | None) -> Iterator[Finding]:
             "settings", "wrong", error.detail, "correct the file or the environment variable, then look again"
         )
         return
-    yield Finding("settings", "ok", str(config) if config else "defaults, environment, config.toml if there is one")
+    yield _settings(settings)
     for look in (_agents, _address, _port, _data, _store, _model):
         yield _looked(look, settings)
 
@@ -85,6 +85,13 @@ def _parts() -> Finding:
     if not all(found.values()):
         return Finding("parts", "wrong", "the package's entry points are missing", "install it again: make setup")
     return Finding("parts", "ok", "; ".join(f"{group}: {names}" for group, names in found.items()))
+
+
+def _settings(settings: Settings) -> Finding:
+    file = settings.origin.file
+    if not file:
+        return Finding("settings", "ok", f"no config.toml in {Path.cwd()}; defaults and environment")
+    return Finding("settings", "ok", f"{Path(file).absolute()}, then environment")
 
 
 def _agents(settings: Settings) -> Finding:

@@ -1,18 +1,22 @@
-"""The keyboard of this terminal, as long as something is asked: keys come one by one and are not echoed."""
+"""The keyboard of this terminal, as long as something is asked: keys come one by one and are not echoed.
+
+It needs what Unix has. Elsewhere nobody counts as being there, so nothing is asked at the keyboard.
+"""
 
 import asyncio
 import codecs
 import os
 import sys
-import termios
-import tty
 from collections.abc import Generator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Self
 
 
 def somebody_is_there() -> bool:
     """Whether this is a terminal with a person before it, and not a pipe or a job in the background."""
+    if find_spec("termios") is None:
+        return False
     try:
         return sys.stdin.isatty() and sys.stdout.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
     except (OSError, ValueError):
@@ -28,12 +32,17 @@ class Keyboard:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def __enter__(self) -> Self:
+        import termios
+        import tty
+
         self._before = termios.tcgetattr(self._fd)
         tty.setcbreak(self._fd)  # drops what was typed before: it cannot have been an answer
         asyncio.get_running_loop().add_reader(self._fd, self._read)
         return self
 
     def __exit__(self, *_: object) -> None:
+        import termios
+
         asyncio.get_running_loop().remove_reader(self._fd)
         termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
 

@@ -1,6 +1,8 @@
 """`limelight sessions`: the conversations that a server keeps."""
 
 import asyncio
+import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -14,6 +16,8 @@ from limelight.cli.server import Url, client_of
 from limelight.cli.view.safe import one_line
 from limelight.client import SessionInfo
 from limelight.client.client import SessionState
+
+COLUMNS = ("SESSION", "STATE", "TURNS", "ACTIVE", "TITLE")
 
 
 def sessions(
@@ -32,12 +36,11 @@ def sessions(
     if not found:
         typer.echo("There are no sessions.")
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("SESSION", "STATE", "TURNS", "ACTIVE", "TITLE"):
-        table.add_column(name, no_wrap=name != "TITLE", justify="right" if name == "TURNS" else "left")
-    for session in found:
-        table.add_row(session.session_id, session.state, str(session.turns), _when(session.active_at), _title(session))
-    Console().print(table)
+    rows = [_row(session) for session in found]
+    if sys.stdout.isatty():
+        Console().print(_table(rows))
+    else:
+        typer.echo("\n".join(_lines(rows)))
 
 
 async def _sessions(q: str, state: SessionState | None, limit: int, url: str | None) -> list[SessionInfo]:
@@ -54,5 +57,22 @@ def _when(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def _title(session: SessionInfo) -> Text:
-    return Text(one_line(session.title, 60))
+def _row(session: SessionInfo) -> list[str]:
+    title = one_line(session.title, 60)
+    return [session.session_id, session.state, str(session.turns), _when(session.active_at), title]
+
+
+def _table(rows: list[list[str]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in COLUMNS:
+        table.add_column(name, no_wrap=name != "TITLE", justify="right" if name == "TURNS" else "left")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _lines(rows: list[list[str]]) -> Iterator[str]:
+    """For other programs: a line each, however long."""
+    widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
+    for row in (COLUMNS, *rows):
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -1,0 +1,64 @@
+"""`limelight openwebui`: put the pipe into an Open WebUI, or print it for pasting."""
+
+import os
+from typing import Annotated, Any, Literal
+
+import typer
+
+from limelight.errors import SetupError
+from limelight.openwebui.api import OpenWebUI
+from limelight.openwebui.installing import check_admin, check_version, install
+from limelight.openwebui.pipe_file import pipe_text
+
+openwebui = typer.Typer(
+    name="openwebui", help="Show agents in Open WebUI.", no_args_is_help=True, rich_markup_mode=None
+)
+
+Display = Literal["native", "collapse", "details", "plain"]
+
+
+@openwebui.command("install")
+def install_(
+    url: Annotated[str, typer.Option(help="Address of Open WebUI, as this machine reaches it.")],
+    token: Annotated[
+        str, typer.Option(envvar="OPEN_WEBUI_TOKEN", help="An administrator's API key or token.", show_envvar=True)
+    ] = "",
+    email: Annotated[str, typer.Option(help="Sign in with this address; the password is asked for.")] = "",
+    server: Annotated[
+        str | None,
+        typer.Option(help="Address of the Limelight server, as Open WebUI reaches it.  [default: what is set there]"),
+    ] = None,
+    api_key: Annotated[
+        str | None,
+        typer.Option(envvar="LIMELIGHT_API_KEY", help="The Limelight server's API key.", show_envvar=True),
+    ] = None,
+    display: Annotated[Display | None, typer.Option(help="How the work is shown.  [default: what is set there]")] = None,
+    share: Annotated[bool, typer.Option("--share", help="Let all users choose the models, not only admins.")] = False,
+) -> None:
+    """Put the pipe into a running Open WebUI, enable it and set its valves. Safe to repeat."""
+    given = {"DEEP_AGENT_URL": server, "API_KEY": api_key, "DISPLAY": display}
+    valves: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if bool(token) == bool(email):
+        raise SetupError("name an administrator of Open WebUI: with --token, or with --email")
+    with OpenWebUI(url) as webui:
+        version = webui.version()
+        check_version(version, display or "native")
+        typer.echo(f"Open WebUI {version} at {webui.url}")
+        if email:
+            webui.sign_in(email, _password())
+        else:
+            webui.use_token(token)
+        check_admin(webui.user())
+        for line in install(webui, pipe_text(), valves, share=share):
+            typer.echo(line)
+
+
+@openwebui.command()
+def pipe() -> None:
+    """Print the pipe, for pasting under Admin Panel, Functions."""
+    typer.echo(pipe_text(), nl=False)
+
+
+def _password() -> str:
+    """From the environment for scripts, otherwise from the keyboard, unseen."""
+    return os.environ.get("OPEN_WEBUI_PASSWORD") or typer.prompt("Password", hide_input=True)
