@@ -1,8 +1,11 @@
 """Pages of the web, from a server of our own: limits hold, private addresses are refused, HTML becomes text."""
 
+import asyncio
+import gzip
 import json
 import socket
 import threading
+import time
 from collections.abc import Generator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -30,20 +33,42 @@ PAGES: dict[str, tuple[int, str, bytes]] = {
         "application/json",
         json.dumps({"results": [{"title": "T", "url": "u", "content": "c"}] * 9}).encode(),
     ),
+    "/packed": (200, "text/plain", gzip.compress(b"unpacked")),
+    "/packed-much": (200, "text/plain", gzip.compress(b"x" * (BYTES * 50))),
+    "/packed-badly": (200, "text/plain", b"no gzip"),
+    "/packed-otherwise": (200, "text/plain", b"?"),
+    "/search-elsewhere": (302, "http://127.0.0.2/", b""),
     "/nonsense": (200, "application/json", b'{"answers": []}'),
 }
 asked: list[tuple[str, str]] = []
+left_alone = threading.Event()
+"""Ends what drips, should nobody leave."""
 
 
 class Answering(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         asked.append((self.path, self.headers["host"]))
+        if self.path.startswith("/drip"):
+            self._drip()
+            return
         status, kind, body = PAGES[self.path.partition("?")[0]]
         self.send_response(status)
         self.send_header("location" if status == 302 else "content-type", kind)
+        if self.path.startswith("/packed"):
+            self.send_header("content-encoding", "br" if self.path == "/packed-otherwise" else "gzip")
         self.end_headers()
         with suppress(OSError):  # whoever asked has read enough
             self.wfile.write(body)
+
+    def _drip(self) -> None:
+        """A byte every few moments, of the head or of the body, until whoever asked has left."""
+        self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+        if self.path == "/drip-body":
+            self.wfile.write(b"content-type: text/plain\r\n\r\n")
+        with suppress(OSError):
+            while not left_alone.wait(0.05):
+                self.wfile.write(b"x")
+                self.wfile.flush()
 
     def log_message(self, format: str, *args: Any) -> None:
         """Silence."""
@@ -55,6 +80,7 @@ def site() -> Generator[str]:
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f"http://localhost:{server.server_port}"
+    left_alone.set()
     server.shutdown()
     thread.join()
     server.server_close()
@@ -114,10 +140,37 @@ def test_an_encoding_that_nobody_knows(site: str) -> None:
     assert WEB.read(f"{site}/odd") == "as it is"
 
 
-def test_a_page_that_takes_too_long_is_refused(site: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.builtin.web.SECONDS", -1)
+@pytest.mark.parametrize("path", ["/drip-head", "/drip-body"])
+def test_a_server_that_drips_is_left(site: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("limelight.builtin.web.SECONDS", 0.5)
+    began = time.monotonic()
+    with pytest.raises(Refused, match=rf"{path} takes longer than 0\.5 seconds"):
+        WEB.read(site + path)
+    assert time.monotonic() - began < 10
+
+
+def test_a_name_that_takes_too_long_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    looking, may_end = threading.Event(), threading.Event()
+
+    def resolve(*_: Any, **__: Any) -> Any:
+        looking.set()
+        may_end.wait(20)
+        raise OSError
+
+    monkeypatch.setattr("limelight.builtin.web.socket.getaddrinfo", resolve)
+    monkeypatch.setattr("limelight.builtin.web.SECONDS", 0.2)
     with pytest.raises(Refused, match="takes longer"):
-        WEB._get(f"{site}/moved")  # pyright: ignore[reportPrivateUsage]
+        WEB.read("http://bees.example/")
+    assert looking.is_set()
+    may_end.set()
+
+
+def test_a_packed_page_is_unpacked_up_to_the_limit(site: str) -> None:
+    assert WEB.read(f"{site}/packed") == "unpacked"
+    assert WEB.read(f"{site}/packed-much").endswith(f"… ({BYTES - LETTERS} more characters)")
+    for path, told in (("/packed-badly", "cannot be unpacked"), ("/packed-otherwise", "is packed as br")):
+        with pytest.raises(Refused, match=told):
+            WEB.read(site + path)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +209,7 @@ def test_a_name_is_looked_up_once_and_the_connection_goes_there(site: str, monke
 
     monkeypatch.setattr("limelight.builtin.web.socket.getaddrinfo", resolve)
     port = site.rpartition(":")[2]
-    request = WEB._request(f"http://bees.example:{port}/plain")  # pyright: ignore[reportPrivateUsage]
+    request = asyncio.run(WEB._request(f"http://bees.example:{port}/plain"))  # pyright: ignore[reportPrivateUsage]
     assert request["url"] == f"http://127.0.0.1:{port}/plain"
     assert request["headers"]["host"] == f"bees.example:{port}"
     assert request["extensions"] == {"sni_hostname": "bees.example"}
@@ -164,7 +217,7 @@ def test_a_name_is_looked_up_once_and_the_connection_goes_there(site: str, monke
 
 
 def test_a_search_engine_is_asked(site: str) -> None:
-    lookup = Lookup(search_url=f"{site}/search?q={{query}}", private_addresses=True)
+    lookup = Lookup(search_url=f"{site}/search?q={{query}}")
     assert lookup.search("bees & more") == [{"title": "T", "url": "u", "snippet": "c"}] * 5
     assert asked[-1][0] == "/search?q=bees%20%26%20more"
 
@@ -172,7 +225,19 @@ def test_a_search_engine_is_asked(site: str) -> None:
 def test_an_engine_that_answers_otherwise_is_named(site: str) -> None:
     for path in ("/nonsense", "/plain"):
         with pytest.raises(Refused, match=r"tools\.search_url"):
-            WEB.search(site + path, "bees")
+            Web(engine=site + path).search("bees")
+
+
+def test_an_engine_on_this_machine_opens_nothing_else_on_it(site: str) -> None:
+    lookup = Lookup(search_url=f"{site}/search?q={{query}}", web=True)
+    assert lookup.search("bees")
+    with pytest.raises(Refused, match="of this machine or of a private network"):
+        lookup.readurl(f"{site}/page")
+    with pytest.raises(Refused, match=r"127\.0\.0\.2 is an address of this machine"):
+        Web(engine=f"{site}/search-elsewhere").search("bees")
+    other = site.replace("localhost", "{query}")
+    with pytest.raises(Refused, match="of this machine or of a private network"):
+        Web(engine=f"{other}/search").search("localhost")
 
 
 def test_what_is_no_text_is_left_out() -> None:

@@ -1,9 +1,9 @@
 """A source whose agent is made while the server runs already: to import a framework takes seconds.
 
 What lists and checks need of it (framework, description, what it lacks) is known before; the framework is not imported
-for that. It is imported, and the agent made, in a thread, so that the event loop goes on meanwhile; a run that comes too
-early says so and waits. That a package is missing is known before, too; whatever else goes wrong is told in the log, and
-to whoever asks the agent.
+for that. It is imported, and the agent made, in a thread, so that the event loop goes on meanwhile; a run that comes
+too early says so and waits. That a package is missing is known before, too; whatever else goes wrong stands in the log,
+and is told to whoever asks the agent.
 """
 
 import asyncio

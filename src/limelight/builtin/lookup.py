@@ -22,7 +22,7 @@ class Lookup(msgspec.Struct, frozen=True, kw_only=True):
         """The best pages for a query: their titles, addresses, and a few words of each."""
         if not self.search_url:
             return search_library(query)
-        return self._web.search(self.search_url, query)
+        return Web(private_addresses=self.private_addresses, engine=self.search_url).search(query)
 
     def readurl(self, url: str) -> str:
         """The text of a page. Raises Refused if it is not to be had."""
@@ -34,8 +34,4 @@ class Lookup(msgspec.Struct, frozen=True, kw_only=True):
                 f"{url} is not in the library, and the web is switched off. There are: "
                 + ", ".join(page.url for page in pages())
             )
-        return self._web.read(url)
-
-    @property
-    def _web(self) -> Web:
-        return Web(private_addresses=self.private_addresses)
+        return Web(private_addresses=self.private_addresses).read(url)

@@ -87,7 +87,7 @@ class ToolSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         str, _setting("A search engine that answers in JSON, with {query} in its address", "LIMELIGHT_SEARCH_URL")
     ] = ""
     private_addresses: Annotated[
-        bool, _setting("The two above may go to this machine and private networks", "LIMELIGHT_PRIVATE_ADDRESSES")
+        bool, _setting("`readurl` may go to this machine and private networks", "LIMELIGHT_PRIVATE_ADDRESSES")
     ] = False
 
 
