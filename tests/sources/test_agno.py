@@ -368,6 +368,20 @@ async def test_after_stop_the_next_turn_works(tmp_path: Path, monkeypatch: pytes
     assert not dangling(requests[-1])
 
 
+async def test_nothing_is_kept_of_conversations_that_were_stopped_and_never_go_on(tmp_path: Path) -> None:
+    async with Understudy(parse_scripts(REMEMBER)) as understudy:
+        stage = Stage(understudy.base_url, understudy.key)
+        agent = offer(plain(stage), "agent")
+        async with serving(agents=[agent], data=tmp_path) as served:
+            for number in range(3):
+                await Theatre(served, stage).play_until(
+                    lambda event: isinstance(event, ToolStarted), question="wait for me", session_id=f"s{number}"
+                )
+            held = [kept for kept in vars(agent.source).values() if isinstance(kept, dict | set | list)]
+            assert held
+            await eventually(lambda: not any(held))
+
+
 async def test_after_an_error_of_the_model_the_next_turn_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     requests = recorded(monkeypatch)
     async with theatre(plain, REMEMBER, tmp_path) as stage:

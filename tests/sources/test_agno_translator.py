@@ -285,6 +285,15 @@ def test_media_are_handed_over_once_and_a_link_is_a_source() -> None:
     ]
 
 
+def test_a_medium_on_the_disk_is_not_read_here() -> None:
+    stored = Namespace(id="i1", content=None, url=None, filepath="/nowhere/bee.png")
+    done = event("ToolCallCompleted", tool=tool(result="ok"), images=[stored])
+    items = fed(AgnoTranslator(), event("ToolCallStarted", tool=tool()), done)
+    (file,) = [item for item in items if isinstance(item, FileMade)]
+    assert (file.name, file.media_type, file.call_id) == ("bee.png", "image/png", "c1")
+    assert callable(file.data)
+
+
 def test_thoughts_of_a_reasoning_model() -> None:
     step = Namespace(title="Look", reasoning="Where?", result=None)
     translator = AgnoTranslator()

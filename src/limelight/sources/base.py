@@ -5,6 +5,7 @@ writes `run_started`, checks the grammar, measures durations, closes what is lef
 `run_failed`. A source ends with `final_answer` and `run_finished`. It must not know dialects, stores or HTTP.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
@@ -54,10 +55,15 @@ class FileMade(msgspec.Struct, frozen=True, kw_only=True):
     """A file that an agent hands over: the engine stores the bytes and logs `artifact_made`."""
 
     name: str
-    data: bytes
+    data: bytes | Callable[[], bytes]
+    """The bytes, or what reads or makes them, if that takes time: it is called in a thread."""
     media_type: str = "application/octet-stream"
     call_id: str = ""
     agent_id: str = ""
+
+    async def read(self) -> bytes:
+        """The bytes, wherever they come from."""
+        return self.data if isinstance(self.data, bytes) else await asyncio.to_thread(self.data)
 
 
 Item = AnyEvent | FileMade
@@ -172,6 +178,7 @@ Feature = Literal[
     "approvals",
     "usage",
     "stop_in_a_tool",
+    "stop_in_a_sync_tool",
     "memory_after_restart",
 ]
 """What agents of some frameworks show and others cannot."""

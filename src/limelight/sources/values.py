@@ -1,12 +1,15 @@
 """What tools return, as the log can keep it: JSON where it can be, text otherwise, and files as files.
 
-Pure. Sources call `outcome` with whatever object the framework hands them; it never raises, whatever that is.
+Pure. Sources call `outcome` with whatever object the framework hands them; it never raises, whatever that is, and takes
+no time: a picture becomes a file when somebody reads it.
 """
 
 import base64
 import binascii
 import io
 import mimetypes
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -16,6 +19,22 @@ from limelight.messages import Message, files_of
 from limelight.sources.base import FileMade
 
 MAX_SOURCES = 100
+MARKS = (" bytes]", " pixels]")
+"""How a file is named in a result ends."""
+Data = bytes | Callable[[], bytes]
+
+
+class File(NamedTuple):
+    """A value that is a file."""
+
+    data: Data
+    media_type: str
+    name: str
+    size: str
+
+
+def _of_bytes(data: bytes, media_type: str, name: str = "") -> File:
+    return File(data, media_type, name, f"{len(data):,} bytes")
 
 
 class Outcome(NamedTuple):
@@ -29,14 +48,14 @@ def outcome(value: object, *, name: str = "result", call_id: str = "", agent_id:
     """Take a tool's result apart. A file among it is named in the result, and handed over beside it."""
     files: list[FileMade] = []
 
-    def keep(data: bytes, media_type: str, file_name: str = "") -> str:
+    def keep(data: Data, media_type: str, file_name: str, size: str) -> str:
         suffix = mimetypes.guess_extension(media_type) or ".bin"
         number = f"-{len(files) + 1}" if files else ""
         file_name = file_name or f"{name[:100]}{number}{suffix}"
         files.append(
             FileMade(name=file_name, data=data, media_type=media_type, call_id=call_id, agent_id=agent_id),
         )
-        return f"[{file_name}, {len(data):,} bytes]"
+        return f"[{file_name}, {size}]"
 
     def taken(part: object) -> object:
         file = _file(part)
@@ -136,7 +155,7 @@ def _joined(parts: list[object]) -> object:
     texts = [_text(part) for part in parts]
     if parts and all(text is not None for text in texts) and any(not isinstance(part, str) for part in parts):
         return "\n".join(text for text in texts if text is not None)
-    marked = [part for part in parts if isinstance(part, str) and part.startswith("[") and part.endswith(" bytes]")]
+    marked = [part for part in parts if isinstance(part, str) and part.startswith("[") and part.endswith(MARKS)]
     if marked and all(text is not None for text in texts):
         return "\n".join(text for text in texts if text is not None)
     return parts
@@ -152,10 +171,10 @@ def _text(part: object) -> str | None:
     return None
 
 
-def _file(value: object) -> tuple[bytes, str, str] | None:
-    """Bytes, media type and name of a value that is a file: bytes, a picture, or a block of a message."""
+def _file(value: object) -> File | None:
+    """The value if it is a file: bytes, a picture, or a block of a message."""
     if isinstance(value, bytes | bytearray):
-        return bytes(value), _media_type(bytes(value)), ""
+        return _of_bytes(bytes(value), _media_type(bytes(value)))
     if isinstance(value, dict):
         return _block(cast("dict[str, Any]", value))
     if any(base.__module__ == "PIL.Image" and base.__name__ == "Image" for base in type(value).__mro__):
@@ -176,16 +195,25 @@ def _media_type(data: bytes) -> str:
     return next((kind for start, kind in kinds.items() if data.startswith(start)), "application/octet-stream")
 
 
-def _picture(value: Any) -> tuple[bytes, str, str] | None:
-    buffer = io.BytesIO()
+def _picture(value: Any) -> File | None:
     try:
-        value.save(buffer, format="PNG")
+        width, height = value.size
     except Exception:
         return None
-    return buffer.getvalue(), "image/png", ""
+    return File(partial(_png, value), "image/png", "", f"{width:,} x {height:,} pixels")
 
 
-def _block(block: dict[str, Any]) -> tuple[bytes, str, str] | None:
+def _png(picture: Any) -> bytes:
+    buffer = io.BytesIO()
+    try:
+        picture.save(buffer, format="PNG")
+    except OSError:  # colours that the format does not have
+        buffer = io.BytesIO()
+        picture.convert("RGB").save(buffer, format="PNG")
+    return buffer.getvalue()
+
+
+def _block(block: dict[str, Any]) -> File | None:
     """The blocks in which models and tools pass files: OpenAI's, Anthropic's and LangChain's forms."""
     if block.get("type") not in ("image", "image_url", "file", "audio", "video"):
         return None
@@ -195,11 +223,12 @@ def _block(block: dict[str, Any]) -> tuple[bytes, str, str] | None:
     if isinstance(data, str):
         media_type = given.get("mime_type") or given.get("media_type") or "application/octet-stream"
         try:
-            return base64.b64decode(data), str(media_type), str(block.get("name") or block.get("filename") or "")
+            name = str(block.get("name") or block.get("filename") or "")
+            return _of_bytes(base64.b64decode(data), str(media_type), name)
         except (binascii.Error, ValueError):
             return None
     url = block.get("url")
     part = {"type": "image_url", "image_url": {"url": url}} if isinstance(url, str) else block
     found = files_of(Message(role="tool", content=[part]))
     file = found[0] if found else None
-    return None if file is None or file.data is None else (file.data, file.media_type, "")
+    return None if file is None or file.data is None else _of_bytes(file.data, file.media_type)

@@ -1,9 +1,11 @@
 """Images, videos, audio and files between Agno and us: what tools and models make, and what the user sends along.
 
-What comes out is duck-typed, so that the translator needs no Agno. Only `sent_along` imports it.
+What comes out is duck-typed, so that the translator needs no Agno, and no file is read here: a medium that lies on the
+disk is read by whoever stores it. Only `sent_along` imports Agno.
 """
 
 import mimetypes
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -75,17 +77,14 @@ def _document(make: Any, file: InlineFile) -> Any:
     return make(**where, mime_type=known, filename=file.name, name=file.name)
 
 
-def _bytes_of(medium: Any) -> bytes | None:
+def _bytes_of(medium: Any) -> bytes | Callable[[], bytes] | None:
     content = getattr(medium, "content", None)
     if isinstance(content, bytes):
         return content
     if isinstance(content, str):
         return content.encode("utf-8", "replace")
     path = getattr(medium, "filepath", None)
-    try:
-        return Path(path).read_bytes() if path else None
-    except OSError:
-        return None
+    return Path(path).read_bytes if path else None
 
 
 def _type_of(medium: Any) -> str:

@@ -3,6 +3,7 @@
 It must not import Agno: it is loaded to find out who takes a target. What needs Agno is imported where it is used.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, ClassVar
@@ -13,7 +14,7 @@ from limelight.events import AnyEvent
 from limelight.sources.agno.copying import for_turn
 from limelight.sources.agno.files import sent_along
 from limelight.sources.agno.pausing import answer, open_requirements, question, tie_together, waits_for
-from limelight.sources.agno.stopping import cancel_tools, name_at_work, written_down
+from limelight.sources.agno.stopping import cancel_tools, name_at_work, tasks_that_write
 from limelight.sources.agno.translator import AgnoTranslator
 from limelight.sources.base import NO_OPTIONS, Feature, Home, Item, Options, Source, Turn, first_line
 from limelight.sources.going_on import tell_what_goes_on
@@ -43,8 +44,8 @@ class AgnoSource(Source):
     def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
         self._target: Any = target
         self._db: Any = None
-        self._cut: set[str] = set()
-        """Conversations whose last run was cut off: Agno writes it down a moment later."""
+        self._writing: dict[asyncio.Task[Any], str] = {}
+        """What Agno still writes down of runs that were cut off, by the task that does it: of which conversation."""
 
     @classmethod
     def accepts(cls, target: object) -> bool:
@@ -64,11 +65,11 @@ class AgnoSource(Source):
     async def close(self) -> None:
         if self._db is None:
             return
-        await written_down(self._cut, WRITING_SECONDS)
+        await self._written_down(*self._writing.values())
         await self._db.close()
 
     async def forget(self, memory_key: str) -> None:
-        self._cut.discard(memory_key)
+        await self._written_down(memory_key)
         await for_turn(self._target, self._db, "").adelete_session(memory_key)
 
     async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
@@ -104,7 +105,6 @@ class AgnoSource(Source):
         self, turn: Turn, translator: AgnoTranslator, agent: Any, stream: Any, output: Any
     ) -> AsyncGenerator[Item, None]:
         """Follow Agno's stream; where there is none, or it ends in a pause, ask people first and then go on."""
-        self._cut.add(turn.memory_key)
         try:
             while stream is not None or getattr(output, "is_paused", False):
                 if stream is None:
@@ -123,12 +123,20 @@ class AgnoSource(Source):
                         if translator.over:
                             return
                 stream = None
-            self._cut.discard(turn.memory_key)
             for item in translator.end(output):
                 yield item
         finally:
             cancel_tools(translator.run_ids)
+            for task in tasks_that_write(turn.memory_key):
+                self._writing[task] = turn.memory_key
+                task.add_done_callback(lambda done: self._writing.pop(done, None))
             tell_what_goes_on(turn.context, name_at_work)
+
+    async def _written_down(self, *memory_keys: str) -> None:
+        """Wait until Agno has written down what was cut off in these conversations."""
+        writing = [task for task, key in self._writing.items() if key in memory_keys]
+        if writing:
+            await asyncio.wait(writing, timeout=WRITING_SECONDS)
 
     async def _recall(self, agent: Any, turn: Turn) -> None:
         """Give the agent the conversation's past, if it has nothing of it yet."""
@@ -136,8 +144,7 @@ class AgnoSource(Source):
             return
         from limelight.sources.agno.history import begin, mend
 
-        if turn.memory_key in self._cut:
-            await written_down({turn.memory_key}, WRITING_SECONDS)
+        await self._written_down(turn.memory_key)
         session = await agent.aget_session(turn.memory_key)
         if session is None:
             past = await turn.history()

@@ -2,8 +2,8 @@
 
 Closing Agno's stream ends the agent and the tools that it awaits. But a delegation, and any tool that is an async
 generator, runs in a task that Agno starts and does not cancel: it would go on without anybody. And a run that is cut
-off is written down by a task that nobody can wait for. Both are found by the code that they run and whom they work for.
-An ordinary function runs in a thread, which nobody can break off; its name is found likewise.
+off is written down by a task that Agno tells nobody of. Both are found by the code that they run and whom they work
+for. An ordinary function runs in a thread, which nobody can break off; its name is found likewise.
 """
 
 import asyncio
@@ -37,15 +37,10 @@ def name_at_work(frame: FrameType) -> str | None:
     return str(getattr(function, "name", "") or "")
 
 
-async def written_down(session_ids: Collection[str], seconds: float) -> None:
-    """Wait until what was cut off in these sessions is in Agno's database."""
-    writing = [task for task, held in _tasks_that(WRITES_DOWN) if _session_id(held) in session_ids]
-    if writing:
-        await asyncio.wait(writing, timeout=seconds)
-
-
-def _session_id(held: dict[str, Any]) -> str | None:
-    return getattr(held.get("session"), "session_id", None)
+def tasks_that_write(session_id: str) -> "list[asyncio.Task[Any]]":
+    """The tasks in which Agno writes down what was cut off in a session. One that has not begun yet may be one."""
+    writing = _tasks_that(WRITES_DOWN)
+    return [task for task, held in writing if "session" not in held or held["session"].session_id == session_id]
 
 
 def _tasks_that(work: re.Pattern[str]) -> "list[tuple[asyncio.Task[Any], dict[str, Any]]]":

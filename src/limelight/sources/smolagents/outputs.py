@@ -4,12 +4,28 @@ import base64
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from limelight.sources.base import FileMade
 from limelight.sources.values import Outcome, outcome, safe_text
 
 
 def outcome_of(output: Any, name: str) -> Outcome:
-    """A result that the log can hold, and the files in it. `name` is what a file is called that has no name."""
-    return outcome(_plain(output), name=name)
+    """A result that the log can hold, and the files in it. `name` is what a file is called that has no name.
+
+    Files are made here and now: an agent may go on drawing in a picture.
+    """
+    result, files = outcome(_plain(output), name=name)
+    return Outcome(result, [made for file in files if (made := _made(file)) is not None])
+
+
+def _made(file: FileMade) -> FileMade | None:
+    if isinstance(file.data, bytes):
+        return file
+    try:
+        return msgspec.structs.replace(file, data=file.data())
+    except Exception:  # a picture that is broken
+        return None
 
 
 def sendable(output: Any) -> Any:
@@ -23,14 +39,23 @@ def sendable(output: Any) -> Any:
 
 
 def _plain(output: Any) -> Any:
-    """smolagents wraps texts, pictures and sounds in types of its own; its pictures are Pillow's all the same."""
+    """smolagents wraps texts, pictures and sounds in types of its own."""
     match type(output).__name__:
         case "AgentText":
             return str.__str__(output)
+        case "AgentImage":
+            return _picture(output)
         case "AgentAudio":
             return _sound(output)
         case _:
             return output
+
+
+def _picture(output: Any) -> Any:
+    try:
+        return output.to_raw()
+    except Exception:  # a picture that is somewhere else
+        return safe_text(output)
 
 
 def _sound(output: Any) -> Any:

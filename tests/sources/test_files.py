@@ -1,0 +1,111 @@
+"""Files that take time to be read or made: never on the event loop, and one that cannot be had ends nothing."""
+
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# The frameworks' own types are partly unknown.
+
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agno.media import Image as AgnoImage
+from agno.tools.function import ToolResult
+from langchain.agents import create_agent
+from langchain_core.tools import tool
+from PIL import Image
+
+from limelight.events import ArtifactMade, FinalAnswer, Status
+from limelight.sources.base import FileMade
+from tests.sources import agno_cast, langgraph_cast
+from tests.sources.played import Stage, theatre
+
+
+@pytest.fixture(autouse=True)
+async def _closed() -> AsyncIterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """Models are closed in the loop that used them."""
+    yield
+    await agno_cast.close_models()
+
+
+async def test_a_file_is_read_in_a_thread(tmp_path: Path) -> None:
+    readers: list[int] = []
+
+    def read() -> bytes:
+        readers.append(threading.get_ident())
+        return b"a report"
+
+    async def agent(*_: Any) -> AsyncIterator[Any]:
+        yield FileMade(name="report.txt", data=read, media_type="text/plain")
+        yield "Done."
+
+    async with theatre(lambda _: agent, "", tmp_path) as stage:
+        run = await stage.play()
+        made = run.one(ArtifactMade)
+        kept = await stage.served.http.get(f"/artifacts/{made.artifact_id}")
+    assert (made.size, kept.content) == (8, b"a report")
+    assert len(readers) == 1 and threading.get_ident() not in readers
+
+
+async def test_a_file_that_cannot_be_read_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
+    async def agent(*_: Any) -> AsyncIterator[Any]:
+        yield FileMade(name="report.txt", data=(tmp_path / "nowhere").read_bytes)
+        yield "Done."
+
+    async with theatre(lambda _: agent, "", tmp_path) as stage:
+        run = await stage.play()
+    assert "report.txt cannot be read" in run.one(Status).text
+    assert run.all(ArtifactMade) == []
+    assert run.one(FinalAnswer).content == "Done."
+
+
+async def test_a_medium_of_agno_that_lies_on_the_disk_is_read_in_a_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    picture, readers = tmp_path / "bee.png", list[int]()
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n")
+    read_bytes = Path.read_bytes
+
+    def spied(path: Path) -> bytes:
+        if path == picture:
+            readers.append(threading.get_ident())
+        return read_bytes(path)
+
+    def paint() -> ToolResult:
+        """Paint."""
+        return ToolResult(content="painted", images=[AgnoImage(filepath=picture)])
+
+    monkeypatch.setattr(Path, "read_bytes", spied)
+    script = agno_cast.answering(agno_cast.calling("paint", "{}"))
+    async with theatre(lambda stage: agno_cast.plain(stage, tools=[paint]), script, tmp_path / "data") as stage:
+        run = await stage.play()
+    made = run.one(ArtifactMade)
+    assert (made.name, made.media_type, made.size) == ("bee.png", "image/png", 8)
+    assert readers and threading.get_ident() not in readers
+
+
+async def test_a_picture_is_encoded_in_a_thread(tmp_path: Path) -> None:
+    encoders: list[int] = []
+    picture: Any = Image.new("RGB", (4, 4), "red")
+    save = picture.save
+
+    def spied(*args: Any, **options: Any) -> None:
+        encoders.append(threading.get_ident())
+        save(*args, **options)
+
+    picture.save = spied
+
+    @tool(response_format="content_and_artifact")
+    def paint() -> tuple[str, Any]:
+        """Paint."""
+        return "painted", picture
+
+    def make(stage: Stage) -> Any:
+        return create_agent(langgraph_cast.model(stage), [paint])
+
+    script = langgraph_cast.answering("- steps: [{tool_calls: [{name: paint, arguments: {}}]}]")
+    async with theatre(make, script, tmp_path) as stage:
+        run = await stage.play()
+    made = run.one(ArtifactMade)
+    assert (made.name, made.media_type, made.call_id) == ("paint.png", "image/png", run.call("paint").call_id)
+    assert encoders and threading.get_ident() not in encoders
