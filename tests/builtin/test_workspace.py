@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from limelight.builtin.deep_files import SessionFiles
-from limelight.builtin.workspace import Files, inside, session_folder
+from limelight.builtin.workspace import MOST_FILES, Files, inside, session_folder
+from limelight.demo import tools
 from limelight.sources.base import CURRENT
 from tests.sources.turns import FakeContext
 
@@ -87,6 +88,34 @@ def test_files_are_listed_read_and_written(folder: Path) -> None:
     assert files.read_file("sub/new.txt") == "ä"
     with pytest.raises(FileNotFoundError, match=r"there is no file nothing\.md"):
         files.read_file("nothing.md")
+
+
+def test_of_very_many_files_the_first_are_listed_and_that_there_are_more(folder: Path) -> None:
+    deep = folder / "many"
+    deep.mkdir()
+    for number in range(MOST_FILES - 2):
+        (deep / f"{number:04}.txt").touch()
+    listed = Files(samples=False).list_files()
+    assert len(listed) == MOST_FILES
+    assert listed[-1] == f"many/{MOST_FILES - 3:04}.txt"
+    (deep / "one-more.txt").touch()
+    cut = Files(samples=False).list_files()
+    assert cut[:-1] == listed
+    assert cut[-1] == f"… cut here: there are more than {MOST_FILES} files"
+
+
+def test_the_demo_lists_and_searches_so_many_too(tmp_path: Path) -> None:
+    for number in range(tools.MOST_FILES):
+        (tmp_path / f"{number:04}.txt").touch()
+    assert len(tools.list_files(tmp_path)) == tools.MOST_FILES
+    (tmp_path / "zz.txt").write_text("bees")
+    assert tools.list_files(tmp_path)[-1] == {"cut": "1 more files are not listed"}
+    assert tools.search(tmp_path, ["bees"]) == []
+
+
+def test_the_demo_reads_what_is_no_text_and_what_is_too_large(tmp_path: Path) -> None:
+    (tmp_path / "odd.bin").write_bytes(b"\xff" + b"x" * (2 * tools.MOST_BYTES))
+    assert len(tools.read_file(tmp_path, "odd.bin")) == tools.MOST_BYTES
 
 
 @pytest.mark.parametrize("look", [lambda: Files(samples=True).list_files(), lambda: SessionFiles(samples=True).ls("/")])

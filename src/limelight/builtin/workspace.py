@@ -4,13 +4,17 @@ Names are virtual: `/notes/a.md` and `notes/a.md` are the same file of the folde
 a link or otherwise, is refused.
 """
 
+import os
 import threading
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from limelight.demo.tools import seed
 from limelight.sources.saying import current
 
 MOST_BYTES = 1024 * 1024
+MOST_FILES = 500
 _seeding = threading.Lock()
 """Tools run side by side: the second is not to see a folder that is half full."""
 
@@ -35,6 +39,16 @@ def inside(folder: Path, name: str) -> Path:
     return path
 
 
+def _files_below(folder: Path) -> Iterator[str]:
+    """Their names, folder by folder, so that nobody has to look at all of them to know the first."""
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(place, name)
+            if path.is_file():
+                yield str(path.relative_to(folder))
+
+
 class Files:
     """Plain functions on the session's files, for frameworks that take functions as tools."""
 
@@ -42,9 +56,12 @@ class Files:
         self._samples = samples
 
     def list_files(self) -> list[str]:
-        """List all files of the workspace."""
+        """List the files of the workspace; of very many the first ones, and then that there are more."""
         folder = session_folder(samples=self._samples)
-        return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+        found = list(islice(_files_below(folder), MOST_FILES + 1))
+        if len(found) <= MOST_FILES:
+            return sorted(found)
+        return [*sorted(found[:MOST_FILES]), f"… cut here: there are more than {MOST_FILES} files"]
 
     def read_file(self, path: str) -> str:
         """Read a text file of the workspace.

@@ -5,6 +5,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+MOST_FILES = 500
+MOST_BYTES = 1024 * 1024
+
 
 def seed(folder: Path) -> None:
     """Put the sample files into an empty workspace."""
@@ -15,8 +18,11 @@ def seed(folder: Path) -> None:
 
 
 def list_files(folder: Path) -> list[dict[str, Any]]:
-    """The names and sizes of the files."""
-    return [{"name": path.name, "bytes": path.stat().st_size} for path in sorted(folder.iterdir()) if path.is_file()]
+    """The names and sizes of the files; of very many the first ones, and then that there are more."""
+    found = [path for path in sorted(folder.iterdir()) if path.is_file()]
+    listed: list[dict[str, Any]] = [{"name": path.name, "bytes": path.stat().st_size} for path in found[:MOST_FILES]]
+    more = len(found) - len(listed)
+    return [*listed, {"cut": f"{more} more files are not listed"}] if more else listed
 
 
 def read_file(folder: Path, name: str) -> str:
@@ -26,16 +32,15 @@ def read_file(folder: Path, name: str) -> str:
         raise PermissionError(f"{name} is outside the workspace")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {name}")
-    return path.read_text()
+    return _text_of(path)
 
 
 def search(folder: Path, words: list[str]) -> list[dict[str, Any]]:
     """The lines that contain most of the words, best first."""
     found: list[dict[str, Any]] = []
-    for path in sorted(folder.iterdir()):
-        if not path.is_file() or path.name == "report.md":
-            continue
-        for number, line in enumerate(path.read_text(errors="replace").splitlines(), start=1):
+    others = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != "report.md"]
+    for path in others[:MOST_FILES]:
+        for number, line in enumerate(_text_of(path).splitlines(), start=1):
             if not line or line.startswith("#"):
                 continue
             hits = sum(1 for word in words if re.search(rf"\b{re.escape(word[:6])}", line, re.IGNORECASE))
@@ -47,5 +52,10 @@ def search(folder: Path, words: list[str]) -> list[dict[str, Any]]:
 
 def write_file(folder: Path, name: str, text: str) -> str:
     """Write a file of the workspace."""
-    (folder / Path(name).name).write_text(text)
+    (folder / Path(name).name).write_text(text, encoding="utf-8")
     return f"wrote {len(text.encode())} bytes to {name}"
+
+
+def _text_of(path: Path) -> str:
+    with path.open("rb") as stream:
+        return stream.read(MOST_BYTES).decode("utf-8", "replace")
