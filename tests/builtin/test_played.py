@@ -62,6 +62,11 @@ def failed(run: Played) -> list[str]:
     return [finished.error for finished in run.all(ToolFinished) if finished.error is not None]
 
 
+def said_by(run: Played) -> str:
+    """What everybody who watches is shown: the main agent's text and the answer, but not its thoughts."""
+    return "".join(delta.text for delta in run.all(TextDelta) if not delta.agent_id) + str(run.answer)
+
+
 async def test_deep_plans_looks_around_and_sends_a_researcher(tmp_path: Path) -> None:
     async with stage(tmp_path / "data", "deep") as served:
         run = await ask(served, session_id="s")
@@ -193,11 +198,11 @@ async def test_all_of_them_on_one_server(tmp_path: Path) -> None:
 
 async def test_they_remember_the_conversation(tmp_path: Path) -> None:
     async with stage(tmp_path / "data") as served:
-        for name in ("deep", "agno", "react"):
-            await ask(served, agent=name, session_id=name)
+        for name in ("deep", "agno", "agno-team", "react", "codact"):
+            first = await ask(served, agent=name, session_id=name)
+            assert "stand-in without a model" in said_by(first), f"{name} introduces itself"
             second = await ask(served, "And lighthouses?", agent=name, session_id=name)
-            said = "".join(delta.text for delta in second.all(TextDelta))
-            assert "stand-in without a model" not in said, "it introduces itself once"
+            assert "stand-in without a model" not in said_by(second), f"{name} introduces itself once"
 
 
 async def test_an_agent_with_a_folder_of_its_own_finds_nothing_new_in_it(tmp_path: Path) -> None:

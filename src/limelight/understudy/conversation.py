@@ -101,6 +101,11 @@ class Request(msgspec.Struct, frozen=True):
         """Nothing has been said in this conversation yet."""
         return replies_in(self.entries) == 0
 
+    @property
+    def is_first_question(self) -> bool:
+        """The user has said one thing so far, whatever was done about it."""
+        return sum(isinstance(entry, Asked) for entry in self.entries) == 1
+
 
 def replies_in(entries: Iterable[Entry]) -> int:
     """How many replies of the model a conversation holds: its messages, and results whose message was left out."""

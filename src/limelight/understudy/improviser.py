@@ -11,8 +11,8 @@ from limelight.understudy.answers import NOTICE, answer, chore, plan_text, wants
 from limelight.understudy.code_agent import code_block, code_scene, expects_code, has_run_program, written
 from limelight.understudy.conversation import Request, Tool
 from limelight.understudy.kinds import Kind, kind_of
-from limelight.understudy.provocations import provoked_calls
-from limelight.understudy.recipes import Args, arguments, filled, plain, plan, program, second_best
+from limelight.understudy.provocations import provoked_calls, unmet
+from limelight.understudy.recipes import Args, arguments, filled, nap, plain, plan, program, second_best
 from limelight.understudy.reply import AnyPiece, Reply, called, spoken, thought
 from limelight.understudy.scene import Scene, scene_of
 from limelight.understudy.schemas import example
@@ -32,6 +32,8 @@ STAGES: tuple[tuple[Kind, ...], ...] = (
 
 ONE_AT_MOST = frozenset(("plan", "list", "search", "calculate", "read", "code", "delegate"))
 """Of these kinds one tool is enough; others are all tried."""
+BY_CODE = {"a slow tool": nap(), "try an error": "print('about to fail')\nprint(1 / 0)"}
+"""What agents that act by code need no tool for. What fails comes last."""
 
 
 def improvise(request: Request) -> Reply:
@@ -108,17 +110,22 @@ def _untried(tool: Tool, scene: Scene, *, certain: bool = False) -> tuple[str, A
 def _with_tools(request: Request) -> Reply:
     scene = scene_of(request)
     calls = next_calls(scene)
-    notice = NOTICE if request.is_first and not scene.is_delegated else ""
+    final = next((tool for tool in request.tools if kind_of(tool) == "final"), None)
+    notice = NOTICE if request.is_first and final is None and not scene.is_delegated else ""
     if calls:
         names = " and ".join(dict.fromkeys(name for name, _ in calls))
         about = thought(f"The question is about {scene.topic}. I call {names}.")
         return Reply((*about, *spoken(notice and f"{notice}\n\n"), *_called(calls, request)))
-    text = answer(scene)
-    final = next((tool for tool in request.tools if kind_of(tool) == "final"), None)
+    text = answer(scene, unmet(scene))
     if final is None or scene.calls_of(final):  # a loop that hands its answer back to us gets it in words
         return Reply(tuple(spoken("\n\n".join(filter(None, (notice, text))))))
-    fields = dict.fromkeys(final.properties, text)
-    return Reply((*spoken(notice), *_called([(final.name, filled(final, scene, **fields))], request)))
+    fields = dict.fromkeys(final.properties, _introduced(scene, text))
+    return Reply(tuple(_called([(final.name, filled(final, scene, **fields))], request)))
+
+
+def _introduced(scene: Scene, text: str) -> str:
+    """An answer that is handed over as a whole says who gives it: what was said on the way may not be shown."""
+    return f"{NOTICE}\n\n{text}" if scene.request.is_first_question and not scene.is_delegated else text
 
 
 def _called(calls: Iterable[tuple[str, Args]], request: Request) -> Iterator[AnyPiece]:
@@ -129,13 +136,13 @@ def _called(calls: Iterable[tuple[str, Args]], request: Request) -> Iterator[Any
 def _with_code(request: Request) -> Reply:
     scene = code_scene(request)
     calls = next_calls(scene)
-    thought_ = NOTICE if request.is_first and not scene.is_delegated else f"The question is about {scene.topic}."
+    thought_ = f"The question is about {scene.topic}."
     if calls:
         code = written(calls)
     elif _wants_a_program(scene):
         code = _bare_code(scene)
     else:
-        code = f"final_answer({answer(scene)!r})"
+        code = f"final_answer({_introduced(scene, answer(scene))!r})"
     if request.schema is not None:
         return Reply(tuple(spoken(json.dumps({"thought": thought_, "code": code}, ensure_ascii=False))))
     return Reply(tuple(spoken(code_block(request, thought_, code))))
@@ -147,16 +154,13 @@ def _wants_a_program(scene: Scene) -> bool:
     if scene.provoked("a long answer"):
         return False
     if not results:
-        return True
+        return not unmet(scene, BY_CODE) or any(map(scene.provoked, BY_CODE))
     return not (scene.is_provoked or any(result.lost for result in results) or has_run_program(scene.request))
 
 
 def _bare_code(scene: Scene) -> str:
-    if scene.provoked("try an error"):
-        return "print('about to fail')\nprint(1 / 0)"
-    if scene.provoked("a slow tool"):
-        return "import time\ntime.sleep(3)\nprint('slept for 3 seconds')"
-    return program(scene)
+    wanted = [code for phrase, code in BY_CODE.items() if scene.provoked(phrase)]
+    return "\n".join(wanted) or program(scene)
 
 
 def _as_json(request: Request) -> Any:
