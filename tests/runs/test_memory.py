@@ -13,6 +13,7 @@ from limelight.runs.memory import Memories, fingerprint
 from limelight.sources.base import NO_OPTIONS, Item, Options, Source, Turn
 from limelight.stores.base import SessionRef
 from limelight.stores.sqlite import SqliteStore
+from tests.serving import serving
 from tests.stores.steps import S1, begin, opened
 
 
@@ -192,3 +193,26 @@ async def test_otherwise_it_is_what_the_log_has(session: Session) -> None:
     ]
     assert history[1]["tool_calls"][0]["function"] == {"name": "count", "arguments": '{"what":"bees"}'}
     assert history[2]["tool_call_id"] == history[1]["tool_calls"][0]["id"]
+
+
+class Teller(Forgetful):
+    """An agent that keeps its state in this process only, and says what it is told of the past."""
+
+    async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
+        told = [f"{message.role}: {message.text}" for message in await turn.history()]
+        yield FinalAnswer(content=" | ".join(told))
+        yield RunFinished()
+
+
+async def test_a_past_that_the_client_told_outlives_the_server(tmp_path: Path) -> None:
+    past = [message("user", "one"), message("assistant", "A."), message("user", "two")]
+    said: list[str] = []
+    for messages in (past, [message("user", "three")], [message("user", "four")]):
+        teller = Agent(name="teller", source=Teller(None), title="", description="")
+        async with serving(agents=[teller], data=tmp_path) as served:
+            response = await served.http.post("/chat", json={"messages": messages, "session_id": "s"})
+            said.append(response.json()["message"]["content"])
+    told = "user: one | assistant: A."
+    assert said[0] == told
+    assert said[1] == f"{told} | user: two | assistant: {said[0]}"
+    assert said[2] == f"{said[1]} | user: three | assistant: {said[1]}"

@@ -18,6 +18,7 @@ from tests.serving import Frame, asking, collect
 from tests.sources import agno_cast, langgraph_cast
 from tests.sources.conformance import SCENARIOS, Case
 from tests.sources.played import Stage, Theatre, played, record_of, theatre
+from tests.sources.recording import recorded
 
 FRAMEWORKS = {"langgraph": langgraph_cast.CASES, "agno": agno_cast.CASES}
 ALL = [(framework, name) for framework in FRAMEWORKS for name, scenario in SCENARIOS.items() if scenario.decide]
@@ -124,6 +125,23 @@ async def test_a_delegation_is_measured_over_a_restart(framework: str, tmp_path:
         run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
     assert len(run.all(ToolFinished)) > 1
     assert all(finished.duration_ms is not None for finished in run.all(ToolFinished))
+
+
+@pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
+async def test_instructions_of_the_client_count_after_the_restart(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "go"}]
+    sent = recorded(monkeypatch)
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        before = await asked(stage, 2, messages=told)
+    run_id = record_of(before[0]).run_id
+    sent.clear()
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        for request in requests(before):
+            await decide(stage, run_id, request, {"decision": "approve"})
+        await the_rest(stage, run_id, before[-1].id)
+    assert sent and all("Be brief." in str(request["messages"]) for request in sent)
 
 
 async def stopped(stage: Theatre, run_id: str) -> None:

@@ -256,6 +256,12 @@ class Execution:
 
     # What comes in
 
+    def keep(self, values: Sequence[Result]) -> None:
+        """Store these with the run."""
+        if values:
+            self._results += values
+            self._committer.mark(self)
+
     def accept(self, event: AnyEvent) -> None:
         """One event of the source, with whatever has to come before it. Raises BadEvent; drops what comes too late."""
         if self.grammar.terminal is not None or self._left.done():

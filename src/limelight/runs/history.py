@@ -1,26 +1,48 @@
-"""A conversation as the log has it, as messages: for agents whose own memory did not survive."""
+"""A conversation as the log has it, as messages: for agents whose own memory did not survive.
+
+The log begins with the first run. What a client told of the time before is kept with the run that was given it.
+"""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from limelight.messages import Message
+from limelight.runs.fitting import result_key
 from limelight.runs.reading import RunStory, input_of, read_story, whole_value
-from limelight.stores.base import Run, Store
+from limelight.stores.base import Result, Run, Store
+
+PAST = result_key("past")
+
+
+def past_to_keep(past: Sequence[Message]) -> list[Result]:
+    """What is stored with a run that begins with a past of the client's; nothing if there is none."""
+    return [Result(key=PAST, media_type="application/json", body=msgspec.json.encode(past))] if past else []
 
 
 async def history_from_log(store: Store, run_ids: Sequence[str]) -> list[Message]:
-    """What was asked, done and answered in these runs; those that are past their retention are left out."""
+    """What was asked, done and answered in these runs, and before them; runs past their retention are left out."""
     messages: list[Message] = []
     for run_id in run_ids:
         run = await store.run(run_id) if run_id else None
         asked = await input_of(store, run) if run is not None else None
         if run is None or asked is None:
             continue
+        messages += await _before(store, run)
         text = await whole_value(store, run, "input", "", asked.input, asked.truncated)
         messages.append(Message(role="user", content=_text(text)))
         messages += await _done(store, run, await read_story(store, run))
     return messages
+
+
+async def _before(store: Store, run: Run) -> list[Message]:
+    kept = await store.result(run.run_id, PAST)
+    return (
+        []
+        if kept is None
+        else [Message(fields) for fields in msgspec.json.decode(kept.body, type=list[dict[str, Any]])]
+    )
 
 
 async def _done(store: Store, run: Run, story: RunStory) -> list[Message]:

@@ -27,6 +27,8 @@ class Recalled(msgspec.Struct, frozen=True):
 
     key: str
     history: Callable[[], Awaitable[Sequence[Message]]]
+    told: Sequence[Message] = ()
+    """The past that a fresh memory begins with, as the client tells it: the session's log does not have it."""
 
 
 class Memories:
@@ -49,8 +51,10 @@ class Memories:
         asked = fingerprint(question_of(messages))
         earlier = [fingerprint(message) for message in past if message.role == "user"]
         if known is not None and continues(known, earlier, past, goes_on):
+            told: Sequence[Message] = ()
             memory = Memory(key=known.key, agent=agent.name, turns=(*known.turns, MemoryTurn(asked, run_id)))
         else:
+            told = past
             turns = (*(MemoryTurn(hashed, "") for hashed in earlier), MemoryTurn(asked, run_id))
             memory = Memory(key=sortable_id("mem_"), agent=agent.name, turns=turns)
         await self._store.remember(ref, memory)
@@ -62,7 +66,7 @@ class Memories:
                 return past
             return await history_from_log(self._store, [turn.run_id for turn in memory.turns[:-1]])
 
-        return Recalled(memory.key, history)
+        return Recalled(memory.key, history, told)
 
     def done(self, run_id: str) -> None:
         """The run is over: from now on its memory is idle."""

@@ -28,6 +28,7 @@ from limelight.runs.ids import now_ms
 from limelight.runs.reading import records_of, whole_value
 from limelight.runs.sealing import LEASE_MS
 from limelight.runs.sessions import Sessions
+from limelight.runs.terms import Terms, kept_terms
 from limelight.sources.base import Turn, User
 from limelight.stores.base import Run, Store
 
@@ -57,30 +58,44 @@ class Reopening:
         memory = await self._store.memory(run.ref, agent.name) if agent.source.resumes else None
         if memory is None or not memory.turns or memory.turns[-1].run_id != run.run_id:
             return False
+        terms = await kept_terms(self._store, run)
         now = now_ms()
         if await self._store.take_over(run.run_id, until=now + LEASE_MS, now=now):
-            self._resume(agent, run, records, so_far, memory.key)
+            self._resume(agent, run, records, so_far, memory.key, terms)
             log.warning("run %s goes on waiting for a decision", run.run_id)
         return True
 
     def _resume(
-        self, agent: Agent, run: Run, records: Sequence[Record], so_far: Sequence[AnyEvent], memory_key: str
+        self,
+        agent: Agent,
+        run: Run,
+        records: Sequence[Record],
+        so_far: Sequence[AnyEvent],
+        memory_key: str,
+        terms: Terms,
     ) -> None:
         async def life(execution: Execution, context: RunContext) -> None:
             execution.reopen(records)
-            question = Message(role="user", content=_input(so_far))
-            turn = Turn(messages=[question], context=context, memory_key=memory_key, max_steps=agent.max_steps)
+            turn = Turn(
+                messages=terms.beside(Message(role="user", content=_input(so_far))),
+                context=context,
+                memory_key=memory_key,
+                max_steps=terms.max_steps or agent.max_steps,
+            )
 
             async def prepare() -> Turn:
                 return turn
 
             await execution.live(None, lambda turn: agent.source.resume(turn, so_far), prepare)
 
-        self._sessions.play(agent, run, User(run.ref.owner), life, questions_in(so_far))
+        self._sessions.play(agent, run, User(run.ref.owner, terms.user_name), life, questions_in(so_far))
 
     async def _whole(self, run: Run, event: AnyEvent) -> AnyEvent:
-        """The event with all of its arguments: what a person decided on, or edited, must not come back as a preview."""
+        """The event with all of its values: what people asked, decided on or edited comes back whole."""
         match event:
+            case RunStarted() if event.truncated:
+                whole = await whole_value(self._store, run, "input", "", event.input, cut=True)
+                return msgspec.structs.replace(event, input=str(whole))
             case ToolStarted() | ToolReady() if event.truncated:
                 kind, id_ = "args", event.call_id
             case ApprovalRequested() if event.truncated:

@@ -23,10 +23,12 @@ from limelight.runs.attachments import keep_files
 from limelight.runs.committer import Committer
 from limelight.runs.context import Asked, RunContext
 from limelight.runs.engine import Execution, RunLimits
+from limelight.runs.history import past_to_keep
 from limelight.runs.hub import Hub
 from limelight.runs.ids import now_ms, sortable_id
 from limelight.runs.memory import Memories, question_of
 from limelight.runs.sealing import LEASE_MS, seal
+from limelight.runs.terms import Terms, to_keep
 from limelight.runs.workspace import Workspaces
 from limelight.sources.base import Turn, User
 from limelight.stores.base import Begun, NewRun, Run, SessionRef, Store
@@ -223,15 +225,18 @@ class Sessions:
             enable_streaming=agent.enable_streaming,
             attachments=await keep_files(self._store, asked, run),
         )
-        await execution.live(started, agent.source.run, lambda: self._turn(request, context))
+        if agent.source.resumes:
+            execution.keep(to_keep(terms_of(request)))
+        await execution.live(started, agent.source.run, lambda: self._turn(request, execution, context))
 
-    async def _turn(self, request: Request, context: RunContext) -> Turn:
+    async def _turn(self, request: Request, execution: Execution, context: RunContext) -> Turn:
         """What the agent gets: the request, and the conversation that it belongs to."""
         agent = request.agent
         max_steps = request.max_steps or agent.max_steps
         if not agent.source.keeps_memory:
             return Turn(messages=request.messages, context=context, max_steps=max_steps)
         recalled = await self._memories.recall(agent, request.ref, context.run_id, request.messages, request.goes_on)
+        execution.keep(past_to_keep(recalled.told))
         return Turn(
             messages=request.messages,
             context=context,
@@ -326,6 +331,14 @@ class Sessions:
         if tasks:
             await asyncio.wait(tasks, timeout=5)
         return ending
+
+
+def terms_of(request: Request) -> Terms:
+    return Terms(
+        system=tuple(message.text for message in request.messages if message.role == "system"),
+        max_steps=request.max_steps,
+        user_name=request.user.name,
+    )
 
 
 def title_of(text: str) -> str:
