@@ -1,12 +1,16 @@
 """Agents that do not stream: everything is said, and whole."""
 
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from limelight.events import (
     AgentFinished,
     AgentStarted,
     AnyEvent,
+    ApprovalRequested,
     FinalAnswer,
     ReasoningDelta,
     ReasoningFinished,
@@ -111,3 +115,44 @@ async def test_a_tool_has_a_status_text_of_its_own(tmp_path: Path) -> None:
     events = [frame.data["event"] for frame in frames]
     at = next(n for n, e in enumerate(events) if e["kind"] == "tool_started" and e["name"] == "search")
     assert events[at + 1] == {"kind": "status", "text": "Looking it up"}
+
+
+def test_what_was_said_before_a_question_is_said_before_it() -> None:
+    helper = AgentStarted(agent_id="helper", name="helper", call_id="c")
+    asked = ApprovalRequested(agent_id="helper", approval_id="p", name="rm", args={})
+    other = AgentStarted(agent_id="other", name="other", call_id="d")
+    finished = TextFinished(message_id="m")
+    events = fed(
+        helper, other, delta("I ", "m"), delta("will ask.", "n", "helper"), delta("busy", "o", "other"), asked,
+        delta("said ", "m"), delta("so.", "m"), finished,
+    )  # fmt: skip
+    assert events == [helper, other, delta("I "), delta("will ask.", "n", "helper"), asked, delta("said so."), finished]
+
+
+async def polite(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
+    yield "I would like to "
+    yield "delete it."
+    await ctx.approve("delete", {})
+    yield " Thank you."
+
+
+def polite_thread(messages: list[Message], ctx: Context) -> Iterator[str]:
+    yield "I would like to "
+    yield "delete it."
+    ctx.approve_blocking("delete", {})
+    yield " Thank you."
+
+
+@pytest.mark.parametrize("agent", [polite, polite_thread])
+async def test_a_question_comes_after_the_text_that_leads_to_it(agent: Any, tmp_path: Path) -> None:
+    said: list[str] = []
+    async with serving(agents=[offer(agent, enable_streaming=False)], data=tmp_path) as served:
+        async for frame in served.ask("go"):
+            if frame.type == "token":
+                said.append(frame.data["data"]["content"])
+            if frame.type == "approval" and frame.data["data"]["state"] == "requested":
+                said.append("?")
+                run_id = (await served.http.get("/sessions")).json()["sessions"][0]["run_id"]
+                url = f"/runs/{run_id}/approvals/{frame.data['data']['approval_id']}"
+                await served.http.post(url, json={"decision": "approve"})
+    assert said == ["I would like to delete it.", "?", " Thank you."]
