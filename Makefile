@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-newest lint format bench golden clean
+.PHONY: help setup run test test-newest test-openwebui lint format bench golden pipe clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -24,6 +24,9 @@ test: setup lint  ## Check types and style, run all tests
 test-newest: setup  ## Try the newest versions of the frameworks, in a venv of their own (some minutes)
 	@tools/newest.sh
 
+test-openwebui: setup  ## Try the pipe in a real Open WebUI with a real Chromium (installs both; some minutes)
+	@tools/test_openwebui.sh
+
 lint: setup  ## Check types and style
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -38,6 +41,9 @@ bench: setup  ## Measure against other servers, and frameworks with and without 
 
 golden: setup  ## Write the golden transcripts anew; look at the difference before you commit it
 	@LIMELIGHT_GOLDEN=write $(BIN)/pytest tests/dialects tests/cli/view tests/sources
+
+pipe: setup  ## Make openwebui/deep_agent_pipe.py anew from its parts
+	@$(BIN)/python tools/make_pipe.py
 
 clean:  ## Remove what setup and tests have made
 	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist

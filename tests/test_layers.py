@@ -70,6 +70,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.refusing": BASE | {"limelight.builtin", "limelight.config"},
     "limelight.targets": BASE | {"limelight.registry", "limelight.runs.agents", "limelight.sources.base"},
     "limelight.client": BASE | {"limelight.client"},
+    "limelight.openwebui": BASE | {"limelight.openwebui"},
     "limelight.understudy": BASE | {"limelight.understudy"},
     "limelight.understudy.server": BASE | {"limelight.understudy"},
     "limelight.server": BASE
@@ -95,6 +96,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "limelight.builtin.model",
         "limelight.dialects.base",
         "limelight.client",
+        "limelight.openwebui",
         "limelight.server",
         "limelight.understudy",
         "limelight.cli",

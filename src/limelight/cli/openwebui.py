@@ -32,7 +32,9 @@ def install_(
         str | None,
         typer.Option(envvar="LIMELIGHT_API_KEY", help="The Limelight server's API key.", show_envvar=True),
     ] = None,
-    display: Annotated[Display | None, typer.Option(help="How the work is shown.  [default: what is set there]")] = None,
+    display: Annotated[
+        Display | None, typer.Option(help="How the work is shown.  [default: what is set there]")
+    ] = None,
     share: Annotated[bool, typer.Option("--share", help="Let all users choose the models, not only admins.")] = False,
 ) -> None:
     """Put the pipe into a running Open WebUI, enable it and set its valves. Safe to repeat."""

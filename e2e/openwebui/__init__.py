@@ -1,0 +1,1 @@
+"""The pipe in a real Open WebUI, driven by a real Chromium."""

@@ -1,0 +1,84 @@
+"""One chat in a browser tab, with words for what a person does and sees there."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Locator, Page, expect
+
+SECONDS = 30_000
+
+
+class Chat:
+    """A tab with Open WebUI in it."""
+
+    def __init__(self, page: Page, url: str, shots: Path) -> None:
+        self.page = page
+        self._url = url
+        self._shots = shots
+        page.set_default_timeout(SECONDS)
+
+    def open(self, model: str = "deep_agent_pipe.default") -> "Chat":
+        """A new chat with a model."""
+        self.page.goto(f"{self._url}/?model={model}")
+        self.page.wait_for_selector("#chat-input")
+        return self
+
+    def say(self, text: str) -> None:
+        self.page.click("#chat-input")
+        self.page.keyboard.insert_text(text)
+        self.page.click("#send-message-button")
+
+    def reload(self) -> None:
+        """Load the page again, in the middle of things or after the end."""
+        self.page.evaluate("location.reload()")
+        self.page.wait_for_selector(".chat-assistant")
+
+    @property
+    def chat_id(self) -> str:
+        found = re.search(r"/c/([\w-]+)", self.page.evaluate("location.href"))
+        assert found is not None
+        return found[1]
+
+    @property
+    def answer(self) -> Locator:
+        """The last answer, with everything in it."""
+        return self.page.locator(".chat-assistant").last
+
+    @property
+    def status(self) -> Locator:
+        return self.page.locator(".status-description").last
+
+    @property
+    def rows(self) -> Locator:
+        """The rows of tools, in whatever display."""
+        return self.answer.locator("[id$='-tool-call'] > [role=button], [id$='-tc'] > [role=button]")
+
+    def row(self, text: str) -> Locator:
+        return self.rows.filter(has_text=text)
+
+    def expect_text(self, text: str) -> None:
+        expect(self.answer).to_contain_text(text, timeout=SECONDS)
+
+    def expect_no_text(self, text: str) -> None:
+        expect(self.answer).not_to_contain_text(text, timeout=SECONDS)
+
+    def expect_end(self) -> None:
+        """Nothing works any more."""
+        expect(self.page.locator("button[aria-label='Stop']")).to_have_count(0, timeout=SECONDS)
+
+    def stop(self) -> None:
+        self.page.click("button[aria-label='Stop']")
+
+    def open_group(self) -> None:
+        """Show the rows of a group, if they are in one that is closed."""
+        group = self.answer.locator("[aria-label='Toggle details']").first
+        if group.count() and not self.rows.count():
+            group.click()
+
+    def shot(self, name: str) -> None:
+        self._shots.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=self._shots / f"{name}.png")
+
+    def evaluate(self, code: str) -> Any:
+        return self.page.evaluate(code)

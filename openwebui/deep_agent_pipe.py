@@ -1,0 +1,1500 @@
+"""
+title: Deep Agent Pipe
+author: Limelight
+version: 0.1.0
+license: Apache-2.0
+description: Shows everything an agent does while it does it: tools, arguments, results, sub-agents, plans, approvals.
+"""
+
+# Made from the files in openwebui/parts by `make pipe`: change those. To install it, paste this file under Admin Panel,
+# Functions, or let `limelight openwebui install` do it.
+
+import asyncio
+import base64
+import contextlib
+import html
+import json
+import re
+import sys
+import time
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from typing import Any, Literal, NamedTuple, Protocol, cast
+from urllib.parse import quote, unquote
+
+import httpx
+from pydantic import BaseModel, Field
+
+# --- texts ------------------------------------------------------------------------------------------------------------
+# Texts made short, and texts made harmless.
+
+
+PREVIEW_CHARS = 200
+LABEL_CHARS = 60
+
+SEAM = "\u200b"
+"""Has no width, and parts two signs that would mean something together."""
+SEAMS = re.compile(r"(?<=\\)(?=[(\[])|(?<=\])(?=[(\[:])|(?<=<)(?=\w+:)")
+MARKS = re.compile(r"[\\`*~$]|(?<![^\W_])_|_(?![^\W_])")
+
+
+def inert(text: str) -> str:
+    """One line inside a `<details>` block of which neither markdown nor HTML nor mathematics makes anything.
+
+    Backslashes cannot help against links and formulas: `\\[` begins one. Entities are no way either: Open WebUI
+    decodes the block once and then shows them as they are.
+    """
+    parted = SEAMS.sub(SEAM, " ".join(text.split()))
+    return html.escape(MARKS.sub(lambda mark: f"\\{mark[0]}", parted), quote=False)
+
+
+def preview(text: str) -> str:
+    return text if len(text) <= PREVIEW_CHARS else text[:PREVIEW_CHARS] + "..."
+
+
+def short(text: str, limit: int = LABEL_CHARS) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def tools_word(count: int) -> str:
+    return "1 tool" if count == 1 else f"{count} tools"
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+# What all parts speak of: JSON, chunks for Open WebUI, and the two ways to reach a person.
+
+
+Json = dict[str, Any]
+Chunk = Json | str
+Emit = Callable[[Json], Awaitable[None]]
+Ask = Callable[[Json], Awaitable[Any]]
+
+
+def as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def as_object(value: Any) -> Json:
+    """A JSON object, or an empty one in place of anything else: what comes from outside may be anything."""
+    return cast(Json, value) if isinstance(value, dict) else {}
+
+
+def as_objects(value: Any) -> list[Json]:
+    """The objects of a list."""
+    return [as_object(item) for item in cast(list[Any], value)] if isinstance(value, list) else []
+
+
+# --- chores -----------------------------------------------------------------------------------------------------------
+# Open WebUI's own chores (titles, tags, …), done without the agent: a run for each would be slow and dear.
+
+
+def first_question(messages: list[Json]) -> str:
+    for message in messages:
+        if message.get("role") == "user":
+            content = message.get("content")
+            parts = [part.get("text") for part in as_objects(content)] if isinstance(content, list) else [content]
+            return " ".join(" ".join(str(part or "") for part in parts).split())
+    return ""
+
+
+def answer_to_task(task: str, body: Json) -> str:
+    """The reply in the form that Open WebUI wants for this chore; "" for those that can do without."""
+    if task == "title_generation":
+        question = first_question(as_objects(body.get("messages")))
+        return json.dumps({"title": question[:60] or "New chat"}, ensure_ascii=False)
+    empty = {"tags_generation": "tags", "follow_up_generation": "follow_ups", "query_generation": "queries"}
+    return json.dumps({empty[task]: []}) if task in empty else ""
+
+
+# --- conversation -----------------------------------------------------------------------------------------------------
+# The conversation as the agent should hear it: without what the pipe itself put into it.
+
+
+class CallKey(NamedTuple):
+    """What a row's id remembers of its call, so that the next turn tells the agent of its own tools by their names."""
+
+    run_id: str
+    depth: int
+    name: str
+    tool_id: str
+
+    def __str__(self) -> str:
+        parts = (self.run_id, str(self.depth), self.name, self.tool_id)
+        return ".".join(quote(part, safe="").replace(".", "%2E") for part in parts)
+
+    @classmethod
+    def parse(cls, text: str) -> "CallKey | None":
+        parts = [unquote(part) for part in text.split(".")]
+        return cls(parts[0], int(parts[1]), parts[2], parts[3]) if len(parts) == 4 and parts[1].isdecimal() else None
+
+
+OWN_BLOCK = re.compile(
+    r'<details(?: type="(?:tool_calls|reasoning)"[^>]*)?>\n<summary>'
+    r"(?:🔍 Execution Steps \(\d+ tools?\)|Tool Executed|Thought for \d+ seconds)</summary>.*?</details>\n*",
+    re.DOTALL,
+)
+
+
+def cleaned(messages: list[Json]) -> list[Json]:
+    """The conversation without what the pipe itself put into it: blocks, labels, and the calls of sub-agents."""
+    found: list[Json] = []
+    for message in messages:
+        kept = {key: message[key] for key in ("role", "content", "name") if message.get(key) is not None}
+        kept.setdefault("content", "")
+        if message.get("role") == "assistant":
+            if isinstance(kept["content"], str):
+                kept["content"] = OWN_BLOCK.sub("", kept["content"])
+            calls = [call for given in as_objects(message.get("tool_calls")) if (call := own_call(given))]
+            if calls:
+                kept["tool_calls"] = calls
+            elif not kept["content"]:
+                continue
+        elif message.get("role") == "tool":
+            key = CallKey.parse(str(message.get("tool_call_id", "")))
+            if key is None or key.depth:
+                continue
+            kept["tool_call_id"] = key.tool_id
+        found.append(kept)
+    return found
+
+
+def own_call(call: Json) -> Json | None:
+    key = CallKey.parse(str(call.get("id", "")))
+    if key is None or key.depth:
+        return None
+    arguments = str(as_object(call.get("function")).get("arguments") or "{}")
+    return {"id": key.tool_id, "type": "function", "function": {"name": key.name, "arguments": arguments}}
+
+
+# --- frames -----------------------------------------------------------------------------------------------------------
+# Frames of the typed format, out of the bytes of a stream.
+
+
+class Frame(NamedTuple):
+    """One frame of the typed format. Types with an underscore are the pipe's own news."""
+
+    type: str
+    data: Json
+    cursor: str = ""
+
+    def text(self, key: str) -> str:
+        """A value as text; "" if it is not there."""
+        value = self.data.get(key)
+        return "" if value is None else as_text(value)
+
+    def number(self, key: str) -> int:
+        value = self.data.get(key)
+        return value if isinstance(value, int) else 0
+
+
+async def frames_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
+    """Frames of a server-sent stream. Lines end at LF alone: other line ends of Unicode may stand inside JSON."""
+    rest, cursor = b"", ""
+    async for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            if line.startswith(b"id:"):
+                cursor = line[3:].strip().decode()
+            elif line.startswith(b"data:"):
+                with contextlib.suppress(ValueError):
+                    payload = json.loads(line[5:])
+                    yield Frame(str(payload.get("type", "")), payload.get("data") or {}, cursor)
+
+
+def is_main(frame: Frame) -> bool:
+    return not frame.data.get("agent_depth") and not frame.data.get("agent_id")
+
+
+# --- display ----------------------------------------------------------------------------------------------------------
+# What a display is: frames in, chunks for Open WebUI out. Pure: no network, no loop, and a clock only if given.
+
+
+class Display(Protocol):
+    """Turns frames into chunks for Open WebUI. `feed` takes one in; `flush` gives what has changed since."""
+
+    def feed(self, frame: Frame) -> None: ...
+
+    def flush(self) -> list[Chunk]: ...
+
+    def close(self) -> None:
+        """Leave nothing open: an unanswered call would be executed by Open WebUI itself."""
+        ...
+
+
+# --- items ------------------------------------------------------------------------------------------------------------
+# The output items of one message, as Open WebUI keeps them, and what it must be told when they change.
+
+
+DELTAS = {
+    "message": "response.output_text.delta",
+    "reasoning": "response.reasoning_text.delta",
+    "function_call": "response.function_call_arguments.delta",
+}
+
+
+class Items:
+    """The list so far. Changed items are sent again whole, growing texts piece by piece."""
+
+    def __init__(self) -> None:
+        self._order: list[str] = []
+        self._items: dict[str, Json] = {}
+        self._changed: set[str] = set()
+        self._pieces: dict[str, str] = {}
+
+    def __contains__(self, item_id: str) -> bool:
+        return item_id in self._items
+
+    def __getitem__(self, item_id: str) -> Json:
+        return self._items[item_id]
+
+    def put(self, item: Json, *, after: str = "") -> None:
+        """Add an item, at the end or behind another one; or replace the one of the same id, where it is."""
+        item_id: str = item["id"]
+        if item_id not in self._items:
+            self._order.insert(self._order.index(after) + 1 if after else len(self._order), item_id)
+        elif self._items[item_id] == item:
+            return
+        self._items[item_id] = item
+        self._changed.add(item_id)
+        self._pieces.pop(item_id, None)
+
+    def change(self, item_id: str, **values: Any) -> None:
+        self.put({**self._items[item_id], **values})
+
+    def grow(self, item_id: str, piece: str) -> None:
+        """Append to the text of a message or a thought, or to the arguments of a call."""
+        item = self._items[item_id]
+        if item["type"] == "function_call":
+            self._items[item_id] = {**item, "arguments": item["arguments"] + piece}
+        else:
+            self._items[item_id] = {**item, "content": text_content(text_in(item) + piece)}
+        if item_id not in self._changed:
+            self._pieces[item_id] = self._pieces.get(item_id, "") + piece
+
+    def flush(self) -> list[Chunk]:
+        """What has changed since the last time, in the order of the list, so that places are right one by one."""
+        chunks: list[Chunk] = []
+        for place, item_id in enumerate(self._order):
+            if item_id in self._changed:
+                item = self._items[item_id]
+                chunks.append({"type": "response.output_item.added", "output_index": place, "item": item})
+            elif item_id in self._pieces:
+                delta = {"item_id": item_id, "output_index": place, "delta": self._pieces[item_id]}
+                chunks.append({"type": DELTAS[self._items[item_id]["type"]], "content_index": 0, **delta})
+        self._changed.clear()
+        self._pieces.clear()
+        return chunks
+
+
+def text_content(text: str) -> list[Json]:
+    return [{"type": "output_text", "text": text}]
+
+
+def text_in(item: Json) -> str:
+    return "".join(part["text"] for part in item["content"])
+
+
+def message_item(item_id: str, text: str, status: str = "in_progress") -> Json:
+    content = text_content(text)
+    return {"type": "message", "id": item_id, "status": status, "role": "assistant", "content": content}
+
+
+def titled(items: Items, item_id: str, title: str) -> None:
+    """A headline for an answer that is there already."""
+    if title and item_id in items:
+        items.change(item_id, content=text_content(f"### {title}\n\n{text_in(items[item_id])}"))
+
+
+# --- pacing -----------------------------------------------------------------------------------------------------------
+# Frames in bundles, because one event per token would keep a browser busy long after the agent is done.
+
+
+PACE = 0.04
+"""Seconds between two chunks: one event per token would keep the browser busy for seconds after the agent is done."""
+
+
+async def paced(queue: asyncio.Queue[Frame | None]) -> AsyncIterator[list[Frame]]:
+    """Frames in bundles: the first one at once, and after that one bundle per pace. None ends it."""
+    due = 0.0
+    while True:
+        frames = [await queue.get()]
+        await asyncio.sleep(max(0.0, due - time.monotonic()))
+        while not queue.empty():
+            frames.append(queue.get_nowait())
+        due = time.monotonic() + PACE
+        yield [frame for frame in frames if frame is not None]
+        if None in frames:
+            return
+
+
+# --- story ------------------------------------------------------------------------------------------------------------
+# What the frames so far have told: calls, sub-agents, tokens. All displays look things up here.
+
+
+class Call:
+    """One tool call so far."""
+
+    def __init__(self, frame: Frame, who: str) -> None:
+        self.tool_id = frame.text("tool_id")
+        self.name = frame.text("name") or "unknown"
+        self.agent_id = frame.text("agent_id")
+        self.depth = frame.number("agent_depth")
+        self.who = who
+        self.args = frame.text("args")
+        self.has_args = "args" in frame.data
+        self.printed = ""
+        self.result = ""
+        self.error: str | None = None
+        self.done = False
+
+    def end(self, result: str, error: str | None) -> None:
+        self.result, self.error, self.done = result, error, True
+
+    @property
+    def title(self) -> str:
+        """Its name, behind that of the sub-agent that made it."""
+        if self.who:
+            return f"{self.who} › {self.name}"
+        return f"{'↳ ' * self.depth}{self.name}"
+
+    @property
+    def output(self) -> str:
+        """What came of it: the result, below what was printed if the result does not repeat it."""
+        if self.printed.strip() and self.printed.strip() not in self.result:
+            return f"{self.printed.rstrip()}\n\n{self.result}".rstrip()
+        return self.result
+
+    @property
+    def args_are_whole(self) -> bool:
+        return self._object() is not None
+
+    @property
+    def parameters(self) -> Json:
+        found = self._object()
+        return {"arguments": self.args} if found is None else found
+
+    def _object(self) -> Json | None:
+        if self.args.rstrip().endswith("}"):
+            with contextlib.suppress(ValueError):
+                return as_object(json.loads(self.args))
+        return None if self.args.strip() else {}
+
+
+class Agent:
+    """One sub-agent so far. `tool_id` is the call that started it, if one did."""
+
+    def __init__(self, frame: Frame, path: str) -> None:
+        self.agent_id = frame.text("agent_id")
+        self.parent_id = frame.text("parent_id")
+        self.name = frame.text("name") or "sub-agent"
+        self.path = f"{path} › {self.name}" if path else self.name
+        self.depth = frame.number("depth") or 1
+        self.tool_id = frame.text("tool_id")
+        self.calls = 0
+        self.said = ""
+
+
+class Story:
+    """Fed before everything else, so that the others find what a frame refers to."""
+
+    def __init__(self) -> None:
+        self.calls: dict[str, Call] = {}
+        self.agents: dict[str, Agent] = {}
+        self.input_tokens = 0
+        self.output_tokens = 0
+
+    def feed(self, frame: Frame) -> None:
+        match frame.type:
+            case "tool_start":
+                self._begin(frame)
+            case "tool_args" if (call := self.call(frame)) and not call.has_args:
+                call.args += frame.text("content")
+            case "tool_output" if call := self.call(frame):
+                call.printed += frame.text("content")
+            case "tool_end":
+                call = self.call(frame) or self._begin(frame)
+                call.end(frame.text("result"), frame.data.get("error"))
+            case "approval" if (call := self.call(frame)) and frame.data.get("state") == "edit":
+                call.args, call.has_args = frame.text("args"), True
+            case "agent_start":
+                parent = self.agents.get(frame.text("parent_id"))
+                self.agents[frame.text("agent_id")] = Agent(frame, parent.path if parent else "")
+            case "token" if agent := self.agents.get(frame.text("agent_id")):
+                agent.said += frame.text("content")
+            case "usage":
+                self.input_tokens += frame.number("input_tokens")
+                self.output_tokens += frame.number("output_tokens")
+            case _:
+                pass
+
+    def call(self, frame: Frame) -> Call | None:
+        return self.calls.get(frame.text("tool_id"))
+
+    def started_by(self, tool_id: str) -> Agent | None:
+        """The sub-agent that a call started."""
+        return next((agent for agent in self.agents.values() if tool_id and agent.tool_id == tool_id), None)
+
+    def _begin(self, frame: Frame) -> Call:
+        agent = self.agents.get(frame.text("agent_id"))
+        call = self.calls[frame.text("tool_id")] = Call(frame, agent.path if agent else "")
+        if agent is not None:
+            agent.calls += 1
+        return call
+
+
+# --- collapse ---------------------------------------------------------------------------------------------------------
+# The display with one closed block for all steps, and the one with the answer alone.
+
+
+class CollapseDisplay:
+    """One closed block with all steps, and the answer below it. `show_steps=False` is the answer alone."""
+
+    def __init__(self, story: Story, run_id: Callable[[], str], *, show_steps: bool) -> None:
+        self._story = story
+        self._run_id = run_id
+        self._show_steps = show_steps
+        self._items = Items()
+        self._steps: list[str] = []
+        self._counted: set[str] = set()
+        self._text = ""
+
+    def flush(self) -> list[Chunk]:
+        return self._items.flush()
+
+    def feed(self, frame: Frame) -> None:
+        match frame.type:
+            case "token" if is_main(frame):
+                self._say(frame.text("content"))
+            case "tool_start" if call := self._story.call(frame):
+                if not call.depth:
+                    self._put_away()
+                self._counted.add(call.tool_id)
+                self._draw()
+            case "tool_end" if call := self._story.call(frame):
+                self._counted.add(call.tool_id)
+                self._steps.append(f"**🔧 {inert(call.title)}:** {inert(preview(call.output)) or '✓ completed'}")
+                self._draw()
+            case "answer":
+                titled(self._items, self._answer_id, frame.text("title"))
+            case _:
+                pass
+
+    def close(self) -> None:
+        for call in self._story.calls.values():
+            if not call.done and call.tool_id in self._counted:
+                self._steps.append(f"**🔧 {inert(call.title)}:** interrupted")
+        self._draw()
+
+    def _say(self, piece: str) -> None:
+        self._reserve()
+        self._text += piece
+        self._items.grow(self._answer_id, piece)
+
+    def _put_away(self) -> None:
+        """The text so far was not the answer: it was said before a tool."""
+        if self._text.strip():
+            self._steps.append(f"**🤖 AI:** {html.escape(self._text.strip(), quote=False)}")
+            self._items.put(message_item(self._answer_id, ""))
+        self._text = ""
+
+    def _reserve(self) -> None:
+        """The block comes first, so it has its place before there is anything in it."""
+        if self._answer_id not in self._items:
+            self._items.put(message_item(self._block_id, "", "completed"))
+            self._items.put(message_item(self._answer_id, ""))
+
+    def _draw(self) -> None:
+        if self._counted and self._show_steps:
+            self._reserve()
+            self._items.put(message_item(self._block_id, steps_block(len(self._counted), self._steps), "completed"))
+
+    @property
+    def _block_id(self) -> str:
+        return f"{self._run_id()}.steps"
+
+    @property
+    def _answer_id(self) -> str:
+        return f"{self._run_id()}.answer"
+
+
+def steps_block(count: int, steps: list[str]) -> str:
+    body = "\n\n".join(steps)
+    return f"<details>\n<summary>🔍 Execution Steps ({tools_word(count)})</summary>\n\n{body}\n\n</details>\n\n"
+
+
+# --- details ----------------------------------------------------------------------------------------------------------
+# The display for old versions of Open WebUI: text that only grows.
+
+
+class DetailsDisplay:
+    """Text that only grows, with a block for each finished tool: what old versions of Open WebUI can draw."""
+
+    def __init__(self, story: Story, clock: Callable[[], float], *, blocks: bool = True) -> None:
+        self._story = story
+        self._clock = clock
+        self._blocks = blocks
+        self._new = ""
+        self._at_line_start = True
+        self._thought = ""
+        self._thought_at = 0.0
+
+    def flush(self) -> list[Chunk]:
+        new, self._new = self._new, ""
+        return [new] if new else []
+
+    def feed(self, frame: Frame) -> None:
+        match frame.type:
+            case "token" if is_main(frame):
+                self._end_thought()
+                self._add(frame.text("content"))
+            case "reasoning" if is_main(frame) and self._blocks:
+                self._thought_at = self._thought_at or self._clock()
+                self._thought += frame.text("content")
+            case "tool_start":
+                self._end_thought()
+            case "tool_end" if (call := self._story.call(frame)) and self._blocks:
+                self._add_block(tool_block(call))
+            case _:
+                pass
+
+    def close(self) -> None:
+        self._end_thought()
+
+    def _end_thought(self) -> None:
+        if self._thought.strip():
+            seconds = round(self._clock() - self._thought_at)
+            quoted = "\n".join(f"> {html.escape(line, quote=False)}" for line in self._thought.strip().splitlines())
+            summary = f"<summary>Thought for {seconds} seconds</summary>"
+            self._add_block(
+                f'<details type="reasoning" done="true" duration="{seconds}">\n{summary}\n{quoted}\n</details>\n\n'
+            )
+        self._thought, self._thought_at = "", 0.0
+
+    def _add_block(self, block: str) -> None:
+        self._add(block if self._at_line_start else f"\n\n{block}")
+
+    def _add(self, text: str) -> None:
+        if text:
+            self._new += text
+            self._at_line_start = text.endswith("\n\n")
+
+
+def tool_block(call: Call) -> str:
+    """A finished call in the form of the Agno documents. As JSON nothing in it breaks the line."""
+    values = {"id": call.tool_id, "name": call.title, "arguments": json.dumps(call.parameters, ensure_ascii=False)}
+    values["result"] = json.dumps(call.output or "✓ completed", ensure_ascii=False)
+    attributes = " ".join(f'{key}="{html.escape(value, quote=True)}"' for key, value in values.items())
+    return f'<details type="tool_calls" done="true" {attributes}>\n<summary>Tool Executed</summary>\n</details>\n\n'
+
+
+# --- ending -----------------------------------------------------------------------------------------------------------
+# How it ended: the last chunks and the last line.
+
+
+class Ending:
+    """Success, unless a frame says otherwise."""
+
+    def __init__(self, story: Story) -> None:
+        self._story = story
+        self._failure = ""
+        self.line = "Complete"
+
+    def feed(self, frame: Frame) -> None:
+        if frame.type == "error":
+            self._failure = frame.text("message") or "the run failed"
+            self.line = f"Failed: {short(self._failure, 200)}"
+        elif frame.type == "cancelled":
+            self.line = "Stopped"
+
+    def chunks(self) -> list[Chunk]:
+        """What the run cost, and the error. It comes as a chunk: an exception would take all that was shown with it."""
+        found: list[Chunk] = []
+        total = self._story.input_tokens + self._story.output_tokens
+        if total:
+            usage = {"input_tokens": self._story.input_tokens, "output_tokens": self._story.output_tokens}
+            found.append({"type": "response.completed", "response": {"usage": {**usage, "total_tokens": total}}})
+        if self._failure:
+            found.append({"error": {"message": self._failure}})
+        return found
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+# Files that tools made, listed above the text.
+
+
+class Files:
+    """Gathers them until the end: Open WebUI replaces the list with each event and keeps the sum of all of them."""
+
+    def __init__(self, story: Story, *, images_in_rows: bool) -> None:
+        self._story = story
+        self._images_in_rows = images_in_rows
+        self._files: list[Json] = []
+
+    def feed(self, frame: Frame) -> None:
+        if frame.type == "_image" and not (self._images_in_rows and self._story.call(frame)):
+            self._files.append({"type": "image", "name": frame.text("name"), "url": frame.text("url")})
+        elif frame.type == "_file":
+            link = {"name": frame.text("name"), "url": frame.text("url"), "size": frame.number("size")}
+            self._files.append({"type": "file", **link})
+
+    def end(self) -> Json | None:
+        return {"type": "files", "data": {"files": self._files}} if self._files else None
+
+
+# --- native -----------------------------------------------------------------------------------------------------------
+# The display with a live row for each tool.
+
+
+class NativeDisplay:
+    """A live row for each tool and sub-agent, thoughts as reasoning, texts where they were said."""
+
+    def __init__(self, story: Story, run_id: Callable[[], str], clock: Callable[[], float]) -> None:
+        self._story = story
+        self._run_id = run_id
+        self._items = Items()
+        self._voice = Voice(self._items, run_id, clock)
+        self._keys: dict[str, str] = {}
+        self._last_row: dict[str, str] = {}
+        self._images: dict[str, list[Json]] = {}
+
+    def flush(self) -> list[Chunk]:
+        return self._items.flush()
+
+    def feed(self, frame: Frame) -> None:
+        data = frame.data
+        match frame.type:
+            case "token" if is_main(frame):
+                self._voice.say(frame.text("content"))
+            case "reasoning" if is_main(frame):
+                self._voice.think(frame.text("content"))
+            case "plan" if is_main(frame) and data.get("text"):
+                self._voice.think(frame.text("text") + "\n\n")
+            case "answer":
+                titled(self._items, self._voice.last_text, frame.text("title"))
+            case "tool_start" if call := self._story.call(frame):
+                self._start(call)
+            case "tool_args" | "tool_output" | "approval" | "_unanswered" if call := self._story.call(frame):
+                self._progress(call, frame)
+            case "tool_end" if call := self._story.call(frame):
+                self._end(call)
+            case "agent_start" | "agent_end" if agent := self._story.agents.get(frame.text("agent_id")):
+                self._agent(agent, ended=frame.type == "agent_end")
+            case "_image" if call := self._story.call(frame):
+                self._image(call, frame.text("url"))
+            case _:
+                pass
+
+    def close(self) -> None:
+        self._voice.pause()
+        for call in self._story.calls.values():
+            if not call.done and call.tool_id in self._keys:
+                call.end("Error: interrupted", "interrupted")
+                self._end(call)
+
+    def _start(self, call: Call) -> None:
+        """A row at the end; that of a sub-agent's tool stands below the sub-agent's other rows."""
+        if not call.depth:
+            self._voice.pause()
+        key = str(CallKey(self._run_id(), call.depth, call.name, call.tool_id))
+        self._keys[call.tool_id] = key
+        row: Json = {"type": "function_call", "id": key, "call_id": key, "name": call.title, "arguments": call.args}
+        row["status"] = "completed" if call.has_args else "in_progress"
+        self._put_below(call.agent_id, row)
+        agent = self._story.agents.get(call.agent_id)
+        if agent is not None and (spawner := self._row_of(agent)):
+            self._items.change(spawner, name=f"{agent.path} · {call.name} ({agent.calls})")
+
+    def _put_below(self, agent_id: str, row: Json) -> None:
+        self._items.put(row, after=self._last_row.get(agent_id, ""))
+        if agent_id:
+            self._last_row[agent_id] = row["id"]
+
+    def _progress(self, call: Call, frame: Frame) -> None:
+        key = self._keys[call.tool_id]
+        match frame.type:
+            case "tool_args" if not call.has_args:
+                self._items.grow(key, frame.text("content"))
+                if call.args_are_whole:
+                    self._items.change(key, status="completed")
+            case "tool_output":
+                if lines := call.printed.strip().splitlines():
+                    self._items.change(key, name=f"{call.title} · {short(lines[-1])}", status="completed")
+            case "approval":
+                waits = frame.data.get("state") == "requested"
+                name = f"{call.title} · waiting for approval" if waits else call.title
+                self._items.change(key, name=name, arguments=call.args, status="completed")
+            case "_unanswered":
+                self._items.change(key, name=f"{call.title} · {frame.text('where')}")
+            case _:
+                pass
+
+    def _end(self, call: Call) -> None:
+        if call.tool_id not in self._keys:  # a server that tells of the end only
+            self._start(call)
+        key = self._keys[call.tool_id]
+        agent = self._story.started_by(call.tool_id)
+        status = "completed" if call.error is None else "failed"
+        self._items.change(key, name=_agent_title(agent) if agent else call.title, status=status)
+        self._output(key, call.output)
+
+    def _output(self, key: str, text: str) -> None:
+        item: Json = {"type": "function_call_output", "id": f"{key}.out", "call_id": key, "status": "completed"}
+        item["output"] = [{"type": "input_text", "text": text or "✓ completed"}]
+        if key in self._images:
+            item["files"] = list(self._images[key])
+        self._items.put(item, after=key)
+
+    def _agent(self, agent: Agent, *, ended: bool) -> None:
+        """A sub-agent is the row of the call that started it; one that nobody called gets a row of its own."""
+        key = self._row_of(agent)
+        if key is None:
+            key = str(CallKey(self._run_id(), agent.depth, agent.name, f"agent-{agent.agent_id}"))
+            self._keys[f"agent {agent.agent_id}"] = key
+            row: Json = {"type": "function_call", "id": key, "call_id": key, "name": "", "arguments": "{}"}
+            self._put_below(agent.parent_id, row)
+        self._last_row.setdefault(agent.agent_id, key)
+        self._items.change(key, name=_agent_title(agent), status="completed")
+        if ended and agent.tool_id not in self._keys:
+            self._output(key, agent.said)
+
+    def _row_of(self, agent: Agent) -> str | None:
+        return self._keys.get(agent.tool_id) or self._keys.get(f"agent {agent.agent_id}")
+
+    def _image(self, call: Call, url: str) -> None:
+        key = self._keys[call.tool_id]
+        self._images.setdefault(key, []).append({"type": "image", "url": url})
+        if call.done:
+            self._output(key, call.output)
+
+
+class Voice:
+    """What the main agent says and thinks: one item for each piece of text that nothing interrupts."""
+
+    def __init__(self, items: Items, run_id: Callable[[], str], clock: Callable[[], float]) -> None:
+        self._items = items
+        self._run_id = run_id
+        self._clock = clock
+        self._count = 0
+        self._text = ""
+        self._thought = ""
+        self._thought_at = 0.0
+        self.last_text = ""
+
+    def say(self, piece: str) -> None:
+        self._end_thought()
+        if not self._text:
+            self._text = self.last_text = self._new_id("m")
+            self._items.put(message_item(self._text, ""))
+        self._items.grow(self._text, piece)
+
+    def think(self, piece: str) -> None:
+        self._end_text()
+        if not self._thought:
+            self._thought, self._thought_at = self._new_id("r"), self._clock()
+            thought: Json = {"type": "reasoning", "id": self._thought, "status": "in_progress", "summary": []}
+            self._items.put({**thought, "content": text_content("")})
+        self._items.grow(self._thought, piece)
+
+    def pause(self) -> None:
+        self._end_text()
+        self._end_thought()
+
+    def _end_text(self) -> None:
+        if self._text:
+            self._items.change(self._text, status="completed")
+            self._text = ""
+
+    def _end_thought(self) -> None:
+        if self._thought:
+            seconds = round(self._clock() - self._thought_at)
+            self._items.change(self._thought, status="completed", duration=seconds)
+            self._thought = ""
+
+    def _new_id(self, kind: str) -> str:
+        self._count += 1
+        return f"{self._run_id()}.{kind}{self._count}"
+
+
+def _agent_title(agent: Agent) -> str:
+    return f"{agent.path} ({tools_word(agent.calls)})" if agent.calls else agent.path
+
+
+# --- valves -----------------------------------------------------------------------------------------------------------
+# What an administrator and a user can choose.
+
+
+class Valves(BaseModel):
+    DEEP_AGENT_URL: str = Field(
+        "http://localhost:8000", description="Address of the Limelight server, as Open WebUI's server reaches it."
+    )
+    API_KEY: str = Field(
+        "",
+        description="The server's API key. With it each user of Open WebUI has sessions of their own there.",
+        json_schema_extra={"input": {"type": "password"}},
+    )
+    DISPLAY: Literal["native", "collapse", "details", "plain"] = Field(
+        "native",
+        description="`native`: a live row for each tool. `collapse`: one block with all steps. "
+        "`details`: a block for each finished tool, for Open WebUI before 0.8. `plain`: the answer alone.",
+    )
+    SHOW_TOOL_CITATIONS: bool = Field(True, description="List tool results as sources below the answer.")
+    SHOW_SUBAGENT_STATUS: bool = Field(True, description="Tell in the status line what sub-agents do.")
+    REQUEST_TIMEOUT: int = Field(
+        300, gt=0, description="Seconds without any sign of life before the connection counts as lost."
+    )
+    RECONNECT_SECONDS: int = Field(120, ge=0, description="How long to try to get a lost connection back.")
+    PUBLIC_URL: str = Field(
+        "", description="Address of the server as a browser reaches it, for links to files and to very long results."
+    )
+
+
+class UserValves(BaseModel):
+    DISPLAY: Literal["default", "native", "collapse", "details", "plain"] = Field(
+        "default", description="How an agent's work is shown; `default` is what the administrator chose."
+    )
+    TOOL_CITATIONS: Literal["default", "show", "hide"] = Field(
+        "default", description="Tool results as sources below the answer."
+    )
+    SUBAGENT_STATUS: Literal["default", "show", "hide"] = Field(
+        "default", description="What sub-agents do, in the status line."
+    )
+
+
+class Choices(NamedTuple):
+    """What is shown to this user: their own valves over the administrator's."""
+
+    display: str
+    citations: bool
+    subagent_status: bool
+
+    @classmethod
+    def of(cls, valves: Valves, user: Any) -> "Choices":
+        def pick(name: str, default: Any) -> Any:
+            chosen = getattr(user, name, "default")
+            return default if chosen == "default" else {"show": True, "hide": False}.get(chosen, chosen)
+
+        return cls(
+            pick("DISPLAY", valves.DISPLAY),
+            pick("TOOL_CITATIONS", valves.SHOW_TOOL_CITATIONS),
+            pick("SUBAGENT_STATUS", valves.SHOW_SUBAGENT_STATUS),
+        )
+
+
+# --- citations --------------------------------------------------------------------------------------------------------
+# What is listed below the answer: results of tools, and what the agent cites.
+
+
+CITATION_CHARS = 32_000
+
+
+class Citations:
+    """Open WebUI groups sources by their key, so each has one of its own."""
+
+    def __init__(self, story: Story, run_id: Callable[[], str], choices: Choices) -> None:
+        self._story = story
+        self._run_id = run_id
+        self._tools = choices.citations
+        self._count = 0
+
+    def feed(self, frame: Frame) -> list[Json]:
+        match frame.type:
+            case "tool_end" if (call := self._story.call(frame)) and self._tools:
+                return self._of_call(call)
+            case "citation":
+                return [self._cited(frame.text("title"), frame.text("url"), frame.text("text"))]
+            case "answer":
+                sources: list[Any] = frame.data.get("sources") or []
+                return [self._cited("", str(source), "") for source in sources]
+            case _:
+                return []
+
+    def _of_call(self, call: Call) -> list[Json]:
+        if call.error is not None or not call.output.strip():
+            return []
+        key = str(CallKey(self._run_id(), call.depth, call.name, call.tool_id))
+        return [source_event(key, f"🔧 {call.title}", call.output, {"parameters": call.parameters})]
+
+    def _cited(self, title: str, url: str, text: str) -> Json:
+        self._count += 1
+        key = url if url.startswith(("http://", "https://")) else f"{self._run_id()}.s{self._count}"
+        return source_event(key, title or url, text or title or url, {})
+
+
+def source_event(key: str, name: str, text: str, more: Json) -> Json:
+    """The whole chat is stored anew with each of these, so a text has a limit."""
+    if len(text) > CITATION_CHARS:
+        text = f"{text[:CITATION_CHARS]}\n\n… ({len(text):,} characters in all)"
+    source: Json = {"id": key, "name": name}
+    if key.startswith("http"):
+        source["url"] = key
+    metadata = {"source": key, "name": name, **more}
+    return {"type": "source", "data": {"source": source, "document": [text], "metadata": [metadata]}}
+
+
+# --- server -----------------------------------------------------------------------------------------------------------
+# The Limelight server, as one user sees it during one call of the pipe. The only part that talks to it.
+
+
+class Refused(Exception):
+    """The server answered, and the answer was no."""
+
+    def __init__(self, status: int, problem: Json) -> None:
+        super().__init__(str(problem.get("detail") or problem.get("title") or f"status {status}"))
+        self.status = status
+        self.code = str(problem.get("code", ""))
+        self.problem = problem
+
+
+class Lost(Exception):
+    """The server cannot be reached, or not any more."""
+
+
+class Server:
+    """A Limelight server, as one user sees it during one call of the pipe."""
+
+    def __init__(self, valves: Valves, user: Json) -> None:
+        self.url = valves.DEEP_AGENT_URL.rstrip("/")
+        self.patience = valves.RECONNECT_SECONDS
+        self.run_id = ""
+        self.session_id = ""
+        headers: dict[str, str] = {}
+        if valves.API_KEY:
+            headers["Authorization"] = f"Bearer {valves.API_KEY}"
+            headers["X-Limelight-User-Id"] = quote(str(user.get("id") or ""), safe="")
+            headers["X-Limelight-User-Name"] = quote(str(user.get("name") or ""), safe="")
+        timeout = httpx.Timeout(10, read=valves.REQUEST_TIMEOUT)
+        # Proxies of the environment are for the internet; the agents' server is a neighbour.
+        self._http = httpx.AsyncClient(base_url=self.url, headers=headers, timeout=timeout, trust_env=False)
+
+    async def __aenter__(self) -> "Server":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._http.aclose()
+
+    async def call(self, method: str, path: str, body: Json | None = None, seconds: float = 10) -> Any:
+        """One call. Raises Refused and Lost."""
+        try:
+            response = await self._http.request(method, path, json=body, timeout=seconds)
+        except httpx.HTTPError as error:
+            raise Lost(f"{self.url} cannot be reached ({describe(error)})") from error
+        if response.status_code >= 400:
+            raise Refused(response.status_code, problem_of(response.content))
+        try:
+            return response.json()
+        except ValueError as error:
+            raise Lost(f"{self.url} does not answer like a Limelight server") from error
+
+    async def fetch(self, path: str, limit: int) -> bytes | None:
+        """The body of a GET, or None if it is over the limit or cannot be had."""
+        found = bytearray()
+        try:
+            async with self._http.stream("GET", path, timeout=30) as response:
+                if response.status_code != 200:
+                    return None
+                async for piece in response.aiter_bytes():
+                    found += piece
+                    if len(found) > limit:
+                        return None
+        except httpx.HTTPError:
+            return None
+        return bytes(found)
+
+    async def follow(self, request: Json) -> AsyncIterator[Frame]:
+        """Begin a run and follow it to its end. A lost connection is taken up again behind the last frame."""
+        cursor, lost_at, ended = "", 0.0, False
+        while not ended:
+            reason = "the stream ended early"
+            try:
+                async with self._open(request, cursor) as response:
+                    if response.status_code == 204:  # it ended, and all of it is here
+                        return
+                    self.run_id = response.headers.get("x-run-id", self.run_id)
+                    self.session_id = response.headers.get("x-session-id", self.session_id)
+                    if lost_at:
+                        yield Frame("_found", {})
+                    async for frame in frames_of(response.aiter_bytes()):
+                        lost_at, cursor, ended = 0.0, frame.cursor or cursor, frame.type == "done"
+                        yield frame
+            except httpx.HTTPError as error:
+                reason = describe(error)
+            except Refused as refused:
+                if refused.status not in (502, 503, 504) or not (self.run_id or lost_at):
+                    raise
+                reason = str(refused)
+            if not ended:
+                lost_at = lost_at or time.monotonic()
+                if time.monotonic() - lost_at >= self.patience:
+                    raise Lost(self._farewell(reason))
+                yield Frame("_lost", {"reason": reason})
+                await asyncio.sleep(min(5.0, 0.5 + (time.monotonic() - lost_at) / 4))
+
+    @contextlib.asynccontextmanager
+    async def _open(self, request: Json, cursor: str) -> AsyncGenerator[httpx.Response, None]:
+        # The request id makes a second POST safe: it gives the first one's run.
+        if not self.run_id:
+            opened = self._http.stream("POST", "/chat/stream", json=request)
+        else:
+            headers = {"Last-Event-ID": cursor} if cursor else {}
+            opened = self._http.stream("GET", f"/runs/{self.run_id}/stream?format=typed", headers=headers)
+        async with opened as response:
+            if response.status_code >= 400:
+                raise Refused(response.status_code, problem_of(await response.aread()))
+            yield response
+
+    def _farewell(self, reason: str) -> str:
+        if self.run_id:
+            return f"The connection to {self.url} was lost ({reason}). The agent may still be at work there."
+        hint = "Is it running, and is the valve DEEP_AGENT_URL right?"
+        return f"The Limelight server at {self.url} cannot be reached ({reason}). {hint}"
+
+
+def problem_of(body: bytes) -> Json:
+    try:
+        found = as_object(json.loads(body))
+    except ValueError:
+        found = {}
+    return found or {"detail": body[:300].decode(errors="replace")}
+
+
+def describe(error: Exception) -> str:
+    names = {"ConnectError": "no connection", "ConnectTimeout": "no answer", "ReadTimeout": "no sign of life"}
+    return names.get(type(error).__name__, str(error) or type(error).__name__)
+
+
+def advice(error: Exception) -> str:
+    """What went wrong, and what to do about it."""
+    if isinstance(error, Refused):
+        if error.status == 401:
+            return "The Limelight server refuses the key: set the valve API_KEY of the Deep Agent Pipe."
+        if error.status == 403:
+            return f"The Limelight server refuses this machine: {error}"
+        return f"The Limelight server says: {error}"
+    return str(error)
+
+
+# --- asking -----------------------------------------------------------------------------------------------------------
+# Approvals: the person in the chat is asked, and the server is told.
+
+
+QUESTION_CHARS = 400
+ASK_AGAIN_SECONDS = 5
+DECISIONS = {
+    "approve": "Let it run with these arguments.",
+    "edit": "Change the arguments first.",
+    "reject": "Do not run it. What you write under Other is told to the agent as the reason.",
+}
+
+
+class Asker:
+    """Asks one question at a time. What was decided comes back as a frame like any other, from here or elsewhere."""
+
+    def __init__(self, server: Server, ask: Ask | None, news: Callable[[Frame], None], metadata: Json) -> None:
+        self._server = server
+        self._dialog = Dialog(ask, metadata)
+        self._news = news
+        self._turn = asyncio.Lock()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def feed(self, frame: Frame) -> None:
+        if frame.type != "approval":
+            return
+        approval_id = frame.text("approval_id")
+        if frame.data.get("state") != "requested":
+            if task := self._tasks.pop(approval_id, None):
+                task.cancel()  # which takes the dialog away too
+        elif approval_id not in self._tasks:
+            self._tasks[approval_id] = asyncio.create_task(self._settle(approval_id, frame))
+
+    async def close(self) -> None:
+        tasks, self._tasks = list(self._tasks.values()), {}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _settle(self, approval_id: str, frame: Frame) -> None:
+        """Ask until there is an answer that the server takes. It knows when the time is over, and says so."""
+        problem, told = "", False
+        async with self._turn:
+            while True:
+                decision = await self._dialog.decision(frame, problem)
+                problem = await self._decide(approval_id, decision) if decision else ""
+                if decision and not problem:
+                    return
+                if not decision:
+                    if not told:
+                        self._tell_where(frame)
+                    told = True
+                    await asyncio.sleep(ASK_AGAIN_SECONDS)
+
+    def _tell_where(self, frame: Frame) -> None:
+        where = f"waiting for approval: answer here, or run `limelight approve {self._server.run_id}`"
+        about = {"tool_id": frame.text("tool_id"), "name": frame.text("name"), "where": where}
+        self._news(Frame("_unanswered", about))
+
+    async def _decide(self, approval_id: str, decision: Json) -> str:
+        """Send it; what the server has against it, or ""."""
+        path = f"/runs/{self._server.run_id}/approvals/{quote(approval_id, safe='')}"
+        try:
+            await self._server.call("POST", path, decision)
+        except Refused as refused:
+            settled = refused.code in ("already_decided", "expired") or refused.status == 404
+            return "" if settled else str(refused)
+        except Lost as lost:
+            return str(lost)
+        return ""
+
+
+class Dialog:
+    """The card above the input of the chat, and the editor for arguments."""
+
+    def __init__(self, ask: Ask | None, metadata: Json) -> None:
+        self._ask = ask
+        self._metadata = metadata
+
+    async def decision(self, frame: Frame, problem: str) -> Json | None:
+        """The body of the decision, or None if nobody answers."""
+        offered = [name for name in DECISIONS if name in (frame.data.get("decisions") or DECISIONS)]
+        args = json.dumps(frame.data.get("args"), ensure_ascii=False, indent=2)
+        question = f"May {frame.text('name') or 'the tool'} run with {short(args, QUESTION_CHARS)}?"
+        asked: Json = {"id": "decision", "header": "Approval", "question": f"{problem}\n{question}".strip()}
+        asked["options"] = [{"label": name.capitalize(), "description": DECISIONS[name]} for name in offered]
+        data: Json = {"questions": [{**asked, "allow_other": True}], "allow_other": True, "timeout_ms": 240_000}
+        reply = as_object(await self._call({"type": "request:user_input", "data": data}))
+        answer = as_object(as_object(reply.get("answers")).get("decision"))
+        if reply.get("status") != "answered" or not answer:
+            return None
+        place = answer.get("option_index")
+        if answer.get("type") == "option" and isinstance(place, int) and 0 <= place < len(offered):
+            return await self._edited(args) if offered[place] == "edit" else {"decision": offered[place]}
+        return {"decision": "reject", "reason": str(answer.get("text") or answer.get("label") or "")[:500]}
+
+    async def _edited(self, args: str) -> Json | None:
+        message = "The new arguments, as JSON."
+        while True:
+            data = {"title": "Edit the arguments", "message": message, "placeholder": "{}", "value": args}
+            text = await self._call({"type": "input", "data": data})
+            if not isinstance(text, str):
+                return None
+            try:
+                found = json.loads(text)
+            except ValueError as error:
+                message, args = f"This is not valid JSON: {error}.", text
+                continue
+            if isinstance(found, dict):
+                return {"decision": "edit", "args": found}
+            message, args = 'Arguments are a JSON object like {"name": "value"}.', text
+
+    async def _call(self, event: Json) -> Any:
+        if self._ask is None:
+            return None
+        await self._find_the_tab()
+        try:
+            return await self._ask(event)
+        except Exception:  # the dialog is gone with its tab; the question stays open on the server
+            return None
+
+    async def _find_the_tab(self) -> None:
+        """After a reload the chat has another socket. Open WebUI looks for it only if the old one dies in the call."""
+        sockets = sys.modules.get("open_webui.socket.main")
+        find = getattr(sockets, "get_user_chat_session_id", None)
+        pool = getattr(sockets, "SESSION_POOL", None)
+        if find is None or pool is None or pool.get(self._metadata.get("session_id")) is not None:
+            return
+        with contextlib.suppress(Exception):
+            found = await asyncio.to_thread(find, self._metadata.get("user_id"), self._metadata.get("chat_id"))
+            if found is not None:
+                self._metadata["session_id"] = found
+
+
+# --- fetching ---------------------------------------------------------------------------------------------------------
+# What a frame only points to is fetched: whole results in place of previews, the bytes of small images.
+
+
+INLINE_BYTES = 100_000
+IMAGE_BYTES = 1_000_000
+
+
+class Fetcher:
+    """Completes frames before they are shown. What is too large stays where it is, and a link says where that is."""
+
+    def __init__(self, server: Server, public_url: str) -> None:
+        self._server = server
+        self._public_url = public_url.rstrip("/")
+
+    async def complete(self, frame: Frame) -> Frame:
+        match frame.type:
+            case "tool_end" if frame.data.get("truncated"):
+                return await self._whole(frame, "result")
+            case "token" if frame.data.get("truncated"):
+                return await self._whole(frame, "content")
+            case "artifact":
+                return await self._file(frame)
+            case _:
+                return frame
+
+    async def _whole(self, frame: Frame, key: str) -> Frame:
+        path, size = frame.text("result_url"), frame.number("size")
+        whole = await self._server.fetch(f"{path}?raw=1", INLINE_BYTES) if size <= INLINE_BYTES else None
+        if whole is not None:
+            return frame._replace(data={**frame.data, key: whole.decode(errors="replace")})
+        where = f"{self._public_url}{path}?raw=1" if self._public_url else f"{path} on the Limelight server"
+        note = f"… ({size:,} bytes in all; the whole is at {where})"
+        return frame._replace(data={**frame.data, key: f"{frame.text(key)}\n\n{note}"})
+
+    async def _file(self, frame: Frame) -> Frame:
+        """A small image becomes `_image` with its bytes in a data URL, anything else `_file` with a link."""
+        kind, path, size = frame.text("media_type"), frame.text("url"), frame.number("size")
+        about = {"tool_id": frame.text("tool_id"), "name": frame.text("name") or "file", "size": size}
+        if kind.startswith("image/") and size <= IMAGE_BYTES:
+            found = await self._server.fetch(path, IMAGE_BYTES)
+            if found is not None:
+                return Frame("_image", {**about, "url": f"data:{kind};base64,{base64.b64encode(found).decode()}"})
+        return Frame("_file", {**about, "url": f"{self._public_url or self._server.url}{path}"})
+
+
+# --- request ----------------------------------------------------------------------------------------------------------
+# The request to the server, and what becomes of a run that is live in the same chat.
+
+
+DEFAULT_MODEL = "default"
+
+
+def request_of(body: Json, user: Json, metadata: Json) -> Json:
+    """The body of `POST /chat/stream`. A chat is a session; another user of the same chat has another one."""
+    agent = str(body.get("model", "")).partition(".")[2]
+    chat_id = str(metadata.get("chat_id") or "")
+    request: Json = {"messages": cleaned(as_objects(body.get("messages"))), "stream": True}
+    if agent and agent != DEFAULT_MODEL:
+        request["agent"] = agent
+    if chat_id:
+        request["chat_id"] = re.sub(r"[^A-Za-z0-9._:-]", "-", f"{user.get('id') or 'user'}.{chat_id}")[:128]
+    question = metadata.get("user_message_id") or metadata.get("message_id") or ""
+    request["request_id"] = f"{question}.{uuid.uuid4().hex}"[-200:]
+    return request
+
+
+async def turn_of(server: Server, request: Json) -> str:
+    """What to do with a run that is live in this chat: wait for it if it answers the same question (two models side
+    by side), else stop it: the chat that it belonged to has gone on without it."""
+    session_id = request.get("chat_id")
+    if not session_id:
+        return "error"
+    try:
+        session = await server.call("GET", f"/sessions/{session_id}")
+        run = await server.call("GET", f"/runs/{session['run_id']}")
+    except (Refused, Lost, KeyError, TypeError):
+        return "cancel"
+    question = str(request["request_id"]).partition(".")[0]
+    same = question and str(run.get("request_id", "")).startswith(f"{question}.")
+    return "wait" if run.get("state") in ("queued", "running", "waiting") and same else "cancel"
+
+
+# --- status -----------------------------------------------------------------------------------------------------------
+# The line above the text.
+
+
+class StatusLine:
+    """What goes on now. The last line says how it ended, so that it comes to rest."""
+
+    def __init__(self, choices: Choices) -> None:
+        self._subagents = choices.subagent_status
+        self._last = ""
+
+    def feed(self, frame: Frame) -> list[Json]:
+        text = self._line(frame)
+        return [] if text in ("", self._last) else [self._status(text, done=False)]
+
+    def end(self, text: str) -> Json:
+        return self._status(text, done=True)
+
+    def _status(self, text: str, *, done: bool) -> Json:
+        self._last = text
+        return {"type": "status", "data": {"description": text, "done": done}}
+
+    def _line(self, frame: Frame) -> str:
+        depth = frame.number("depth") or frame.number("agent_depth")
+        if depth and not self._subagents:
+            return ""
+        text = self._text(frame)
+        return "↳ " * depth + text if text else ""
+
+    def _text(self, frame: Frame) -> str:
+        match frame.type:
+            case "status":
+                return frame.text("description")
+            case "tool_start":
+                return f"🔧 {frame.text('name') or 'unknown'}..."
+            case "agent_start":
+                return f"🤖 Sub-agent: {frame.text('name')}..."
+            case "plan":
+                return plan_line(as_objects(frame.data.get("items")))
+            case "approval" if frame.data.get("state") == "requested":
+                return f"⏸ {frame.text('name')} is waiting for approval"
+            case "_unanswered":
+                return f"⏸ {frame.text('name')} · {frame.text('where')}"
+            case "_waiting":
+                return "Waiting for the answer of the other model..."
+            case "_lost":
+                return f"Connection lost ({frame.text('reason')}), reconnecting..."
+            case "_found":
+                return "Connected again"
+            case _:
+                return ""
+
+
+def plan_line(todos: list[Json]) -> str:
+    """How far the list is, and what is being done."""
+    if not todos:
+        return "📋 Planning..."
+    done = sum(todo.get("status") == "completed" for todo in todos)
+    now = next((str(todo.get("content", "")) for todo in todos if todo.get("status") == "in_progress"), "")
+    return f"📋 {done}/{len(todos)} done" + (f": {short(now)}" if now else "")
+
+
+# --- performance ------------------------------------------------------------------------------------------------------
+# One call of the pipe: one run, followed from its first frame to its last.
+
+
+class Performance:
+    """`emit` and `ask` reach the chat; a caller of Open WebUI's own API has neither, and gets text only."""
+
+    def __init__(
+        self, valves: Valves, body: Json, user: Json, metadata: Json, emit: Emit | None, ask: Ask | None
+    ) -> None:
+        self._valves = valves
+        self._user = user
+        self._metadata = metadata
+        self._emit_to = emit
+        self._ask = ask
+        self._request = request_of(body, user, metadata)
+        self._choices = Choices.of(valves, user.get("valves"))
+
+    async def whole(self) -> str:
+        """The answer as text, for callers who want no stream."""
+        async with Server(self._valves, self._user) as server:
+            try:
+                reply = await server.call("POST", "/chat", {**self._request, "if_busy": "wait"}, seconds=3600)
+                return str(reply["message"]["content"])
+            except (Refused, Lost) as error:
+                return f"Error: {advice(error)}"
+
+    async def stream(self) -> AsyncGenerator[Chunk, None]:
+        async with Server(self._valves, self._user) as server:
+            queue: asyncio.Queue[Frame | None] = asyncio.Queue(1000)
+            story = Story()
+            display = self._display(story, server)
+            ending = Ending(story)
+            files = Files(story, images_in_rows=isinstance(display, NativeDisplay))
+            status = StatusLine(self._choices)
+            citations = Citations(story, lambda: server.run_id, self._choices)
+            fetcher = Fetcher(server, self._valves.PUBLIC_URL)
+            asker = Asker(server, self._ask, queue.put_nowait, self._metadata)
+            reader = asyncio.create_task(self._read(server, queue))
+            try:
+                async for frames in paced(queue):
+                    for pointer in frames:
+                        frame = await fetcher.complete(pointer)
+                        for part in (story, display, ending, files, asker):
+                            part.feed(frame)
+                        for event in [*status.feed(frame), *citations.feed(frame)]:
+                            await self._emit(event)
+                    for chunk in display.flush():
+                        yield chunk
+                display.close()
+                for chunk in [*display.flush(), *ending.chunks()]:
+                    yield chunk
+            except (asyncio.CancelledError, GeneratorExit):
+                ending.line = "Stopped"
+                await self._stop(server)
+                raise
+            finally:
+                reader.cancel()
+                await asyncio.gather(reader, asker.close(), return_exceptions=True)
+                await self._emit(files.end())
+                await self._emit(status.end(ending.line))
+
+    def _display(self, story: Story, server: Server) -> Display:
+        if self._emit_to is None:
+            return DetailsDisplay(story, time.monotonic, blocks=False)
+        match self._choices.display:
+            case "collapse" | "plain" as chosen:
+                return CollapseDisplay(story, lambda: server.run_id, show_steps=chosen == "collapse")
+            case "details":
+                return DetailsDisplay(story, time.monotonic)
+            case _:
+                return NativeDisplay(story, lambda: server.run_id, time.monotonic)
+
+    async def _read(self, server: Server, queue: asyncio.Queue[Frame | None]) -> None:
+        """Frames into the queue, until the run ends or the server is lost; both end the queue."""
+        try:
+            self._request["if_busy"] = await turn_of(server, self._request)
+            if self._request["if_busy"] == "wait":
+                await queue.put(Frame("_waiting", {}))
+            async for frame in server.follow(self._request):
+                await queue.put(frame)
+        except (Refused, Lost) as error:
+            await queue.put(Frame("error", {"message": advice(error)}))
+        except Exception as error:  # whatever happens, the chat keeps what it has and is told
+            await queue.put(Frame("error", {"message": f"{type(error).__name__}: {error}"}))
+        await queue.put(None)
+
+    async def _stop(self, server: Server) -> None:
+        if server.run_id:
+            with contextlib.suppress(Refused, Lost):
+                await server.call("POST", f"/runs/{server.run_id}/cancel", {"reason": "stopped in Open WebUI"}, 5)
+
+    async def _emit(self, event: Json | None) -> None:
+        if event is not None and self._emit_to is not None:
+            with contextlib.suppress(Exception):  # a line that cannot be drawn must not end the run
+                await self._emit_to(event)
+
+
+# --- pipe -------------------------------------------------------------------------------------------------------------
+# What Open WebUI sees.
+
+
+NAME = "Deep Agent Pipe"
+
+
+class Pipe:
+    """One instance serves all users and chats, so it keeps nothing of any of them."""
+
+    Valves = Valves
+    UserValves = UserValves
+
+    def __init__(self) -> None:
+        self.type = "manifold"
+        self.name = NAME
+        self.valves = Valves()  # type: ignore[call-arg]
+
+    async def pipes(self) -> list[dict[str, str]]:
+        """Every agent of the server as a model; if it is down, the default one, which says so when it is used."""
+        default = {"id": DEFAULT_MODEL, "name": ""}
+        try:
+            async with Server(self.valves, {}) as server:
+                agents = as_objects((await server.call("GET", "/agents", seconds=3))["agents"])
+                others = [str(agent["name"]) for agent in agents if not agent.get("default")]
+        except (Refused, Lost, KeyError, TypeError):
+            return [default]
+        return [default, *({"id": name, "name": f" · {name}"} for name in others)]
+
+    async def pipe(
+        self,
+        body: Json,
+        __user__: Json | None = None,
+        __metadata__: Json | None = None,
+        __task__: str | None = None,
+        __task_body__: Json | None = None,
+        __event_emitter__: Emit | None = None,
+        __event_call__: Ask | None = None,
+    ) -> str | AsyncGenerator[Chunk, None]:
+        messages = as_objects(body.get("messages"))
+        if __task__:
+            return answer_to_task(str(__task__), __task_body__ or body)
+        if not messages or messages[-1].get("role") == "tool":
+            return ""  # Open WebUI is going round with a call that is none of its business
+        performance = Performance(
+            self.valves, body, __user__ or {}, __metadata__ or {}, __event_emitter__, __event_call__
+        )
+        return performance.stream() if body.get("stream") else await performance.whole()

@@ -1,0 +1,23 @@
+"""Open WebUI's own chores (titles, tags, …), done without the agent: a run for each would be slow and dear."""
+
+import json
+
+from openwebui.parts.values import Json, as_objects
+
+
+def first_question(messages: list[Json]) -> str:
+    for message in messages:
+        if message.get("role") == "user":
+            content = message.get("content")
+            parts = [part.get("text") for part in as_objects(content)] if isinstance(content, list) else [content]
+            return " ".join(" ".join(str(part or "") for part in parts).split())
+    return ""
+
+
+def answer_to_task(task: str, body: Json) -> str:
+    """The reply in the form that Open WebUI wants for this chore; "" for those that can do without."""
+    if task == "title_generation":
+        question = first_question(as_objects(body.get("messages")))
+        return json.dumps({"title": question[:60] or "New chat"}, ensure_ascii=False)
+    empty = {"tags_generation": "tags", "follow_up_generation": "follow_ups", "query_generation": "queries"}
+    return json.dumps({empty[task]: []}) if task in empty else ""

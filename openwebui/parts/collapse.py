@@ -1,0 +1,86 @@
+"""The display with one closed block for all steps, and the one with the answer alone."""
+
+import html
+from collections.abc import Callable
+
+from openwebui.parts.frames import Frame, is_main
+from openwebui.parts.items import Items, message_item, titled
+from openwebui.parts.story import Story
+from openwebui.parts.texts import inert, preview, tools_word
+from openwebui.parts.values import Chunk
+
+
+class CollapseDisplay:
+    """One closed block with all steps, and the answer below it. `show_steps=False` is the answer alone."""
+
+    def __init__(self, story: Story, run_id: Callable[[], str], *, show_steps: bool) -> None:
+        self._story = story
+        self._run_id = run_id
+        self._show_steps = show_steps
+        self._items = Items()
+        self._steps: list[str] = []
+        self._counted: set[str] = set()
+        self._text = ""
+
+    def flush(self) -> list[Chunk]:
+        return self._items.flush()
+
+    def feed(self, frame: Frame) -> None:
+        match frame.type:
+            case "token" if is_main(frame):
+                self._say(frame.text("content"))
+            case "tool_start" if call := self._story.call(frame):
+                if not call.depth:
+                    self._put_away()
+                self._counted.add(call.tool_id)
+                self._draw()
+            case "tool_end" if call := self._story.call(frame):
+                self._counted.add(call.tool_id)
+                self._steps.append(f"**🔧 {inert(call.title)}:** {inert(preview(call.output)) or '✓ completed'}")
+                self._draw()
+            case "answer":
+                titled(self._items, self._answer_id, frame.text("title"))
+            case _:
+                pass
+
+    def close(self) -> None:
+        for call in self._story.calls.values():
+            if not call.done and call.tool_id in self._counted:
+                self._steps.append(f"**🔧 {inert(call.title)}:** interrupted")
+        self._draw()
+
+    def _say(self, piece: str) -> None:
+        self._reserve()
+        self._text += piece
+        self._items.grow(self._answer_id, piece)
+
+    def _put_away(self) -> None:
+        """The text so far was not the answer: it was said before a tool."""
+        if self._text.strip():
+            self._steps.append(f"**🤖 AI:** {html.escape(self._text.strip(), quote=False)}")
+            self._items.put(message_item(self._answer_id, ""))
+        self._text = ""
+
+    def _reserve(self) -> None:
+        """The block comes first, so it has its place before there is anything in it."""
+        if self._answer_id not in self._items:
+            self._items.put(message_item(self._block_id, "", "completed"))
+            self._items.put(message_item(self._answer_id, ""))
+
+    def _draw(self) -> None:
+        if self._counted and self._show_steps:
+            self._reserve()
+            self._items.put(message_item(self._block_id, steps_block(len(self._counted), self._steps), "completed"))
+
+    @property
+    def _block_id(self) -> str:
+        return f"{self._run_id()}.steps"
+
+    @property
+    def _answer_id(self) -> str:
+        return f"{self._run_id()}.answer"
+
+
+def steps_block(count: int, steps: list[str]) -> str:
+    body = "\n\n".join(steps)
+    return f"<details>\n<summary>🔍 Execution Steps ({tools_word(count)})</summary>\n\n{body}\n\n</details>\n\n"

@@ -1,0 +1,33 @@
+"""How it ended: the last chunks and the last line."""
+
+from openwebui.parts.frames import Frame
+from openwebui.parts.story import Story
+from openwebui.parts.texts import short
+from openwebui.parts.values import Chunk
+
+
+class Ending:
+    """Success, unless a frame says otherwise."""
+
+    def __init__(self, story: Story) -> None:
+        self._story = story
+        self._failure = ""
+        self.line = "Complete"
+
+    def feed(self, frame: Frame) -> None:
+        if frame.type == "error":
+            self._failure = frame.text("message") or "the run failed"
+            self.line = f"Failed: {short(self._failure, 200)}"
+        elif frame.type == "cancelled":
+            self.line = "Stopped"
+
+    def chunks(self) -> list[Chunk]:
+        """What the run cost, and the error. It comes as a chunk: an exception would take all that was shown with it."""
+        found: list[Chunk] = []
+        total = self._story.input_tokens + self._story.output_tokens
+        if total:
+            usage = {"input_tokens": self._story.input_tokens, "output_tokens": self._story.output_tokens}
+            found.append({"type": "response.completed", "response": {"usage": {**usage, "total_tokens": total}}})
+        if self._failure:
+            found.append({"error": {"message": self._failure}})
+        return found

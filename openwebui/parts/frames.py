@@ -1,0 +1,43 @@
+"""Frames of the typed format, out of the bytes of a stream."""
+
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from openwebui.parts.values import Json, as_text
+
+
+class Frame(NamedTuple):
+    """One frame of the typed format. Types with an underscore are the pipe's own news."""
+
+    type: str
+    data: Json
+    cursor: str = ""
+
+    def text(self, key: str) -> str:
+        """A value as text; "" if it is not there."""
+        value = self.data.get(key)
+        return "" if value is None else as_text(value)
+
+    def number(self, key: str) -> int:
+        value = self.data.get(key)
+        return value if isinstance(value, int) else 0
+
+
+async def frames_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
+    """Frames of a server-sent stream. Lines end at LF alone: other line ends of Unicode may stand inside JSON."""
+    rest, cursor = b"", ""
+    async for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            if line.startswith(b"id:"):
+                cursor = line[3:].strip().decode()
+            elif line.startswith(b"data:"):
+                with contextlib.suppress(ValueError):
+                    payload = json.loads(line[5:])
+                    yield Frame(str(payload.get("type", "")), payload.get("data") or {}, cursor)
+
+
+def is_main(frame: Frame) -> bool:
+    return not frame.data.get("agent_depth") and not frame.data.get("agent_id")

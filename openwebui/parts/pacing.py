@@ -1,0 +1,24 @@
+"""Frames in bundles, because one event per token would keep a browser busy long after the agent is done."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+from openwebui.parts.frames import Frame
+
+PACE = 0.04
+"""Seconds between two chunks: one event per token would keep the browser busy for seconds after the agent is done."""
+
+
+async def paced(queue: asyncio.Queue[Frame | None]) -> AsyncIterator[list[Frame]]:
+    """Frames in bundles: the first one at once, and after that one bundle per pace. None ends it."""
+    due = 0.0
+    while True:
+        frames = [await queue.get()]
+        await asyncio.sleep(max(0.0, due - time.monotonic()))
+        while not queue.empty():
+            frames.append(queue.get_nowait())
+        due = time.monotonic() + PACE
+        yield [frame for frame in frames if frame is not None]
+        if None in frames:
+            return

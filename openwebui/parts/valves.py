@@ -1,0 +1,62 @@
+"""What an administrator and a user can choose."""
+
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, Field
+
+
+class Valves(BaseModel):
+    DEEP_AGENT_URL: str = Field(
+        "http://localhost:8000", description="Address of the Limelight server, as Open WebUI's server reaches it."
+    )
+    API_KEY: str = Field(
+        "",
+        description="The server's API key. With it each user of Open WebUI has sessions of their own there.",
+        json_schema_extra={"input": {"type": "password"}},
+    )
+    DISPLAY: Literal["native", "collapse", "details", "plain"] = Field(
+        "native",
+        description="`native`: a live row for each tool. `collapse`: one block with all steps. "
+        "`details`: a block for each finished tool, for Open WebUI before 0.8. `plain`: the answer alone.",
+    )
+    SHOW_TOOL_CITATIONS: bool = Field(True, description="List tool results as sources below the answer.")
+    SHOW_SUBAGENT_STATUS: bool = Field(True, description="Tell in the status line what sub-agents do.")
+    REQUEST_TIMEOUT: int = Field(
+        300, gt=0, description="Seconds without any sign of life before the connection counts as lost."
+    )
+    RECONNECT_SECONDS: int = Field(120, ge=0, description="How long to try to get a lost connection back.")
+    PUBLIC_URL: str = Field(
+        "", description="Address of the server as a browser reaches it, for links to files and to very long results."
+    )
+
+
+class UserValves(BaseModel):
+    DISPLAY: Literal["default", "native", "collapse", "details", "plain"] = Field(
+        "default", description="How an agent's work is shown; `default` is what the administrator chose."
+    )
+    TOOL_CITATIONS: Literal["default", "show", "hide"] = Field(
+        "default", description="Tool results as sources below the answer."
+    )
+    SUBAGENT_STATUS: Literal["default", "show", "hide"] = Field(
+        "default", description="What sub-agents do, in the status line."
+    )
+
+
+class Choices(NamedTuple):
+    """What is shown to this user: their own valves over the administrator's."""
+
+    display: str
+    citations: bool
+    subagent_status: bool
+
+    @classmethod
+    def of(cls, valves: Valves, user: Any) -> "Choices":
+        def pick(name: str, default: Any) -> Any:
+            chosen = getattr(user, name, "default")
+            return default if chosen == "default" else {"show": True, "hide": False}.get(chosen, chosen)
+
+        return cls(
+            pick("DISPLAY", valves.DISPLAY),
+            pick("TOOL_CITATIONS", valves.SHOW_TOOL_CITATIONS),
+            pick("SUBAGENT_STATUS", valves.SHOW_SUBAGENT_STATUS),
+        )

@@ -1,0 +1,127 @@
+"""The few calls of Open WebUI's API that an installation needs. Every failure says what to do about it."""
+
+from types import TracebackType
+from typing import Any, Self, cast
+
+import httpx
+
+from limelight.errors import SetupError
+
+SECONDS = 60
+"""A first start loads for a while, and saving a function makes Open WebUI execute it."""
+
+
+class OpenWebUI:
+    """One Open WebUI, spoken to as one user."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+        try:
+            self._http = httpx.Client(base_url=self.url, timeout=SECONDS, follow_redirects=True)
+        except (httpx.InvalidURL, ValueError) as error:
+            raise SetupError(f"--url is not an address: {error}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._http.close()
+
+    def version(self) -> str:
+        reply = self._send("GET", "/api/version")
+        version = _object(reply).get("version")
+        if reply.status_code != 200 or not version:
+            raise SetupError(f"{self.url} answers, but not like Open WebUI: is the address right?")
+        return str(version)
+
+    def sign_in(self, email: str, password: str) -> None:
+        reply = self._send("POST", "/api/v1/auths/signin", {"email": email, "password": password})
+        if reply.status_code != 200:
+            raise SetupError(f"Open WebUI does not let {email} in: {_reason(reply)}")
+        self.use_token(str(_json(reply)["token"]))
+
+    def use_token(self, token: str) -> None:
+        self._http.headers["Authorization"] = f"Bearer {token}"
+
+    def user(self) -> dict[str, Any]:
+        reply = self._send("GET", "/api/v1/auths/")
+        if reply.status_code in (401, 403):
+            raise SetupError("Open WebUI refuses the token: make a new one under Settings, Account")
+        return self._wanted(reply, "who is asking")
+
+    def function(self, function_id: str) -> dict[str, Any] | None:
+        """The function, or None if there is none of this id."""
+        functions: Any = self._wanted(self._send("GET", "/api/v1/functions/"), "the list of functions")
+        if not any(function.get("id") == function_id for function in functions):
+            return None
+        return self._wanted(self._send("GET", f"/api/v1/functions/id/{function_id}"), "the function")
+
+    def create(self, function: dict[str, Any]) -> None:
+        self._wanted(self._send("POST", "/api/v1/functions/create", function), "to create the function")
+
+    def update(self, function: dict[str, Any]) -> None:
+        path = f"/api/v1/functions/id/{function['id']}/update"
+        self._wanted(self._send("POST", path, function), "to update the function")
+
+    def enable(self, function_id: str) -> None:
+        self._wanted(self._send("POST", f"/api/v1/functions/id/{function_id}/toggle", {}), "to enable the function")
+
+    def valves(self, function_id: str) -> dict[str, Any]:
+        reply = self._send("GET", f"/api/v1/functions/id/{function_id}/valves")
+        return self._wanted(reply, "the valves") or {}
+
+    def set_valves(self, function_id: str, valves: dict[str, Any]) -> None:
+        path = f"/api/v1/functions/id/{function_id}/valves/update"
+        self._wanted(self._send("POST", path, valves), "to set the valves")
+
+    def models(self) -> list[dict[str, Any]]:
+        found = self._wanted(self._send("GET", "/api/models?refresh=true"), "the list of models")
+        return found["data"]
+
+    def share(self, model_id: str, name: str) -> bool:
+        """Let every user choose a model; False if an entry was there already, which is left as it is."""
+        reply = self._send("GET", f"/api/v1/models/model?id={model_id}")
+        if reply.status_code == 200 and _json(reply):
+            return False
+        grants = [{"principal_type": "user", "principal_id": "*", "permission": "read"}]
+        model: dict[str, Any] = {
+            "id": model_id,
+            "base_model_id": None,
+            "name": name,
+            "meta": {},
+            "params": {},
+            "access_grants": grants,
+        }
+        self._wanted(self._send("POST", "/api/v1/models/create", model), f"to share {name}")
+        return True
+
+    def _send(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
+        try:
+            return self._http.request(method, path, json=body)
+        except httpx.HTTPError as error:
+            raise SetupError(f"Open WebUI cannot be reached at {self.url}: {error}. Is it running?") from error
+
+    def _wanted(self, reply: httpx.Response, what: str) -> Any:
+        if reply.status_code in (401, 403):
+            raise SetupError(f"Open WebUI refuses {what}: only an administrator may do this")
+        if reply.status_code >= 400:
+            raise SetupError(f"Open WebUI refuses {what}: {_reason(reply)}")
+        return _json(reply)
+
+
+def _json(reply: httpx.Response) -> Any:
+    try:
+        return reply.json()
+    except ValueError:
+        return None
+
+
+def _object(reply: httpx.Response) -> dict[str, Any]:
+    found = _json(reply)
+    return cast(dict[str, Any], found) if isinstance(found, dict) else {}
+
+
+def _reason(reply: httpx.Response) -> str:
+    return str(_object(reply).get("detail") or f"status {reply.status_code}")
