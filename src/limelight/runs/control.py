@@ -58,8 +58,8 @@ class Control:
             return
         if run.agent not in self._agents and await self._is_orphan(run):
             raise AgentNotServed(
-                f"agent {run.agent!r} is not served here, so {requested.name} stays undecided: "
-                f"start a server with that agent, or stop the run",
+                f"agent {run.agent!r} is not served here, so no answer can reach it and the question stays open: "
+                "start a server with that agent, or stop the run",
                 run_id=run.run_id,
             )
         await self._store.signal(decision)
