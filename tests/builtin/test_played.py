@@ -18,6 +18,7 @@ from limelight.events import (
     ArtifactMade,
     Plan,
     ReasoningDelta,
+    RunFailed,
     RunFinished,
     Status,
     StepStarted,
@@ -30,6 +31,7 @@ from limelight.events import (
 from limelight.offering import offered
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
+from tests.faults.process import free_port
 from tests.serving import Served, collect, serving
 from tests.sources.played import Played, played
 
@@ -183,6 +185,16 @@ async def test_a_model_that_is_named_is_asked(tmp_path: Path, name: str) -> None
             run = await ask(served, "Will it rain?")
     said = "".join(str(getattr(event, "text", "")) for event in run.events)
     assert "dry" in said
+
+
+@pytest.mark.parametrize("name", ["deep", "agno", "agno-team", "react", "codact"])
+async def test_a_model_that_does_not_answer_is_named_by_its_address(tmp_path: Path, name: str) -> None:
+    address = f"http://127.0.0.1:{free_port()}/v1"
+    environ = {"LIMELIGHT_MODEL": "m", "OPENAI_BASE_URL": address, "OPENAI_API_KEY": "k"}
+    async with serving(agents=offered(Settings(), [name], environ=environ).agents, data=tmp_path) as served:
+        run = played(await collect(served.ask("Will it rain?", format="records")))
+    assert isinstance(run.terminal, RunFailed)
+    assert address in run.terminal.message
 
 
 async def test_all_of_them_on_one_server(tmp_path: Path) -> None:

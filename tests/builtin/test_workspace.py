@@ -45,7 +45,8 @@ def folder(tmp_path: Path) -> Generator[Path]:
 def test_our_own_functions_stay_inside(folder: Path, name: str) -> None:
     name = name.format(outside=folder.parent / "secret.txt")
     files = Files(samples=False)
-    for use in (lambda: files.read_file(name), lambda: files.write_file(name, "x")):
+    uses = (lambda: files.read_file(name), lambda: files.write_file(name, "x"), lambda: files.delete_file(name))
+    for use in uses:
         try:
             use()
         except OSError as error:
@@ -88,6 +89,10 @@ def test_files_are_listed_read_and_written(folder: Path) -> None:
     assert files.read_file("sub/new.txt") == "ä"
     with pytest.raises(FileNotFoundError, match=r"there is no file nothing\.md"):
         files.read_file("nothing.md")
+    assert files.delete_file("sub/new.txt") == "deleted sub/new.txt"
+    assert files.list_files() == ["link.txt", "note.txt"]
+    with pytest.raises(FileNotFoundError, match=r"there is no file sub"):
+        files.delete_file("sub")
 
 
 def test_of_very_many_files_the_first_are_listed_and_that_there_are_more(folder: Path) -> None:
@@ -97,7 +102,7 @@ def test_of_very_many_files_the_first_are_listed_and_that_there_are_more(folder:
         (deep / f"{number:04}.txt").touch()
     listed = Files(samples=False).list_files()
     assert len(listed) == MOST_FILES
-    assert listed[-1] == f"many/{MOST_FILES - 3:04}.txt"
+    assert listed[-2:] == [f"many/{MOST_FILES - 3:04}.txt", "note.txt"]
     (deep / "one-more.txt").touch()
     cut = Files(samples=False).list_files()
     assert cut[:-1] == listed

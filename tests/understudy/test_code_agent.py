@@ -90,3 +90,15 @@ def test_thought_and_code_as_json() -> None:
     messages = ({"role": "system", "content": PROMPT}, user("New task:\nbees"))
     said = read(improvise(request_of(*messages, response_format=wanted)))
     assert set(json.loads(said.text)) == {"thought", "code"}
+
+
+def test_what_code_cannot_do_is_said_at_once() -> None:
+    (answer,) = steps(BARE, "an approval and two helpers at once", "```python", "```")
+    assert "You asked for an approval and two helpers at once, but no tool on offer can do that." in answer
+
+
+def test_what_code_can_do_is_done_and_the_rest_said() -> None:
+    code, answer = steps(BARE, "try an error and an approval", "```python", "```")
+    assert "1 / 0" in code
+    assert "You asked for an approval, but no tool on offer can do that." in answer
+    assert "try an error" not in answer

@@ -164,6 +164,34 @@ def test_provocations_with_other_tools(asked: str, offered: dict[str, Any], name
 
 def test_what_cannot_be_provoked_is_said() -> None:
     assert "no tool on offer can do that" in first("a slow tool", tool("ls", path=STRING)).text
+    both = first("an approval and a slow tool", tool("ls", path=STRING)).text
+    assert "You asked for a slow tool and an approval, but no tool on offer can do that." in both
+
+
+def test_what_cannot_be_provoked_is_said_beside_what_can() -> None:
+    _, answer = whole_turn("try an error and an approval", [tool("read_file", path=STRING)], {"read_file": "Error: no"})
+    assert "You asked for an approval, but no tool on offer can do that." in answer.text
+    assert "> Error: no" in answer.text
+
+
+RULES = {"role": "system", "content": "Be kind. A person is asked for approval before delete removes anything."}
+FILES = [tool("write_file", file_path=STRING, content=STRING), tool("delete", file_path=STRING), tool("ls")]
+
+
+def test_what_the_instructions_say_needs_an_approval_is_called_and_finds_something_to_delete() -> None:
+    asked = [RULES, user("an approval")]
+    note = read(improvise(request_of(*asked, tools=FILES)))
+    assert (note.names, note.arguments()["file_path"]) == (["write_file"], "understudy-note.txt")
+    after = [*asked, *answered(note, "Updated /understudy-note.txt")]
+    gone = read(improvise(request_of(*after, tools=FILES)))
+    assert (gone.names, gone.arguments()["file_path"].lstrip("/")) == (["delete"], "understudy-note.txt")
+    ended = read(improvise(request_of(*after, *answered(gone, "a person said no"), tools=FILES)))
+    assert ended.names == []
+    assert "> a person said no" in ended.text
+
+
+def test_without_such_instructions_a_tool_that_writes_is_tried() -> None:
+    assert first("an approval", *FILES).names == ["write_file"]
 
 
 def test_a_long_answer() -> None:

@@ -1,4 +1,4 @@
-"""`agno`: one agent with the session's files and a calculator."""
+"""`agno`: one agent with the session's files, which asks a person before it deletes one, and a calculator."""
 
 import json
 from importlib import import_module
@@ -7,6 +7,7 @@ from typing import Any
 from limelight.builtin.agno_parts import agno_model
 from limelight.builtin.calculator import calculate
 from limelight.builtin.kit import Kit
+from limelight.builtin.waiting import wait
 from limelight.builtin.workspace import Files
 
 PROMPT = """You answer questions with the files of the workspace. List them first and read those that fit.
@@ -15,16 +16,32 @@ Use calculate for every sum. Say in the answer which file it comes from."""
 
 def agent(kit: Kit) -> Any:
     make: Any = import_module("agno.agent").Agent
+    tool: Any = import_module("agno.tools").tool
     files = Files(samples=kit.samples)
 
     def list_files() -> str:
-        """List all files of the workspace."""
+        """List the files of the workspace."""
         return json.dumps(files.list_files(), ensure_ascii=False)
+
+    def delete_file(path: str) -> str:
+        """Delete a file of the workspace. A person is asked for approval first.
+
+        Args:
+            path: The name of the file, as list_files gives it.
+        """
+        return files.delete_file(path)
 
     return make(
         name="agno",
         model=agno_model(kit),
         instructions=PROMPT,
-        tools=[list_files, files.read_file, files.write_file, calculate],
+        tools=[
+            list_files,
+            files.read_file,
+            files.write_file,
+            tool(requires_confirmation=True)(delete_file),
+            calculate,
+            wait,
+        ],
         telemetry=False,
     )

@@ -69,6 +69,7 @@ BUILT_INS = (
             "task",
             "search",
             "readurl",
+            "wait",
         ),
     ),
     BuiltIn(
@@ -80,7 +81,7 @@ BUILT_INS = (
         extra="agno",
         needs=("agno", "openai"),
         honours=MODEL | {"workspace"},
-        tools=("list_files", "read_file", "write_file", "calculate"),
+        tools=("list_files", "read_file", "write_file", "delete_file", "calculate", "wait"),
     ),
     BuiltIn(
         name="agno-team",
@@ -122,7 +123,7 @@ BUILT_INS = (
         source="function",
         make="limelight.builtin.demo:demo",
         honours=frozenset({"workspace"}),
-        tools=("list_files", "task", "search", "read_file", "write_file"),
+        tools=("list_files", "task", "search", "read_file", "write_file", "wait"),
     ),
 )
 

@@ -1,4 +1,7 @@
-"""`deep`: a deep agent with todos, files and a researcher. No `execute`: there is no sandbox to run it in."""
+"""`deep`: a deep agent with todos, files and a researcher, which asks a person before it deletes anything.
+
+No `execute`: there is no sandbox to run it in.
+"""
 
 from importlib import import_module
 from typing import Any
@@ -6,11 +9,13 @@ from typing import Any
 from limelight.builtin.chat_model import chat_model
 from limelight.builtin.deep_files import SessionFiles
 from limelight.builtin.kit import Kit
+from limelight.builtin.waiting import wait
 from limelight.builtin.web import Refused
 
 PROMPT = """You are a careful assistant with a workspace of files and a researcher.
 Write down a short plan with write_todos if a question needs more than one step, and keep it up to date.
 Look at the files that are there before you answer. Give questions about the world to the researcher.
+A person is asked for approval before delete removes anything; take a no for an answer.
 Say in the answer where it comes from."""
 RESEARCH = """You look things up. Search first, read the best page with readurl, then report in a few sentences,
 with the address of each page that you used."""
@@ -23,19 +28,26 @@ def deep(kit: Kit) -> Any:
         "name": "researcher",
         "description": "Looks things up in the library or on the web, and reports what it says",
         "system_prompt": RESEARCH,
-        "tools": _tools(kit),
+        "tools": _lookup_tools(kit),
     }
     return create(
         name="deep",
         model=chat_model(kit),
         system_prompt=PROMPT,
+        tools=[_wait_tool()],
         middleware=[todos()],
         subagents=[researcher],
+        interrupt_on={"delete": True},
         backend=SessionFiles(samples=kit.samples),
     )
 
 
-def _tools(kit: Kit) -> list[Any]:
+def _wait_tool() -> Any:
+    base: Any = import_module("langchain_core.tools")
+    return base.StructuredTool.from_function(coroutine=wait, parse_docstring=True)
+
+
+def _lookup_tools(kit: Kit) -> list[Any]:
     """A tool that raises ends a graph's run, so what is refused is told as the tool's result."""
     base: Any = import_module("langchain_core.tools")
 

@@ -86,3 +86,15 @@ class Files:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, encoding="utf-8")
         return f"wrote {len(content.encode())} bytes to {path}"
+
+    def delete_file(self, path: str) -> str:
+        """Delete a file of the workspace.
+
+        Args:
+            path: The name of the file, as list_files gives it.
+        """
+        file = inside(session_folder(samples=self._samples), path)
+        if not file.is_file():
+            raise FileNotFoundError(f"there is no file {path}")
+        file.unlink()
+        return f"deleted {path}"

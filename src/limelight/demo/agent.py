@@ -27,6 +27,9 @@ from limelight.sources.base import Context, FileMade, Item
 
 PACE = 0.012
 """Seconds between two words, about as fast as a model talks."""
+REPORT = "report.md"
+SLOW = 3
+"""Seconds."""
 COMMON = frozenset(
     re.findall(
         r"\w+",
@@ -62,15 +65,28 @@ async def demo(messages: list[Message], ctx: Context) -> AsyncIterator[str | Ite
         ):
             yield event
 
-    report = _report(question, hits)
-    async for event in _call(
-        "note", "write_file", {"name": "report.md"}, lambda: tools.write_file(folder, "report.md", report)
-    ):
-        yield event
-    yield FileMade(name="report.md", data=report.encode(), media_type="text/markdown", call_id="note")
+    if "a slow tool" in question.lower():
+        yield ToolStarted(call_id="slow", name="wait", args={"seconds": SLOW})
+        await asyncio.sleep(SLOW)
+        yield ToolFinished(call_id="slow", result=f"waited for {SLOW} seconds")
+
+    async for item in _reported(_report(question, hits), ctx, asks="an approval" in question.lower()):
+        yield item
     yield _plan(3)
     async for word in _spoken(_answer(words, hits)):
         yield word
+
+
+async def _reported(report: str, ctx: Context, *, asks: bool) -> AsyncIterator[Item]:
+    """Write the report, after a person has agreed to it if somebody wants to see that."""
+    args = {"name": REPORT}
+    yield ToolStarted(call_id="note", name="write_file", args=args)
+    if asks and not (answer := await ctx.approve("write_file", args, call_id="note", decisions=("approve", "reject"))):
+        error = f"a person said no{answer.reason and f': {answer.reason}'}"
+        yield ToolFinished(call_id="note", result=f"Error: {error}", error=error)
+        return
+    yield await _end_of("note", lambda: tools.write_file(ctx.workspace, REPORT, report))
+    yield FileMade(name=REPORT, data=report.encode(), media_type="text/markdown", call_id="note")
 
 
 async def _research(words: list[str], ctx: Context, hits: list[dict[str, Any]]) -> AsyncIterator[AnyEvent]:
@@ -103,12 +119,15 @@ async def _call(
 ) -> AsyncIterator[AnyEvent]:
     """Run a tool in a thread, so that a slow disk blocks nobody, and say how it went."""
     yield ToolStarted(agent_id=agent_id, call_id=call_id, name=name, args=args)
+    yield await _end_of(call_id, work, agent_id)
+
+
+async def _end_of(call_id: str, work: Callable[[], Any], agent_id: str = "") -> ToolFinished:
     try:
         result = await asyncio.to_thread(work)
     except OSError as error:
-        yield ToolFinished(agent_id=agent_id, call_id=call_id, result=f"Error: {error}", error=str(error))
-    else:
-        yield ToolFinished(agent_id=agent_id, call_id=call_id, result=result)
+        return ToolFinished(agent_id=agent_id, call_id=call_id, result=f"Error: {error}", error=str(error))
+    return ToolFinished(agent_id=agent_id, call_id=call_id, result=result)
 
 
 def _plan(done: int) -> Plan:

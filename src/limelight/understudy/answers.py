@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from limelight.understudy.conversation import Got, Request
 from limelight.understudy.kinds import kind_of
-from limelight.understudy.scene import PHRASES, Scene
+from limelight.understudy.scene import Scene
 
 NOTICE = (
     "I am Limelight's understudy, a stand-in without a model: for a real one set LIMELIGHT_MODEL, OPENAI_BASE_URL "
@@ -19,16 +19,23 @@ LINES, LETTERS = 5, 200
 LONG_WORDS = 2000
 
 
-def answer(scene: Scene) -> str:
-    """The answer: what the tools really returned, or what was asked if there were none."""
+def answer(scene: Scene, unmet: Sequence[str] = ()) -> str:
+    """The answer: what the tools really returned, or what was asked if there were none.
+
+    `unmet`: what the user wanted to provoke, and no tool on offer can do.
+    """
+    told = f"You asked for {' and '.join(unmet)}, but no tool on offer can do that." if unmet else ""
+    return "\n\n".join(filter(None, (told, _told_of_the_rest(scene, bool(unmet)))))
+
+
+def _told_of_the_rest(scene: Scene, said_something: bool) -> str:
     if scene.provoked("a long answer"):
         return long_answer(scene.topic)
     our_own = {tool.name for tool in scene.tools if kind_of(tool) in ("plan", "final")}
     results = [result for result in scene.request.results if result.name not in our_own]
     if not results:
-        missing = [phrase for phrase in PHRASES if scene.provoked(phrase)]
-        if missing and scene.tools:
-            return f"You asked for {', '.join(missing)}, but no tool on offer can do that."
+        if said_something:
+            return ""
         if scene.tools:
             return f"You said: {scene.question}. I call tools that change things or wait only if you name them."
         return f"You said: {scene.question or 'nothing'}. Without a tool on offer, that is all I can tell."

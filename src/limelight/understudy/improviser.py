@@ -142,7 +142,7 @@ def _with_code(request: Request) -> Reply:
     elif _wants_a_program(scene):
         code = _bare_code(scene)
     else:
-        code = f"final_answer({_introduced(scene, answer(scene))!r})"
+        code = f"final_answer({_introduced(scene, answer(scene, unmet(scene, BY_CODE)))!r})"
     if request.schema is not None:
         return Reply(tuple(spoken(json.dumps({"thought": thought_, "code": code}, ensure_ascii=False))))
     return Reply(tuple(spoken(code_block(request, thought_, code))))

@@ -4,11 +4,11 @@ Pure. The improviser asks here first; a phrase that no tool on offer can serve i
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from limelight.understudy.conversation import Tool
-from limelight.understudy.kinds import kind_of
-from limelight.understudy.recipes import Args, arguments, delegation, filled, nap, plain, wait
+from limelight.understudy.kinds import PATHS, kind_of
+from limelight.understudy.recipes import TEXTS, Args, arguments, delegation, filled, nap, plain, wait
 from limelight.understudy.scene import Scene
 
 NOWHERE = "/no/such/file.txt"
@@ -21,6 +21,15 @@ def provoked_calls(scene: Scene) -> Wanted | None:
     if not asked:
         return None
     return [call for make in asked for call in make(scene)]
+
+
+def unmet(scene: Scene, met: Iterable[str] = ()) -> list[str]:
+    """The phrases that no tool on offer can serve, apart from those that are met in another way."""
+    return [
+        phrase
+        for phrase, make in PROVOCATIONS.items()
+        if scene.provoked(phrase) and phrase not in met and not make(scene)
+    ]
 
 
 def _error(scene: Scene) -> Wanted:
@@ -55,20 +64,45 @@ def _slow(scene: Scene) -> Wanted:
 
 
 def _approval(scene: Scene) -> Wanted:
-    """A tool that says it needs one; otherwise one that writes, executes or deletes, in this order."""
+    """A tool that says it needs one; otherwise one that writes, executes or deletes, in this order.
+
+    What is to be deleted is a note of our own, which is written first.
+    """
+    for tool in (*asking(scene), *_changing(scene), *(tool for tool in scene.tools if kind_of(tool) == "code")):
+        call = (tool.name, arguments(kind_of(tool), tool, scene) or plain(tool, scene))
+        writing = next(iter(_writing(scene)), None) if re.search("delete|remove", tool.name.lower()) else None
+        if writing is None or writing is tool:
+            return [call]
+        if scene.calls_of(writing):
+            return [(writing.name, scene.made_with(writing)), call]
+        return [(writing.name, arguments("write", writing, scene) or plain(writing, scene))]
+    return []
+
+
+def asking(scene: Scene) -> list[Tool]:
+    """The tools that ask for an approval, by their own words or by those of the agent's instructions."""
     told = re.compile(r"approv|confirm|permission|dangerous", re.IGNORECASE)
-    changing = [tool for tool in scene.tools if kind_of(tool) == "write"]
+    rules = [said for said in re.split(r"(?<=[.!?])\s|\n", scene.request.system) if re.search("approv", said, re.I)]
+
+    def asks(tool: Tool) -> bool:
+        named = any(re.search(rf"\b{re.escape(tool.name)}\b", rule) for rule in rules)
+        return bool(told.search(tool.description)) or (named and kind_of(tool) == "write")
+
+    return [tool for tool in scene.tools if kind_of(tool) != "final" and asks(tool)]
+
+
+def _changing(scene: Scene) -> list[Tool]:
     ranks = ("write", "create", "save", "send", "exec", "shell", "run", "delete", "remove", "edit")
 
     def rank(tool: Tool) -> int:
         return next((at for at, word in enumerate(ranks) if word in tool.name.lower()), len(ranks))
 
-    said = [tool for tool in scene.tools if told.search(tool.description) and kind_of(tool) != "final"]
-    running = [tool for tool in scene.tools if kind_of(tool) == "code"]
-    for tool in (*said, *sorted(changing, key=rank), *running):
-        kind = kind_of(tool)
-        return [(tool.name, arguments(kind, tool, scene) or plain(tool, scene))]
-    return []
+    return sorted((tool for tool in scene.tools if kind_of(tool) == "write"), key=rank)
+
+
+def _writing(scene: Scene) -> list[Tool]:
+    """Tools that make a file."""
+    return [tool for tool in _changing(scene) if {*tool.properties} & {*TEXTS} and {*tool.properties} & {*PATHS}]
 
 
 def _two_helpers(scene: Scene) -> Wanted:

@@ -102,6 +102,11 @@ class Scene(msgspec.Struct, frozen=True):
     def calls_of(self, tool: Tool) -> int:
         return sum(name == tool.name for name, _ in self.made)
 
+    def made_with(self, tool: Tool) -> dict[str, Any]:
+        """The arguments of the first call of a tool; none if they were not written as JSON."""
+        written = next((arguments for name, arguments in self.made if name == tool.name), "")
+        return json.loads(written) if written.startswith("{") else {}
+
     def has_made(self, name: str, arguments: dict[str, Any]) -> bool:
         return (name, canonical(arguments)) in self.made
 
