@@ -221,6 +221,14 @@ def test_failures_of_members_and_of_the_main_agent() -> None:
         translator.feed(event("TeamRunError", content="no more"))
 
 
+def test_a_model_that_does_not_answer_is_named_by_its_address() -> None:
+    translator = AgnoTranslator(address="http://127.0.0.1:9/v1")
+    with pytest.raises(AgentFailed, match=r"^Connection error: http://127\.0\.0\.1:9/v1$"):
+        translator.feed(event("RunError", content="Connection error."))
+    with pytest.raises(AgentFailed, match=r"^no more$"):
+        translator.feed(event("RunError", content="no more"))
+
+
 def test_a_run_that_is_cancelled_by_agno_is_cancelled_once() -> None:
     translator = AgnoTranslator()
     items = fed(translator, event("RunStarted"), event("RunCancelled", reason="why not"), event("RunCompleted"))

@@ -38,6 +38,7 @@ from limelight.runs.durations import Durations
 from limelight.runs.endings import CUT_OFF, reason_to_close, state_after
 from limelight.runs.fitting import fit, is_plain
 from limelight.runs.ids import now_ms, sortable_id
+from limelight.runs.telling import told
 from limelight.runs.watchdog import Watchdog
 from limelight.runs.whole import WholeTexts
 from limelight.sources.base import CURRENT, UNSTOPPABLE, FileMade, Item, Turn, filled_in
@@ -198,10 +199,8 @@ class Execution:
     def failure(self, error: BaseException) -> RunFailed:
         """The terminal event for an error. Its story goes to the server's log, under the error_id."""
         error_id = sortable_id("err_")
-        if isinstance(error, LimelightError):
-            code, message = error.code, error.detail
-        else:
-            code, message = AgentFailed.code, f"{type(error).__name__}: {error}"
+        code = error.code if isinstance(error, LimelightError) else AgentFailed.code
+        message = told(error)
         ours = isinstance(error, LimelightError) and error.__cause__ is None
         log.error(
             "run %s failed, %s (%s): %s",

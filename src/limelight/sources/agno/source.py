@@ -4,6 +4,7 @@ It must not import Agno: it is loaded to find out who takes a target. What needs
 """
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, ClassVar
@@ -73,8 +74,8 @@ class AgnoSource(Source):
         await for_turn(self._target, self._db, "").adelete_session(memory_key)
 
     async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
-        translator = AgnoTranslator(turn.max_steps)
         agent = for_turn(self._target, self._db, turn.instructions)
+        translator = AgnoTranslator(turn.max_steps, _address_of(agent))
         await self._recall(agent, turn)
         asked = turn.question
         stream = agent.arun(asked.text, run_id=str(uuid4()), **sent_along(asked), **self._known(turn))
@@ -83,8 +84,8 @@ class AgnoSource(Source):
                 yield item
 
     async def resume(self, turn: Turn, so_far: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
-        translator = AgnoTranslator(turn.max_steps)
         agent = for_turn(self._target, self._db, "")
+        translator = AgnoTranslator(turn.max_steps, _address_of(agent))
         session = await agent.aget_session(turn.memory_key)
         left = SoFar(so_far)
         asked = {request.call_id for request in left.requests}
@@ -180,3 +181,9 @@ class AgnoSource(Source):
             settled = answer(requirement, approval)
             for event in translator.settle(run, call, settled.result, settled.error) if settled else ():
                 yield event
+
+
+def _address_of(agent: Any) -> str:
+    """Where its model is, if that is said."""
+    url = str(getattr(getattr(agent, "model", None), "base_url", None) or "")
+    return re.sub(r"(?<=//)[^/@]*@", "", url).partition("?")[0]  # passwords are nobody's business

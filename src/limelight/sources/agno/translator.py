@@ -21,14 +21,19 @@ from limelight.sources.base import Item
 from limelight.sources.so_far import SoFar
 from limelight.sources.values import final_answer, safe_text
 
+UNANSWERED = ("Connection error.", "Request timed out.")
+"""What the client of a model says if nobody answers."""
+
 
 class AgnoTranslator:
     """Follows one turn."""
 
-    def __init__(self, max_steps: int | None = None) -> None:
+    def __init__(self, max_steps: int | None = None, address: str = "") -> None:
+        """`address` is where the agent's model is: of an exception Agno tells the text only, without it."""
         self.over = False
         """True once the terminal event has been given."""
         self._max_steps = max_steps
+        self._address = address
         self._ids = Ids()
         self._main = AgentRun("", self._ids)
         self._main_id = ""
@@ -168,7 +173,8 @@ class AgnoTranslator:
     def _failed(self, run: AgentRun, event: Any) -> list[Item]:
         message = safe_text(getattr(event, "content", None) or getattr(event, "error_type", None) or "Unknown error")
         if run is self._main:
-            raise AgentFailed(message)
+            unanswered = message in UNANSWERED and self._address
+            raise AgentFailed(f"{message.rstrip('.')}: {self._address}" if unanswered else message)
         return [*run.end(message), *self._late_report(run)]
 
     def _cancelled(self, run: AgentRun, event: Any) -> list[Item]:
