@@ -64,7 +64,8 @@ async def test_a_decision_after_a_restart_resumes_the_run(framework: str, name: 
         before = await asked(stage, wanted)
     run_id = record_of(before[0]).run_id
     async with theatre(case.make, case.script, tmp_path) as stage:
-        assert (await stage.served.http.get(f"/runs/{run_id}")).json()["state"] == "waiting"
+        view = (await stage.served.http.get(f"/runs/{run_id}")).json()
+        assert view["state"] == "waiting", view
         for request in requests(before):
             await decide(stage, run_id, request, scenario.decide(request))
         after = await the_rest(stage, run_id, before[-1].id)
