@@ -203,6 +203,7 @@ planning_interval = 1
 workspace = "x"
 [agents.mine]
 target = "bots.py:nobody"
+model = "m"
 [agents.deep]
 max_steps = 3
 planning_interval = 1
@@ -211,7 +212,7 @@ planning_interval = 1
     with pytest.raises(SetupError) as caught:
         offer(text)
     lines = caught.value.detail.splitlines()
-    assert [line.split(" ")[0] for line in lines] == [f"config.toml:{at}:" for at in (4, 2, 6, 9, 10)]
+    assert [line.split(" ")[0] for line in lines] == [f"config.toml:{at}:" for at in (4, 2, 6, 7, 10, 11)]
 
 
 def test_one_cause_is_told_once() -> None:

@@ -81,12 +81,12 @@ class Choosing:
     def _own(self, name: str, table: AgentSettings) -> Agent:
         if not table.target:
             raise self._wrong(name, [("", f"needs a target, e.g. target = 'my_module:agent'{_built_ins_near(name)}")])
-        self._refuse(name, table_mistakes(table, None))
+        mistakes = list(table_mistakes(table, None))
         try:
             agent = load_agent(table.target, name=name, options=_options(table))
         except SetupError as error:
-            raise self._wrong(name, [("target", _with_hint(table.target, error.detail))]) from error
-        self._refuse(name, option_mistakes(table, agent.source.OPTIONS, agent.source.framework))
+            raise self._wrong(name, [("target", _with_hint(table.target, error.detail)), *mistakes]) from error
+        self._refuse(name, [*mistakes, *option_mistakes(table, agent.source.OPTIONS, agent.source.framework)])
         return _adjusted(agent, table)
 
     def _made(self, name: str, one: BuiltIn, table: AgentSettings) -> Agent:

@@ -48,7 +48,8 @@ def doctor(
 
 def _line(finding: Finding) -> str:
     mark = {"ok": "✓", "note": "·", "wrong": "✗"}[finding.state]
-    line = f"{mark} {finding.what:<10} {finding.found}"
+    found = f"\n{'':<13}".join(finding.found.splitlines())
+    line = f"{mark} {finding.what:<10} {found}"
     return f"{line}\n  {'':<10} → {finding.fix}" if finding.fix else line
 
 
