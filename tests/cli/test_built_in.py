@@ -41,6 +41,14 @@ def test_a_run_of_the_default_agent(tmp_path: Path) -> None:
     assert "https://library.example/bees" in ended.stdout
 
 
+def test_what_frameworks_log_is_in_the_log_and_not_in_the_view(tmp_path: Path) -> None:
+    model = {"LIMELIGHT_MODEL": "m", "OPENAI_BASE_URL": f"http://127.0.0.1:{free_port()}/v1", "OPENAI_API_KEY": "k"}
+    ended = run("run", "hi", "--plain", "--agent", "agno", folder=tmp_path, **model)
+    assert (ended.returncode, ended.stderr) == (1, "")
+    assert all(line[0] in "●·F" for line in ended.stdout.splitlines()), ended.stdout
+    assert "ERROR API connection error" in (tmp_path / ".limelight" / "run.log").read_text()
+
+
 def test_serve_says_what_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real, served = catalogue.find_spec, list[str]()
 

@@ -2,6 +2,8 @@
 
 import logging
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from limelight.cli.view.safe import safe
@@ -29,10 +31,18 @@ def log_to(file: Path | None) -> None:
     logging.basicConfig(level=level, handlers=[handler])
 
 
-def gather_logs() -> None:
-    """Let the loggers of frameworks, some of which write to the terminal themselves, write where ours do."""
-    for name in list(logging.root.manager.loggerDict):
-        logger = logging.getLogger(name)
-        if logger.handlers:
-            logger.handlers.clear()
-            logger.propagate = True
+@contextmanager
+def gathered_logs() -> Generator[None]:
+    """All loggers write where ours do. Some frameworks write to the terminal themselves, whenever they are loaded."""
+    before = logging.Logger.callHandlers
+    logging.Logger.callHandlers = _to_the_root
+    try:
+        yield
+    finally:
+        logging.Logger.callHandlers = before
+
+
+def _to_the_root(self: logging.Logger, record: logging.LogRecord) -> None:
+    for handler in logging.root.handlers:
+        if record.levelno >= handler.level:
+            handler.handle(record)

@@ -11,9 +11,9 @@ from typing import Annotated
 import httpx
 import typer
 
-from limelight.cli.logs import gather_logs, log_to
+from limelight.cli.logs import gathered_logs, log_to
 from limelight.client import Client
-from limelight.config import load_settings
+from limelight.config import Settings, load_settings
 from limelight.errors import SetupError
 from limelight.offering import offered
 from limelight.server.app import create_app
@@ -57,6 +57,13 @@ async def _answers(url: str) -> bool:
 async def _own_server(targets: list[str], agent: str | None) -> AsyncGenerator[str]:
     settings = load_settings()
     log_to(Path(settings.store.data) / "run.log")  # the view tells how it went; the whole story is there
+    with gathered_logs():
+        async with _serving(settings, targets, agent) as url:
+            yield url
+
+
+@asynccontextmanager
+async def _serving(settings: Settings, targets: list[str], agent: str | None) -> AsyncGenerator[str]:
     app = create_app(settings, offered(settings, targets, only=None if targets else agent or "").agents)
     ready = asyncio.Event()
     server = _QuietServer(app, bind("127.0.0.1", 0), say=lambda _: ready.set())
@@ -66,7 +73,6 @@ async def _own_server(targets: list[str], agent: str | None) -> AsyncGenerator[s
         await ready.wait()
         if serving.done():
             await serving  # raises what kept it from starting
-        gather_logs()
         yield server.url
     finally:
         server.should_exit = True
