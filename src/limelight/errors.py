@@ -250,7 +250,7 @@ class LeaseLost(StoreError):
 
 
 class SetupError(LimelightError):
-    """Wrong before anything runs. The detail is the one line that a person gets to see."""
+    """Wrong before anything runs. The detail is the line that a person gets to see; of several mistakes, one each."""
 
     code = "setup"
     title = "Limelight cannot start"
