@@ -455,7 +455,6 @@ class CollapseDisplay:
         self._show_steps = show_steps
         self._items = Items()
         self._steps: list[str] = []
-        self._counted: set[str] = set()
         self._text = ""
 
     def flush(self) -> list[Chunk]:
@@ -468,11 +467,9 @@ class CollapseDisplay:
             case "tool_start" if call := self._story.call(frame):
                 if not call.depth:
                     self._put_away()
-                self._counted.add(call.tool_id)
                 self._draw()
             case "tool_end" if call := self._story.call(frame):
-                self._counted.add(call.tool_id)
-                self._steps.append(f"**🔧 {inert(call.title)}:** {inert(preview(call.output)) or '✓ completed'}")
+                self._steps.append(tool_step(call, preview(call.output) or "✓ completed"))
                 self._draw()
             case "answer":
                 titled(self._items, self._answer_id, frame.text("title"))
@@ -481,8 +478,9 @@ class CollapseDisplay:
 
     def close(self) -> None:
         for call in self._story.calls.values():
-            if not call.done and call.tool_id in self._counted:
-                self._steps.append(f"**🔧 {inert(call.title)}:** interrupted")
+            if not call.done:
+                call.end("interrupted", "interrupted")
+                self._steps.append(tool_step(call, call.output))
         self._draw()
 
     def _say(self, piece: str) -> None:
@@ -504,9 +502,12 @@ class CollapseDisplay:
             self._items.put(message_item(self._answer_id, ""))
 
     def _draw(self) -> None:
-        if self._counted and self._show_steps:
+        """What still runs stands last; Open WebUI draws no block that has nothing in it."""
+        calls = self._story.calls.values()
+        if calls and self._show_steps:
             self._reserve()
-            self._items.put(message_item(self._block_id, steps_block(len(self._counted), self._steps), "completed"))
+            steps = [*self._steps, *(tool_step(call, "⏳") for call in calls if not call.done)]
+            self._items.put(message_item(self._block_id, steps_block(len(calls), steps), "completed"))
 
     @property
     def _block_id(self) -> str:
@@ -515,6 +516,10 @@ class CollapseDisplay:
     @property
     def _answer_id(self) -> str:
         return f"{self._run_id()}.answer"
+
+
+def tool_step(call: Call, text: str) -> str:
+    return f"**🔧 {inert(call.title)}:** {inert(text)}"
 
 
 def steps_block(count: int, steps: list[str]) -> str:

@@ -158,6 +158,12 @@ async def stage(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent | FileM
     yield f"I was told: {said} ({tools} calls)"
 
 
+async def second(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
+    """Another agent, for a second model."""
+    await gate("second")
+    yield f"The second one heard: {messages[-1].text}"
+
+
 def png() -> bytes:
     """A red square of 32 by 32."""
     import struct

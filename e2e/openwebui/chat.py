@@ -17,6 +17,7 @@ class Chat:
         self._url = url
         self._shots = shots
         page.set_default_timeout(SECONDS)
+        expect.set_options(timeout=SECONDS)
 
     def open(self, model: str = "deep_agent_pipe.default") -> "Chat":
         """A new chat with a model."""
@@ -58,14 +59,14 @@ class Chat:
         return self.rows.filter(has_text=text)
 
     def expect_text(self, text: str) -> None:
-        expect(self.answer).to_contain_text(text, timeout=SECONDS)
+        expect(self.answer).to_contain_text(text)
 
     def expect_no_text(self, text: str) -> None:
-        expect(self.answer).not_to_contain_text(text, timeout=SECONDS)
+        expect(self.answer).not_to_contain_text(text)
 
     def expect_end(self) -> None:
         """Nothing works any more."""
-        expect(self.page.locator("button[aria-label='Stop']")).to_have_count(0, timeout=SECONDS)
+        expect(self.page.locator("button[aria-label='Stop']")).to_have_count(0)
 
     def stop(self) -> None:
         self.page.click("button[aria-label='Stop']")

@@ -32,7 +32,7 @@ async def test_a_run_tells_its_state(served: Served) -> None:
     run_id = await start(served, "patient")
     run = (await served.http.get(f"/runs/{run_id}")).json()
     assert run.keys() == {
-        "run_id", "session_id", "agent", "state", "started_at", "ended_at", "error", "approvals",
+        "run_id", "session_id", "agent", "request_id", "state", "started_at", "ended_at", "error", "approvals",
     }  # fmt: skip
     assert (run["state"], run["agent"], run["session_id"]) == ("running", "patient", "s")
     assert run["ended_at"] is None

@@ -74,6 +74,7 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
     run_id: str
     session_id: str = ""
     agent: str = ""
+    request_id: str = ""
     state: str = ""
     started_at: int | None = None
     ended_at: int | None = None

@@ -70,6 +70,7 @@ class RunView(msgspec.Struct, kw_only=True):
     run_id: str
     session_id: str
     agent: str
+    request_id: str
     state: RunState
     started_at: int | None
     ended_at: int | None
@@ -173,6 +174,7 @@ def run_view(run: Run, approvals: list[ApprovalView]) -> RunView:
         run_id=run.run_id,
         session_id=run.ref.session_id,
         agent=run.agent,
+        request_id=run.request_id,
         state=run.state,
         started_at=run.started_at,
         ended_at=run.ended_at,

@@ -43,6 +43,7 @@ async def get_run(call: Call) -> RunView:
             run_id=waiting.run_id,
             session_id=waiting.ref.session_id,
             agent=waiting.request.agent.name,
+            request_id=waiting.request.request_id,
             state="queued",
             started_at=None,
             ended_at=None,
