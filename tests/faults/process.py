@@ -185,7 +185,7 @@ def free_port() -> int:
 
 
 def joined(frames: list[tuple[str, Any]]) -> list[Any]:
-    """Frames' data after joining neighbouring deltas of one text, in both formats."""
+    """Frames' data after joining neighbouring deltas of one text, in every format."""
     result: list[Any] = []
     last: Any = None
     for _, data in frames:
@@ -204,7 +204,9 @@ def _delta(data: Any) -> tuple[Any, str]:
         if event["kind"] in ("text_delta", "tool_output_delta"):
             return (event["kind"], event.get("agent_id"), event.get("message_id"), event.get("call_id")), event["text"]
         return None, ""
-    inner = data.get("data", {})
+    if data["type"] == "message":  # tool_calls
+        return "message", data["content"]
+    inner = data.get("data", {})  # typed
     if data["type"] in ("token", "tool_output"):
         return (data["type"], inner.get("agent_id"), inner.get("tool_id")), inner["content"]
     return None, ""
