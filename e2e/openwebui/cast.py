@@ -106,6 +106,13 @@ async def question(ctx: Any) -> AsyncIterator[str | AnyEvent]:
         yield f"It was not sent: {answer.reason}"
 
 
+async def late_question(ctx: Any) -> AsyncIterator[str | AnyEvent]:
+    async for event in call("prepare", {}, "ready", until="late"):
+        yield event
+    async for item in question(ctx):
+        yield item
+
+
 async def picture(ctx: Any) -> AsyncIterator[str | AnyEvent | FileMade]:
     yield ToolStarted(call_id="draw", name="draw", args={})
     yield FileMade(name="dot.png", data=png(), media_type="image/png", call_id="draw")
@@ -141,7 +148,7 @@ async def structured(ctx: Any) -> AsyncIterator[str | AnyEvent]:
 
 SCENES = {
     scene.__name__: scene
-    for scene in (one_tool, helpers, broken, large, hostile, question, picture, much, plan, structured)
+    for scene in (one_tool, helpers, broken, large, hostile, question, late_question, picture, much, plan, structured)
 }
 
 

@@ -71,6 +71,46 @@ class Chat:
     def stop(self) -> None:
         self.page.click("button[aria-label='Stop']")
 
+    def another(self) -> "Chat":
+        """A second tab of the same person."""
+        return Chat(self.page.context.new_page(), self._url, self._shots)
+
+    def regenerate(self) -> None:
+        self.page.locator("button[aria-label='Regenerate']").last.click()
+        again = self.page.get_by_text("Try Again")
+        if again.count():
+            again.first.click()
+
+    def edit_question(self, before: str, after: str) -> None:
+        """Change a question and send it."""
+        question = self.page.locator(".user-message").filter(has_text=before).last
+        question.hover()
+        question.locator("button[aria-label='Edit']").click()
+        box = self.page.locator("textarea[id^='message-edit-']").last
+        box.fill(after)
+        self.page.locator("#confirm-edit-message-button").last.click()
+
+    @property
+    def card(self) -> Locator:
+        """The question above the input."""
+        return self.page.locator("form, div").filter(has_text="Submit answers").last.locator("xpath=..")
+
+    def choose(self, label: str) -> None:
+        """With one question a choice is the answer."""
+        self.page.get_by_text(label, exact=True).last.click()
+
+    def answer_otherwise(self, text: str) -> None:
+        self.page.get_by_placeholder("Type your answer").last.fill(text)
+        self.page.get_by_text("Submit answers").click()
+
+    @property
+    def dialog(self) -> Locator:
+        return self.page.locator("[role=dialog][aria-modal=true]").last
+
+    def type_into_dialog(self, text: str) -> None:
+        self.dialog.locator("input, textarea").last.fill(text)
+        self.dialog.get_by_text("Confirm", exact=True).click()
+
     def open_group(self) -> None:
         """Show the rows of a group, if they are in one that is closed."""
         group = self.answer.locator("[aria-label='Toggle details']").first

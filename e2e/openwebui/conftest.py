@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Dialog, sync_playwright
 
 from e2e.openwebui.chat import Chat
 from e2e.openwebui.stage import CAST, KEY, ROOT, Program, limelight, open_webui, sign_up
@@ -67,9 +67,10 @@ class Stage(NamedTuple):
         session = self.ask_limelight("GET", f"/sessions/{self.user_id()}.{chat_id}")
         return self.ask_limelight("GET", f"/runs/{session['run_id']}")
 
-    def install(self, *options: str) -> "subprocess.CompletedProcess[str]":
+    def install(self, *options: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+        environment = {**os.environ, **environment}
         command = [sys.executable, "-m", "limelight", "openwebui", "install", "--url", self.webui.url, *options]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=dict(os.environ))
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=environment)
 
 
 @pytest.fixture(scope="session")
@@ -100,7 +101,12 @@ def tab(stage: Stage, browser: Browser, request: pytest.FixtureRequest) -> Itera
     context.route(lambda url: not url.startswith((stage.webui.url, "data:", "blob:")), lambda route: route.abort())
     chat = Chat(context.new_page(), stage.webui.url, SHOTS)
     dialogs: list[str] = []
-    chat.page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+
+    def dismiss(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    chat.page.on("dialog", dismiss)
     yield chat
     chat.shot(f"{request.node.name}".replace("[", "-").replace("]", ""))
     context.close()
