@@ -1,5 +1,6 @@
 """`limelight serve` as a person meets it: what is wrong is one line that says what to do."""
 
+import signal
 import socket
 import subprocess
 import sys
@@ -110,6 +111,19 @@ def test_several_mistakes_are_a_line_each(tmp_path: Path) -> None:
         "limelight: config.toml:2: [server] has no setting 'prot'",
         "limelight: config.toml:3: [server] host",
     ]
+
+
+def test_it_ends_in_good_order_though_nobody_reads_what_it_says(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "limelight", "serve", "--port", "0", f"{CAST}:hello"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+        assert server.stdout is not None
+        try:
+            assert b"Limelight serves hello" in server.stdout.readline()
+            server.stdout.close()
+            server.send_signal(signal.SIGINT)
+            server.wait(20)
+        finally:
+            server.kill()
 
 
 def test_two_agents_of_one_name(tmp_path: Path) -> None:

@@ -56,13 +56,17 @@ class LimelightServer(uvicorn.Server):
         await super().startup(sockets or [self._listener])
         agents = ", ".join(agent.name for agent in self.parts.agents)
         data = self.parts.settings.store.data
-        self._say(f"Limelight serves {agents} on {self.url}  (data in {data}, Ctrl-C ends it)")
+        self._tell(f"Limelight serves {agents} on {self.url}  (data in {data}, Ctrl-C ends it)")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._say("Limelight is stopping: runs are sealed, streams are closed.")
+        self._tell("Limelight is stopping: runs are sealed, streams are closed.")
         await self.parts.drain()
         await super().shutdown(sockets or [self._listener])
         await self.parts.stop()
+
+    def _tell(self, line: str) -> None:
+        with suppress(OSError):  # whoever read this has gone (`limelight serve | head -1`), and the server goes on
+            self._say(line)
 
 
 class AgentThreads(ThreadPoolExecutor):
