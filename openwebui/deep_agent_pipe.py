@@ -482,6 +482,8 @@ class CollapseDisplay:
                 call.end("interrupted", "interrupted")
                 self._steps.append(tool_step(call, call.output))
         self._draw()
+        if self._answer_id in self._items:
+            self._items.change(self._answer_id, status="completed")
 
     def _say(self, piece: str) -> None:
         self._reserve()
@@ -492,6 +494,7 @@ class CollapseDisplay:
         """The text so far was not the answer: it was said before a tool."""
         if self._text.strip():
             self._steps.append(f"**🤖 AI:** {html.escape(self._text.strip(), quote=False)}")
+        if self._text:
             self._items.put(message_item(self._answer_id, ""))
         self._text = ""
 
@@ -544,8 +547,10 @@ class DetailsDisplay:
         self._thought_at = 0.0
 
     def flush(self) -> list[Chunk]:
+        """Open WebUI takes a chunk that begins like an event for one, so such a text comes in two."""
         new, self._new = self._new, ""
-        return [new] if new else []
+        pieces = [new[:1], new[1:]] if new.startswith("data:") else [new]
+        return [piece for piece in pieces if piece]
 
     def feed(self, frame: Frame) -> None:
         match frame.type:
@@ -695,6 +700,11 @@ class NativeDisplay:
             if not call.done and call.tool_id in self._keys:
                 call.end("Error: interrupted", "interrupted")
                 self._end(call)
+        for agent in self._story.agents.values():
+            key = self._keys.get(f"agent {agent.agent_id}")
+            if key is not None and f"{key}.out" not in self._items:
+                self._items.change(key, status="failed")
+                self._output(key, "Error: interrupted")
 
     def _start(self, call: Call) -> None:
         """A row at the end; that of a sub-agent's tool stands below the sub-agent's other rows."""
@@ -968,8 +978,12 @@ class Server:
             headers["X-Limelight-User-Id"] = quote(str(user.get("id") or ""), safe="")
             headers["X-Limelight-User-Name"] = quote(str(user.get("name") or ""), safe="")
         timeout = httpx.Timeout(10, read=valves.REQUEST_TIMEOUT)
+        # Certificates are read only for https: that takes a tenth of a second, in which Open WebUI serves nobody.
+        secure = self.url.startswith("https:")
         # Proxies of the environment are for the internet; the agents' server is a neighbour.
-        self._http = httpx.AsyncClient(base_url=self.url, headers=headers, timeout=timeout, trust_env=False)
+        self._http = httpx.AsyncClient(
+            base_url=self.url, headers=headers, timeout=timeout, verify=secure, trust_env=False
+        )
 
     async def __aenter__(self) -> "Server":
         return self

@@ -46,6 +46,8 @@ class CollapseDisplay:
                 call.end("interrupted", "interrupted")
                 self._steps.append(tool_step(call, call.output))
         self._draw()
+        if self._answer_id in self._items:
+            self._items.change(self._answer_id, status="completed")
 
     def _say(self, piece: str) -> None:
         self._reserve()
@@ -56,6 +58,7 @@ class CollapseDisplay:
         """The text so far was not the answer: it was said before a tool."""
         if self._text.strip():
             self._steps.append(f"**🤖 AI:** {html.escape(self._text.strip(), quote=False)}")
+        if self._text:
             self._items.put(message_item(self._answer_id, ""))
         self._text = ""
 

@@ -22,8 +22,10 @@ class DetailsDisplay:
         self._thought_at = 0.0
 
     def flush(self) -> list[Chunk]:
+        """Open WebUI takes a chunk that begins like an event for one, so such a text comes in two."""
         new, self._new = self._new, ""
-        return [new] if new else []
+        pieces = [new[:1], new[1:]] if new.startswith("data:") else [new]
+        return [piece for piece in pieces if piece]
 
     def feed(self, frame: Frame) -> None:
         match frame.type:

@@ -55,6 +55,11 @@ class NativeDisplay:
             if not call.done and call.tool_id in self._keys:
                 call.end("Error: interrupted", "interrupted")
                 self._end(call)
+        for agent in self._story.agents.values():
+            key = self._keys.get(f"agent {agent.agent_id}")
+            if key is not None and f"{key}.out" not in self._items:
+                self._items.change(key, status="failed")
+                self._output(key, "Error: interrupted")
 
     def _start(self, call: Call) -> None:
         """A row at the end; that of a sub-agent's tool stands below the sub-agent's other rows."""

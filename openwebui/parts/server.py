@@ -43,8 +43,12 @@ class Server:
             headers["X-Limelight-User-Id"] = quote(str(user.get("id") or ""), safe="")
             headers["X-Limelight-User-Name"] = quote(str(user.get("name") or ""), safe="")
         timeout = httpx.Timeout(10, read=valves.REQUEST_TIMEOUT)
+        # Certificates are read only for https: that takes a tenth of a second, in which Open WebUI serves nobody.
+        secure = self.url.startswith("https:")
         # Proxies of the environment are for the internet; the agents' server is a neighbour.
-        self._http = httpx.AsyncClient(base_url=self.url, headers=headers, timeout=timeout, trust_env=False)
+        self._http = httpx.AsyncClient(
+            base_url=self.url, headers=headers, timeout=timeout, verify=secure, trust_env=False
+        )
 
     async def __aenter__(self) -> "Server":
         return self
