@@ -121,7 +121,7 @@ def test_it_ends_in_good_order_though_nobody_reads_what_it_says(tmp_path: Path) 
             assert b"Limelight serves hello" in server.stdout.readline()
             server.stdout.close()
             server.send_signal(signal.SIGINT)
-            server.wait(20)
+            assert server.wait(20) == 0
         finally:
             server.kill()
 

@@ -21,6 +21,8 @@ from limelight.sources.base import NO_OPTIONS, Home, Item, Options, Source, Turn
 log = logging.getLogger(__name__)
 ONE_AT_A_TIME = threading.Lock()
 """Two threads that import packages which import each other may see half a module."""
+TURN_SECONDS = 0.05
+"""How often who waits for a turn looks whether it is still needed."""
 
 
 class Maker(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,16 +86,24 @@ class LateSource(Source):
         return made
 
     def _in_turn(self, make: Callable[[], object]) -> object:
-        with ONE_AT_A_TIME:
-            if self._closing:
-                raise SetupError(f"agent {self._maker.name!r} is not needed any more")
-            try:
-                return make()
-            except ModuleNotFoundError as error:
-                raise SetupError(self._maker.missing(error.name or "")) from error
-            except Exception as error:
-                told = f"{type(error).__name__}: {error}"
-                raise SetupError(f"agent {self._maker.name!r} cannot be made: {told}") from error
+        while not ONE_AT_A_TIME.acquire(timeout=TURN_SECONDS):
+            self._check_needed()
+        try:
+            self._check_needed()
+            return make()
+        except SetupError:
+            raise
+        except ModuleNotFoundError as error:
+            raise SetupError(self._maker.missing(error.name or "")) from error
+        except Exception as error:
+            told = f"{type(error).__name__}: {error}"
+            raise SetupError(f"agent {self._maker.name!r} cannot be made: {told}") from error
+        finally:
+            ONE_AT_A_TIME.release()
+
+    def _check_needed(self) -> None:
+        if self._closing:
+            raise SetupError(f"agent {self._maker.name!r} is not needed any more")
 
     def _tell(self, making: "asyncio.Task[Source]") -> None:
         if not making.cancelled() and (error := making.exception()) is not None and not self._closing:
