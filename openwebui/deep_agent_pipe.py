@@ -197,8 +197,8 @@ async def frames_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
                 cursor = line[3:].strip().decode()
             elif line.startswith(b"data:"):
                 with contextlib.suppress(ValueError):
-                    payload = json.loads(line[5:])
-                    yield Frame(str(payload.get("type", "")), payload.get("data") or {}, cursor)
+                    payload = as_object(json.loads(line[5:]))
+                    yield Frame(str(payload.get("type", "")), as_object(payload.get("data")), cursor)
 
 
 def is_main(frame: Frame) -> bool:
@@ -611,7 +611,8 @@ class Ending:
 
     def feed(self, frame: Frame) -> None:
         if frame.type == "error":
-            self._failure = frame.text("message") or "the run failed"
+            said = frame.text("message") or "the run failed"
+            self._failure = f"Interrupted: {said}" if frame.data.get("code") == "interrupted" else said
             self.line = f"Failed: {short(self._failure, 200)}"
         elif frame.type == "cancelled":
             self.line = "Stopped"
@@ -834,6 +835,35 @@ def _agent_title(agent: Agent) -> str:
     return f"{agent.path} ({tools_word(agent.calls)})" if agent.calls else agent.path
 
 
+# --- todos ------------------------------------------------------------------------------------------------------------
+# The agent's list of things to do, as Open WebUI's own task list above the input.
+
+
+class Todos:
+    """Shown while the agent works. Open WebUI keeps the list for the next turn, so the end takes it away."""
+
+    def __init__(self) -> None:
+        self._shown = False
+
+    def feed(self, frame: Frame) -> list[Json]:
+        todos = as_objects(frame.data.get("items")) if frame.type == "plan" and is_main(frame) else []
+        if not todos:
+            return []
+        self._shown = True
+        tasks = [
+            {"id": str(number), "content": str(todo.get("content", "")), "status": str(todo.get("status", "pending"))}
+            for number, todo in enumerate(todos, 1)
+        ]
+        return [tasks_event(tasks)]
+
+    def end(self) -> Json | None:
+        return tasks_event([]) if self._shown else None
+
+
+def tasks_event(tasks: list[dict[str, str]]) -> Json:
+    return {"type": "chat:message:tasks", "data": {"tasks": tasks}}
+
+
 # --- valves -----------------------------------------------------------------------------------------------------------
 # What an administrator and a user can choose.
 
@@ -950,6 +980,10 @@ def source_event(key: str, name: str, text: str, more: Json) -> Json:
 # The Limelight server, as one user sees it during one call of the pipe. The only part that talks to it.
 
 
+FIRST_PAUSE = 0.5
+"""Seconds before a lost connection is tried again; the longer it is away, the longer the pauses."""
+
+
 class Refused(Exception):
     """The server answered, and the answer was no."""
 
@@ -981,9 +1015,7 @@ class Server:
         # Certificates are read only for https: that takes a tenth of a second, in which Open WebUI serves nobody.
         secure = self.url.startswith("https:")
         # Proxies of the environment are for the internet; the agents' server is a neighbour.
-        self._http = httpx.AsyncClient(
-            base_url=self.url, headers=headers, timeout=timeout, verify=secure, trust_env=False
-        )
+        self._http = httpx.AsyncClient(headers=headers, timeout=timeout, verify=secure, trust_env=False)
 
     async def __aenter__(self) -> "Server":
         return self
@@ -994,8 +1026,8 @@ class Server:
     async def call(self, method: str, path: str, body: Json | None = None, seconds: float = 10) -> Any:
         """One call. Raises Refused and Lost."""
         try:
-            response = await self._http.request(method, path, json=body, timeout=seconds)
-        except httpx.HTTPError as error:
+            response = await self._http.request(method, f"{self.url}{path}", json=body, timeout=seconds)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise Lost(f"{self.url} cannot be reached ({describe(error)})") from error
         if response.status_code >= 400:
             raise Refused(response.status_code, problem_of(response.content))
@@ -1008,14 +1040,14 @@ class Server:
         """The body of a GET, or None if it is over the limit or cannot be had."""
         found = bytearray()
         try:
-            async with self._http.stream("GET", path, timeout=30) as response:
+            async with self._http.stream("GET", f"{self.url}{path}", timeout=30) as response:
                 if response.status_code != 200:
                     return None
                 async for piece in response.aiter_bytes():
                     found += piece
                     if len(found) > limit:
                         return None
-        except httpx.HTTPError:
+        except (httpx.HTTPError, httpx.InvalidURL):
             return None
         return bytes(found)
 
@@ -1035,6 +1067,8 @@ class Server:
                     async for frame in frames_of(response.aiter_bytes()):
                         lost_at, cursor, ended = 0.0, frame.cursor or cursor, frame.type == "done"
                         yield frame
+            except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:  # waiting will not mend it
+                raise Lost(self._farewell(str(error))) from error
             except httpx.HTTPError as error:
                 reason = describe(error)
             except Refused as refused:
@@ -1046,16 +1080,17 @@ class Server:
                 if time.monotonic() - lost_at >= self.patience:
                     raise Lost(self._farewell(reason))
                 yield Frame("_lost", {"reason": reason})
-                await asyncio.sleep(min(5.0, 0.5 + (time.monotonic() - lost_at) / 4))
+                await asyncio.sleep(min(5.0, FIRST_PAUSE + (time.monotonic() - lost_at) / 4))
 
     @contextlib.asynccontextmanager
     async def _open(self, request: Json, cursor: str) -> AsyncGenerator[httpx.Response, None]:
         # The request id makes a second POST safe: it gives the first one's run.
         if not self.run_id:
-            opened = self._http.stream("POST", "/chat/stream", json=request)
+            opened = self._http.stream("POST", f"{self.url}/chat/stream", json=request)
         else:
             headers = {"Last-Event-ID": cursor} if cursor else {}
-            opened = self._http.stream("GET", f"/runs/{self.run_id}/stream?format=typed", headers=headers)
+            url = f"{self.url}/runs/{self.run_id}/stream?format=typed"
+            opened = self._http.stream("GET", url, headers=headers)
         async with opened as response:
             if response.status_code >= 400:
                 raise Refused(response.status_code, problem_of(await response.aread()))
@@ -1406,6 +1441,7 @@ class Performance:
             ending = Ending(story)
             files = Files(story, images_in_rows=isinstance(display, NativeDisplay))
             status = StatusLine(self._choices)
+            todos = Todos()
             citations = Citations(story, lambda: server.run_id, self._choices)
             fetcher = Fetcher(server, self._valves.PUBLIC_URL)
             asker = Asker(server, self._ask, queue.put_nowait, self._metadata)
@@ -1416,7 +1452,7 @@ class Performance:
                         frame = await fetcher.complete(pointer)
                         for part in (story, display, ending, files, asker):
                             part.feed(frame)
-                        for event in [*status.feed(frame), *citations.feed(frame)]:
+                        for event in [*status.feed(frame), *todos.feed(frame), *citations.feed(frame)]:
                             await self._emit(event)
                     for chunk in display.flush():
                         yield chunk
@@ -1431,6 +1467,7 @@ class Performance:
                 reader.cancel()
                 await asyncio.gather(reader, asker.close(), return_exceptions=True)
                 await self._emit(files.end())
+                await self._emit(todos.end())
                 await self._emit(status.end(ending.line))
 
     def _display(self, story: Story, server: Server) -> Display:

@@ -192,6 +192,8 @@ def test_images_stand_below_the_row_and_files_are_listed(stage: Stage, tab: Chat
 def test_a_plan_and_the_output_of_a_tool_are_seen_while_it_runs(stage: Stage, tab: Chat) -> None:
     tab.open().say("scene plan")
     expect(tab.status).to_have_text("📋 0/2 done: Look it up")
+    expect(tab.page.get_by_text("Look it up", exact=True)).to_be_visible()
+    tab.shot("native-plan")
     stage.open_gate("plan")
     expect(tab.row("python · line two")).to_be_visible()
     stage.open_gate("printed")

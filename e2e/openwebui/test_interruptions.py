@@ -61,7 +61,8 @@ def test_after_a_restart_of_the_server_what_was_shown_stays_and_the_next_turn_wo
     for _ in range(2):
         tab.expect_text("Let me look.")
         tab.row("search_docs").click()
-        tab.expect_text("interrupted")
+        tab.expect_text("Error: the server stopped")
+        tab.expect_text("Interrupted: the server stopped")
         tab.reload()
     works_again(tab)
 

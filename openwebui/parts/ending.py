@@ -16,7 +16,8 @@ class Ending:
 
     def feed(self, frame: Frame) -> None:
         if frame.type == "error":
-            self._failure = frame.text("message") or "the run failed"
+            said = frame.text("message") or "the run failed"
+            self._failure = f"Interrupted: {said}" if frame.data.get("code") == "interrupted" else said
             self.line = f"Failed: {short(self._failure, 200)}"
         elif frame.type == "cancelled":
             self.line = "Stopped"

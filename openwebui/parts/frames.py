@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
-from openwebui.parts.values import Json, as_text
+from openwebui.parts.values import Json, as_object, as_text
 
 
 class Frame(NamedTuple):
@@ -35,8 +35,8 @@ async def frames_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
                 cursor = line[3:].strip().decode()
             elif line.startswith(b"data:"):
                 with contextlib.suppress(ValueError):
-                    payload = json.loads(line[5:])
-                    yield Frame(str(payload.get("type", "")), payload.get("data") or {}, cursor)
+                    payload = as_object(json.loads(line[5:]))
+                    yield Frame(str(payload.get("type", "")), as_object(payload.get("data")), cursor)
 
 
 def is_main(frame: Frame) -> bool:

@@ -20,6 +20,7 @@ from openwebui.parts.request import request_of, turn_of
 from openwebui.parts.server import Lost, Refused, Server, advice
 from openwebui.parts.status import StatusLine
 from openwebui.parts.story import Story
+from openwebui.parts.todos import Todos
 from openwebui.parts.values import Ask, Chunk, Emit, Json
 from openwebui.parts.valves import Choices, Valves
 
@@ -55,6 +56,7 @@ class Performance:
             ending = Ending(story)
             files = Files(story, images_in_rows=isinstance(display, NativeDisplay))
             status = StatusLine(self._choices)
+            todos = Todos()
             citations = Citations(story, lambda: server.run_id, self._choices)
             fetcher = Fetcher(server, self._valves.PUBLIC_URL)
             asker = Asker(server, self._ask, queue.put_nowait, self._metadata)
@@ -65,7 +67,7 @@ class Performance:
                         frame = await fetcher.complete(pointer)
                         for part in (story, display, ending, files, asker):
                             part.feed(frame)
-                        for event in [*status.feed(frame), *citations.feed(frame)]:
+                        for event in [*status.feed(frame), *todos.feed(frame), *citations.feed(frame)]:
                             await self._emit(event)
                     for chunk in display.flush():
                         yield chunk
@@ -80,6 +82,7 @@ class Performance:
                 reader.cancel()
                 await asyncio.gather(reader, asker.close(), return_exceptions=True)
                 await self._emit(files.end())
+                await self._emit(todos.end())
                 await self._emit(status.end(ending.line))
 
     def _display(self, story: Story, server: Server) -> Display:

@@ -14,6 +14,9 @@ from openwebui.parts.frames import Frame, frames_of
 from openwebui.parts.values import Json, as_object
 from openwebui.parts.valves import Valves
 
+FIRST_PAUSE = 0.5
+"""Seconds before a lost connection is tried again; the longer it is away, the longer the pauses."""
+
 
 class Refused(Exception):
     """The server answered, and the answer was no."""
@@ -46,9 +49,7 @@ class Server:
         # Certificates are read only for https: that takes a tenth of a second, in which Open WebUI serves nobody.
         secure = self.url.startswith("https:")
         # Proxies of the environment are for the internet; the agents' server is a neighbour.
-        self._http = httpx.AsyncClient(
-            base_url=self.url, headers=headers, timeout=timeout, verify=secure, trust_env=False
-        )
+        self._http = httpx.AsyncClient(headers=headers, timeout=timeout, verify=secure, trust_env=False)
 
     async def __aenter__(self) -> "Server":
         return self
@@ -59,8 +60,8 @@ class Server:
     async def call(self, method: str, path: str, body: Json | None = None, seconds: float = 10) -> Any:
         """One call. Raises Refused and Lost."""
         try:
-            response = await self._http.request(method, path, json=body, timeout=seconds)
-        except httpx.HTTPError as error:
+            response = await self._http.request(method, f"{self.url}{path}", json=body, timeout=seconds)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise Lost(f"{self.url} cannot be reached ({describe(error)})") from error
         if response.status_code >= 400:
             raise Refused(response.status_code, problem_of(response.content))
@@ -73,14 +74,14 @@ class Server:
         """The body of a GET, or None if it is over the limit or cannot be had."""
         found = bytearray()
         try:
-            async with self._http.stream("GET", path, timeout=30) as response:
+            async with self._http.stream("GET", f"{self.url}{path}", timeout=30) as response:
                 if response.status_code != 200:
                     return None
                 async for piece in response.aiter_bytes():
                     found += piece
                     if len(found) > limit:
                         return None
-        except httpx.HTTPError:
+        except (httpx.HTTPError, httpx.InvalidURL):
             return None
         return bytes(found)
 
@@ -100,6 +101,8 @@ class Server:
                     async for frame in frames_of(response.aiter_bytes()):
                         lost_at, cursor, ended = 0.0, frame.cursor or cursor, frame.type == "done"
                         yield frame
+            except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:  # waiting will not mend it
+                raise Lost(self._farewell(str(error))) from error
             except httpx.HTTPError as error:
                 reason = describe(error)
             except Refused as refused:
@@ -111,16 +114,17 @@ class Server:
                 if time.monotonic() - lost_at >= self.patience:
                     raise Lost(self._farewell(reason))
                 yield Frame("_lost", {"reason": reason})
-                await asyncio.sleep(min(5.0, 0.5 + (time.monotonic() - lost_at) / 4))
+                await asyncio.sleep(min(5.0, FIRST_PAUSE + (time.monotonic() - lost_at) / 4))
 
     @contextlib.asynccontextmanager
     async def _open(self, request: Json, cursor: str) -> AsyncGenerator[httpx.Response, None]:
         # The request id makes a second POST safe: it gives the first one's run.
         if not self.run_id:
-            opened = self._http.stream("POST", "/chat/stream", json=request)
+            opened = self._http.stream("POST", f"{self.url}/chat/stream", json=request)
         else:
             headers = {"Last-Event-ID": cursor} if cursor else {}
-            opened = self._http.stream("GET", f"/runs/{self.run_id}/stream?format=typed", headers=headers)
+            url = f"{self.url}/runs/{self.run_id}/stream?format=typed"
+            opened = self._http.stream("GET", url, headers=headers)
         async with opened as response:
             if response.status_code >= 400:
                 raise Refused(response.status_code, problem_of(await response.aread()))
