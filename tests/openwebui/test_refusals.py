@@ -1,0 +1,81 @@
+"""A server that is not there, or says no: the chat is told what to do, and keeps working."""
+
+import ssl
+from pathlib import Path
+
+import pytest
+from starlette.responses import JSONResponse
+
+from tests import agents
+from tests.faults.process import free_port
+from tests.openwebui.chat import Chat, Seen
+from tests.openwebui.stage import Stage
+from tests.openwebui.webui import WebUI
+from tests.serving import serving
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+DEFAULT = {"id": "deep_agent_pipe.default", "name": "Deep Agent Pipe"}
+
+
+def failed_with(seen: Seen, *words: str) -> None:
+    """One error, which says these things; nothing else in the bubble; and a line that has come to rest."""
+    assert [chunk for chunk in seen.chunks if isinstance(chunk, str) or "error" not in chunk] == []
+    assert len(seen.errors) == 1
+    assert all(word in seen.errors[0] for word in words), seen.errors
+    line, done = seen.end
+    assert line.startswith("Failed: ") and done
+
+
+async def test_every_agent_of_the_server_is_a_model(tmp_path: Path) -> None:
+    async with serving(agents.talker, agents.worker, data=tmp_path) as served:
+        models = await WebUI(DEEP_AGENT_URL=f"{served.url}/").models()
+    assert models == [DEFAULT, {"id": "deep_agent_pipe.worker", "name": "Deep Agent Pipe · worker"}]
+
+
+async def test_a_model_is_the_agent_that_works(tmp_path: Path) -> None:
+    async with serving(agents.talker, agents.echo, data=tmp_path) as served:
+        assert (await Chat(served.url).say("hi")).text == "".join(agents.WORDS)
+        assert (await Chat(served.url, model="echo").say("hi")).text.startswith("user:hi for ")
+        failed_with(await Chat(served.url, model="gone").say("hi"), "Limelight server says", "gone")
+
+
+async def test_a_server_that_is_down_is_one_model_that_says_so() -> None:
+    chat = Chat(f"http://127.0.0.1:{free_port()}", RECONNECT_SECONDS=0)
+    assert await chat.webui.models() == [DEFAULT]
+    failed_with(await chat.say("hi"), chat.webui.stored["DEEP_AGENT_URL"], "cannot be reached", "DEEP_AGENT_URL")
+
+
+async def test_a_refused_key_is_advice(tmp_path: Path) -> None:
+    async with serving(agents.talker, data=tmp_path, auth__api_key="sesame") as served:
+        chat = Chat(served.url, API_KEY="wrong")
+        assert await chat.webui.models() == [DEFAULT]
+        failed_with(await chat.say("hi"), "valve API_KEY")
+        assert (await Chat(served.url, API_KEY="sesame").say("hi")).text == "".join(agents.WORDS)
+
+
+async def test_what_the_server_says_is_passed_on(stage: Stage) -> None:
+    stage.faults = [JSONResponse({"title": "Forbidden", "detail": "set LIMELIGHT_API_KEY"}, 403)]
+    failed_with(await Chat(stage.url).say("hi"), "refuses this machine", "set LIMELIGHT_API_KEY")
+    stage.faults = [JSONResponse({"title": "Too many", "detail": "come back later"}, 429)]
+    failed_with(await Chat(stage.url).say("hi"), "The Limelight server says: come back later")
+
+
+async def test_another_program_at_the_address_is_no_riddle(stage: Stage) -> None:
+    stage.bodies["/agents"] = b"<html>"
+    assert await WebUI(DEEP_AGENT_URL=stage.url).models() == [DEFAULT]
+
+
+async def test_an_address_that_is_none_is_an_error_like_others() -> None:
+    for url in ("localhost:8000", "http://[::1", "", "ftp://example.org"):
+        chat = Chat(url, RECONNECT_SECONDS=0)
+        assert await chat.webui.models() == [DEFAULT], url
+        failed_with(await chat.say("hi"), "DEEP_AGENT_URL")
+
+
+async def test_plain_http_reads_no_certificates(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes long, and Open WebUI serves nobody meanwhile."""
+    monkeypatch.setattr(ssl, "create_default_context", None)
+    stage.bodies["/agents"] = b'{"agents": [{"name": "a", "default": true}]}'
+    assert await WebUI(DEEP_AGENT_URL=stage.url).models() == [DEFAULT]
+    assert [asked.line for asked in stage.asked] == ["GET /agents"]
