@@ -462,56 +462,6 @@ async def test_the_limit_of_steps_keeps_what_was_said(tmp_path: Path) -> None:
 # Results of all kinds
 
 
-class Odd:
-    def __str__(self) -> str:
-        return "odd"
-
-
-ODD: dict[str, Any] = {
-    "text": "plain",
-    "huge": "x" * 5_000_000,
-    "bytes": b"\x00\xff",
-    "nothing": None,
-    "object": {"odd": Odd(), "bytes": b"\xff", "number": float("inf")},
-    "surrogate": "half \ud800",
-}
-
-
-def odd(kind: str) -> Any:
-    """Return something odd."""
-    return ODD[kind]
-
-
-@pytest.mark.parametrize("kind", ODD)
-async def test_odd_results_hurt_nobody(kind: str, tmp_path: Path) -> None:
-    script = f"""
-- match: again
-  turns:
-    - steps: [{{text: Fine.}}]
-- match: go
-  turns:
-    - steps: [{{tool_calls: [{{name: odd, arguments: {{kind: {kind}}}}}]}}]
-    - steps: [{{text: All done.}}]
-"""
-    async with theatre(lambda stage: plain(stage, tools=[odd]), script, tmp_path) as stage:
-        run = await stage.play(session_id="a")
-        assert isinstance(run.terminal, RunFailed if kind == "surrogate" else RunFinished)  # no model can be sent that
-        assert run.call("odd").error is None
-        assert kind != "huge" or run.call("odd").finished.size >= 5_000_000
-        assert (await stage.play("again", session_id="a")).answer == "Fine."
-
-
-async def test_a_tool_may_have_a_long_name(tmp_path: Path) -> None:
-    def long() -> str:
-        """Have a long name."""
-        return "long"
-
-    long.__name__ = "n" * 200
-    script = answering(calling(long.__name__, "{}"))
-    async with theatre(lambda stage: plain(stage, tools=[long]), script, tmp_path) as stage:
-        assert (await stage.play()).call(long.__name__).result == "long"
-
-
 async def test_files_that_tools_return_are_artifacts_once(tmp_path: Path) -> None:
     def paint() -> ToolResult:
         """Paint."""

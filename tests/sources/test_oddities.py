@@ -1,0 +1,148 @@
+"""Whatever a tool returns or a model does, with every framework: the run has one clear end, nothing is left open, and
+the next turn works. `played` checks the first two of every run."""
+
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# The frameworks' own types are partly unknown.
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.tools import tool as langchain_tool
+from smolagents import ToolCallingAgent
+from smolagents import tool as smolagents_tool
+
+from limelight.events import RunFailed, RunFinished, ToolStarted
+from tests.sources import agno_cast, langgraph_cast, smolagents_cast
+from tests.sources.played import Stage, Theatre, theatre
+from tests.sources.smolagents_cast import ODD
+
+
+class Framework(NamedTuple):
+    """How an agent with one tool is made, and how its model answers."""
+
+    make: Callable[[Stage, Any], Any]
+    answer: str
+
+
+def langgraph(stage: Stage, tool: Any) -> Any:
+    return create_agent(langgraph_cast.model(stage), [langchain_tool(tool)])
+
+
+def agno(stage: Stage, tool: Any) -> Any:
+    return agno_cast.plain(stage, tools=[tool])
+
+
+def smolagents(stage: Stage, tool: Any) -> Any:
+    return ToolCallingAgent(tools=[smolagents_tool(tool)], model=smolagents_cast.model_at(stage))
+
+
+FRAMEWORKS = {
+    "langgraph": Framework(langgraph, "{{text: {}}}"),
+    "agno": Framework(agno, "{{text: {}}}"),
+    "smolagents": Framework(smolagents, "{{tool_calls: [{{name: final_answer, arguments: {{answer: {}}}}}]}}"),
+}
+
+
+@pytest.fixture(autouse=True)
+async def _closed() -> AsyncIterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """Models are closed in the loop that used them."""
+    yield
+    await agno_cast.close_models()
+
+
+@pytest.fixture(params=FRAMEWORKS)
+def framework(request: pytest.FixtureRequest) -> Framework:
+    return FRAMEWORKS[request.param]
+
+
+def named(name: str) -> Any:
+    """A tool with this name, which returns what is asked for."""
+
+    def odd(kind: str) -> Any:
+        """Return something odd.
+
+        Args:
+            kind: What.
+        """
+        return ODD[kind.removeprefix("a ")]()
+
+    odd.__name__ = odd.__qualname__ = name
+    return odd
+
+
+def script(framework: Framework, *steps: str) -> str:
+    """At "go" the model does this and then answers; at "again" it answers at once."""
+    turns = "".join(f"    - steps: [{step}]\n" for step in (*steps, framework.answer.format("All done.")))
+    return f"- match: again\n  turns: [{{steps: [{framework.answer.format('Fine.')}]}}]\n- match: go\n  turns:\n{turns}"
+
+
+def calling(name: str, kind: str = "none", times: int = 1) -> str:
+    made = ", ".join(f"{{name: {name}, arguments: {{kind: a {kind}}}, id: call_{n}}}" for n in range(times))
+    return f"{{tool_calls: [{made}]}}"
+
+
+async def goes_on(stage: Theatre) -> None:
+    run = await stage.play("again", session_id="a")
+    assert isinstance(run.terminal, RunFinished), run.terminal
+    assert run.answer == "Fine."
+
+
+@pytest.mark.parametrize("kind", ODD)
+async def test_any_result_of_a_tool(kind: str, framework: Framework, tmp_path: Path) -> None:
+    """5 MB, bytes, None, a dict that is no JSON, half a character, objects that cannot even be printed, a picture."""
+    made = named("odd")
+    async with theatre(
+        lambda stage: framework.make(stage, made), script(framework, calling("odd", kind)), tmp_path
+    ) as stage:
+        run = await stage.play("go", session_id="a")
+        assert isinstance(run.terminal, RunFinished | RunFailed)
+        assert not isinstance(run.terminal, RunFailed) or run.terminal.message
+        call = run.call("odd")
+        assert call.error is None or kind == "unprintable"
+        assert kind != "huge" or call.finished.size >= 5_000_000
+        await goes_on(stage)
+
+
+async def test_a_tool_with_a_name_of_two_hundred_characters(framework: Framework, tmp_path: Path) -> None:
+    made, name = named("n" * 200), "n" * 200
+    async with theatre(lambda stage: framework.make(stage, made), script(framework, calling(name)), tmp_path) as stage:
+        run = await stage.play("go", session_id="a")
+        assert isinstance(run.terminal, RunFinished), run.terminal
+        assert run.call(name).error is None
+        await goes_on(stage)
+
+
+async def test_fifty_calls_at_once(framework: Framework, tmp_path: Path) -> None:
+    made = named("odd")
+    told = script(framework, calling("odd", "object", times=50))
+    async with theatre(lambda stage: framework.make(stage, made), told, tmp_path) as stage:
+        run = await stage.play("go", session_id="a")
+        assert isinstance(run.terminal, RunFinished), run.terminal
+        assert len(run.all(ToolStarted)) == 50
+        assert {run.call("odd", n).result for n in range(50)} == {"<odd thing>"}
+        await goes_on(stage)
+
+
+FAULTS = {
+    "500": "{error: {status: 500, message: out of order}}",
+    "cut": "{text: It was a dark and}, {cut: true}",
+    "cut in a call": "{tool_calls: [{name: odd, arguments: {kind: none}}]}, {cut: true}",
+    "malformed": """{tool_calls: [{name: odd, raw: '{"kind": '}]}""",
+    "not an object": """{tool_calls: [{name: odd, raw: '[1, 2]'}]}""",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_any_fault_of_a_model(fault: str, framework: Framework, tmp_path: Path) -> None:
+    """HTTP 500, a stream that is cut in a sentence or in a call, arguments that are no JSON or no object."""
+    made = named("odd")
+    async with theatre(lambda stage: framework.make(stage, made), script(framework, FAULTS[fault]), tmp_path) as stage:
+        run = await stage.play("go", session_id="a")
+        assert isinstance(run.terminal, RunFinished | RunFailed)
+        if fault in ("500", "cut", "cut in a call"):
+            assert isinstance(run.terminal, RunFailed)
+        assert not isinstance(run.terminal, RunFailed) or run.terminal.message
+        await goes_on(stage)
