@@ -16,11 +16,13 @@ import httpx
 import msgspec
 import pytest
 import typer.main
+from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.routing import Match
 
 from limelight import __version__
 from limelight.cli import app as cli
+from limelight.cli.openwebui import Display
 from limelight.config import Settings, all_settings, load_settings
 from limelight.dialects.typed import TypedDialect
 from limelight.errors import RunError, SetupError
@@ -43,6 +45,7 @@ from limelight.server.endpoint import Endpoint
 from limelight.server.routes import ENDPOINTS
 from limelight.sources.base import Feature
 from limelight.targets import load_agent
+from openwebui.parts.valves import UserValves, Valves
 from tests.markdown import blocks, codes, rows, sections, without_code
 
 ROOT = Path(__file__).parent.parent
@@ -237,9 +240,17 @@ def test_environment_variables_in_the_documents_exist() -> None:
     assert real <= set(re.findall(r"LIMELIGHT_[A-Z_]+", read("docs/settings.md")))
 
 
+def commands_of(group: Any, prefix: str = "") -> dict[str, Any]:
+    """Every command by its whole name, those of groups too: `openwebui install`."""
+    found: dict[str, Any] = {}
+    for name, command in group.commands.items():
+        inner = hasattr(command, "commands")
+        found |= commands_of(command, f"{prefix}{name} ") if inner else {f"{prefix}{name}": command}
+    return found
+
+
 def test_every_command_and_option_is_documented_and_every_documented_one_exists() -> None:
-    command: Any = typer.main.get_command(cli)
-    commands: dict[str, Any] = command.commands
+    commands = commands_of(typer.main.get_command(cli))
     tables = sections(read("docs/cli.md"), 2)
     tables["serve"] = sections(read("docs/settings.md"), 2)["limelight serve"]
     tables["understudy"] = read("docs/understudy.md")
@@ -248,6 +259,19 @@ def test_every_command_and_option_is_documented_and_every_documented_one_exists(
         real = {option for param in one.params for option in param.opts if option.startswith("-")}
         listed = {option for row in rows(tables[name]) for option in codes(row[0]) if option.startswith("-")}
         assert listed - {"--help"} == real - {"--help"}, name
+
+
+@pytest.mark.parametrize(("table", "valves"), [("valve", Valves), ("user valve", UserValves)])
+def test_every_valve_is_documented_with_its_default(table: str, valves: type[BaseModel]) -> None:
+    text = sections(read("docs/openwebui.md"), 2)["Valves"]
+    (found,) = re.findall(rf"^\| {table} \|.*\n(?:\|.*\n)+", text, flags=re.MULTILINE)
+    documented = {(row[0].strip("`"), row[1].strip("`")) for row in rows(found)}
+    assert documented == {(name, json.dumps(field.default)) for name, field in valves.model_fields.items()}
+
+
+def test_every_display_is_documented() -> None:
+    displays = rows(sections(read("docs/openwebui.md"), 2)["Displays"])
+    assert [row[0].strip("`") for row in displays] == [*get_args(Display)]
 
 
 def test_examples_of_configuration_load(tmp_path: Path) -> None:
@@ -278,7 +302,12 @@ def test_every_error_is_documented_and_every_documented_error_exists() -> None:
 
 def test_the_readme_lists_the_parts_that_are_there() -> None:
     table = {row[0]: codes(row[1]) for row in rows(sections(read("README.md"), 2)["What works with what"])}
-    assert table == {"sources": {*find("sources")}, "formats": {*find("dialects")}, "stores": {*find("stores")}}
+    assert table == {
+        "sources": {*find("sources")},
+        "formats": {*find("dialects")},
+        "stores": {*find("stores")},
+        "Open WebUI": {*get_args(Display)},
+    }
 
 
 def test_what_a_framework_cannot_show_is_what_its_source_declares() -> None:
