@@ -602,10 +602,11 @@ def tool_block(call: Call) -> str:
 
 
 class Ending:
-    """Success, unless a frame says otherwise."""
+    """Success, unless a frame says otherwise. `usage=False` is for those who could not read what it cost."""
 
-    def __init__(self, story: Story) -> None:
+    def __init__(self, story: Story, *, usage: bool) -> None:
         self._story = story
+        self._usage = usage
         self._failure = ""
         self.line = "Complete"
 
@@ -621,7 +622,7 @@ class Ending:
         """What the run cost, and the error. It comes as a chunk: an exception would take all that was shown with it."""
         found: list[Chunk] = []
         total = self._story.input_tokens + self._story.output_tokens
-        if total:
+        if total and self._usage:
             usage = {"input_tokens": self._story.input_tokens, "output_tokens": self._story.output_tokens}
             found.append({"type": "response.completed", "response": {"usage": {**usage, "total_tokens": total}}})
         if self._failure:
@@ -1293,7 +1294,8 @@ class Fetcher:
         if whole is not None:
             return frame._replace(data={**frame.data, key: whole.decode(errors="replace")})
         where = f"{self._public_url}{path}?raw=1" if self._public_url else f"{path} on the Limelight server"
-        note = f"… ({size:,} bytes in all; the whole is at {where})"
+        length = f"{size:,} bytes in all; " if size else ""
+        note = f"… ({length}the whole is at {where})"
         return frame._replace(data={**frame.data, key: f"{frame.text(key)}\n\n{note}"})
 
     async def _file(self, frame: Frame) -> Frame:
@@ -1438,7 +1440,7 @@ class Performance:
             queue: asyncio.Queue[Frame | None] = asyncio.Queue(1000)
             story = Story()
             display = self._display(story, server)
-            ending = Ending(story)
+            ending = Ending(story, usage=self._emit_to is not None)
             files = Files(story, images_in_rows=isinstance(display, NativeDisplay))
             status = StatusLine(self._choices)
             todos = Todos()
@@ -1463,6 +1465,11 @@ class Performance:
                 ending.line = "Stopped"
                 await self._stop(server)
                 raise
+            except Exception as error:  # raised, it would take all that was shown with it
+                ending.feed(Frame("error", {"message": f"{type(error).__name__}: {error}"}))
+                display.close()
+                for chunk in [*display.flush(), *ending.chunks()]:
+                    yield chunk
             finally:
                 reader.cancel()
                 await asyncio.gather(reader, asker.close(), return_exceptions=True)

@@ -7,10 +7,11 @@ from openwebui.parts.values import Chunk
 
 
 class Ending:
-    """Success, unless a frame says otherwise."""
+    """Success, unless a frame says otherwise. `usage=False` is for those who could not read what it cost."""
 
-    def __init__(self, story: Story) -> None:
+    def __init__(self, story: Story, *, usage: bool) -> None:
         self._story = story
+        self._usage = usage
         self._failure = ""
         self.line = "Complete"
 
@@ -26,7 +27,7 @@ class Ending:
         """What the run cost, and the error. It comes as a chunk: an exception would take all that was shown with it."""
         found: list[Chunk] = []
         total = self._story.input_tokens + self._story.output_tokens
-        if total:
+        if total and self._usage:
             usage = {"input_tokens": self._story.input_tokens, "output_tokens": self._story.output_tokens}
             found.append({"type": "response.completed", "response": {"usage": {**usage, "total_tokens": total}}})
         if self._failure:

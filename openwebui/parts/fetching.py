@@ -33,7 +33,8 @@ class Fetcher:
         if whole is not None:
             return frame._replace(data={**frame.data, key: whole.decode(errors="replace")})
         where = f"{self._public_url}{path}?raw=1" if self._public_url else f"{path} on the Limelight server"
-        note = f"… ({size:,} bytes in all; the whole is at {where})"
+        length = f"{size:,} bytes in all; " if size else ""
+        note = f"… ({length}the whole is at {where})"
         return frame._replace(data={**frame.data, key: f"{frame.text(key)}\n\n{note}"})
 
     async def _file(self, frame: Frame) -> Frame:

@@ -53,7 +53,7 @@ class Performance:
             queue: asyncio.Queue[Frame | None] = asyncio.Queue(1000)
             story = Story()
             display = self._display(story, server)
-            ending = Ending(story)
+            ending = Ending(story, usage=self._emit_to is not None)
             files = Files(story, images_in_rows=isinstance(display, NativeDisplay))
             status = StatusLine(self._choices)
             todos = Todos()
@@ -78,6 +78,11 @@ class Performance:
                 ending.line = "Stopped"
                 await self._stop(server)
                 raise
+            except Exception as error:  # raised, it would take all that was shown with it
+                ending.feed(Frame("error", {"message": f"{type(error).__name__}: {error}"}))
+                display.close()
+                for chunk in [*display.flush(), *ending.chunks()]:
+                    yield chunk
             finally:
                 reader.cancel()
                 await asyncio.gather(reader, asker.close(), return_exceptions=True)

@@ -40,6 +40,8 @@ class Stage:
         self.bodies: dict[str, bytes] = {}
         """What there is to fetch, by path."""
         self.one_by_one = False
+        self.hold = False
+        """Whether requests stay without an answer."""
         self.asked: list[Asked] = []
 
     def play(self, sent: bytes) -> None:
@@ -53,6 +55,8 @@ class Stage:
         body = await request.json() if await request.body() else None
         path = request.url.path
         self.asked.append(Asked(f"{request.method} {path}", dict(request.headers), body))
+        while self.hold and (await request.receive())["type"] != "http.disconnect":
+            pass
         if path in ("/chat/stream", f"/runs/{RUN_ID}/stream"):
             return self._stream(request.headers.get("last-event-id", ""))
         if path in self.bodies:

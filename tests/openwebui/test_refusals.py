@@ -79,3 +79,22 @@ async def test_plain_http_reads_no_certificates(stage: Stage, monkeypatch: pytes
     stage.bodies["/agents"] = b'{"agents": [{"name": "a", "default": true}]}'
     assert await WebUI(DEEP_AGENT_URL=stage.url).models() == [DEFAULT]
     assert [asked.line for asked in stage.asked] == ["GET /agents"]
+
+
+async def test_a_frame_that_nobody_understands_does_not_take_the_rest_with_it(stage: Stage) -> None:
+    """Open WebUI forgets everything that was shown when a pipe raises in the middle."""
+    frames = [
+        '{"type":"token","data":{"content":"So far. ","agent_depth":0}}',
+        '["no", "frame"]',
+        '{"type":"token","data":"no object"}',
+        "no JSON",
+        '{"type":"tool_start","data":{"tool_id":"c","name":"look","agent_depth":0,"args":{}}}',
+        '{"type":"answer","data":{"sources":5}}',
+        '{"type":"done"}',
+    ]
+    stage.play("".join(f"id: {n}\ndata: {frame}\n\n" for n, frame in enumerate(frames, 1)).encode())
+    seen = await Chat(stage.url).say("hi")
+    assert seen.text == "So far. "
+    assert seen.rows == {"look": "Error: interrupted"}
+    assert seen.errors == ["TypeError: 'int' object is not iterable"]
+    assert seen.end == (f"Failed: {seen.errors[0]}", True)

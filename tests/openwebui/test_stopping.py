@@ -1,0 +1,79 @@
+"""The Stop button: the agent stops too, and the line above the text comes to rest."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests import agents
+from tests.openwebui.chat import Chat
+from tests.openwebui.stage import Stage
+from tests.openwebui.webui import Json
+from tests.serving import serving
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_stop_stops_the_run(tmp_path: Path) -> None:
+    async with serving(agents.patient, data=tmp_path) as served:
+        seen, task = Chat(served.url).start("go")
+        await eventually(lambda: "wait" in [item["name"] for item in seen.of_type("function_call")])
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert seen.end == ("Stopped", True)
+        assert seen.text == "Working"
+        run_id = (await served.http.get("/sessions/u-1.chat-1")).json()["run_id"]
+        assert (await served.http.get(f"/runs/{run_id}")).json()["state"] == "cancelled"
+
+
+async def test_stop_takes_an_open_question_away(tmp_path: Path) -> None:
+    closed: list[Json] = []
+
+    async def ask(event: Json) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            closed.append(event)
+
+    async with serving(agents.asker, data=tmp_path) as served:
+        seen, task = Chat(served.url, ask=ask).start("go")
+        await eventually(lambda: "⏸ delete is waiting for approval" in seen.statuses)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert [event["type"] for event in closed] == ["request:user_input"]
+        assert seen.end == ("Stopped", True)
+
+
+async def test_stop_before_there_is_a_run_only_ends(stage: Stage) -> None:
+    stage.hold = True
+    seen, task = Chat(stage.url).start("go")
+    await eventually(lambda: stage.asked)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert seen.end == ("Stopped", True)
+    assert not [asked for asked in stage.asked if asked.line.endswith("/cancel")]
+
+
+async def test_a_run_that_somebody_else_stops_is_stopped_here_too(tmp_path: Path) -> None:
+    async with serving(agents.patient, data=tmp_path) as served:
+        seen, task = Chat(served.url).start("go")
+        await eventually(lambda: "wait" in [item["name"] for item in seen.of_type("function_call")])
+        run_id = (await served.http.get("/sessions/u-1.chat-1")).json()["run_id"]
+        await served.http.post(f"/runs/{run_id}/cancel")
+        await asyncio.wait_for(task, 20)
+        assert seen.end == ("Stopped", True)
+        assert seen.errors == []
+
+
+async def test_an_agent_that_breaks_says_so_and_keeps_what_was_shown(tmp_path: Path) -> None:
+    async with serving(agents.crasher, data=tmp_path) as served:
+        seen = await Chat(served.url).say("go")
+    assert seen.text == "So far so good"
+    assert list(seen.rows) == ["crash"]
+    assert "the wheel came off" in seen.errors[0]
+    assert seen.end == (f"Failed: {seen.errors[0]}", True)
