@@ -70,7 +70,7 @@ def text(run: Played) -> None:
     answer = run.one(FinalAnswer)
     if answer.message_id is not None:
         said = "".join(e.text for e in run.all(TextDelta, message_id=answer.message_id))
-        assert said == answer.content
+        assert said == answer.content == run.text()  # an answer is said once
         assert len(run.all(TextDelta, message_id=answer.message_id)) > 1
     else:
         assert ANSWER not in run.text()
@@ -117,6 +117,7 @@ def parallel_tools(run: Played) -> None:
 def tool_error(run: Played) -> None:
     """fail("no such file"), after which the agent goes on, or ends, as its framework has it."""
     call = run.call("fail")
+    assert call.args == {"reason": "no such file"}
     assert "no such file" in (call.error or "")
     assert str(call.result).startswith("Error")
     assert isinstance(run.terminal, RunFinished | RunFailed)
@@ -141,6 +142,7 @@ def sub_agent(run: Played) -> None:
     assert len(spawning) == 1 and spawning[0].agent_id == ""
     call = run.call("add")
     assert call.started.agent_id == started.agent_id
+    assert str(call.result) == "5"
     ended = run.one(AgentFinished, agent_id=started.agent_id)
     assert ended.error is None
     assert run.at(started) < call.begun_at < call.ended_at < run.at(ended)

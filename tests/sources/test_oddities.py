@@ -4,6 +4,8 @@ the next turn works. `played` checks the first two of every run."""
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # The frameworks' own types are partly unknown.
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,10 +16,11 @@ from langchain_core.tools import tool as langchain_tool
 from smolagents import ToolCallingAgent
 from smolagents import tool as smolagents_tool
 
-from limelight.events import RunFailed, RunFinished, ToolStarted
+from limelight.events import FinalAnswer, RunFailed, RunFinished, ToolStarted
 from tests.sources import agno_cast, langgraph_cast, smolagents_cast
 from tests.sources.played import Stage, Theatre, theatre
 from tests.sources.smolagents_cast import ODD
+from tests.waiting import eventually
 
 
 class Framework(NamedTuple):
@@ -104,6 +107,67 @@ async def test_any_result_of_a_tool(kind: str, framework: Framework, tmp_path: P
         assert call.error is None or kind == "unprintable"
         assert kind != "huge" or call.finished.size >= 5_000_000
         await goes_on(stage)
+
+
+async def test_a_result_is_the_text_that_the_tool_returned(framework: Framework, tmp_path: Path) -> None:
+    """With its lines, quotes and tags; and words like "error" and "failed" in it make it no error."""
+
+    def tell(kind: str) -> str:
+        """Tell.
+
+        Args:
+            kind: What.
+        """
+        return TOLD
+
+    async with theatre(
+        lambda stage: framework.make(stage, tell), script(framework, calling("tell")), tmp_path
+    ) as stage:
+        run = await stage.play("go", session_id="a")
+    assert (run.call("tell").result, run.call("tell").error) == (TOLD, None)
+
+
+TOLD = "No error, no exception, nothing failed: it's 'fine'.\n\n  \"Two\" <b>lines</b> &amp; {more}\nTraceback: none"
+
+
+async def test_what_a_model_says_is_whole_and_said_once(framework: Framework, tmp_path: Path) -> None:
+    """A long thought before a call is not cut, and neither it nor the answer comes again at the end of the run."""
+    thought = " ".join(f"word{n}" for n in range(500))
+    told = script(framework, f"{{text: {thought}}}, {calling('odd', 'object')}")
+    async with theatre(lambda stage: framework.make(stage, named("odd")), told, tmp_path) as stage:
+        run = await stage.play("go", session_id="a")
+    said = run.text() + run.reasoning()
+    assert said.count(thought) == 1 and said.count("word250 ") == 1
+    assert run.answer == "All done."
+    assert said.count("All done.") == (run.one(FinalAnswer).message_id is not None)
+
+
+async def test_a_tool_that_blocks_holds_nobody_else_up(framework: Framework, tmp_path: Path) -> None:
+    """While one run sleeps in an ordinary tool, another streams to its end, and the server answers at once."""
+    let_go, sleeping = threading.Event(), threading.Event()
+
+    def block(kind: str) -> str:
+        """Block.
+
+        Args:
+            kind: What.
+        """
+        sleeping.set()
+        let_go.wait(60)
+        return "rested"
+
+    async with theatre(
+        lambda stage: framework.make(stage, block), script(framework, calling("block")), tmp_path
+    ) as stage:
+        sleeper = asyncio.create_task(stage.play("go", session_id="b"))
+        try:
+            await eventually(sleeping.is_set)
+            await goes_on(stage)
+            assert (await stage.served.http.get("/health")).status_code == 200
+            assert not sleeper.done()
+        finally:
+            let_go.set()
+        assert isinstance((await sleeper).terminal, RunFinished)
 
 
 async def test_a_tool_with_a_name_of_two_hundred_characters(framework: Framework, tmp_path: Path) -> None:
