@@ -58,6 +58,8 @@ def _check_names(trees: dict[str, ast.Module]) -> None:
             names = [node.name] if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) else []
             if isinstance(node, ast.Assign):
                 names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                names = [node.target.id]
             for name in names:
                 if owner.setdefault(name, part) != part:
                     raise SystemExit(f"{name} is defined in both {owner[name]}.py and {part}.py")

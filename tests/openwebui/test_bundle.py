@@ -31,9 +31,10 @@ def test_parts_come_behind_what_they_need(parts: Path) -> None:
     assert text.count("import json") == 1
 
 
-def test_one_name_for_two_things_is_refused(parts: Path) -> None:
+@pytest.mark.parametrize("other", ["def LIMIT() -> None: ...", "class LIMIT: ...", "LIMIT = 2", "LIMIT: int = 2"])
+def test_one_name_for_two_things_is_refused(parts: Path, other: str) -> None:
     (parts / "one.py").write_text('"""1."""\n\nLIMIT = 1\n')
-    (parts / "two.py").write_text('"""2."""\n\n\ndef LIMIT() -> None: ...\n')
+    (parts / "two.py").write_text(f'"""2."""\n\n\n{other}\n')
     with pytest.raises(SystemExit, match=r"LIMIT is defined in both one\.py and two\.py"):
         make_pipe.bundle("1")
 

@@ -94,6 +94,15 @@ async def test_when_it_gives_up_what_was_shown_stays(stage: Stage, patience: int
     assert seen.end == (f"Failed: {seen.errors[0]}", True)
 
 
+async def test_a_sub_agent_that_no_call_started_is_closed_too(stage: Stage) -> None:
+    """Open WebUI would execute a call without a result, and begin again with what comes of it."""
+    stage.play(STREAM)
+    stage.faults = [ENDS[8]]
+    seen = await Chat(stage.url, RECONNECT_SECONDS=0).say("go")
+    assert seen.rows["researcher › reader"] == "Error: interrupted"
+    assert unanswered(seen.items) == []
+
+
 async def test_a_run_that_is_gone_is_no_reason_to_wait(stage: Stage) -> None:
     stage.play(STREAM)
     stage.faults = [ENDS[4], Response(b'{"detail": "no such run"}', 404)]

@@ -1,0 +1,173 @@
+"""`limelight openwebui` as a shell sees it, against a fake of Open WebUI (`e2e/openwebui` drives the real one)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from limelight.cli import app
+from limelight.errors import SetupError
+from tests.faults.process import free_port
+from tests.openwebui.fake import ADMIN, CREDENTIALS, FakeWebUI, faking
+from tests.openwebui.webui import FILE, FUNCTION_ID
+
+TEXT = FILE.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[FakeWebUI]:
+    with faking() as fake:
+        yield fake
+
+
+@pytest.fixture
+def webui(running: FakeWebUI, monkeypatch: pytest.MonkeyPatch) -> FakeWebUI:
+    for name in ("OPEN_WEBUI_TOKEN", "OPEN_WEBUI_PASSWORD", "LIMELIGHT_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    running.clear()
+    return running
+
+
+def install(webui: FakeWebUI, *options: str, token: str = "token-1", **more: Any) -> list[str]:
+    """The lines that it says."""
+    who = ["--token", token] if token else []
+    result = CliRunner().invoke(app, ["openwebui", "install", "--url", webui.url, *who, *options], **more)
+    if result.exception:
+        raise result.exception
+    return result.stdout.splitlines()
+
+
+def refused(webui: FakeWebUI, *options: str, **more: Any) -> str:
+    """What is wrong; and nothing was changed."""
+    with pytest.raises(SetupError) as caught:
+        install(webui, *options, **more)
+    assert webui.writes == []
+    return caught.value.detail
+
+
+def test_an_empty_open_webui_gets_the_pipe(webui: FakeWebUI) -> None:
+    assert install(webui, "--server", "http://agents:8000", "--api-key", "sesame", "--display", "collapse") == [
+        f"Open WebUI 0.12.4 at {webui.url}",
+        "function deep_agent_pipe: created",
+        "enabled: yes, it is now",
+        "valves: DEEP_AGENT_URL=http://agents:8000, API_KEY=…, DISPLAY=collapse",
+        "models: Name of deep_agent_pipe.default, Name of deep_agent_pipe.other",
+        "note: only administrators see these models, until you share them (--share, or Admin Panel, Models)",
+    ]
+    function = webui.functions[FUNCTION_ID]
+    assert (function["content"], function["name"], function["is_active"]) == (TEXT, "Deep Agent Pipe", True)
+    assert webui.valves[FUNCTION_ID]["API_KEY"] == "sesame"
+
+
+def test_the_second_time_nothing_changes(webui: FakeWebUI) -> None:
+    install(webui, "--server", "http://agents:8000")
+    webui.writes.clear()
+    lines = install(webui, "--server", "http://agents:8000")
+    assert lines[1:4] == ["function deep_agent_pipe: up to date", "enabled: as before", "valves: as before"]
+    assert webui.writes == []
+
+
+def test_an_older_pipe_is_updated_and_keeps_its_valves(webui: FakeWebUI) -> None:
+    install(webui, "--server", "http://agents:8000", "--api-key", "sesame")
+    webui.functions[FUNCTION_ID]["content"] = TEXT.replace("version:", "version: 0.0.1 was")
+    webui.functions[FUNCTION_ID]["meta"]["description"] = "Ours."
+    lines = install(webui, "--display", "details")
+    assert lines[1:4] == ["function deep_agent_pipe: updated", "enabled: as before", "valves: DISPLAY=details"]
+    function = webui.functions[FUNCTION_ID]
+    assert (function["content"], function["meta"]["description"]) == (TEXT, "Ours.")
+    expected = {"DEEP_AGENT_URL": "http://agents:8000", "API_KEY": "sesame", "DISPLAY": "details"}
+    assert webui.valves[FUNCTION_ID] == expected
+
+
+def test_one_that_was_disabled_is_enabled_again(webui: FakeWebUI) -> None:
+    install(webui)
+    webui.functions[FUNCTION_ID]["is_active"] = False
+    assert install(webui)[2] == "enabled: yes, it is now"
+    assert webui.functions[FUNCTION_ID]["is_active"]
+
+
+def test_an_open_webui_that_finds_one_model_only_gets_a_hint(webui: FakeWebUI) -> None:
+    webui.agents = ["default"]
+    assert "note: the default model alone: does Open WebUI reach the Limelight server at DEEP_AGENT_URL?" in install(
+        webui
+    )
+
+
+def test_sharing_is_done_once_and_leaves_entries_alone(webui: FakeWebUI) -> None:
+    name = "Name of deep_agent_pipe"
+    assert install(webui, "--share")[-1] == f"shared with everybody: {name}.default, {name}.other"
+    grants = [model["access_grants"] for model in webui.shared.values()]
+    assert grants == [[{"principal_type": "user", "principal_id": "*", "permission": "read"}]] * 2
+    webui.writes.clear()
+    assert install(webui, "--share")[-1] == "shared with everybody: as before"
+    assert webui.writes == []
+
+
+def test_sign_in_by_address(webui: FakeWebUI, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = install(webui, "--email", ADMIN["email"], token="", input="correct horse\n")
+    assert "function deep_agent_pipe: created" in lines
+    assert "correct horse" not in "".join(lines)
+    monkeypatch.setenv("OPEN_WEBUI_PASSWORD", "correct horse")
+    assert "function deep_agent_pipe: up to date" in install(webui, "--email", ADMIN["email"], token="")
+
+
+def test_the_token_may_come_from_the_environment(webui: FakeWebUI, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPEN_WEBUI_TOKEN", "token-1")
+    assert "function deep_agent_pipe: created" in install(webui, token="")
+
+
+def test_a_wrong_password(webui: FakeWebUI) -> None:
+    problem = refused(webui, "--email", ADMIN["email"], token="", input="wrong\n")
+    assert problem == f"Open WebUI does not let {ADMIN['email']} in: {CREDENTIALS}"
+
+
+def test_a_bad_token(webui: FakeWebUI) -> None:
+    assert "refuses the token: make a new one" in refused(webui, token="stale")
+
+
+def test_somebody_who_is_not_an_administrator(webui: FakeWebUI) -> None:
+    problem = refused(webui, token="token-2")
+    assert problem == "uma@example.org is not an administrator of Open WebUI (role user): sign in as one"
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_nobody_is_named_or_two(webui: FakeWebUI, both: bool) -> None:
+    options = ("--email", "x@example.org") if both else ()
+    assert "--token, or with --email" in refused(webui, *options, token="token-1" if both else "")
+
+
+def test_an_open_webui_that_is_not_there(webui: FakeWebUI) -> None:
+    gone = FakeWebUI()
+    gone.url = f"http://127.0.0.1:{free_port()}"
+    assert f"Open WebUI cannot be reached at {gone.url}" in refused(gone)
+    for wrong in ("http://[::1", "localhost:8080"):
+        gone.url = wrong
+        assert refused(gone)
+
+
+def test_something_else_at_the_address(webui: FakeWebUI) -> None:
+    webui.version = None
+    assert "answers, but not like Open WebUI" in refused(webui)
+
+
+@pytest.mark.parametrize("version", ["0.4.8", "0.3.32"])
+def test_a_version_that_is_too_old_for_anything(webui: FakeWebUI, version: str) -> None:
+    webui.version = version
+    assert refused(webui, "--display", "details") == f"Open WebUI {version} is too old: update it to 0.8 or newer"
+
+
+def test_a_version_that_is_too_old_for_rows(webui: FakeWebUI) -> None:
+    webui.version = "0.7.2"
+    assert "add --display details" in refused(webui)
+    assert "valves: DISPLAY=details" in install(webui, "--display", "details")
+
+
+def test_another_function_of_the_same_id_is_left_alone(webui: FakeWebUI) -> None:
+    webui.functions[FUNCTION_ID] = {"id": FUNCTION_ID, "type": "filter", "is_active": True, "content": "x", "meta": {}}
+    assert "there is another function with the id deep_agent_pipe" in refused(webui)
+
+
+def test_the_pipe_can_be_printed() -> None:
+    result = CliRunner().invoke(app, ["openwebui", "pipe"])
+    assert (result.exit_code, result.stdout) == (0, TEXT)
