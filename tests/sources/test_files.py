@@ -20,12 +20,7 @@ from limelight.sources.base import FileMade
 from tests.sources import agno_cast, langgraph_cast
 from tests.sources.played import Stage, theatre
 
-
-@pytest.fixture(autouse=True)
-async def _closed() -> AsyncIterator[None]:  # pyright: ignore[reportUnusedFunction]
-    """Models are closed in the loop that used them."""
-    yield
-    await agno_cast.close_models()
+pytestmark = pytest.mark.usefixtures("agno_models")
 
 
 async def test_a_file_is_read_in_a_thread(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,16 +22,11 @@ from tests.sources.played import Stage, theatre
 from tests.sources.turns import FakeContext
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.usefixtures("agno_models")
+
 NAP = "The tool nap cannot be interrupted and is still running; what it returns will be dropped."
 NAPPING = "{name: nap, arguments: {seconds: 1}}"
 SLOW = "{name: slow, arguments: {name: x, seconds: 30}}"
-
-
-@pytest.fixture(autouse=True)
-async def _closed() -> AsyncIterator[None]:  # pyright: ignore[reportUnusedFunction]
-    """Models are closed in the loop that used them."""
-    yield
-    await agno_cast.close_models()
 
 
 def napping(event: AnyEvent) -> bool:

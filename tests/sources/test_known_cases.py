@@ -88,12 +88,12 @@ CASES: dict[str, tuple[str, ...]] = {
     ),
     "a turn that was broken off spoils the next one": (
         "test_langgraph_failures.py::test_what_is_kept_after_a_stop",
-        "test_agno.py::test_after_stop_the_next_turn_works",
+        "test_agno_stopping.py::test_after_stop_the_next_turn_works",
         "test_smolagents_memory.py::test_after_a_stop_the_next_turn_works",
     ),
     "a conversation forgets its state, or shares it with others": (
         "test_langgraph.py::test_a_session_goes_on_and_others_know_nothing_of_it",
-        "test_agno.py::test_a_session_goes_on_and_others_know_nothing_of_it",
+        "test_agno_memory.py::test_a_session_goes_on_and_others_know_nothing_of_it",
         "test_smolagents_memory.py::test_conversations_share_nothing",
     ),
     "who asks is not passed on to the agent": ("test_agno.py::test_tools_know_who_asks",),

@@ -6,7 +6,7 @@ the next turn works. `played` checks the first two of every run."""
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +21,8 @@ from tests.sources import agno_cast, langgraph_cast, smolagents_cast
 from tests.sources.played import Stage, Theatre, theatre
 from tests.sources.smolagents_cast import ODD
 from tests.waiting import eventually
+
+pytestmark = pytest.mark.usefixtures("agno_models")
 
 
 class Framework(NamedTuple):
@@ -47,13 +49,6 @@ FRAMEWORKS = {
     "agno": Framework(agno, "{{text: {}}}"),
     "smolagents": Framework(smolagents, "{{tool_calls: [{{name: final_answer, arguments: {{answer: {}}}}}]}}"),
 }
-
-
-@pytest.fixture(autouse=True)
-async def _closed() -> AsyncIterator[None]:  # pyright: ignore[reportUnusedFunction]
-    """Models are closed in the loop that used them."""
-    yield
-    await agno_cast.close_models()
 
 
 @pytest.fixture(params=FRAMEWORKS)

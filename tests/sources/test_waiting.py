@@ -3,7 +3,6 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -20,15 +19,10 @@ from tests.sources.conformance import SCENARIOS, Case
 from tests.sources.played import Stage, Theatre, played, record_of, theatre
 from tests.sources.recording import recorded
 
+pytestmark = pytest.mark.usefixtures("agno_models")
+
 FRAMEWORKS = {"langgraph": langgraph_cast.CASES, "agno": agno_cast.CASES}
 ALL = [(framework, name) for framework in FRAMEWORKS for name, scenario in SCENARIOS.items() if scenario.decide]
-
-
-@pytest.fixture(autouse=True)
-async def _closed() -> AsyncIterator[None]:  # pyright: ignore[reportUnusedFunction]
-    """Models are closed in the loop that used them."""
-    yield
-    await agno_cast.close_models()
 
 
 async def asked(stage: Theatre, wanted: int, **body: Any) -> list[Frame]:

@@ -1,0 +1,14 @@
+"""What tests of several frameworks need around them."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+
+@pytest.fixture
+async def agno_models() -> AsyncIterator[None]:
+    """The models of Agno's agents are closed in the loop that used them."""
+    yield
+    from tests.sources.agno_cast import close_models
+
+    await close_models()
