@@ -327,6 +327,28 @@ async def paced(queue: asyncio.Queue[Frame | None]) -> AsyncIterator[list[Frame]
             return
 
 
+# --- request ----------------------------------------------------------------------------------------------------------
+# The request to the server: which agent, which session, which messages.
+
+
+DEFAULT_MODEL = "default"
+
+
+def request_of(body: Json, user: Json, metadata: Json) -> Json:
+    """The body of `POST /chat/stream`. A chat is a session; another user of the same chat has another one."""
+    agent = str(body.get("model", "")).partition(".")[2]
+    chat_id = str(metadata.get("chat_id") or "")
+    request: Json = {"messages": cleaned(as_objects(body.get("messages"))), "stream": True}
+    if agent and agent != DEFAULT_MODEL:
+        request["agent"] = agent
+    if chat_id:
+        request["chat_id"] = re.sub(r"[^A-Za-z0-9._:-]", "-", f"{user.get('id') or 'user'}.{chat_id}")[:128]
+    # The question's id comes first: by it another model's run for the same question is known.
+    question = metadata.get("user_message_id") or metadata.get("message_id") or ""
+    request["request_id"] = f"{question}.{uuid.uuid4().hex}"[-200:]
+    return request
+
+
 # --- story ------------------------------------------------------------------------------------------------------------
 # What the frames so far have told: calls, sub-agents, tokens. All displays look things up here.
 
@@ -646,11 +668,22 @@ class Files:
         if frame.type == "_image" and not (self._images_in_rows and self._story.call(frame)):
             self._files.append({"type": "image", "name": frame.text("name"), "url": frame.text("url")})
         elif frame.type == "_file":
-            link = {"name": frame.text("name"), "url": frame.text("url"), "size": frame.number("size")}
-            self._files.append({"type": "file", **link})
+            self._files.append(_text_file(frame) if frame.data.get("content") is not None else _link(frame))
 
     def end(self) -> Json | None:
         return {"type": "files", "data": {"files": self._files}} if self._files else None
+
+
+def _text_file(frame: Frame) -> Json:
+    """A file whose text a click shows."""
+    about = {"name": frame.text("name"), "content_type": frame.text("media_type"), "size": frame.number("size")}
+    shown = {"filename": frame.text("name"), "data": {"content": frame.text("content")}, "meta": about}
+    return {"type": "file", "name": frame.text("name"), "size": frame.number("size"), "file": shown}
+
+
+def _link(frame: Frame) -> Json:
+    """A file that a click opens. Open WebUI adds a path of its own to those of the type `file`."""
+    return {"type": "doc", "name": frame.text("name"), "size": frame.number("size"), "url": frame.text("url")}
 
 
 # --- native -----------------------------------------------------------------------------------------------------------
@@ -981,10 +1014,6 @@ def source_event(key: str, name: str, text: str, more: Json) -> Json:
 # The Limelight server, as one user sees it during one call of the pipe. The only part that talks to it.
 
 
-FIRST_PAUSE = 0.5
-"""Seconds before a lost connection is tried again; the longer it is away, the longer the pauses."""
-
-
 class Refused(Exception):
     """The server answered, and the answer was no."""
 
@@ -1004,11 +1033,12 @@ class Server:
 
     def __init__(self, valves: Valves, user: Json) -> None:
         self.url = valves.DEEP_AGENT_URL.rstrip("/")
-        self.patience = valves.RECONNECT_SECONDS
         self.run_id = ""
-        self.session_id = ""
         headers: dict[str, str] = {}
+        self.as_user = ""
+        """How a command at a terminal says for whom it acts."""
         if valves.API_KEY:
+            self.as_user = f" --user {user.get('id') or ''}"
             headers["Authorization"] = f"Bearer {valves.API_KEY}"
             headers["X-Limelight-User-Id"] = quote(str(user.get("id") or ""), safe="")
             headers["X-Limelight-User-Name"] = quote(str(user.get("name") or ""), safe="")
@@ -1052,56 +1082,15 @@ class Server:
             return None
         return bytes(found)
 
-    async def follow(self, request: Json) -> AsyncIterator[Frame]:
-        """Begin a run and follow it to its end. A lost connection is taken up again behind the last frame."""
-        cursor, lost_at, ended = "", 0.0, False
-        while not ended:
-            reason = "the stream ended early"
-            try:
-                async with self._open(request, cursor) as response:
-                    if response.status_code == 204:  # it ended, and all of it is here
-                        return
-                    self.run_id = response.headers.get("x-run-id", self.run_id)
-                    self.session_id = response.headers.get("x-session-id", self.session_id)
-                    if lost_at:
-                        yield Frame("_found", {})
-                    async for frame in frames_of(response.aiter_bytes()):
-                        lost_at, cursor, ended = 0.0, frame.cursor or cursor, frame.type == "done"
-                        yield frame
-            except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:  # waiting will not mend it
-                raise Lost(self._farewell(str(error))) from error
-            except httpx.HTTPError as error:
-                reason = describe(error)
-            except Refused as refused:
-                if refused.status not in (502, 503, 504) or not (self.run_id or lost_at):
-                    raise
-                reason = str(refused)
-            if not ended:
-                lost_at = lost_at or time.monotonic()
-                if time.monotonic() - lost_at >= self.patience:
-                    raise Lost(self._farewell(reason))
-                yield Frame("_lost", {"reason": reason})
-                await asyncio.sleep(min(5.0, FIRST_PAUSE + (time.monotonic() - lost_at) / 4))
-
     @contextlib.asynccontextmanager
-    async def _open(self, request: Json, cursor: str) -> AsyncGenerator[httpx.Response, None]:
-        # The request id makes a second POST safe: it gives the first one's run.
-        if not self.run_id:
-            opened = self._http.stream("POST", f"{self.url}/chat/stream", json=request)
-        else:
-            headers = {"Last-Event-ID": cursor} if cursor else {}
-            url = f"{self.url}/runs/{self.run_id}/stream?format=typed"
-            opened = self._http.stream("GET", url, headers=headers)
-        async with opened as response:
+    async def open(self, path: str, body: Json | None, cursor: str) -> AsyncGenerator[httpx.Response, None]:
+        """A stream: POST if there is a body, else GET behind the cursor. Raises Refused, and what httpx raises."""
+        headers = {"Last-Event-ID": cursor} if cursor else {}
+        method = "GET" if body is None else "POST"
+        async with self._http.stream(method, f"{self.url}{path}", json=body, headers=headers) as response:
             if response.status_code >= 400:
                 raise Refused(response.status_code, problem_of(await response.aread()))
             yield response
-
-    def _farewell(self, reason: str) -> str:
-        if self.run_id:
-            return f"The connection to {self.url} was lost ({reason}). The agent may still be at work there."
-        hint = "Is it running, and is the valve DEEP_AGENT_URL right?"
-        return f"The Limelight server at {self.url} cannot be reached ({reason}). {hint}"
 
 
 def problem_of(body: bytes) -> Json:
@@ -1183,7 +1172,8 @@ class Asker:
                     await asyncio.sleep(ASK_AGAIN_SECONDS)
 
     def _tell_where(self, frame: Frame) -> None:
-        where = f"waiting for approval: answer here, or run `limelight approve {self._server.run_id}`"
+        command = f"limelight approve {self._server.run_id}{self._server.as_user}"
+        where = f"waiting for approval: answer here, or run `{command}`"
         about = {"tool_id": frame.text("tool_id"), "name": frame.text("name"), "where": where}
         self._news(Frame("_unanswered", about))
 
@@ -1262,12 +1252,34 @@ class Dialog:
                 self._metadata["session_id"] = found
 
 
+# --- busy -------------------------------------------------------------------------------------------------------------
+# What becomes of a run that is live in a chat when the next question comes.
+
+
+LIVE = ("queued", "running", "waiting")
+
+
+async def turn_of(server: Server, request: Json) -> str:
+    """`wait` for a run that answers the same question (two models side by side). `cancel` one that answers another:
+    the chat has gone on without it. `error` if it cannot be told which, so that the caller asks again."""
+    try:
+        session = await server.call("GET", f"/sessions/{request['chat_id']}")
+        run = await server.call("GET", f"/runs/{session['run_id']}")
+    except (Refused, Lost, KeyError, TypeError):
+        return "error"
+    if run.get("state") not in LIVE:
+        return "error"
+    question = str(request["request_id"]).partition(".")[0]
+    return "wait" if question and str(run.get("request_id", "")).startswith(f"{question}.") else "cancel"
+
+
 # --- fetching ---------------------------------------------------------------------------------------------------------
 # What a frame only points to is fetched: whole results in place of previews, the bytes of small images.
 
 
 INLINE_BYTES = 100_000
 IMAGE_BYTES = 1_000_000
+TEXTS = frozenset({"application/json", "application/x-yaml", "application/xml", "application/javascript"})
 
 
 class Fetcher:
@@ -1299,51 +1311,110 @@ class Fetcher:
         return frame._replace(data={**frame.data, key: f"{frame.text(key)}\n\n{note}"})
 
     async def _file(self, frame: Frame) -> Frame:
-        """A small image becomes `_image` with its bytes in a data URL, anything else `_file` with a link."""
+        """A small image becomes `_image` with its bytes in a data URL, the rest `_file` with its text or a link."""
         kind, path, size = frame.text("media_type"), frame.text("url"), frame.number("size")
         about = {"tool_id": frame.text("tool_id"), "name": frame.text("name") or "file", "size": size}
         if kind.startswith("image/") and size <= IMAGE_BYTES:
             found = await self._server.fetch(path, IMAGE_BYTES)
             if found is not None:
                 return Frame("_image", {**about, "url": f"data:{kind};base64,{base64.b64encode(found).decode()}"})
-        return Frame("_file", {**about, "url": f"{self._public_url or self._server.url}{path}"})
+        link = f"{self._public_url or self._server.url}{path}"
+        text = await self._text(path, kind) if size <= INLINE_BYTES else None
+        return Frame("_file", {**about, "url": link, "media_type": kind, "content": text})
+
+    async def _text(self, path: str, kind: str) -> str | None:
+        """What a text file says, which Open WebUI shows in a window of its own."""
+        if not kind.startswith("text/") and kind not in TEXTS:
+            return None
+        found = await self._server.fetch(path, INLINE_BYTES)
+        return None if found is None else found.decode(errors="replace")
 
 
-# --- request ----------------------------------------------------------------------------------------------------------
-# The request to the server, and what becomes of a run that is live in the same chat.
+# --- following --------------------------------------------------------------------------------------------------------
+# A run from its first frame to its last, whatever happens to the connection.
 
 
-DEFAULT_MODEL = "default"
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 5.0
+MOST_TRIES = 20
+PASSING = (502, 503, 504)
+"""What a proxy says while the server behind it starts again."""
 
 
-def request_of(body: Json, user: Json, metadata: Json) -> Json:
-    """The body of `POST /chat/stream`. A chat is a session; another user of the same chat has another one."""
-    agent = str(body.get("model", "")).partition(".")[2]
-    chat_id = str(metadata.get("chat_id") or "")
-    request: Json = {"messages": cleaned(as_objects(body.get("messages"))), "stream": True}
-    if agent and agent != DEFAULT_MODEL:
-        request["agent"] = agent
-    if chat_id:
-        request["chat_id"] = re.sub(r"[^A-Za-z0-9._:-]", "-", f"{user.get('id') or 'user'}.{chat_id}")[:128]
-    question = metadata.get("user_message_id") or metadata.get("message_id") or ""
-    request["request_id"] = f"{question}.{uuid.uuid4().hex}"[-200:]
-    return request
+class Following:
+    """Begins the run and follows it. A lost connection is taken up again behind the last frame."""
 
+    def __init__(self, server: Server, request: Json, patience: float) -> None:
+        self._server = server
+        self._request = {**request, "if_busy": "error"}
+        self._patience = patience
+        self._cursor = ""
+        self._lost_at = 0.0
+        self._answered = False
+        self._tries = 0
 
-async def turn_of(server: Server, request: Json) -> str:
-    """What to do with a run that is live in this chat: wait for it if it answers the same question (two models side
-    by side), else stop it: the chat that it belonged to has gone on without it."""
-    session_id = request.get("chat_id")
-    if not session_id:
-        return "error"
-    try:
-        session = await server.call("GET", f"/sessions/{session_id}")
-        run = await server.call("GET", f"/runs/{session['run_id']}")
-    except (Refused, Lost, KeyError, TypeError):
-        return "cancel"
-    question = str(request["request_id"]).partition(".")[0]
-    same = question and str(run.get("request_id", "")).startswith(f"{question}.")
-    return "wait" if run.get("state") in ("queued", "running", "waiting") and same else "cancel"
+    async def frames(self) -> AsyncIterator[Frame]:
+        while True:
+            try:
+                async for frame in self._attempt():
+                    yield frame
+                    if frame.type == "done":
+                        return
+                reason = "the stream ended early"
+            except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:  # waiting will not mend it
+                raise Lost(self._farewell(str(error))) from error
+            except httpx.HTTPError as error:
+                reason = describe(error)
+            except Refused as refused:
+                if refused.code == "session_busy" and self._tries < MOST_TRIES:
+                    yield await self._take_turn()
+                    continue
+                if refused.status not in PASSING or not (self._server.run_id or self._lost_at):
+                    raise
+                reason = str(refused)
+            yield Frame("_lost", {"reason": self._losing(reason)})
+            await asyncio.sleep(min(LONGEST_PAUSE, FIRST_PAUSE + (time.monotonic() - self._lost_at) / 4))
+
+    async def _attempt(self) -> AsyncIterator[Frame]:
+        """One connection. The request id makes a second POST safe: it gives the first one's run."""
+        run_id = self._server.run_id
+        path = f"/runs/{run_id}/stream?format=typed" if run_id else "/chat/stream?format=typed"
+        async with self._server.open(path, None if run_id else self._request, self._cursor) as response:
+            if response.status_code == 204:  # it ended, and all of it is here
+                yield Frame("done", {})
+                return
+            self._answered = True
+            self._server.run_id = response.headers.get("x-run-id", run_id)
+            async for frame in frames_of(response.aiter_bytes()):
+                if self._lost_at:  # a connection that brings nothing is none
+                    self._lost_at = 0.0
+                    yield Frame("_found", {})
+                self._cursor = frame.cursor or self._cursor
+                yield frame
+
+    async def _take_turn(self) -> Frame:
+        """Another run is live in this chat: wait for it, or stop it."""
+        self._tries += 1
+        if self._request["if_busy"] == "error":
+            self._request["if_busy"] = await turn_of(self._server, self._request)
+        if self._request["if_busy"] == "wait":
+            return Frame("_waiting", {})
+        await asyncio.sleep(FIRST_PAUSE)
+        return Frame("_again", {})
+
+    def _losing(self, reason: str) -> str:
+        """Raises Lost when there is no more hope: the time is over, or the server does not know of resuming."""
+        self._lost_at = self._lost_at or time.monotonic()
+        hopeless = self._answered and not self._server.run_id
+        if hopeless or time.monotonic() - self._lost_at >= self._patience:
+            raise Lost(self._farewell(reason))
+        return reason
+
+    def _farewell(self, reason: str) -> str:
+        if self._answered:
+            return f"The connection to {self._server.url} was lost ({reason}). The agent may still be at work there."
+        hint = "Is it running, and is the valve DEEP_AGENT_URL right?"
+        return f"The Limelight server at {self._server.url} cannot be reached ({reason}). {hint}"
 
 
 # --- status -----------------------------------------------------------------------------------------------------------
@@ -1356,6 +1427,8 @@ class StatusLine:
     def __init__(self, choices: Choices) -> None:
         self._subagents = choices.subagent_status
         self._last = ""
+        self._before = ""
+        """What went on when the connection was lost."""
 
     def feed(self, frame: Frame) -> list[Json]:
         text = self._line(frame)
@@ -1392,9 +1465,11 @@ class StatusLine:
             case "_waiting":
                 return "Waiting for the answer of the other model..."
             case "_lost":
+                self._before = self._before or self._last
                 return f"Connection lost ({frame.text('reason')}), reconnecting..."
             case "_found":
-                return "Connected again"
+                before, self._before = self._before, ""
+                return before
             case _:
                 return ""
 
@@ -1491,10 +1566,7 @@ class Performance:
     async def _read(self, server: Server, queue: asyncio.Queue[Frame | None]) -> None:
         """Frames into the queue, until the run ends or the server is lost; both end the queue."""
         try:
-            self._request["if_busy"] = await turn_of(server, self._request)
-            if self._request["if_busy"] == "wait":
-                await queue.put(Frame("_waiting", {}))
-            async for frame in server.follow(self._request):
+            async for frame in Following(server, self._request, self._valves.RECONNECT_SECONDS).frames():
                 await queue.put(frame)
         except (Refused, Lost) as error:
             await queue.put(Frame("error", {"message": advice(error)}))

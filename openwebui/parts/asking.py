@@ -64,7 +64,8 @@ class Asker:
                     await asyncio.sleep(ASK_AGAIN_SECONDS)
 
     def _tell_where(self, frame: Frame) -> None:
-        where = f"waiting for approval: answer here, or run `limelight approve {self._server.run_id}`"
+        command = f"limelight approve {self._server.run_id}{self._server.as_user}"
+        where = f"waiting for approval: answer here, or run `{command}`"
         about = {"tool_id": frame.text("tool_id"), "name": frame.text("name"), "where": where}
         self._news(Frame("_unanswered", about))
 

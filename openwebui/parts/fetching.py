@@ -7,6 +7,7 @@ from openwebui.parts.server import Server
 
 INLINE_BYTES = 100_000
 IMAGE_BYTES = 1_000_000
+TEXTS = frozenset({"application/json", "application/x-yaml", "application/xml", "application/javascript"})
 
 
 class Fetcher:
@@ -38,11 +39,20 @@ class Fetcher:
         return frame._replace(data={**frame.data, key: f"{frame.text(key)}\n\n{note}"})
 
     async def _file(self, frame: Frame) -> Frame:
-        """A small image becomes `_image` with its bytes in a data URL, anything else `_file` with a link."""
+        """A small image becomes `_image` with its bytes in a data URL, the rest `_file` with its text or a link."""
         kind, path, size = frame.text("media_type"), frame.text("url"), frame.number("size")
         about = {"tool_id": frame.text("tool_id"), "name": frame.text("name") or "file", "size": size}
         if kind.startswith("image/") and size <= IMAGE_BYTES:
             found = await self._server.fetch(path, IMAGE_BYTES)
             if found is not None:
                 return Frame("_image", {**about, "url": f"data:{kind};base64,{base64.b64encode(found).decode()}"})
-        return Frame("_file", {**about, "url": f"{self._public_url or self._server.url}{path}"})
+        link = f"{self._public_url or self._server.url}{path}"
+        text = await self._text(path, kind) if size <= INLINE_BYTES else None
+        return Frame("_file", {**about, "url": link, "media_type": kind, "content": text})
+
+    async def _text(self, path: str, kind: str) -> str | None:
+        """What a text file says, which Open WebUI shows in a window of its own."""
+        if not kind.startswith("text/") and kind not in TEXTS:
+            return None
+        found = await self._server.fetch(path, INLINE_BYTES)
+        return None if found is None else found.decode(errors="replace")

@@ -13,10 +13,11 @@ from openwebui.parts.display import Display
 from openwebui.parts.ending import Ending
 from openwebui.parts.fetching import Fetcher
 from openwebui.parts.files import Files
+from openwebui.parts.following import Following
 from openwebui.parts.frames import Frame
 from openwebui.parts.native import NativeDisplay
 from openwebui.parts.pacing import paced
-from openwebui.parts.request import request_of, turn_of
+from openwebui.parts.request import request_of
 from openwebui.parts.server import Lost, Refused, Server, advice
 from openwebui.parts.status import StatusLine
 from openwebui.parts.story import Story
@@ -104,10 +105,7 @@ class Performance:
     async def _read(self, server: Server, queue: asyncio.Queue[Frame | None]) -> None:
         """Frames into the queue, until the run ends or the server is lost; both end the queue."""
         try:
-            self._request["if_busy"] = await turn_of(server, self._request)
-            if self._request["if_busy"] == "wait":
-                await queue.put(Frame("_waiting", {}))
-            async for frame in server.follow(self._request):
+            async for frame in Following(server, self._request, self._valves.RECONNECT_SECONDS).frames():
                 await queue.put(frame)
         except (Refused, Lost) as error:
             await queue.put(Frame("error", {"message": advice(error)}))

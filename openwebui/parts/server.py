@@ -1,21 +1,15 @@
 """The Limelight server, as one user sees it during one call of the pipe. The only part that talks to it."""
 
-import asyncio
 import contextlib
 import json
-import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 
-from openwebui.parts.frames import Frame, frames_of
 from openwebui.parts.values import Json, as_object
 from openwebui.parts.valves import Valves
-
-FIRST_PAUSE = 0.5
-"""Seconds before a lost connection is tried again; the longer it is away, the longer the pauses."""
 
 
 class Refused(Exception):
@@ -37,11 +31,12 @@ class Server:
 
     def __init__(self, valves: Valves, user: Json) -> None:
         self.url = valves.DEEP_AGENT_URL.rstrip("/")
-        self.patience = valves.RECONNECT_SECONDS
         self.run_id = ""
-        self.session_id = ""
         headers: dict[str, str] = {}
+        self.as_user = ""
+        """How a command at a terminal says for whom it acts."""
         if valves.API_KEY:
+            self.as_user = f" --user {user.get('id') or ''}"
             headers["Authorization"] = f"Bearer {valves.API_KEY}"
             headers["X-Limelight-User-Id"] = quote(str(user.get("id") or ""), safe="")
             headers["X-Limelight-User-Name"] = quote(str(user.get("name") or ""), safe="")
@@ -85,56 +80,15 @@ class Server:
             return None
         return bytes(found)
 
-    async def follow(self, request: Json) -> AsyncIterator[Frame]:
-        """Begin a run and follow it to its end. A lost connection is taken up again behind the last frame."""
-        cursor, lost_at, ended = "", 0.0, False
-        while not ended:
-            reason = "the stream ended early"
-            try:
-                async with self._open(request, cursor) as response:
-                    if response.status_code == 204:  # it ended, and all of it is here
-                        return
-                    self.run_id = response.headers.get("x-run-id", self.run_id)
-                    self.session_id = response.headers.get("x-session-id", self.session_id)
-                    if lost_at:
-                        yield Frame("_found", {})
-                    async for frame in frames_of(response.aiter_bytes()):
-                        lost_at, cursor, ended = 0.0, frame.cursor or cursor, frame.type == "done"
-                        yield frame
-            except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:  # waiting will not mend it
-                raise Lost(self._farewell(str(error))) from error
-            except httpx.HTTPError as error:
-                reason = describe(error)
-            except Refused as refused:
-                if refused.status not in (502, 503, 504) or not (self.run_id or lost_at):
-                    raise
-                reason = str(refused)
-            if not ended:
-                lost_at = lost_at or time.monotonic()
-                if time.monotonic() - lost_at >= self.patience:
-                    raise Lost(self._farewell(reason))
-                yield Frame("_lost", {"reason": reason})
-                await asyncio.sleep(min(5.0, FIRST_PAUSE + (time.monotonic() - lost_at) / 4))
-
     @contextlib.asynccontextmanager
-    async def _open(self, request: Json, cursor: str) -> AsyncGenerator[httpx.Response, None]:
-        # The request id makes a second POST safe: it gives the first one's run.
-        if not self.run_id:
-            opened = self._http.stream("POST", f"{self.url}/chat/stream", json=request)
-        else:
-            headers = {"Last-Event-ID": cursor} if cursor else {}
-            url = f"{self.url}/runs/{self.run_id}/stream?format=typed"
-            opened = self._http.stream("GET", url, headers=headers)
-        async with opened as response:
+    async def open(self, path: str, body: Json | None, cursor: str) -> AsyncGenerator[httpx.Response, None]:
+        """A stream: POST if there is a body, else GET behind the cursor. Raises Refused, and what httpx raises."""
+        headers = {"Last-Event-ID": cursor} if cursor else {}
+        method = "GET" if body is None else "POST"
+        async with self._http.stream(method, f"{self.url}{path}", json=body, headers=headers) as response:
             if response.status_code >= 400:
                 raise Refused(response.status_code, problem_of(await response.aread()))
             yield response
-
-    def _farewell(self, reason: str) -> str:
-        if self.run_id:
-            return f"The connection to {self.url} was lost ({reason}). The agent may still be at work there."
-        hint = "Is it running, and is the valve DEEP_AGENT_URL right?"
-        return f"The Limelight server at {self.url} cannot be reached ({reason}). {hint}"
 
 
 def problem_of(body: bytes) -> Json:

@@ -12,6 +12,8 @@ class StatusLine:
     def __init__(self, choices: Choices) -> None:
         self._subagents = choices.subagent_status
         self._last = ""
+        self._before = ""
+        """What went on when the connection was lost."""
 
     def feed(self, frame: Frame) -> list[Json]:
         text = self._line(frame)
@@ -48,9 +50,11 @@ class StatusLine:
             case "_waiting":
                 return "Waiting for the answer of the other model..."
             case "_lost":
+                self._before = self._before or self._last
                 return f"Connection lost ({frame.text('reason')}), reconnecting..."
             case "_found":
-                return "Connected again"
+                before, self._before = self._before, ""
+                return before
             case _:
                 return ""
 

@@ -86,9 +86,10 @@ async def test_images_are_in_the_row_that_made_them_or_above_the_text(tmp_path: 
     assert len(events) == 1
     image, huge, notes = events[0]
     assert image == {"type": "image", "name": "out.png", "url": data}
-    assert (huge["type"], huge["name"], huge["size"]) == ("file", "huge.png", len(HUGE_IMAGE))
-    assert (notes["type"], notes["name"]) == ("file", "notes.txt")
+    assert (huge["type"], huge["name"], huge["size"]) == ("doc", "huge.png", len(HUGE_IMAGE))
     assert huge["url"].startswith(f"{url}/artifacts/")
+    assert (notes["type"], notes["name"], notes["size"]) == ("file", "notes.txt", 5)
+    assert notes["file"]["data"] == {"content": "notes"}
 
 
 @pytest.mark.parametrize("display", ["collapse", "details", "plain"])
@@ -96,4 +97,4 @@ async def test_where_there_are_no_rows_all_images_are_above_the_text(tmp_path: P
     _, seen = await said(painter, tmp_path, DISPLAY=display, PUBLIC_URL="https://agents.example.org")
     files = next(event["data"]["files"] for event in seen.events if event["type"] == "files")
     assert [file["name"] for file in files] == ["in.png", "out.png", "huge.png", "notes.txt"]
-    assert files[3]["url"].startswith("https://agents.example.org/artifacts/")
+    assert files[2]["url"].startswith("https://agents.example.org/artifacts/")

@@ -17,7 +17,7 @@ DONE = b'id: 1\ndata: {"type":"done"}\n\n'
 async def test_with_a_key_every_request_names_the_user(stage: Stage) -> None:
     stage.play(DONE)
     await Chat(stage.url, API_KEY="sesame", user={"id": "ü/1", "name": "Änn & Co\r\nX: y"}).say("hi")
-    assert len(stage.asked) > 1
+    assert stage.asked
     for asked in stage.asked:
         assert asked.headers["authorization"] == "Bearer sesame"
         assert asked.headers["x-limelight-user-id"] == "%C3%BC%2F1"

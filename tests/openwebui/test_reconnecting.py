@@ -30,7 +30,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def shown(seen: Seen) -> object:
     """What a person gets in the end; that the connection was lost and found is left out."""
     others = [event for event in seen.events if event["type"] != "status"]
-    lines = [line for line, _ in groupby(line for line in seen.statuses if not line.startswith("Connect"))]
+    lines = [line for line, _ in groupby(line for line in seen.statuses if not line.startswith("Connection"))]
     return seen.items, others, lines, seen.text, seen.errors
 
 
@@ -55,7 +55,7 @@ async def test_it_goes_on_behind_the_last_whole_frame(stage: Stage, display: str
     cursor = STREAM[: ENDS[frames - 1]].rpartition(b"id: ")[2].partition(b"\n")[0].decode() if frames else None
     assert second.headers.get("last-event-id") == cursor
     lost = next(place for place, line in enumerate(seen.statuses) if line.startswith("Connection lost ("))
-    assert seen.statuses[lost + 1] == "Connected again"
+    assert seen.statuses[lost + 1] == (seen.statuses[lost - 1] if lost else "Thinking..."), "as it was before"
 
 
 async def test_it_breaks_again_and_again(stage: Stage) -> None:
@@ -76,15 +76,17 @@ async def test_a_real_server_over_a_bad_line_has_one_run(tmp_path: Path) -> None
 
 async def test_a_start_that_nobody_answered_is_repeated() -> None:
     head = answer('id: 1\ndata: {"type":"token","data":{"content":"hi","agent_depth":0}}\n\ndata: {"type":"done"}\n\n')
-    async with playing_bytes(b"", b"", b"HTTP/1.1 200", head) as stage:
+    async with playing_bytes(b"", b"HTTP/1.1 200", head) as stage:
         assert (await Chat(stage.url).say("go")).text == "hi"
-    assert [line.partition(" HTTP")[0] for line in stage.requests][1:] == ["POST /chat/stream"] * 3
+    assert [line.partition(" HTTP")[0] for line in stage.requests] == ["POST /chat/stream?format=typed"] * 3
 
 
 @pytest.mark.parametrize("patience", [0, 1])
-async def test_when_it_gives_up_what_was_shown_stays(stage: Stage, patience: int) -> None:
+@pytest.mark.parametrize("fault", [0, Response(status_code=503)])
+async def test_when_it_gives_up_what_was_shown_stays(stage: Stage, patience: int, fault: int | Response) -> None:
+    """Also when the server lets it in again and again, and then says nothing."""
     stage.play(STREAM)
-    stage.faults = [ENDS[4], *[Response(status_code=503)] * 1000]
+    stage.faults = [ENDS[4], *[fault] * 1000]
     seen = await Chat(stage.url, RECONNECT_SECONDS=patience).say("go")
     assert seen.rows == {"researcher": "Error: interrupted", "critic": "Error: interrupted"}
     assert unanswered(seen.items) == []

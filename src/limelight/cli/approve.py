@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from limelight.cli.answers import json_object
-from limelight.cli.server import Url, client_of
+from limelight.cli.server import Url, User, client_of
 from limelight.cli.view.arguments import argument_lines
 from limelight.cli.view.safe import one_line
 from limelight.client import ApprovalInfo, Client
@@ -40,17 +40,18 @@ def approve(
     ] = None,
     only_list: Annotated[bool, typer.Option("--list", help="Show what is open, and decide nothing.")] = False,
     url: Url = None,
+    user: User = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
 ) -> None:
     """Approve what an agent asks leave for, or --edit or --reject it. Exit code: 0 decided, 2 not."""
     if sum((edit is not None, reject is not None, only_list)) > 1:
         raise SetupError("--edit, --reject and --list exclude each other")
     if only_list:
-        _print(asyncio.run(_open(run_id, url)), as_json)
+        _print(asyncio.run(_open(client_of(url, user), run_id)), as_json)
         return
     args = None if edit is None else _arguments(edit)
     decision: Decision = "edit" if args is not None else "approve" if reject is None else "reject"
-    decided = asyncio.run(_decide(run_id, approval_id, decision, args, reject or "", url, as_json))
+    decided = asyncio.run(_decide(client_of(url, user), run_id, approval_id, decision, args, reject or "", as_json))
     said = f"{one_line(decided.name, 60)} {DONE[decision]} ({decided.approval_id})"
     typer.echo(msgspec.json.encode(decided).decode() if as_json else said)
 
@@ -62,21 +63,21 @@ def _arguments(text: str) -> dict[str, Any]:
         raise SetupError(f"--edit takes the new arguments. {error}") from error
 
 
-async def _open(run_id: str, url: str | None) -> tuple[ApprovalInfo, ...]:
-    async with client_of(url) as client:
+async def _open(server: Client, run_id: str) -> tuple[ApprovalInfo, ...]:
+    async with server as client:
         return (await client.run(run_id)).approvals
 
 
 async def _decide(
+    server: Client,
     run_id: str,
     approval_id: str,
     decision: Decision,
     args: dict[str, Any] | None,
     reason: str,
-    url: str | None,
     as_json: bool,
 ) -> Decided:
-    async with client_of(url) as client:
+    async with server as client:
         asked = await client.approval(run_id, approval_id) if approval_id else await _only_one(client, run_id, as_json)
         await client.decide(run_id, asked.approval_id, decision, args=args, reason=reason)
         return Decided(run_id, asked.approval_id, asked.name, decision)

@@ -22,10 +22,15 @@ from limelight.server.serving import LimelightServer, bind
 DEFAULT_URL = "http://127.0.0.1:8000"
 Url = Annotated[str | None, typer.Option("--url", help="Server.  [default: LIMELIGHT_URL, else http://127.0.0.1:8000]")]
 
+User = Annotated[
+    str,
+    typer.Option("--user", envvar="LIMELIGHT_USER", help="Act for this user; the server's API key allows it."),
+]
 
-def client_of(url: str | None) -> Client:
+
+def client_of(url: str | None, user_id: str = "") -> Client:
     """A client for the named server, or the usual one."""
-    return Client(url or os.environ.get("LIMELIGHT_URL") or DEFAULT_URL)
+    return Client(url or os.environ.get("LIMELIGHT_URL") or DEFAULT_URL, user_id=user_id)
 
 
 @asynccontextmanager

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from limelight.cli.server import Url, client_of
+from limelight.cli.server import Url, User, client_of
 from limelight.cli.view.safe import one_line
-from limelight.client import SessionInfo
+from limelight.client import Client, SessionInfo
 from limelight.client.client import SessionState
 
 COLUMNS = ("SESSION", "STATE", "TURNS", "ACTIVE", "TITLE")
@@ -25,10 +25,11 @@ def sessions(
     state: Annotated[SessionState | None, typer.Option(help="Only those in this state.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 50,
     url: Url = None,
+    user: User = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
 ) -> None:
     """List sessions, last active first."""
-    found = asyncio.run(_sessions(q, state, limit, url))
+    found = asyncio.run(_sessions(client_of(url, user), q, state, limit))
     if as_json:
         for session in found:
             typer.echo(msgspec.json.encode(session).decode())
@@ -43,9 +44,9 @@ def sessions(
         typer.echo("\n".join(_lines(rows)))
 
 
-async def _sessions(q: str, state: SessionState | None, limit: int, url: str | None) -> list[SessionInfo]:
+async def _sessions(server: Client, q: str, state: SessionState | None, limit: int) -> list[SessionInfo]:
     found: list[SessionInfo] = []
-    async with client_of(url) as client:
+    async with server as client:
         async for session in client.sessions(q=q, state=state):
             found.append(session)
             if len(found) >= limit:

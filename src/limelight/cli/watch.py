@@ -10,7 +10,7 @@ from limelight.cli.asking import Asking
 from limelight.cli.desk import Decide, Desk
 from limelight.cli.drawing import AsJson, Drawing, Plain, drawing
 from limelight.cli.keyboard import somebody_is_there
-from limelight.cli.server import Url, client_of
+from limelight.cli.server import Url, User, client_of
 from limelight.client import Client
 from limelight.errors import SetupError
 from limelight.events import TERMINAL_TYPES, Record
@@ -22,18 +22,19 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="Leave when a run has ended.")] = False,
     decide: Annotated[bool, typer.Option("--decide", help="Ask me what the agent asks leave for.")] = False,
     url: Url = None,
+    user: User = "",
     as_json: AsJson = False,
     plain: Plain = False,
 ) -> None:
     """Follow a session live, from its beginning, through cuts and restarts of the server. Ctrl-C leaves."""
     with suppress(KeyboardInterrupt):
-        asyncio.run(_watch(session, after, once, decide, url, as_json, plain))
+        asyncio.run(_watch(client_of(url, user), session, after, once, decide, as_json, plain))
 
 
 async def _watch(
-    session: str, after: int, once: bool, decide: bool, url: str | None, as_json: bool, plain: bool
+    server: Client, session: str, after: int, once: bool, decide: bool, as_json: bool, plain: bool
 ) -> None:
-    async with client_of(url) as client:
+    async with server as client:
         last = (await client.session(session)).last_seq
         with drawing(as_json, plain) as drawn:
             async with Desk(_deciding(client, decide, drawn)) as desk:
