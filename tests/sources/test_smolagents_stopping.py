@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from smolagents import Tool, tool
 
+from limelight import status
 from limelight.events import (
     ReasoningDelta,
     RunCancelled,
@@ -126,22 +127,25 @@ async def test_a_tool_that_exits_ends_its_run_and_not_the_server(
 
 async def test_calls_that_have_not_begun_when_it_is_stopped_are_never_run(tmp_path: Path) -> None:
     ran: list[str] = []
+    let_go = threading.Event()
 
     @tool
     def one_at_a_time(name: str) -> str:
-        """Wait a little.
+        """Wait until the run is over.
 
         Args:
             name: Of whom.
         """
         ran.append(name)
-        time.sleep(0.3)
+        status("begun")
+        let_go.wait(30)
         return name
 
     calls = ", ".join(f"{{name: one_at_a_time, arguments: {{name: n{n}}}}}" for n in range(6))
     script = f"- steps: [{{tool_calls: [{calls}]}}]\n{DONE}"
     async with theatre(calling(one_at_a_time, max_tool_threads=1), script, tmp_path) as stage:
-        await stage.play_until(lambda e: isinstance(e, ToolReady) and bool(ran))
+        await stage.play_until(lambda e: isinstance(e, Status) and e.text == "begun")
+        let_go.set()
         await eventually(lambda: not working(), 5)
     assert ran == ["n0"]
 
