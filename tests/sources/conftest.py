@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from tests.sources.recording import Requests, recorded
+
 
 @pytest.fixture
 async def agno_models() -> AsyncIterator[None]:
@@ -12,3 +14,9 @@ async def agno_models() -> AsyncIterator[None]:
     from tests.sources.agno_cast import close_models
 
     await close_models()
+
+
+@pytest.fixture
+def requests(monkeypatch: pytest.MonkeyPatch) -> Requests:
+    """What agents send to their models in this test."""
+    return recorded(monkeypatch)

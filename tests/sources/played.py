@@ -198,3 +198,9 @@ async def theatre(
         agent = offer(make(stage), name)
         async with serving(agents=[agent], data=data, **settings) as served:
             yield Theatre(served, stage)
+
+
+async def play(make: Callable[[Stage], object], script: str, data: Path, question: str = "go", **body: Any) -> Played:
+    """One turn of an agent, and no more."""
+    async with theatre(make, script, data) as stage:
+        return await stage.play(question, **body)

@@ -7,10 +7,12 @@ import pytest
 
 from limelight.understudy import server
 
+Requests = list[dict[str, Any]]
 
-def recorded(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+
+def recorded(monkeypatch: pytest.MonkeyPatch) -> Requests:
     """The bodies of all requests that reach an understudy from here on, as they come."""
-    requests: list[dict[str, Any]] = []
+    requests: Requests = []
     read = server.read_request
 
     def spy(body: bytes) -> Any:

@@ -305,6 +305,18 @@ FIFTY_TOOLS = (
     + DONE
 )
 
+TWO_TURNS = """
+- match: sum
+  turns:
+    - steps: [{text: I add.}, {tool_calls: [{name: add, arguments: {a: 2, b: 3}}]}]
+    - steps: [{tool_calls: [{name: final_answer, arguments: {answer: It is five.}}]}]
+- match: and what
+  turns: [{steps: [{tool_calls: [{name: final_answer, arguments: {answer: It was the sum.}}]}]}]
+- match: hello
+  turns: [{steps: [{tool_calls: [{name: final_answer, arguments: {answer: Hello!}}]}]}]
+"""
+"""Conversations of two turns."""
+
 LONG = f"- steps: [{{tool_calls: [{{name: slow, arguments: {{name: first, seconds: 30}}}}]}}]\n{DONE}"
 NAP = f"- steps: [{{tool_calls: [{{name: nap, arguments: {{seconds: 1}}}}]}}]\n{DONE}"
 
@@ -331,3 +343,8 @@ CASES = {
     "stopped_in_a_tool": Case(calling(Patient()), LONG),
     "stopped_in_a_sync_tool": Case(calling(nap), NAP),
 }
+
+
+def messages_of(steps: list[Any]) -> list[tuple[str, str]]:
+    made = [message for step in steps for message in step.to_messages()]
+    return [(str(message.role.value), message.content[0]["text"]) for message in made]

@@ -69,11 +69,11 @@ CASES: dict[str, tuple[str, ...]] = {
     ),
     "long results are cut for good": (
         "conformance.py::big_result",
-        "test_smolagents.py::test_a_huge_result_is_kept_whole",
+        "test_smolagents_tools.py::test_a_huge_result_is_kept_whole",
     ),
     "long thoughts are cut for good": ("test_oddities.py::test_what_a_model_says_is_whole_and_said_once",),
     "pictures are paths on the server that nobody can open": (
-        "test_smolagents.py::test_files_and_pictures_are_artifacts_of_their_call",
+        "test_smolagents_tools.py::test_files_and_pictures_are_artifacts_of_their_call",
         "test_langgraph_results.py::test_pictures_are_files",
         "test_files.py::test_a_medium_of_agno_that_lies_on_the_disk_is_read_in_a_thread",
     ),
@@ -100,7 +100,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "pictures of the user are refused": (
         "test_langgraph.py::test_files_of_the_question_reach_the_model",
         "test_agno.py::test_images_reach_the_model",
-        "test_smolagents_memory.py::test_a_picture_reaches_the_model_and_is_no_artifact",
+        "test_smolagents_prompts.py::test_a_picture_reaches_the_model_and_is_no_artifact",
     ),
     "a tool that must be confirmed runs without being asked for": (
         "conformance.py::approval",
@@ -113,16 +113,16 @@ CASES: dict[str, tuple[str, ...]] = {
     ),
     "with a planning interval the answer gets lost": ("conformance.py::plan",),
     "at the limit of steps the last one is told twice": (
-        "test_smolagents.py::test_at_the_limit_the_answer_is_kept_and_no_step_is_told_twice",
+        "test_smolagents_answers.py::test_at_the_limit_the_answer_is_kept_and_no_step_is_told_twice",
     ),
     "an answer that a check rejects counts as final": (
-        "test_smolagents.py::test_an_answer_that_a_check_rejects_is_not_final",
-        "test_smolagents.py::test_an_answer_beside_another_tool_is_not_final",
+        "test_smolagents_answers.py::test_an_answer_that_a_check_rejects_is_not_final",
+        "test_smolagents_answers.py::test_an_answer_beside_another_tool_is_not_final",
     ),
     "the agent behind the server is told something else than without it": (
         "test_langgraph.py::test_the_model_gets_the_same_with_and_without_limelight",
         "test_agno.py::test_the_model_gets_what_it_gets_without_us",
-        "test_smolagents_memory.py::test_the_model_gets_the_same_with_and_without_us",
+        "test_smolagents_prompts.py::test_the_model_gets_the_same_with_and_without_us",
     ),
 }
 
