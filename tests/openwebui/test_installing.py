@@ -53,7 +53,7 @@ def test_an_empty_open_webui_gets_the_pipe(webui: FakeWebUI) -> None:
         "enabled: yes, it is now",
         "valves: DEEP_AGENT_URL=http://agents:8000, API_KEY=…, DISPLAY=collapse",
         "models: Name of deep_agent_pipe.default, Name of deep_agent_pipe.other",
-        "note: only administrators see these models, until you share them (--share, or Admin Panel, Settings, Models)",
+        "note: only administrators see these models until you share them (--share, or Admin Panel, Settings)",
     ]
     function = webui.functions[FUNCTION_ID]
     assert (function["content"], function["name"], function["is_active"]) == (TEXT, "Deep Agent Pipe", True)

@@ -48,7 +48,7 @@ class OpenWebUI:
     def user(self) -> dict[str, Any]:
         reply = self._send("GET", "/api/v1/auths/")
         if reply.status_code in (401, 403):
-            raise SetupError("Open WebUI refuses the token: sign in with --email, or make a new API key if they are switched on there")
+            raise SetupError("Open WebUI refuses the token: sign in with --email, or make a new API key")
         return self._wanted(reply, "who is asking")
 
     def function(self, function_id: str) -> dict[str, Any] | None:

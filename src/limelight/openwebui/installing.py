@@ -45,7 +45,7 @@ def install(webui: OpenWebUI, text: str, valves: dict[str, Any], *, share: bool)
         shared = [str(model["name"]) for model in models if webui.share(str(model["id"]), str(model["name"]))]
         yield f"shared with everybody: {', '.join(shared)}" if shared else "shared with everybody: as before"
     else:
-        yield "note: only administrators see these models, until you share them (--share, or Admin Panel, Settings, Models)"
+        yield "note: only administrators see these models until you share them (--share, or Admin Panel, Settings)"
 
 
 def _put(webui: OpenWebUI, text: str) -> str:
