@@ -1,0 +1,119 @@
+"""A viewer that comes back: its cursor, what is left of the log, and any order of things."""
+
+import asyncio
+from random import Random
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from limelight.dialects.base import Cursor
+from limelight.events import (
+    TERMINAL_TYPES,
+    Record,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+)
+from tests.dialects.transcripts import DIALECTS, Frame, live, parse
+from tests.runs.viewing import (
+    Stage,
+    read_all,
+    read_to,
+    same,
+    soon,
+    whole_run,
+)
+from tests.strategies import as_records, write_run
+
+
+async def test_a_cursor_behind_retention_gets_a_gap_first() -> None:
+    stage, records = Stage(), whole_run(first_seq=50)
+    stage.commit(records)
+    async with stage.viewer() as viewer:
+        viewer.start(Cursor(10), only_run=True)
+        gap, *frames = await read_all(viewer)
+    assert (gap.id, msgspec.json.decode(gap.data)) == ("49", {"gap": {"from": 11, "to": 49}})
+    assert same(frames, live(DIALECTS["records"], records))
+
+
+async def test_a_cursor_inside_a_record_that_is_gone_skips_nothing_of_another() -> None:
+    stage, records = Stage(), whole_run(first_seq=50)
+    stage.commit(records)
+    async with stage.viewer("typed") as viewer:
+        viewer.start(Cursor(10, 1), only_run=True)
+        gap, first, *_ = await read_all(viewer)
+    assert msgspec.json.decode(gap.data) == {"type": "gap", "data": {"from": 10, "to": 49}}
+    assert (first.id, msgspec.json.decode(first.data)["type"]) == ("50", "status")
+
+
+async def test_no_gap_is_reported_where_there_is_none() -> None:
+    stage = Stage()
+    stage.commit(whole_run())
+    for cursor in (Cursor(0), Cursor(0, 1)):
+        async with stage.viewer() as viewer:
+            viewer.start(cursor, only_run=True)
+            assert same(await read_all(viewer), live(DIALECTS["records"], whole_run()))
+
+
+async def test_a_cursor_inside_a_record_gets_its_other_frames() -> None:
+    stage = Stage()
+    stage.commit(as_records([RunStarted(agent="a"), RunFailed(code="c", message="m")]))
+    async with stage.viewer("typed") as viewer:
+        viewer.start(Cursor.parse("2.1"), only_run=True)
+        assert await read_all(viewer) == [Frame("2", "", b'{"type":"done"}')]
+
+
+@pytest.mark.parametrize("cursor", ["2.2", "2.9"])
+async def test_a_cursor_that_skips_all_frames_of_the_terminal_ends_at_once(cursor: str) -> None:
+    stage = Stage()
+    stage.commit(as_records([RunStarted(agent="a"), RunFailed(code="c", message="m")]))
+    async with stage.viewer("typed") as viewer:
+        viewer.start(Cursor.parse(cursor), only_run=True)
+        assert await soon(viewer) is None
+
+
+async def test_a_resume_knows_what_the_run_said_before() -> None:
+    """The dialect is fed from the run's beginning: a tool_end needs the name that its tool_start had."""
+    run = next(run for run in (write_run(Random(seed), 60) for seed in range(50)) if isinstance(run[-1], RunFinished))
+    stage, records = Stage(), [*whole_run(), *as_records(run, first_seq=8, run_id="run_2")]
+    stage.commit(records)
+    expected = live(DIALECTS["typed"], records)
+    for position, frame in enumerate(expected[:-1]):
+        async with stage.viewer("typed") as viewer:
+            viewer.start(Cursor.parse(frame.id))
+            frames = await read_to(viewer, expected[-1].id)
+        assert same(frames, expected[position + 1 :], "typed")
+
+
+@settings(max_examples=40)
+@given(st.randoms(use_true_random=False), st.sampled_from(sorted(DIALECTS)))
+def test_every_frame_comes_exactly_once_whatever_happens(random: Random, format_: str) -> None:
+    """Batches of any size, committed or published as they come, while viewers read when they like and come and go."""
+    asyncio.run(_play_at_random(random, format_))
+
+
+async def _play_at_random(random: Random, format_: str) -> None:
+    records: list[Record] = []
+    for number in range(random.randint(1, 3)):
+        events = write_run(random, random.choice([2, 30, 400]))
+        records += as_records(events, first_seq=len(records) + 1, run_id=f"run_{number}")
+    expected = live(DIALECTS[format_], records)
+    stage, done, seen = Stage(), 0, list[Frame]()
+    while done < len(records):
+        async with stage.viewer(format_) as viewer:
+            viewer.start(Cursor.parse(seen[-1].id if seen else "0"))
+            for _ in range(random.randint(1, 4)):
+                batch = records[done : done + random.choice([1, 5, 100, 300])]
+                (stage.play if random.random() < 0.8 else stage.commit)(batch)
+                done += len(batch)
+                for _ in range(random.randint(0, 2)):
+                    viewer.nudge()
+                    seen += parse(await soon(viewer) or b"")
+    async with stage.viewer(format_) as viewer:
+        viewer.start(Cursor.parse(seen[-1].id if seen else "0"))
+        if not seen or seen[-1].id != expected[-1].id:
+            seen += await read_to(viewer, expected[-1].id)
+    assert isinstance(records[-1].event, TERMINAL_TYPES)
+    assert same(seen, expected, format_)
