@@ -87,6 +87,7 @@ class Stage:
             raise ConnectionError("cut on purpose")
         for piece in frames if self.one_by_one else [b"".join(frames)]:
             yield piece
+            await asyncio.sleep(0)  # so that it arrives before the next one is sent
 
 
 @asynccontextmanager

@@ -18,8 +18,10 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 TOKEN = '{"type":"token","data":{"content":"%d ","agent_depth":0}}'
 
 
+@pytest.mark.parametrize("one_by_one", [True, False])
 @pytest.mark.parametrize("display", ["native", "collapse", "details", "plain"])
-async def test_two_thousand_tokens_at_once_are_few_chunks(stage: Stage, display: str) -> None:
+async def test_two_thousand_tokens_are_few_chunks(stage: Stage, display: str, one_by_one: bool) -> None:
+    stage.one_by_one = one_by_one
     frames = [*(TOKEN % number for number in range(2000)), '{"type":"done"}']
     stage.play("".join(f"id: {n}\ndata: {frame}\n\n" for n, frame in enumerate(frames, 1)).encode())
     seen = await Chat(stage.url, DISPLAY=display).say("go")
