@@ -299,10 +299,14 @@ def message_item(item_id: str, text: str, status: str = "in_progress") -> Json:
     return {"type": "message", "id": item_id, "status": status, "role": "assistant", "content": content}
 
 
-def titled(items: Items, item_id: str, title: str) -> None:
-    """A headline for an answer that is there already."""
+def titled(items: Items, item_id: str, answer: Frame) -> None:
+    """A headline for an answer that is there already, behind what was said before it."""
+    title = answer.text("title")
     if title and item_id in items:
-        items.change(item_id, content=text_content(f"### {title}\n\n{text_in(items[item_id])}"))
+        text, content = text_in(items[item_id]), answer.data.get("content")
+        said = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        before = text.removesuffix(said) if text.endswith(said) else ""
+        items.change(item_id, content=text_content(f"{before}### {title}\n\n{text.removeprefix(before)}"))
 
 
 # --- pacing -----------------------------------------------------------------------------------------------------------
@@ -414,6 +418,7 @@ class Agent:
         self.tool_id = frame.text("tool_id")
         self.calls = 0
         self.said = ""
+        self.error: str | None = None
 
 
 class Story:
@@ -441,6 +446,8 @@ class Story:
             case "agent_start":
                 parent = self.agents.get(frame.text("parent_id"))
                 self.agents[frame.text("agent_id")] = Agent(frame, parent.path if parent else "")
+            case "agent_end" if agent := self.agents.get(frame.text("agent_id")):
+                agent.error = frame.data.get("error")
             case "token" if agent := self.agents.get(frame.text("agent_id")):
                 agent.said += frame.text("content")
             case "usage":
@@ -494,7 +501,7 @@ class CollapseDisplay:
                 self._steps.append(tool_step(call, preview(call.output) or "✓ completed"))
                 self._draw()
             case "answer":
-                titled(self._items, self._answer_id, frame.text("title"))
+                titled(self._items, self._answer_id, frame)
             case _:
                 pass
 
@@ -508,9 +515,11 @@ class CollapseDisplay:
             self._items.change(self._answer_id, status="completed")
 
     def _say(self, piece: str) -> None:
-        self._reserve()
-        self._text += piece
-        self._items.grow(self._answer_id, piece)
+        piece = piece if self._text else piece.lstrip("\n")
+        if piece:
+            self._reserve()
+            self._text += piece
+            self._items.grow(self._answer_id, piece)
 
     def _put_away(self) -> None:
         """The text so far was not the answer: it was said before a tool."""
@@ -523,7 +532,8 @@ class CollapseDisplay:
     def _reserve(self) -> None:
         """The block comes first, so it has its place before there is anything in it."""
         if self._answer_id not in self._items:
-            self._items.put(message_item(self._block_id, "", "completed"))
+            if self._show_steps:
+                self._items.put(message_item(self._block_id, "", "completed"))
             self._items.put(message_item(self._answer_id, ""))
 
     def _draw(self) -> None:
@@ -578,7 +588,8 @@ class DetailsDisplay:
         match frame.type:
             case "token" if is_main(frame):
                 self._end_thought()
-                self._add(frame.text("content"))
+                text = frame.text("content")
+                self._add(text.lstrip("\n") if self._at_line_start else text)
             case "reasoning" if is_main(frame) and self._blocks:
                 self._thought_at = self._thought_at or self._clock()
                 self._thought += frame.text("content")
@@ -715,7 +726,7 @@ class NativeDisplay:
             case "plan" if is_main(frame) and data.get("text"):
                 self._voice.think(frame.text("text") + "\n\n")
             case "answer":
-                titled(self._items, self._voice.last_text, frame.text("title"))
+                titled(self._items, self._voice.last_text, frame)
             case "tool_start" if call := self._story.call(frame):
                 self._start(call)
             case "tool_args" | "tool_output" | "approval" | "_unanswered" if call := self._story.call(frame):
@@ -803,9 +814,9 @@ class NativeDisplay:
             row: Json = {"type": "function_call", "id": key, "call_id": key, "name": "", "arguments": "{}"}
             self._put_below(agent.parent_id, row)
         self._last_row.setdefault(agent.agent_id, key)
-        self._items.change(key, name=_agent_title(agent), status="completed")
+        self._items.change(key, name=_agent_title(agent), status="completed" if agent.error is None else "failed")
         if ended and agent.tool_id not in self._keys:
-            self._output(key, agent.said)
+            self._output(key, agent.said if agent.error is None else f"Error: {agent.error}")
 
     def _row_of(self, agent: Agent) -> str | None:
         return self._keys.get(agent.tool_id) or self._keys.get(f"agent {agent.agent_id}")
@@ -833,6 +844,9 @@ class Voice:
     def say(self, piece: str) -> None:
         self._end_thought()
         if not self._text:
+            piece = piece.lstrip("\n")  # what parts two messages parts nothing at the beginning
+            if not piece:
+                return
             self._text = self.last_text = self._new_id("m")
             self._items.put(message_item(self._text, ""))
         self._items.grow(self._text, piece)
@@ -1133,7 +1147,9 @@ DECISIONS = {
 class Asker:
     """Asks one question at a time. What was decided comes back as a frame like any other, from here or elsewhere."""
 
-    def __init__(self, server: Server, ask: Ask | None, news: Callable[[Frame], None], metadata: Json) -> None:
+    def __init__(
+        self, server: Server, ask: Ask | None, news: Callable[[Frame], Awaitable[None]], metadata: Json
+    ) -> None:
         self._server = server
         self._dialog = Dialog(ask, metadata)
         self._news = news
@@ -1167,15 +1183,15 @@ class Asker:
                     return
                 if not decision:
                     if not told:
-                        self._tell_where(frame)
+                        await self._tell_where(frame)
                     told = True
                     await asyncio.sleep(ASK_AGAIN_SECONDS)
 
-    def _tell_where(self, frame: Frame) -> None:
+    async def _tell_where(self, frame: Frame) -> None:
         command = f"limelight approve {self._server.run_id}{self._server.as_user}"
         where = f"waiting for approval: answer here, or run `{command}`"
         about = {"tool_id": frame.text("tool_id"), "name": frame.text("name"), "where": where}
-        self._news(Frame("_unanswered", about))
+        await self._news(Frame("_unanswered", about))
 
     async def _decide(self, approval_id: str, decision: Json) -> str:
         """Send it; what the server has against it, or ""."""
@@ -1259,15 +1275,27 @@ class Dialog:
 LIVE = ("queued", "running", "waiting")
 
 
+async def live_run(server: Server, request: Json) -> Json | None:
+    """The run that is live in the chat of this request."""
+    try:
+        session = await server.call("GET", f"/sessions/{request['chat_id']}")
+        run = as_object(await server.call("GET", f"/runs/{session['run_id']}"))
+    except (Refused, Lost, KeyError, TypeError):
+        return None
+    return run if run.get("state") in LIVE else None
+
+
+async def own_run(server: Server, request: Json) -> str:
+    """The run that this request began, if Stop was faster than the server's answer; "" if there is none."""
+    run = await live_run(server, request)
+    return str(run["run_id"]) if run is not None and run.get("request_id") == request["request_id"] else ""
+
+
 async def turn_of(server: Server, request: Json) -> str:
     """`wait` for a run that answers the same question (two models side by side). `cancel` one that answers another:
     the chat has gone on without it. `error` if it cannot be told which, so that the caller asks again."""
-    try:
-        session = await server.call("GET", f"/sessions/{request['chat_id']}")
-        run = await server.call("GET", f"/runs/{session['run_id']}")
-    except (Refused, Lost, KeyError, TypeError):
-        return "error"
-    if run.get("state") not in LIVE:
+    run = await live_run(server, request)
+    if run is None:
         return "error"
     question = str(request["request_id"]).partition(".")[0]
     return "wait" if question and str(run.get("request_id", "")).startswith(f"{question}.") else "cancel"
@@ -1336,6 +1364,8 @@ class Fetcher:
 
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 5.0
+FIRST_PATIENCE = 10
+"""Seconds for a server that never answered: it may be starting, but somebody waits in front of an empty chat."""
 MOST_TRIES = 20
 PASSING = (502, 503, 504)
 """What a proxy says while the server behind it starts again."""
@@ -1406,7 +1436,8 @@ class Following:
         """Raises Lost when there is no more hope: the time is over, or the server does not know of resuming."""
         self._lost_at = self._lost_at or time.monotonic()
         hopeless = self._answered and not self._server.run_id
-        if hopeless or time.monotonic() - self._lost_at >= self._patience:
+        patience = self._patience if self._answered else min(self._patience, FIRST_PATIENCE)
+        if hopeless or time.monotonic() - self._lost_at >= patience:
             raise Lost(self._farewell(reason))
         return reason
 
@@ -1521,7 +1552,7 @@ class Performance:
             todos = Todos()
             citations = Citations(story, lambda: server.run_id, self._choices)
             fetcher = Fetcher(server, self._valves.PUBLIC_URL)
-            asker = Asker(server, self._ask, queue.put_nowait, self._metadata)
+            asker = Asker(server, self._ask, queue.put, self._metadata)
             reader = asyncio.create_task(self._read(server, queue))
             try:
                 async for frames in paced(queue):
@@ -1575,9 +1606,10 @@ class Performance:
         await queue.put(None)
 
     async def _stop(self, server: Server) -> None:
-        if server.run_id:
-            with contextlib.suppress(Refused, Lost):
-                await server.call("POST", f"/runs/{server.run_id}/cancel", {"reason": "stopped in Open WebUI"}, 5)
+        with contextlib.suppress(Refused, Lost):
+            run_id = server.run_id or await own_run(server, self._request)
+            if run_id:
+                await server.call("POST", f"/runs/{run_id}/cancel", {"reason": "stopped in Open WebUI"}, 5)
 
     async def _emit(self, event: Json | None) -> None:
         if event is not None and self._emit_to is not None:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -25,7 +25,9 @@ DECISIONS = {
 class Asker:
     """Asks one question at a time. What was decided comes back as a frame like any other, from here or elsewhere."""
 
-    def __init__(self, server: Server, ask: Ask | None, news: Callable[[Frame], None], metadata: Json) -> None:
+    def __init__(
+        self, server: Server, ask: Ask | None, news: Callable[[Frame], Awaitable[None]], metadata: Json
+    ) -> None:
         self._server = server
         self._dialog = Dialog(ask, metadata)
         self._news = news
@@ -59,15 +61,15 @@ class Asker:
                     return
                 if not decision:
                     if not told:
-                        self._tell_where(frame)
+                        await self._tell_where(frame)
                     told = True
                     await asyncio.sleep(ASK_AGAIN_SECONDS)
 
-    def _tell_where(self, frame: Frame) -> None:
+    async def _tell_where(self, frame: Frame) -> None:
         command = f"limelight approve {self._server.run_id}{self._server.as_user}"
         where = f"waiting for approval: answer here, or run `{command}`"
         about = {"tool_id": frame.text("tool_id"), "name": frame.text("name"), "where": where}
-        self._news(Frame("_unanswered", about))
+        await self._news(Frame("_unanswered", about))
 
     async def _decide(self, approval_id: str, decision: Json) -> str:
         """Send it; what the server has against it, or ""."""

@@ -36,7 +36,7 @@ class CollapseDisplay:
                 self._steps.append(tool_step(call, preview(call.output) or "✓ completed"))
                 self._draw()
             case "answer":
-                titled(self._items, self._answer_id, frame.text("title"))
+                titled(self._items, self._answer_id, frame)
             case _:
                 pass
 
@@ -50,9 +50,11 @@ class CollapseDisplay:
             self._items.change(self._answer_id, status="completed")
 
     def _say(self, piece: str) -> None:
-        self._reserve()
-        self._text += piece
-        self._items.grow(self._answer_id, piece)
+        piece = piece if self._text else piece.lstrip("\n")
+        if piece:
+            self._reserve()
+            self._text += piece
+            self._items.grow(self._answer_id, piece)
 
     def _put_away(self) -> None:
         """The text so far was not the answer: it was said before a tool."""
@@ -65,7 +67,8 @@ class CollapseDisplay:
     def _reserve(self) -> None:
         """The block comes first, so it has its place before there is anything in it."""
         if self._answer_id not in self._items:
-            self._items.put(message_item(self._block_id, "", "completed"))
+            if self._show_steps:
+                self._items.put(message_item(self._block_id, "", "completed"))
             self._items.put(message_item(self._answer_id, ""))
 
     def _draw(self) -> None:

@@ -31,7 +31,8 @@ class DetailsDisplay:
         match frame.type:
             case "token" if is_main(frame):
                 self._end_thought()
-                self._add(frame.text("content"))
+                text = frame.text("content")
+                self._add(text.lstrip("\n") if self._at_line_start else text)
             case "reasoning" if is_main(frame) and self._blocks:
                 self._thought_at = self._thought_at or self._clock()
                 self._thought += frame.text("content")

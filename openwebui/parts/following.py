@@ -13,6 +13,8 @@ from openwebui.parts.values import Json
 
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 5.0
+FIRST_PATIENCE = 10
+"""Seconds for a server that never answered: it may be starting, but somebody waits in front of an empty chat."""
 MOST_TRIES = 20
 PASSING = (502, 503, 504)
 """What a proxy says while the server behind it starts again."""
@@ -83,7 +85,8 @@ class Following:
         """Raises Lost when there is no more hope: the time is over, or the server does not know of resuming."""
         self._lost_at = self._lost_at or time.monotonic()
         hopeless = self._answered and not self._server.run_id
-        if hopeless or time.monotonic() - self._lost_at >= self._patience:
+        patience = self._patience if self._answered else min(self._patience, FIRST_PATIENCE)
+        if hopeless or time.monotonic() - self._lost_at >= patience:
             raise Lost(self._farewell(reason))
         return reason
 

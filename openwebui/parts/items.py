@@ -1,7 +1,9 @@
 """The output items of one message, as Open WebUI keeps them, and what it must be told when they change."""
 
+import json
 from typing import Any
 
+from openwebui.parts.frames import Frame
 from openwebui.parts.values import Chunk, Json
 
 DELTAS = {
@@ -78,7 +80,11 @@ def message_item(item_id: str, text: str, status: str = "in_progress") -> Json:
     return {"type": "message", "id": item_id, "status": status, "role": "assistant", "content": content}
 
 
-def titled(items: Items, item_id: str, title: str) -> None:
-    """A headline for an answer that is there already."""
+def titled(items: Items, item_id: str, answer: Frame) -> None:
+    """A headline for an answer that is there already, behind what was said before it."""
+    title = answer.text("title")
     if title and item_id in items:
-        items.change(item_id, content=text_content(f"### {title}\n\n{text_in(items[item_id])}"))
+        text, content = text_in(items[item_id]), answer.data.get("content")
+        said = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        before = text.removesuffix(said) if text.endswith(said) else ""
+        items.change(item_id, content=text_content(f"{before}### {title}\n\n{text.removeprefix(before)}"))

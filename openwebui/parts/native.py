@@ -35,7 +35,7 @@ class NativeDisplay:
             case "plan" if is_main(frame) and data.get("text"):
                 self._voice.think(frame.text("text") + "\n\n")
             case "answer":
-                titled(self._items, self._voice.last_text, frame.text("title"))
+                titled(self._items, self._voice.last_text, frame)
             case "tool_start" if call := self._story.call(frame):
                 self._start(call)
             case "tool_args" | "tool_output" | "approval" | "_unanswered" if call := self._story.call(frame):
@@ -123,9 +123,9 @@ class NativeDisplay:
             row: Json = {"type": "function_call", "id": key, "call_id": key, "name": "", "arguments": "{}"}
             self._put_below(agent.parent_id, row)
         self._last_row.setdefault(agent.agent_id, key)
-        self._items.change(key, name=_agent_title(agent), status="completed")
+        self._items.change(key, name=_agent_title(agent), status="completed" if agent.error is None else "failed")
         if ended and agent.tool_id not in self._keys:
-            self._output(key, agent.said)
+            self._output(key, agent.said if agent.error is None else f"Error: {agent.error}")
 
     def _row_of(self, agent: Agent) -> str | None:
         return self._keys.get(agent.tool_id) or self._keys.get(f"agent {agent.agent_id}")
@@ -153,6 +153,9 @@ class Voice:
     def say(self, piece: str) -> None:
         self._end_thought()
         if not self._text:
+            piece = piece.lstrip("\n")  # what parts two messages parts nothing at the beginning
+            if not piece:
+                return
             self._text = self.last_text = self._new_id("m")
             self._items.put(message_item(self._text, ""))
         self._items.grow(self._text, piece)

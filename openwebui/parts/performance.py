@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncGenerator
 
 from openwebui.parts.asking import Asker
+from openwebui.parts.busy import own_run
 from openwebui.parts.citations import Citations
 from openwebui.parts.collapse import CollapseDisplay
 from openwebui.parts.details import DetailsDisplay
@@ -60,7 +61,7 @@ class Performance:
             todos = Todos()
             citations = Citations(story, lambda: server.run_id, self._choices)
             fetcher = Fetcher(server, self._valves.PUBLIC_URL)
-            asker = Asker(server, self._ask, queue.put_nowait, self._metadata)
+            asker = Asker(server, self._ask, queue.put, self._metadata)
             reader = asyncio.create_task(self._read(server, queue))
             try:
                 async for frames in paced(queue):
@@ -114,9 +115,10 @@ class Performance:
         await queue.put(None)
 
     async def _stop(self, server: Server) -> None:
-        if server.run_id:
-            with contextlib.suppress(Refused, Lost):
-                await server.call("POST", f"/runs/{server.run_id}/cancel", {"reason": "stopped in Open WebUI"}, 5)
+        with contextlib.suppress(Refused, Lost):
+            run_id = server.run_id or await own_run(server, self._request)
+            if run_id:
+                await server.call("POST", f"/runs/{run_id}/cancel", {"reason": "stopped in Open WebUI"}, 5)
 
     async def _emit(self, event: Json | None) -> None:
         if event is not None and self._emit_to is not None:

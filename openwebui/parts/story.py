@@ -68,6 +68,7 @@ class Agent:
         self.tool_id = frame.text("tool_id")
         self.calls = 0
         self.said = ""
+        self.error: str | None = None
 
 
 class Story:
@@ -95,6 +96,8 @@ class Story:
             case "agent_start":
                 parent = self.agents.get(frame.text("parent_id"))
                 self.agents[frame.text("agent_id")] = Agent(frame, parent.path if parent else "")
+            case "agent_end" if agent := self.agents.get(frame.text("agent_id")):
+                agent.error = frame.data.get("error")
             case "token" if agent := self.agents.get(frame.text("agent_id")):
                 agent.said += frame.text("content")
             case "usage":

@@ -291,3 +291,14 @@ def test_the_arguments_of_an_approval_that_were_cut_say_so() -> None:
 
 def test_a_gap_says_from_where_to_where() -> None:
     assert msgspec.json.decode(TypedDialect().gap(3, 9)) == {"type": "gap", "data": {"from": 3, "to": 9}}
+
+
+def test_messages_of_an_agent_are_parted_by_a_blank_line() -> None:
+    def tokens(*events: AnyEvent) -> str:
+        return "".join(data["content"] for data in data_of(*events) if "content" in data)
+
+    first = [TextDelta(message_id="a", text="One"), TextDelta(message_id="a", text=" two.")]
+    assert tokens(*first) == "One two."
+    assert tokens(*first, TextDelta(message_id="b", text="Three.")) == "One two.\n\nThree."
+    assert tokens(*first, FinalAnswer(content="Done.")) == "One two.\n\nDone."
+    assert tokens(FinalAnswer(content="Done.")) == "Done."

@@ -40,7 +40,7 @@ async def test_without_a_stream_a_failure_is_a_text_too(served: Served) -> None:
 
 async def test_a_stream_without_a_chat_is_plain_text(served: Served) -> None:
     seen = await streamed(served.url, "worker")
-    assert seen.text == "I begin. Done."
+    assert seen.text == "I begin. \n\nDone."
     assert [chunk for chunk in seen.chunks if not isinstance(chunk, str)] == []
 
 

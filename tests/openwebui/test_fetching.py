@@ -75,7 +75,7 @@ async def test_a_long_answer_that_was_never_streamed_is_there_whole(tmp_path: Pa
 
 async def test_a_very_long_answer_that_was_never_streamed_says_where_it_is(tmp_path: Path) -> None:
     _, seen = await said(preacher, tmp_path)
-    assert seen.text.startswith("x" * 10_000 + "\n\n… (the whole is at /runs/run_")
+    assert seen.text.startswith("x" * 10_000 + "\n\n… (200,000 bytes in all; the whole is at /runs/run_")
 
 
 async def test_images_are_in_the_row_that_made_them_or_above_the_text(tmp_path: Path) -> None:

@@ -163,5 +163,5 @@ def test_in_collapse_the_answer_is_there_once_below_the_count_of_the_tools(run: 
     assert headlines == ([calls] if calls else [])
     titles = [frame["data"]["title"] for frame in payloads(run) if frame["type"] == "answer"]
     if not any(titles):
-        assert "".join(texts[1:]) == result.main_text
+        assert "".join(texts[1:]) == result.main_text.lstrip("\n")
     assert len(texts) in (0, 2)

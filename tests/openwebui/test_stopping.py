@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests import agents
@@ -77,3 +78,26 @@ async def test_an_agent_that_breaks_says_so_and_keeps_what_was_shown(tmp_path: P
     assert list(seen.rows) == ["crash"]
     assert "the wheel came off" in seen.errors[0]
     assert seen.end == (f"Failed: {seen.errors[0]}", True)
+
+
+async def test_stop_before_the_server_has_answered_stops_the_run_all_the_same(tmp_path: Path) -> None:
+    async with serving(agents.patient, data=tmp_path) as served:
+        begun = asyncio.Event()
+        real = httpx.AsyncHTTPTransport.handle_async_request
+
+        async def answers_late(self: httpx.AsyncHTTPTransport, request: httpx.Request) -> httpx.Response:
+            response = await real(self, request)
+            if request.url.path == "/chat/stream":
+                begun.set()
+                await asyncio.Event().wait()
+            return response
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", answers_late)
+            _, task = Chat(served.url).start("go")
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        run_id = (await served.http.get("/sessions/u-1.chat-1")).json()["run_id"]
+        assert (await served.http.get(f"/runs/{run_id}")).json()["state"] == "cancelled"

@@ -7,7 +7,7 @@ import typer
 
 from limelight.errors import SetupError
 from limelight.openwebui.api import OpenWebUI
-from limelight.openwebui.installing import check_admin, check_version, install
+from limelight.openwebui.installing import check_admin, check_version, install, shown_now
 from limelight.openwebui.pipe_file import pipe_text
 
 openwebui = typer.Typer(
@@ -44,13 +44,13 @@ def install_(
         raise SetupError("name an administrator of Open WebUI: with --token, or with --email")
     with OpenWebUI(url) as webui:
         version = webui.version()
-        check_version(version, display or "native")
         typer.echo(f"Open WebUI {version} at {webui.url}")
         if email:
             webui.sign_in(email, _password())
         else:
             webui.use_token(token)
         check_admin(webui.user())
+        check_version(version, display or shown_now(webui))
         for line in install(webui, pipe_text(), valves, share=share):
             typer.echo(line)
 

@@ -63,6 +63,19 @@ class AgentTree:
         return self._depths.get(agent_id, 0)
 
 
+class Paragraphs:
+    """Parts the messages of an agent by a blank line, for wires on which all of them are one text."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, str | None] = {}
+
+    def part(self, agent_id: str, message_id: str | None, text: str) -> str:
+        """The next piece of a message; a new message is set apart from what the agent said before."""
+        last = self._last.get(agent_id, message_id)
+        self._last[agent_id] = message_id
+        return text if last == message_id else f"\n\n{text}"
+
+
 def text_of(value: JsonValue) -> str:
     """A result as text: a string as it is, anything else as JSON."""
     return value if isinstance(value, str) else encode(value).decode()

@@ -6,7 +6,7 @@ sub-agent's text is not sent, and its tools are named `agent › tool`. `docs/pr
 
 from typing import Any, ClassVar, NamedTuple, assert_never
 
-from limelight.dialects.base import encode, text_of
+from limelight.dialects.base import Paragraphs, encode, text_of
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -77,12 +77,13 @@ class ToolCallsDialect:
     def __init__(self) -> None:
         self._calls: dict[str, _Call] = {}
         self._agents: dict[str, str] = {}
+        self._paragraphs = Paragraphs()
 
     def feed(self, record: Record) -> list[bytes]:
         event = record.event
         match event:
             case TextDelta():
-                return [] if event.agent_id else [_frame("message", content=event.text)]
+                return self._say(event)
             case RunStarted():
                 return [_frame("status", content="Thinking...")]
             case Status():
@@ -97,7 +98,7 @@ class ToolCallsDialect:
                 self._agents[event.agent_id] = event.name
                 return []
             case FinalAnswer():
-                return _answer(event)
+                return self._answer(event)
             case RunFinished():
                 return [DONE]
             case RunFailed():
@@ -125,6 +126,19 @@ class ToolCallsDialect:
 
     def gap(self, first: int, last: int) -> bytes:
         return _frame("gap", **{"from": first, "to": last})
+
+    def _say(self, event: TextDelta) -> list[bytes]:
+        if event.agent_id:
+            return []
+        return [_frame("message", content=self._paragraphs.part("", event.message_id, event.text))]
+
+    def _answer(self, event: FinalAnswer) -> list[bytes]:
+        """An answer that was streamed as text is there already; one that was not is sent now."""
+        text = text_of(event.content)
+        if event.message_id is not None or not text:
+            return []
+        more = {"truncated": True, "result_url": event.result_url} if event.truncated else {}
+        return [_frame("message", content=self._paragraphs.part("", None, text), **more)]
 
     def _named(self, agent_id: str, what: str) -> str:
         return f"{self._agents.get(agent_id, agent_id)} › {what}" if agent_id else what
@@ -156,15 +170,6 @@ class ToolCallsDialect:
 
 def _start(call_id: str, call: _Call) -> bytes:
     return _frame("tool_call_start", tool_call_id=call_id, tool_name=call.name, tool_args=call.args, **call.cut)
-
-
-def _answer(event: FinalAnswer) -> list[bytes]:
-    """An answer that was streamed as text is there already; one that was not is sent now."""
-    text = text_of(event.content)
-    if event.message_id is not None or not text:
-        return []
-    more = {"truncated": True, "result_url": event.result_url} if event.truncated else {}
-    return [_frame("message", content=text, **more)]
 
 
 def _frame(type_: str, **data: Any) -> bytes:

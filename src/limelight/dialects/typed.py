@@ -5,7 +5,7 @@ A client that knows only the document's types and keys works unchanged; `docs/pr
 
 from typing import Any, ClassVar, assert_never
 
-from limelight.dialects.base import AgentTree, encode, is_structured, text_of
+from limelight.dialects.base import AgentTree, Paragraphs, encode, is_structured, text_of
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -48,6 +48,7 @@ class TypedDialect:
 
     def __init__(self) -> None:
         self._tree = AgentTree()
+        self._paragraphs = Paragraphs()
         self._names: dict[str, str] = {}
         self._streamed_args: set[str] = set()
         self._approvals: dict[str, ApprovalRequested] = {}
@@ -55,7 +56,7 @@ class TypedDialect:
     def feed(self, record: Record) -> list[bytes]:
         event = record.event
         if type(event) is TextDelta:
-            return [self._token(event.text, event.agent_id)]
+            return [self._token(event)]
         if type(event) is ReasoningDelta:
             return [self._thought(event.text, event.agent_id)]
         match event:
@@ -64,7 +65,7 @@ class TypedDialect:
             case Status():
                 return [_frame("status", description=event.text, **self._who(event))]
             case TextDelta():
-                return [self._token(event.text, event.agent_id)]
+                return [self._token(event)]
             case ReasoningDelta():
                 return [self._thought(event.text, event.agent_id)]
             case Plan():
@@ -125,10 +126,11 @@ class TypedDialect:
         """`agent_depth` is always there; `agent_id` is only for sub-agents."""
         return {"agent_depth": self._tree.depth(event.agent_id), **_given(agent_id=event.agent_id)}
 
-    def _token(self, text: str, agent_id: str) -> bytes:
-        if not agent_id:  # most frames are these, so they are put together by hand
+    def _token(self, event: TextDelta) -> bytes:
+        text = self._paragraphs.part(event.agent_id, event.message_id, event.text)
+        if not event.agent_id:  # most frames are these, so they are put together by hand
             return b'{"type":"token","data":{"content":%b,"agent_depth":0}}' % encode(text)
-        return _frame("token", content=text, agent_depth=self._tree.depth(agent_id), agent_id=agent_id)
+        return _frame("token", content=text, **self._who(event))
 
     def _thought(self, text: str, agent_id: str) -> bytes:
         if not agent_id:
@@ -140,8 +142,7 @@ class TypedDialect:
         text = text_of(event.content)
         frames: list[bytes] = []
         if event.message_id is None and text:
-            cut = _given(truncated=event.truncated, result_url=event.result_url)
-            frames.append(_frame("token", content=text, agent_depth=0, **cut))
+            frames.append(_frame("token", content=self._paragraphs.part("", None, text), agent_depth=0, **_cut(event)))
         if is_structured(event):
             frames.append(
                 _frame("answer", title=event.title, content=event.content, sources=event.sources, **_cut(event))

@@ -25,6 +25,12 @@ def check_version(version: str, display: str) -> None:
         )
 
 
+def shown_now(webui: OpenWebUI) -> str:
+    """The display that is set there, if the pipe is there."""
+    found = webui.function(FUNCTION_ID) is not None and webui.valves(FUNCTION_ID).get("DISPLAY")
+    return str(found or "native")
+
+
 def check_admin(user: dict[str, Any]) -> None:
     if user.get("role") != "admin":
         who = user.get("email") or "this user"
