@@ -21,6 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.__main__": {"limelight.cli"},
     "limelight.events": set(),
     "limelight.errors": set(),
+    "limelight.instants": set(),
     "limelight.links": set(),
     "limelight.messages": set(),
     "limelight.registry": BASE,
@@ -28,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.deltas": BASE,
     "limelight.grammar": BASE,
     "limelight.sources": BASE | {"limelight.messages", "limelight.grammar", "limelight.sources"},
-    "limelight.dialects": BASE | {"limelight.dialects", "limelight.links"},
+    "limelight.dialects": BASE | {"limelight.dialects", "limelight.instants", "limelight.links"},
     "limelight.stores": BASE | {"limelight.deltas", "limelight.stores"},
     "limelight.runs": BASE
     | {

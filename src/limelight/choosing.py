@@ -176,5 +176,6 @@ def _adjusted(agent: Agent, table: AgentSettings) -> Agent:
         enable_streaming=table.enable_streaming,
         max_steps=table.max_steps,
         status=table.status,
+        python_tools=tuple(table.python_tools),
         workspace=str(Path(table.workspace).expanduser()) if table.workspace else "",
     )

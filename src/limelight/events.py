@@ -57,6 +57,10 @@ class RunStarted(Event, frozen=True, kw_only=True):
     turn: int = 1
     enable_streaming: bool = True
     """False if texts come whole, because the agent is set so."""
+    framework: str = ""
+    """The source that plays it, e.g. `smolagents`: what its reasoning stands for differs."""
+    python_tools: tuple[str, ...] = ()
+    """Tools whose argument is Python code, if the agent names any."""
     attachments: tuple[Attachment, ...] = ()
     truncated: bool = False
     size: int = 0

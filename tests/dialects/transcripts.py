@@ -262,10 +262,19 @@ def _tool_calls_delta(payload: Any) -> tuple[Any, str] | None:
     return {key: value for key, value in payload.items() if key != "content"}, text
 
 
+def _v2_delta(payload: Any) -> tuple[Any, str] | None:
+    """An increment; when it was said is not part of what it belongs to."""
+    if not payload.get("metadata", {}).get("is_delta"):
+        return None
+    rest = {key: value for key, value in payload.items() if key not in ("content", "timestamp")}
+    return rest, payload["content"]
+
+
 DELTAS: dict[str, Callable[[Any], tuple[Any, str] | None]] = {
     "typed": _typed_delta,
     "records": _records_delta,
     "tool_calls": _tool_calls_delta,
+    "v2": _v2_delta,
 }
 """For each dialect: what a delta's frame belongs to, and its text; None for other frames."""
 

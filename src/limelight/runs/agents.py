@@ -20,6 +20,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     max_steps: int | None = None
     status: Mapping[str, str] = {}
     """What to say when a tool starts, by the tool's name."""
+    python_tools: tuple[str, ...] = ()
+    """Tools whose argument is Python code; () is the usual ones."""
     workspace: str = ""
     """A folder that all sessions share, in place of one for each."""
 

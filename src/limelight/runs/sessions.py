@@ -223,6 +223,8 @@ class Sessions:
             input=asked.text,
             turn=run.turn,
             enable_streaming=agent.enable_streaming,
+            framework=agent.source.framework,
+            python_tools=agent.python_tools,
             attachments=await keep_files(self._store, asked, run),
         )
         if agent.source.resumes:

@@ -1,0 +1,5 @@
+"""The messages of DeepSearchAgents' Web API v2, for every source."""
+
+from limelight.dialects.v2.dialect import V2Dialect
+
+__all__ = ["V2Dialect"]

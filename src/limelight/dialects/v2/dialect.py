@@ -1,0 +1,145 @@
+"""From Records to DSAgentRunMessages: who says what in which step, and in which pane it is shown.
+
+Every source gives steps here. Where a framework has none (a plain function), a step is what was said and the tools
+that followed it. A text of an agent streams as `action_thought`; if it turns out to be the answer, its last message,
+under the same id, is the `final_answer`: so no answer appears twice.
+"""
+
+from typing import ClassVar, assert_never
+
+from limelight.dialects.base import encode
+from limelight.dialects.v2.asides import Asides
+from limelight.dialects.v2.outbox import Outbox
+from limelight.dialects.v2.steps import Steps
+from limelight.dialects.v2.tools import Tools
+from limelight.dialects.v2.voice import Voice
+from limelight.events import (
+    AgentFinished,
+    AgentStarted,
+    ApprovalRequested,
+    ApprovalResolved,
+    ArtifactMade,
+    Event,
+    FinalAnswer,
+    Plan,
+    ReasoningDelta,
+    ReasoningFinished,
+    Record,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    SourceCited,
+    Status,
+    StepFinished,
+    StepStarted,
+    TextDelta,
+    TextFinished,
+    ToolArgsDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolReady,
+    ToolStarted,
+    Usage,
+)
+
+DELTAS = (TextDelta, ReasoningDelta, ToolOutputDelta, ToolArgsDelta)
+
+
+class V2Dialect:
+    """Keeps each agent's steps and texts, and the open calls."""
+
+    event_name: ClassVar[str] = ""
+    joins: ClassVar[bool] = True
+    DROPS: ClassVar[frozenset[type[Event]]] = frozenset({ToolArgsDelta})
+
+    def __init__(self) -> None:
+        self._outbox = Outbox()
+        self._steps: dict[str, Steps] = {}
+        self._started = RunStarted(agent="")
+        self._voice = Voice(self._outbox, self._steps_of)
+        self._tools = Tools(self._outbox, self._steps_of)
+        self._asides = Asides(self._outbox, self._steps_of)
+
+    def feed(self, record: Record) -> list[bytes]:
+        self._outbox.open(record.at, delta=isinstance(record.event, DELTAS))
+        self._take(record.event)
+        return self._outbox.taken()
+
+    def gap(self, first: int, last: int) -> bytes:
+        return encode({"type": "gap", "from": first, "to": last})
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case TextDelta() | ReasoningDelta():
+                self._voice.grow(event)
+            case TextFinished() | ReasoningFinished():
+                self._voice.finish(event)
+            case RunStarted():
+                self._begin(event)
+            case StepStarted():
+                self._voice.settle(event.agent_id)
+                self._steps_of(event.agent_id).start(event)
+            case StepFinished():
+                self._steps_of(event.agent_id).finish(event)
+            case Plan() if event.items:
+                self._asides.todos(event)
+            case Plan():
+                self._voice.settle(event.agent_id)
+                self._steps_of(event.agent_id).plan(event)
+            case ToolStarted() | ToolReady() | ToolOutputDelta() | ToolFinished():
+                self._act(event)
+            case AgentStarted():
+                self._voice.settle(event.parent_id)
+                self._outbox.meet(event)
+                self._asides.agent(event)
+            case AgentFinished():
+                self._voice.settle(event.agent_id)
+                self._steps_of(event.agent_id).close()
+                self._asides.agent(event)
+            case ApprovalRequested() | ApprovalResolved():
+                self._asides.approval(event)
+            case Status() | SourceCited() | ArtifactMade():
+                self._asides.tell(event)
+            case Usage():
+                self._steps_of(event.agent_id).pays(event)
+                self._asides.tell(event)
+            case FinalAnswer():
+                self._answer(event)
+            case RunFinished() | RunFailed() | RunCancelled():
+                self._end(event)
+            case ToolArgsDelta():
+                pass
+            case Event():
+                raise AssertionError(f"no message for {event!r}")
+            case _:
+                assert_never(event)
+
+    def _begin(self, event: RunStarted) -> None:
+        self._outbox.turn = event.turn
+        self._started = event
+        self._voice.begin(event)
+        self._tools.begin(event)
+        self._asides.question(event)
+
+    def _steps_of(self, agent_id: str) -> Steps:
+        if agent_id not in self._steps:
+            live = self._started.enable_streaming
+            self._steps[agent_id] = Steps(self._outbox, agent_id, live=live)
+        return self._steps[agent_id]
+
+    def _act(self, event: ToolStarted | ToolReady | ToolOutputDelta | ToolFinished) -> None:
+        if isinstance(event, ToolStarted):
+            self._voice.settle(event.agent_id)
+        self._tools.take(event)
+
+    def _answer(self, event: FinalAnswer) -> None:
+        """Behind the last step, whose text it may be."""
+        self._steps_of("").close()
+        self._voice.answer(event)
+
+    def _end(self, event: RunFinished | RunFailed | RunCancelled) -> None:
+        for agent_id, steps in self._steps.items():
+            self._voice.settle(agent_id)
+            steps.close()
+        self._asides.end(event)

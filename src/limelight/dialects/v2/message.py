@@ -1,0 +1,81 @@
+"""One message as a value: what all of them have, and the forms in which texts, counts and arguments are shown."""
+
+from typing import Any
+
+from limelight.dialects.base import encode, text_of
+from limelight.dialects.v2.panes import pane_of
+from limelight.instants import iso
+
+THOUGHT_CHARS = 60
+SUMMARY_ARGS = 3
+SUMMARY_CHARS = 40
+RAW_SUMMARY_CHARS = 100
+BOUND = "\u200d\ufe0e\ufe0f"
+"""Joiners and variants: alone they mean nothing, and without them the sign before them means something else."""
+
+Metadata = dict[str, Any]
+
+
+def message(
+    message_type: str, content: str, message_id: str, at: int, metadata: Metadata, *, role: str = "assistant"
+) -> bytes:
+    """A DSAgentRunMessage, but for `session_id` and `cursor`, which its transport knows."""
+    is_code = metadata.get("language") == "python"
+    routing = {"component": pane_of(message_type, is_code=is_code), "message_type": message_type, "status": "done"}
+    return encode(
+        {
+            "role": role,
+            "content": content,
+            "metadata": {**routing, **metadata},
+            "message_id": message_id,
+            "timestamp": iso(at),
+            "step_number": metadata.get("step_number"),
+        }
+    )
+
+
+def beginning(text: str, limit: int = THOUGHT_CHARS) -> str:
+    """The first characters, with dots only if there are more, and never half of what is seen as one."""
+    if len(text) <= limit:
+        return text
+    end = limit
+    while end > 1 and (_is_bound(text[end]) or text[end - 1] == BOUND[0]):
+        end -= 1
+    return text[:end] + "..."
+
+
+def _is_bound(character: str) -> bool:
+    """True for what belongs to the character before it: accents, joiners, variants, shades of skin."""
+    code = ord(character)
+    return character in BOUND or 0x300 <= code < 0x370 or 0x1F3FB <= code <= 0x1F3FF
+
+
+def args_summary(args: dict[str, Any] | str) -> str:
+    """The first arguments, shortly: a badge has little room."""
+    if isinstance(args, str):
+        return beginning(args, RAW_SUMMARY_CHARS)
+    first = list(args.items())[:SUMMARY_ARGS]
+    shown = ", ".join(f"{key}={beginning(text_of(value), SUMMARY_CHARS)}" for key, value in first)
+    return f"{shown} … ({len(args)} args)" if len(args) > SUMMARY_ARGS else shown
+
+
+def cost(input_tokens: int | None, output_tokens: int | None, duration_ms: int | None) -> Metadata:
+    """`token_usage` and `timing`, each only if it is known."""
+    found: Metadata = {}
+    if input_tokens is not None or output_tokens is not None:
+        read, written = input_tokens or 0, output_tokens or 0
+        found["token_usage"] = {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
+    if duration_ms is not None:
+        found["timing"] = {"duration": duration_ms / 1000}
+    return found
+
+
+def footer_line(label: str, known: Metadata) -> str:
+    """One plain line of markdown."""
+    parts = [f"**{label}**"]
+    if "token_usage" in known:
+        usage = known["token_usage"]
+        parts += [f"Input tokens: {usage['input_tokens']:,}", f"Output tokens: {usage['output_tokens']:,}"]
+    if "timing" in known:
+        parts.append(f"Duration: {known['timing']['duration']:.2f}s")
+    return " | ".join(parts)

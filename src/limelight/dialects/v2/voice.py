@@ -1,0 +1,84 @@
+"""What agents say and think, as streams; and the answer, which is the last of what was said or comes by itself."""
+
+from collections.abc import Callable
+
+from limelight.dialects.v2.answer import answer_of
+from limelight.dialects.v2.message import Metadata, beginning
+from limelight.dialects.v2.outbox import Outbox
+from limelight.dialects.v2.steps import Steps
+from limelight.dialects.v2.streams import Stream
+from limelight.events import FinalAnswer, ReasoningDelta, ReasoningFinished, RunStarted, TextDelta, TextFinished
+
+THINKS_ALOUD = frozenset({"smolagents"})
+"""Frameworks whose reasoning is the agent's thought of a step, not that of a model beside its text."""
+
+
+class Voice:
+    """A text that has ended is held back until it is known whether it was the answer."""
+
+    def __init__(self, outbox: Outbox, steps_of: Callable[[str], Steps]) -> None:
+        self._outbox = outbox
+        self._steps_of = steps_of
+        self._live = True
+        self._thought_type = "reasoning"
+        self._streams: dict[tuple[str, str], Stream] = {}
+        self._held: dict[str, tuple[str, Stream]] = {}
+
+    def begin(self, event: RunStarted) -> None:
+        self._live = event.enable_streaming
+        self._thought_type = "action_thought" if event.framework in THINKS_ALOUD else "reasoning"
+
+    def grow(self, event: TextDelta | ReasoningDelta) -> None:
+        key = (event.agent_id, event.message_id)
+        if key not in self._streams:
+            self.settle(event.agent_id)
+            self._streams[key] = self._open(event)
+        self._streams[key].grow(event.text)
+
+    def finish(self, event: TextFinished | ReasoningFinished) -> None:
+        stream = self._streams.pop((event.agent_id, event.message_id), None)
+        if stream is None:
+            return
+        if isinstance(event, TextFinished):
+            self.settle(event.agent_id)
+            self._held[event.agent_id] = (event.message_id, stream)
+        else:
+            stream.end(**_thought(stream))
+
+    def settle(self, agent_id: str) -> None:
+        """The agent goes on, so what it said last was a thought."""
+        if held := self._held.pop(agent_id, None):
+            stream = held[1]
+            stream.end(**_thought(stream))
+
+    def answer(self, event: FinalAnswer) -> None:
+        found = answer_of(event)
+        about: Metadata = {"step_type": "final_answer", "agent_status": "writing", "is_final_answer": True}
+        about |= {"is_active": False, **found.metadata, **_cut(event)}
+        held = self._held.pop("", None)
+        if held is not None and held[0] == event.message_id:
+            held[1].end("final_answer", **about)
+            return
+        if held is not None:
+            held[1].end(**_thought(held[1]))
+        steps = self._steps_of("")
+        numbered = {} if steps.number is None else {"step_number": steps.number}
+        self._outbox.send("final_answer", found.markdown, streaming=False, is_delta=False, **numbered, **about)
+
+    def _open(self, event: TextDelta | ReasoningDelta) -> Stream:
+        steps = self._steps_of(event.agent_id)
+        steps.speaks()
+        is_text = isinstance(event, TextDelta)
+        about: Metadata = {**steps.about, "agent_status": "thinking", "is_raw_thought": not is_text}
+        kind = "action_thought" if is_text else self._thought_type
+        return Stream(self._outbox, kind, event.agent_id, about, live=self._live)
+
+
+def _thought(stream: Stream) -> Metadata:
+    return {"thoughts_content": beginning(stream.text), "full_thought_length": len(stream.text)}
+
+
+def _cut(event: FinalAnswer) -> Metadata:
+    if not event.truncated:
+        return {}
+    return {"truncated": True, "size": event.size, "result_url": event.result_url}

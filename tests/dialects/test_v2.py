@@ -1,0 +1,343 @@
+"""The messages of the Web API v2: documented types and keys, steps for every source, streams that fold to the whole."""
+
+from collections.abc import Iterable
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+
+from limelight.dialects.v2 import V2Dialect
+from limelight.dialects.v2.panes import PANES
+from limelight.events import (
+    AgentFinished,
+    AgentStarted,
+    AnyEvent,
+    ArtifactMade,
+    FinalAnswer,
+    Plan,
+    ReasoningDelta,
+    ReasoningFinished,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    StepFinished,
+    StepStarted,
+    TextDelta,
+    TextFinished,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolReady,
+    ToolStarted,
+)
+from tests.dialects.transcripts import SCRIPTS, live
+from tests.strategies import as_records, legal_runs, write_run
+
+RUNS: list[list[AnyEvent]] = [*SCRIPTS.values(), *(write_run(Random(seed), 100) for seed in range(10))]
+FIELDS = {"role", "content", "metadata", "message_id", "timestamp", "step_number"}
+
+
+def messages_of(run: Iterable[AnyEvent]) -> list[dict[str, Any]]:
+    return [msgspec.json.decode(frame.data) for frame in live(V2Dialect, as_records(list(run)))]
+
+
+def after_the_question(*events: AnyEvent, **started: Any) -> list[dict[str, Any]]:
+    return messages_of([RunStarted(agent="a", input="go", **started), *events])[1:]
+
+
+def types(messages: list[dict[str, Any]]) -> list[str]:
+    return [message["metadata"]["message_type"] for message in messages]
+
+
+def whole(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages that are listed and counted."""
+    return [message for message in messages if not message["metadata"].get("streaming")]
+
+
+def only(messages: list[dict[str, Any]], message_type: str) -> dict[str, Any]:
+    (found,) = [message for message in whole(messages) if message["metadata"]["message_type"] == message_type]
+    return found
+
+
+def said(text: str, message_id: str = "m") -> list[AnyEvent]:
+    return [TextDelta(message_id=message_id, text=text), TextFinished(message_id=message_id)]
+
+
+# What holds for all of them
+
+
+@settings(max_examples=60)
+@given(legal_runs(cut=False))
+def test_every_message_has_the_documented_fields_and_a_pane(run: list[AnyEvent]) -> None:
+    for message in messages_of(run):
+        assert set(message) == FIELDS
+        metadata = message["metadata"]
+        assert metadata["message_type"] in PANES
+        assert metadata["status"] in ("streaming", "done")
+        code = metadata["message_type"] == "tool_invocation" and metadata.get("language") == "python"
+        assert metadata["component"] == ("webide" if code else PANES[metadata["message_type"]])
+        assert message["step_number"] == metadata.get("step_number")
+
+
+@settings(max_examples=60)
+@given(legal_runs(cut=False))
+def test_folding_the_increments_of_a_stream_gives_its_last_message(run: list[AnyEvent]) -> None:
+    folded: dict[str, str] = {}
+    ended: set[str] = set()
+    for message in messages_of(run):
+        metadata = message["metadata"]
+        stream_id = metadata.get("stream_id")
+        if stream_id is None:
+            continue
+        assert message["message_id"] == stream_id
+        assert stream_id not in ended
+        if metadata.get("is_initial_stream"):
+            assert (stream_id not in folded, message["content"]) == (True, "")
+            folded[stream_id] = ""
+        elif metadata["is_delta"]:
+            folded[stream_id] += message["content"]
+        else:
+            assert message["content"] == folded[stream_id]
+            ended.add(stream_id)
+    assert ended == set(folded)
+
+
+@settings(max_examples=60)
+@given(legal_runs(cut=False))
+def test_whole_messages_have_ids_of_their_own(run: list[AnyEvent]) -> None:
+    ids = [message["message_id"] for message in whole(messages_of(run))]
+    assert len(set(ids)) == len(ids)
+
+
+@settings(max_examples=40)
+@given(legal_runs(cut=False))
+def test_without_streaming_every_message_is_whole(run: list[AnyEvent]) -> None:
+    started = run[0]
+    assert isinstance(started, RunStarted)
+    quiet = messages_of([msgspec.structs.replace(started, enable_streaming=False), *run[1:]])
+    assert not [message for message in quiet if message["metadata"].get("streaming")]
+    assert types(quiet) == types(whole(messages_of(run)))
+
+
+def test_the_second_turn_of_a_session_repeats_no_id() -> None:
+    first = {message["message_id"] for message in messages_of(RUNS[1])}
+    started = RUNS[1][0]
+    assert isinstance(started, RunStarted)
+    second = {
+        message["message_id"] for message in messages_of([msgspec.structs.replace(started, turn=2), *RUNS[1][1:]])
+    }
+    assert not first & second
+
+
+# Steps
+
+
+def test_the_question_is_echoed() -> None:
+    (echo,) = messages_of([RunStarted(agent="a", input="Why?")])
+    assert (echo["role"], echo["content"], echo["step_number"]) == ("user", "Why?", None)
+    assert echo["metadata"] == {"component": "chat", "message_type": "user", "status": "done"}
+
+
+def test_an_action_of_a_code_agent_is_header_thought_call_code_logs_result_and_footer() -> None:
+    found = after_the_question(
+        StepStarted(number=3),
+        ReasoningDelta(message_id="r", text="I add. " * 20),
+        ReasoningFinished(message_id="r"),
+        ToolStarted(call_id="c", name="python_interpreter"),
+        ToolReady(call_id="c", args={"code": "import math\nprint(1)"}),
+        ToolOutputDelta(call_id="c", text="1\n"),
+        ToolFinished(call_id="c", result=2, duration_ms=1500),
+        StepFinished(number=3, input_tokens=1200, output_tokens=34, duration_ms=2500),
+        framework="smolagents",
+    )
+    shown = whole(found)
+    assert types(shown) == [
+        "action_header",
+        "action_thought",
+        "tool_call",
+        "tool_invocation",
+        "execution_logs",
+        "observation",
+        "action_footer",
+        "separator",
+    ]
+    assert {message["step_number"] for message in shown} == {3}
+    header, thought, call, code, logs, result, footer, separator = shown
+    assert header["content"] == "**Step 3**"
+    assert thought["metadata"]["thoughts_content"] == ("I add. " * 20)[:60] + "..."
+    assert thought["content"] == "I add. " * 20
+    assert (call["content"], call["metadata"]["is_python_interpreter"]) == ("", True)
+    assert code["content"] == "```python\nimport math\nprint(1)\n```"
+    assert code["metadata"]["component"] == "webide"
+    assert {key: code["metadata"][key] for key in ("code", "language", "code_lines", "has_imports")} == {
+        "code": "import math\nprint(1)",
+        "language": "python",
+        "code_lines": 2,
+        "has_imports": True,
+    }
+    assert (logs["content"], logs["metadata"]["component"]) == ("1\n", "terminal")
+    assert (result["content"], result["metadata"]["component"]) == ("2", "terminal")
+    assert result["metadata"]["execution_duration"] == 1.5
+    assert footer["content"] == "**Step 3** | Input tokens: 1,200 | Output tokens: 34 | Duration: 2.50s"
+    usage = {"input_tokens": 1200, "output_tokens": 34, "total_tokens": 1234}
+    assert (footer["metadata"]["token_usage"], footer["metadata"]["timing"]) == (usage, {"duration": 2.5})
+    assert separator["content"] == "-----"
+
+
+def test_a_plan_is_header_content_and_footer_and_the_second_one_an_update() -> None:
+    def planning(number: int, text: str, *, update: bool) -> list[AnyEvent]:
+        return [
+            StepStarted(number=number, step_kind="planning"),
+            Plan(text=text, update=update),
+            StepFinished(number=number, step_kind="planning", duration_ms=10),
+        ]
+
+    found = after_the_question(*planning(1, "First.", update=False), *planning(2, "Then.", update=True))
+    expected = ["planning_header", "planning_content", "planning_footer", "separator"]
+    assert types(whole(found)) == [*expected, *expected]
+    first, second = (message["metadata"] for message in whole(found) if "planning_header" in types([message]))
+    assert (first["planning_type"], first["agent_status"]) == ("initial", "initial_planning")
+    assert (second["planning_type"], second["agent_status"], second["is_update_plan"]) == (
+        "update",
+        "update_planning",
+        True,
+    )
+    assert [message["content"] for message in whole(found) if "planning_content" in types([message])] == [
+        "First.",
+        "Then.",
+    ]
+
+
+def test_an_agent_without_steps_gets_one_for_each_round_of_saying_and_doing() -> None:
+    def call(call_id: str) -> list[AnyEvent]:
+        return [ToolStarted(call_id=call_id, name="look", args={}), ToolFinished(call_id=call_id, result="x")]
+
+    found = after_the_question(*said("One.", "a"), *call("1"), *call("2"), *said("Two.", "b"), *call("3"))
+    steps = [message["content"] for message in whole(found) if "action_header" in types([message])]
+    assert steps == ["**Step 1**", "**Step 2**"]
+    calls = [message["step_number"] for message in found if "tool_call" in types([message])]
+    assert calls == [1, 1, 2]
+
+
+def test_a_sub_agent_is_named_in_everything_it_does() -> None:
+    found = after_the_question(
+        ToolStarted(call_id="t", name="task", args={}),
+        AgentStarted(agent_id="s", name="reader", call_id="t"),
+        TextDelta(agent_id="s", message_id="m", text="I read."),
+        TextFinished(agent_id="s", message_id="m"),
+        AgentFinished(agent_id="s"),
+        ToolFinished(call_id="t", result="done"),
+    )
+    named = [message["metadata"] for message in found if "agent_id" in message["metadata"]]
+    assert {(data["agent_id"], data["agent_name"], data["depth"]) for data in named} == {("s", "reader", 1)}
+    assert {"agent_start", "action_thought", "agent_end"} <= {data["message_type"] for data in named}
+
+
+# Tools
+
+
+@pytest.mark.parametrize(
+    ("args", "summary"),
+    [
+        ({"query": "capital of France"}, "query=capital of France"),
+        ({"a": 1, "b": [2], "c": "3", "d": 4}, "a=1, b=[2], c=3 … (4 args)"),
+        ({"text": "x" * 50}, f"text={'x' * 40}..."),
+        ("not json", "not json"),
+        ({}, ""),
+    ],
+)
+def test_a_badge_sums_up_the_arguments(args: Any, summary: str) -> None:
+    found = after_the_question(ToolStarted(call_id="c", name="search", args=args))
+    assert only(found, "tool_call")["metadata"]["tool_args_summary"] == summary
+
+
+def test_every_call_of_a_step_has_its_invocation() -> None:
+    started = [ToolStarted(call_id=str(number), name="search", args={"n": number}) for number in range(3)]
+    assert types(after_the_question(*started)).count("tool_invocation") == 3
+
+
+def test_which_tools_are_python_is_up_to_the_agent() -> None:
+    event = ToolStarted(call_id="c", name="run", args={"code": "1"})
+    assert only(after_the_question(event), "tool_invocation")["metadata"]["component"] == "chat"
+    found = after_the_question(event, python_tools=("run",))
+    assert only(found, "tool_invocation")["metadata"]["component"] == "webide"
+
+
+def test_a_failed_tool_says_so_in_its_observation() -> None:
+    found = after_the_question(
+        ToolStarted(call_id="c", name="open", args={}),
+        ToolFinished(call_id="c", result="Error: no such file", error="no such file"),
+    )
+    metadata = only(found, "observation")["metadata"]
+    assert (metadata["error"], metadata["has_error"], metadata["error_type"]) == (True, True, "ToolError")
+
+
+def test_an_image_is_shown_by_its_address() -> None:
+    event = ArtifactMade(artifact_id="art_1", name="plot.png", media_type="image/png", size=3)
+    image = only(after_the_question(event), "observation_image")
+    assert image["content"] == "![Image](/artifacts/art_1)"
+    assert (image["metadata"]["image_path"], image["metadata"]["mime_type"]) == ("/artifacts/art_1", "image/png")
+
+
+# Answers and ends
+
+
+def test_a_text_that_turns_out_to_be_the_answer_appears_once() -> None:
+    found = after_the_question(*said("Forty-two."), FinalAnswer(content="Forty-two.", message_id="m"), RunFinished())
+    answer = only(found, "final_answer")
+    assert (answer["content"], answer["metadata"]["has_structured_data"]) == ("Forty-two.", False)
+    assert "action_thought" not in types(whole(found))
+    assert answer["metadata"]["stream_id"] == answer["message_id"]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        FinalAnswer(title="Bees", content="They dance.", sources=("https://example.org",)),
+        FinalAnswer(content={"title": "Bees", "content": "They dance.", "sources": ["https://example.org"]}),
+        FinalAnswer(content='{"title": "Bees", "content": "They dance.", "sources": ["https://example.org"]}'),
+        FinalAnswer(content="{'title': 'Bees', 'content': 'They dance.', 'sources': ['https://example.org']}"),
+        FinalAnswer(
+            content='Final answer: {"title": "Bees", "content": "They dance.", "sources": ["https://example.org"]}'
+        ),
+    ],
+)
+def test_a_structured_answer_is_taken_apart_whatever_its_form(event: FinalAnswer) -> None:
+    answer = only(after_the_question(event), "final_answer")
+    metadata = answer["metadata"]
+    assert metadata["has_structured_data"] is True
+    assert (metadata["answer_title"], metadata["answer_content"]) == ("Bees", "They dance.")
+    assert (metadata["answer_sources"], metadata["answer_format"]) == (["https://example.org"], "json")
+    assert answer["content"] == "## Bees\n\nThey dance.\n\n**Sources**\n\n- https://example.org"
+
+
+def test_an_answer_that_is_text_is_the_content() -> None:
+    answer = only(after_the_question(FinalAnswer(content="Final answer: yes")), "final_answer")
+    assert (answer["content"], answer["metadata"]["is_final_answer"]) == ("yes", True)
+
+
+def test_a_failure_names_class_code_and_error_id() -> None:
+    failed = RunFailed(code="agent_error", message="RuntimeError: no", error_id="err_1")
+    error = only(after_the_question(failed), "error")
+    assert error["content"] == "Error: RuntimeError: no"
+    expected = {"error": True, "error_type": "RuntimeError", "code": "agent_error", "error_id": "err_1"}
+    assert expected.items() <= error["metadata"].items()
+    unnamed = only(after_the_question(RunFailed(code="run_timeout", message="too long")), "error")
+    assert unnamed["metadata"]["error_type"] == "RunTimeout"
+
+
+def test_a_stop_is_a_status() -> None:
+    assert only(after_the_question(RunCancelled(reason="enough")), "status")["content"] == "Stopped"
+
+
+@pytest.mark.parametrize("text", ["x" * 59 + "e\u0301y", "x" * 58 + "👩‍🔬 done", "x" * 59 + "👍🏽!"])
+def test_the_beginning_of_a_thought_never_ends_in_half_a_character(text: str) -> None:
+    found = after_the_question(*said(text), ToolStarted(call_id="c", name="t", args={}))
+    shown = only(found, "action_thought")["metadata"]["thoughts_content"]
+    assert shown.endswith("...")
+    assert text.startswith(shown.removesuffix("..."))
+    assert len(shown) <= 63
+    following = text[len(shown) - 3]
+    assert following not in "\u0301\u200d🏽"
