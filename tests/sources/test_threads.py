@@ -9,7 +9,7 @@ from contextvars import ContextVar
 import pytest
 
 from limelight.errors import AgentFailed
-from limelight.server.serving import AgentThreads
+from limelight.server.containing import AgentThreads
 from limelight.sources.threads import READ_AHEAD, Left, ThreadBridge
 from tests.waiting import eventually
 

@@ -4,18 +4,14 @@ import asyncio
 import errno
 import socket
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import ParamSpec, TypeVar
 
 import uvicorn
 from starlette.applications import Starlette
 
-from limelight.errors import AgentFailed, SetupError
+from limelight.errors import SetupError
+from limelight.server.containing import AgentThreads, agent_task
 from limelight.server.parts import Parts
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 WORKERS = 128
 """Threads for what agents do with `asyncio.to_thread`; with the usual six, a few slow tools would hold up everybody."""
@@ -51,7 +47,9 @@ class LimelightServer(uvicorn.Server):
             super().run(sockets=[self._listener])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        asyncio.get_running_loop().set_default_executor(AgentThreads(WORKERS, "limelight-work"))
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(AgentThreads(WORKERS, "limelight-work"))
+        loop.set_task_factory(agent_task)
         await self.parts.start()
         await super().startup(sockets or [self._listener])
         agents = ", ".join(agent.name for agent in self.parts.agents)
@@ -67,19 +65,6 @@ class LimelightServer(uvicorn.Server):
     def _tell(self, line: str) -> None:
         with suppress(OSError):  # whoever read this has gone (`limelight serve | head -1`), and the server goes on
             self._say(line)
-
-
-class AgentThreads(ThreadPoolExecutor):
-    """Threads for the tools of agents. One that calls exit() ends its run; raised in the loop, that would end all."""
-
-    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
-        def contained() -> T:
-            try:
-                return fn(*args, **kwargs)
-            except (SystemExit, KeyboardInterrupt) as error:
-                raise AgentFailed(f"{type(error).__name__}: {error}") from error
-
-        return super().submit(contained)
 
 
 def bind(host: str, port: int) -> socket.socket:
