@@ -12,9 +12,12 @@ description: Shows everything an agent does while it does it: tools, arguments, 
 import asyncio
 import base64
 import contextlib
+import functools
 import html
 import json
+import os
 import re
+import ssl
 import sys
 import time
 import uuid
@@ -23,7 +26,84 @@ from typing import Any, Literal, NamedTuple, Protocol, cast
 from urllib.parse import quote, unquote
 
 import httpx
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
+
+# --- certificates -----------------------------------------------------------------------------------------------------
+# Whom to trust behind https. Read once: it takes a tenth of a second, in which Open WebUI would serve nobody.
+
+
+async def trust(url: str) -> ssl.SSLContext | bool:
+    """What httpx calls `verify`. Raises OSError if the certificates that the environment names cannot be read."""
+    if not url.startswith("https:"):
+        return False
+    names = os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", "")
+    return await asyncio.to_thread(_context, *names)
+
+
+@functools.cache
+def _context(_file: str, _folder: str) -> ssl.SSLContext:
+    """httpx looks at the same two variables by itself; here they are what it is remembered by."""
+    return httpx.create_ssl_context(verify=True, trust_env=True)
+
+
+# --- printout ---------------------------------------------------------------------------------------------------------
+# What a tool printed, in bounds: a chatty one must cost no more than it can show.
+
+
+KEPT_CHARS = 50_000
+"""Kept of the beginning, and as much again of the end."""
+LINE_CHARS = 200
+
+
+class Printout:
+    """The beginning and the end of what was printed, and its last line, which the row shows while the tool runs."""
+
+    def __init__(self) -> None:
+        self.last_line = ""
+        self._open_line = ""
+        self._head: list[str] = []
+        self._head_room = KEPT_CHARS
+        self._tail: list[str] = []
+        self._tail_chars = 0
+        self._left_out = 0
+
+    def add(self, piece: str) -> None:
+        self._read_lines(piece)
+        if self._head_room:
+            self._head.append(piece[: self._head_room])
+        rest = piece[self._head_room :]
+        self._head_room -= len(piece) - len(rest)
+        self._tail.append(rest)
+        self._tail_chars += len(rest)
+        if self._tail_chars > 2 * KEPT_CHARS:
+            self._cut()
+
+    @property
+    def text(self) -> str:
+        """All of it, or both ends with a note between them."""
+        self._cut()
+        note = f"\n… ({self._left_out:,} characters are left out here)\n" if self._left_out else ""
+        return f"{''.join(self._head)}{note}{''.join(self._tail)}"
+
+    def is_in(self, result: str) -> bool:
+        """Whether a result repeats it."""
+        self._cut()
+        head, tail = "".join(self._head), "".join(self._tail)
+        ends = [head, tail] if self._left_out else [head + tail]
+        return all(end.strip() in result for end in ends)
+
+    def _read_lines(self, piece: str) -> None:
+        lines = (self._open_line + piece).splitlines(keepends=True)
+        self.last_line = next((line.strip() for line in reversed(lines) if line.strip()), self.last_line)[:LINE_CHARS]
+        is_open = bool(lines) and lines[-1].splitlines() == lines[-1:]
+        self._open_line = lines[-1][:LINE_CHARS] if is_open else ""
+
+    def _cut(self) -> None:
+        tail = "".join(self._tail)
+        self._tail = [tail[-KEPT_CHARS:]]
+        self._left_out += len(tail) - len(self._tail[0])
+        self._tail_chars = len(self._tail[0])
+
 
 # --- texts ------------------------------------------------------------------------------------------------------------
 # Texts made short, and texts made harmless.
@@ -187,16 +267,24 @@ class Frame(NamedTuple):
         return value if isinstance(value, int) else 0
 
 
+SIGN_OF_LIFE = Frame("_bytes", {})
+"""Stands for bytes, whatever they hold: a server that has nothing to tell sends a heartbeat."""
+
+
 async def frames_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
-    """Frames of a server-sent stream. Lines end at LF alone: other line ends of Unicode may stand inside JSON."""
+    """Frames of a server-sent stream, behind a sign of life for each piece of it.
+
+    Lines end at LF alone: other line ends of Unicode may stand inside JSON."""
     rest, cursor = b"", ""
     async for piece in pieces:
+        if piece:
+            yield SIGN_OF_LIFE
         *lines, rest = (rest + piece).split(b"\n")
         for line in lines:
             if line.startswith(b"id:"):
-                cursor = line[3:].strip().decode()
+                cursor = line[3:].strip().decode(errors="replace")
             elif line.startswith(b"data:"):
-                with contextlib.suppress(ValueError):
+                with contextlib.suppress(ValueError, RecursionError):
                     payload = as_object(json.loads(line[5:]))
                     yield Frame(str(payload.get("type", "")), as_object(payload.get("data")), cursor)
 
@@ -368,7 +456,7 @@ class Call:
         self.who = who
         self.args = frame.text("args")
         self.has_args = "args" in frame.data
-        self.printed = ""
+        self.printed = Printout()
         self.result = ""
         self.error: str | None = None
         self.done = False
@@ -386,9 +474,9 @@ class Call:
     @property
     def output(self) -> str:
         """What came of it: the result, below what was printed if the result does not repeat it."""
-        if self.printed.strip() and self.printed.strip() not in self.result:
-            return f"{self.printed.rstrip()}\n\n{self.result}".rstrip()
-        return self.result
+        if not self.printed.last_line or self.printed.is_in(self.result):
+            return self.result
+        return f"{self.printed.text.rstrip()}\n\n{self.result}".rstrip()
 
     @property
     def args_are_whole(self) -> bool:
@@ -437,7 +525,7 @@ class Story:
             case "tool_args" if (call := self.call(frame)) and not call.has_args:
                 call.args += frame.text("content")
             case "tool_output" if call := self.call(frame):
-                call.printed += frame.text("content")
+                call.printed.add(frame.text("content"))
             case "tool_end":
                 call = self.call(frame) or self._begin(frame)
                 call.end(frame.text("result"), frame.data.get("error"))
@@ -462,6 +550,15 @@ class Story:
     def started_by(self, tool_id: str) -> Agent | None:
         """The sub-agent that a call started."""
         return next((agent for agent in self.agents.values() if tool_id and agent.tool_id == tool_id), None)
+
+    def line_of(self, agent_id: str) -> list[str]:
+        """A sub-agent, the one that started it, and so on up to the main agent, which is not in it."""
+        line: list[str] = []
+        while agent_id and agent_id not in line:
+            line.append(agent_id)
+            agent = self.agents.get(agent_id)
+            agent_id = agent.parent_id if agent else ""
+        return line
 
     def _begin(self, frame: Frame) -> Call:
         agent = self.agents.get(frame.text("agent_id"))
@@ -712,8 +809,15 @@ class NativeDisplay:
         self._keys: dict[str, str] = {}
         self._last_row: dict[str, str] = {}
         self._images: dict[str, list[Json]] = {}
+        self._printing: dict[str, Call] = {}
+        """Those that printed something since the last flush. Only what is sent is worth a label."""
 
     def flush(self) -> list[Chunk]:
+        for tool_id, call in self._printing.items():
+            if call.printed.last_line:
+                name = f"{call.title} · {short(call.printed.last_line)}"
+                self._items.change(self._keys[tool_id], name=name, status="completed")
+        self._printing.clear()
         return self._items.flush()
 
     def feed(self, frame: Frame) -> None:
@@ -766,20 +870,23 @@ class NativeDisplay:
             self._items.change(spawner, name=f"{agent.path} · {call.name} ({agent.calls})")
 
     def _put_below(self, agent_id: str, row: Json) -> None:
-        self._items.put(row, after=self._last_row.get(agent_id, ""))
-        if agent_id:
-            self._last_row[agent_id] = row["id"]
+        """Behind the last row of the agent and of those that it started."""
+        before = self._last_row.get(agent_id, "")
+        self._items.put(row, after=before)
+        for agent in self._story.line_of(agent_id):
+            if self._last_row.get(agent, "") == before:
+                self._last_row[agent] = row["id"]
 
     def _progress(self, call: Call, frame: Frame) -> None:
         key = self._keys[call.tool_id]
+        self._printing.pop(call.tool_id, None)
         match frame.type:
             case "tool_args" if not call.has_args:
                 self._items.grow(key, frame.text("content"))
                 if call.args_are_whole:
                     self._items.change(key, status="completed")
             case "tool_output":
-                if lines := call.printed.strip().splitlines():
-                    self._items.change(key, name=f"{call.title} · {short(lines[-1])}", status="completed")
+                self._printing[call.tool_id] = call
             case "approval":
                 waits = frame.data.get("state") == "requested"
                 name = f"{call.title} · waiting for approval" if waits else call.title
@@ -793,6 +900,7 @@ class NativeDisplay:
         if call.tool_id not in self._keys:  # a server that tells of the end only
             self._start(call)
         key = self._keys[call.tool_id]
+        self._printing.pop(call.tool_id, None)
         agent = self._story.started_by(call.tool_id)
         status = "completed" if call.error is None else "failed"
         self._items.change(key, name=_agent_title(agent) if agent else call.title, status=status)
@@ -940,6 +1048,12 @@ class Valves(BaseModel):
         "", description="Address of the server as a browser reaches it, for links to files and to very long results."
     )
 
+    @field_validator("DEEP_AGENT_URL", "API_KEY", "PUBLIC_URL")
+    @classmethod
+    def _as_it_was_meant(cls, value: str) -> str:
+        """What is pasted brings spaces and line breaks along."""
+        return value.strip()
+
 
 class UserValves(BaseModel):
     DISPLAY: Literal["default", "native", "collapse", "details", "plain"] = Field(
@@ -1024,8 +1138,37 @@ def source_event(key: str, name: str, text: str, more: Json) -> Json:
     return {"type": "source", "data": {"source": source, "document": [text], "metadata": [metadata]}}
 
 
+# --- headers ----------------------------------------------------------------------------------------------------------
+# What every request to the server carries: the key, and for whom it is. A key that cannot be sent is never shown.
+
+
+class Unusable(Exception):
+    """A valve has a value that no request can carry."""
+
+
+def headers_of(valves: Valves, user: Json) -> dict[str, str]:
+    """Without a key nobody is named: the server would not believe it. Raises Unusable."""
+    key = valves.API_KEY
+    if not key:
+        return {}
+    if not (key.isascii() and key.isprintable()):
+        raise Unusable(
+            "the valve API_KEY of the Deep Agent Pipe has a sign that no key can have, "
+            "like a line break, an accent or a quotation mark of a word processor: type the key again"
+        )
+    return {
+        "Authorization": f"Bearer {key}",
+        "X-Limelight-User-Id": quote(str(user.get("id") or ""), safe="", errors="replace"),
+        "X-Limelight-User-Name": quote(str(user.get("name") or ""), safe="", errors="replace"),
+    }
+
+
 # --- server -----------------------------------------------------------------------------------------------------------
 # The Limelight server, as one user sees it during one call of the pipe. The only part that talks to it.
+
+
+PASSING = (502, 503, 504)
+"""What a proxy says while the server behind it starts again."""
 
 
 class Refused(Exception):
@@ -1048,75 +1191,101 @@ class Server:
     def __init__(self, valves: Valves, user: Json) -> None:
         self.url = valves.DEEP_AGENT_URL.rstrip("/")
         self.run_id = ""
-        headers: dict[str, str] = {}
-        self.as_user = ""
+        self.as_user = f" --user {user.get('id') or ''}" if valves.API_KEY else ""
         """How a command at a terminal says for whom it acts."""
-        if valves.API_KEY:
-            self.as_user = f" --user {user.get('id') or ''}"
-            headers["Authorization"] = f"Bearer {valves.API_KEY}"
-            headers["X-Limelight-User-Id"] = quote(str(user.get("id") or ""), safe="")
-            headers["X-Limelight-User-Name"] = quote(str(user.get("name") or ""), safe="")
-        timeout = httpx.Timeout(10, read=valves.REQUEST_TIMEOUT)
-        # Certificates are read only for https: that takes a tenth of a second, in which Open WebUI serves nobody.
-        secure = self.url.startswith("https:")
-        # Proxies of the environment are for the internet; the agents' server is a neighbour.
-        self._http = httpx.AsyncClient(headers=headers, timeout=timeout, verify=secure, trust_env=False)
+        self._valves = valves
+        self._user = user
+        self._http: httpx.AsyncClient | None = None
 
     async def __aenter__(self) -> "Server":
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._http.aclose()
+        if self._http is not None:
+            await self._http.aclose()
 
     async def call(self, method: str, path: str, body: Json | None = None, seconds: float = 10) -> Any:
         """One call. Raises Refused and Lost."""
+        http = await self._client()
         try:
-            response = await self._http.request(method, f"{self.url}{path}", json=body, timeout=seconds)
+            response = await http.request(method, f"{self.url}{path}", json=body, timeout=seconds)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise Lost(f"{self.url} cannot be reached ({describe(error)})") from error
         if response.status_code >= 400:
-            raise Refused(response.status_code, problem_of(response.content))
+            refused = Refused(response.status_code, problem_of(response.content))
+            if refused.status in PASSING:
+                raise Lost(f"{self.url} cannot be reached ({refused})")
+            raise refused
         try:
             return response.json()
         except ValueError as error:
-            raise Lost(f"{self.url} does not answer like a Limelight server") from error
+            raise self._stranger(response) from error
 
     async def fetch(self, path: str, limit: int) -> bytes | None:
         """The body of a GET, or None if it is over the limit or cannot be had."""
         found = bytearray()
         try:
-            async with self._http.stream("GET", f"{self.url}{path}", timeout=30) as response:
+            http = await self._client()
+            async with http.stream("GET", f"{self.url}{path}", timeout=30) as response:
                 if response.status_code != 200:
                     return None
                 async for piece in response.aiter_bytes():
                     found += piece
                     if len(found) > limit:
                         return None
-        except (httpx.HTTPError, httpx.InvalidURL):
+        except (httpx.HTTPError, httpx.InvalidURL, Lost):
             return None
         return bytes(found)
 
     @contextlib.asynccontextmanager
     async def open(self, path: str, body: Json | None, cursor: str) -> AsyncGenerator[httpx.Response, None]:
-        """A stream: POST if there is a body, else GET behind the cursor. Raises Refused, and what httpx raises."""
+        """A stream: POST if there is a body, else GET behind the cursor; status 204 is one that is over.
+
+        Raises Refused and Lost, and what httpx raises."""
         headers = {"Last-Event-ID": cursor} if cursor else {}
         method = "GET" if body is None else "POST"
-        async with self._http.stream(method, f"{self.url}{path}", json=body, headers=headers) as response:
+        http = await self._client()
+        async with http.stream(method, f"{self.url}{path}", json=body, headers=headers) as response:
             if response.status_code >= 400:
                 raise Refused(response.status_code, problem_of(await response.aread()))
+            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if response.status_code != 204 and (response.status_code, kind) != (200, "text/event-stream"):
+                raise self._stranger(response)
             yield response
+
+    def _stranger(self, response: httpx.Response) -> Lost:
+        kind = response.headers.get("content-type", "no content type")
+        says = f"{self.url} does not answer like a Limelight server (status {response.status_code}, {kind})"
+        return Lost(f"{says}: is the valve DEEP_AGENT_URL right?")
+
+    async def _client(self) -> httpx.AsyncClient:
+        """Made when it is needed, because what is wrong with a valve is told like all that goes wrong. Raises Lost."""
+        if self._http is None:
+            try:
+                headers, verify = headers_of(self._valves, self._user), await trust(self.url)
+            except Unusable as error:
+                raise Lost(f"The Limelight server cannot be asked: {error}.") from error
+            except OSError as error:
+                raise Lost(f"SSL_CERT_FILE or SSL_CERT_DIR of Open WebUI cannot be read: {error}") from error
+            timeout = httpx.Timeout(10, read=self._valves.REQUEST_TIMEOUT)
+            # Proxies of the environment are for the internet; the agents' server is a neighbour.
+            self._http = httpx.AsyncClient(headers=headers, timeout=timeout, verify=verify, trust_env=False)
+        return self._http
 
 
 def problem_of(body: bytes) -> Json:
+    """What the server has against it. The page of a proxy is nothing to show in a chat."""
     try:
-        found = as_object(json.loads(body))
+        return as_object(json.loads(body))
     except ValueError:
-        found = {}
-    return found or {"detail": body[:300].decode(errors="replace")}
+        text = body[:300].decode(errors="replace").strip()
+    return {} if text.startswith("<") else {"detail": text}
 
 
 def describe(error: Exception) -> str:
+    """In words for a chat. What is wrong with a header is not told: the words would hold the key."""
     names = {"ConnectError": "no connection", "ConnectTimeout": "no answer", "ReadTimeout": "no sign of life"}
+    names["LocalProtocolError"] = "a valve holds what no request can carry"
     return names.get(type(error).__name__, str(error) or type(error).__name__)
 
 
@@ -1367,8 +1536,6 @@ LONGEST_PAUSE = 5.0
 FIRST_PATIENCE = 10
 """Seconds for a server that never answered: it may be starting, but somebody waits in front of an empty chat."""
 MOST_TRIES = 20
-PASSING = (502, 503, 504)
-"""What a proxy says while the server behind it starts again."""
 
 
 class Following:
@@ -1379,7 +1546,9 @@ class Following:
         self._request = {**request, "if_busy": "error"}
         self._patience = patience
         self._cursor = ""
+        self._lost = False
         self._lost_at = 0.0
+        """When the time began that runs out: as long as connections only greet, it goes on."""
         self._answered = False
         self._tries = 0
 
@@ -1393,13 +1562,15 @@ class Following:
                 reason = "the stream ended early"
             except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:  # waiting will not mend it
                 raise Lost(self._farewell(str(error))) from error
+            except httpx.LocalProtocolError as error:  # nor this, and its words may hold the key
+                raise Lost(self._farewell(describe(error))) from None
             except httpx.HTTPError as error:
                 reason = describe(error)
             except Refused as refused:
                 if refused.code == "session_busy" and self._tries < MOST_TRIES:
                     yield await self._take_turn()
                     continue
-                if refused.status not in PASSING or not (self._server.run_id or self._lost_at):
+                if refused.status not in PASSING:
                     raise
                 reason = str(refused)
             yield Frame("_lost", {"reason": self._losing(reason)})
@@ -1415,12 +1586,18 @@ class Following:
                 return
             self._answered = True
             self._server.run_id = response.headers.get("x-run-id", run_id)
+            signs = 0
             async for frame in frames_of(response.aiter_bytes()):
-                if self._lost_at:  # a connection that brings nothing is none
-                    self._lost_at = 0.0
+                if self._lost:  # a connection that brings nothing is none
+                    self._lost = False
                     yield Frame("_found", {})
-                self._cursor = frame.cursor or self._cursor
-                yield frame
+                if frame is SIGN_OF_LIFE:
+                    signs += 1
+                if signs > 1 or frame is not SIGN_OF_LIFE:  # the first may be the greeting of one that falls over
+                    self._lost_at = 0.0
+                if frame is not SIGN_OF_LIFE:
+                    self._cursor = frame.cursor or self._cursor
+                    yield frame
 
     async def _take_turn(self) -> Frame:
         """Another run is live in this chat: wait for it, or stop it."""
@@ -1434,6 +1611,7 @@ class Following:
 
     def _losing(self, reason: str) -> str:
         """Raises Lost when there is no more hope: the time is over, or the server does not know of resuming."""
+        self._lost = True
         self._lost_at = self._lost_at or time.monotonic()
         hopeless = self._answered and not self._server.run_id
         patience = self._patience if self._answered else min(self._patience, FIRST_PATIENCE)

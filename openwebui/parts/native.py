@@ -21,8 +21,15 @@ class NativeDisplay:
         self._keys: dict[str, str] = {}
         self._last_row: dict[str, str] = {}
         self._images: dict[str, list[Json]] = {}
+        self._printing: dict[str, Call] = {}
+        """Those that printed something since the last flush. Only what is sent is worth a label."""
 
     def flush(self) -> list[Chunk]:
+        for tool_id, call in self._printing.items():
+            if call.printed.last_line:
+                name = f"{call.title} · {short(call.printed.last_line)}"
+                self._items.change(self._keys[tool_id], name=name, status="completed")
+        self._printing.clear()
         return self._items.flush()
 
     def feed(self, frame: Frame) -> None:
@@ -75,20 +82,23 @@ class NativeDisplay:
             self._items.change(spawner, name=f"{agent.path} · {call.name} ({agent.calls})")
 
     def _put_below(self, agent_id: str, row: Json) -> None:
-        self._items.put(row, after=self._last_row.get(agent_id, ""))
-        if agent_id:
-            self._last_row[agent_id] = row["id"]
+        """Behind the last row of the agent and of those that it started."""
+        before = self._last_row.get(agent_id, "")
+        self._items.put(row, after=before)
+        for agent in self._story.line_of(agent_id):
+            if self._last_row.get(agent, "") == before:
+                self._last_row[agent] = row["id"]
 
     def _progress(self, call: Call, frame: Frame) -> None:
         key = self._keys[call.tool_id]
+        self._printing.pop(call.tool_id, None)
         match frame.type:
             case "tool_args" if not call.has_args:
                 self._items.grow(key, frame.text("content"))
                 if call.args_are_whole:
                     self._items.change(key, status="completed")
             case "tool_output":
-                if lines := call.printed.strip().splitlines():
-                    self._items.change(key, name=f"{call.title} · {short(lines[-1])}", status="completed")
+                self._printing[call.tool_id] = call
             case "approval":
                 waits = frame.data.get("state") == "requested"
                 name = f"{call.title} · waiting for approval" if waits else call.title
@@ -102,6 +112,7 @@ class NativeDisplay:
         if call.tool_id not in self._keys:  # a server that tells of the end only
             self._start(call)
         key = self._keys[call.tool_id]
+        self._printing.pop(call.tool_id, None)
         agent = self._story.started_by(call.tool_id)
         status = "completed" if call.error is None else "failed"
         self._items.change(key, name=_agent_title(agent) if agent else call.title, status=status)

@@ -4,6 +4,7 @@ import contextlib
 import json
 
 from openwebui.parts.frames import Frame
+from openwebui.parts.printout import Printout
 from openwebui.parts.values import Json, as_object
 
 
@@ -18,7 +19,7 @@ class Call:
         self.who = who
         self.args = frame.text("args")
         self.has_args = "args" in frame.data
-        self.printed = ""
+        self.printed = Printout()
         self.result = ""
         self.error: str | None = None
         self.done = False
@@ -36,9 +37,9 @@ class Call:
     @property
     def output(self) -> str:
         """What came of it: the result, below what was printed if the result does not repeat it."""
-        if self.printed.strip() and self.printed.strip() not in self.result:
-            return f"{self.printed.rstrip()}\n\n{self.result}".rstrip()
-        return self.result
+        if not self.printed.last_line or self.printed.is_in(self.result):
+            return self.result
+        return f"{self.printed.text.rstrip()}\n\n{self.result}".rstrip()
 
     @property
     def args_are_whole(self) -> bool:
@@ -87,7 +88,7 @@ class Story:
             case "tool_args" if (call := self.call(frame)) and not call.has_args:
                 call.args += frame.text("content")
             case "tool_output" if call := self.call(frame):
-                call.printed += frame.text("content")
+                call.printed.add(frame.text("content"))
             case "tool_end":
                 call = self.call(frame) or self._begin(frame)
                 call.end(frame.text("result"), frame.data.get("error"))
@@ -112,6 +113,15 @@ class Story:
     def started_by(self, tool_id: str) -> Agent | None:
         """The sub-agent that a call started."""
         return next((agent for agent in self.agents.values() if tool_id and agent.tool_id == tool_id), None)
+
+    def line_of(self, agent_id: str) -> list[str]:
+        """A sub-agent, the one that started it, and so on up to the main agent, which is not in it."""
+        line: list[str] = []
+        while agent_id and agent_id not in line:
+            line.append(agent_id)
+            agent = self.agents.get(agent_id)
+            agent_id = agent.parent_id if agent else ""
+        return line
 
     def _begin(self, frame: Frame) -> Call:
         agent = self.agents.get(frame.text("agent_id"))
