@@ -46,6 +46,26 @@ def _context(_file: str, _folder: str) -> ssl.SSLContext:
     return httpx.create_ssl_context(verify=True, trust_env=True)
 
 
+# --- images -----------------------------------------------------------------------------------------------------------
+# Which bytes are an image that a browser may be given in a message.
+
+
+IMAGE_BYTES = 1_000_000
+MESSAGE_BYTES = 4_000_000
+"""All images of a message together: they are stored with the chat, and go over the wire with each load of it."""
+
+
+def image_kind(data: bytes) -> str | None:
+    """The media type by the bytes themselves: what a tool calls an image may be anything."""
+    starts = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF87a": "gif", b"GIF89a": "gif"}
+    found = next((kind for start, kind in starts.items() if data.startswith(start)), None)
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        found = "webp"
+    elif data[4:12] in (b"ftypavif", b"ftypavis"):
+        found = "avif"
+    return f"image/{found}" if found else None
+
+
 # --- printout ---------------------------------------------------------------------------------------------------------
 # What a tool printed, in bounds: a chatty one must cost no more than it can show.
 
@@ -291,6 +311,109 @@ async def frames_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
 
 def is_main(frame: Frame) -> bool:
     return not frame.data.get("agent_depth") and not frame.data.get("agent_id")
+
+
+# --- dialog -----------------------------------------------------------------------------------------------------------
+# The card above the input of the chat that asks for a decision, and the editor for arguments.
+
+
+CARD_CHARS = 1500
+"""The card does not scroll: with more the buttons would leave the screen."""
+DECISIONS = {
+    "approve": "Let it run with these arguments.",
+    "edit": "Change the arguments first.",
+    "reject": "Do not run it. What you write under Other is told to the agent as the reason.",
+}
+SHOW = {"label": "Show all", "description": "See the whole arguments first."}
+
+
+class Dialog:
+    """The card above the input of the chat, and the editor for arguments."""
+
+    def __init__(self, ask: Ask | None, metadata: Json) -> None:
+        self._ask = ask
+        self._metadata = metadata
+
+    async def decision(self, frame: Frame, problem: str) -> Json | None:
+        """The body of the decision, or None if nobody answers."""
+        offered = [name for name in DECISIONS if name in (frame.data.get("decisions") or DECISIONS)]
+        args = frame.data.get("args")
+        while True:
+            answer = await self._answer(card(frame.text("name"), args, offered, problem))
+            place = answer.get("option_index") if answer.get("type") == "option" else None
+            if not answer:
+                return None
+            if not isinstance(place, int) or not 0 <= place <= len(offered):
+                return {"decision": "reject", "reason": str(answer.get("text") or answer.get("label") or "")[:500]}
+            if place == len(offered):
+                await self._show(pretty(args))
+            else:
+                return await self._edited(pretty(args)) if offered[place] == "edit" else {"decision": offered[place]}
+
+    async def _answer(self, question: Json) -> Json:
+        """What was chosen or written; nothing if nobody answers."""
+        data: Json = {"questions": [question], "allow_other": True, "timeout_ms": 240_000}
+        reply = as_object(await self._call({"type": "request:user_input", "data": data}))
+        return as_object(as_object(reply.get("answers")).get("decision")) if reply.get("status") == "answered" else {}
+
+    async def _show(self, args: str) -> None:
+        data = {"title": "The whole arguments", "message": "What you change here does not count.", "value": args}
+        await self._call({"type": "input", "data": {**data, "placeholder": ""}})
+
+    async def _edited(self, args: str) -> Json | None:
+        message = "The new arguments, as JSON."
+        while True:
+            data = {"title": "Edit the arguments", "message": message, "placeholder": "{}", "value": args}
+            text = await self._call({"type": "input", "data": data})
+            if not isinstance(text, str):
+                return None
+            try:
+                found = json.loads(text)
+            except ValueError as error:
+                message, args = f"This is not valid JSON: {error}.", text
+                continue
+            if isinstance(found, dict):
+                return {"decision": "edit", "args": found}
+            message, args = 'Arguments are a JSON object like {"name": "value"}.', text
+
+    async def _call(self, event: Json) -> Any:
+        if self._ask is None:
+            return None
+        await self._find_the_tab()
+        try:
+            return await self._ask(event)
+        except Exception:  # the dialog is gone with its tab; the question stays open on the server
+            return None
+
+    async def _find_the_tab(self) -> None:
+        """After a reload the chat has another socket. Open WebUI looks for it only if the old one dies in the call."""
+        sockets = sys.modules.get("open_webui.socket.main")
+        find = getattr(sockets, "get_user_chat_session_id", None)
+        pool = getattr(sockets, "SESSION_POOL", None)
+        if find is None or pool is None or pool.get(self._metadata.get("session_id")) is not None:
+            return
+        with contextlib.suppress(Exception):
+            found = await asyncio.to_thread(find, self._metadata.get("user_id"), self._metadata.get("chat_id"))
+            if found is not None:
+                self._metadata["session_id"] = found
+
+
+def card(name: str, args: Any, offered: list[str], problem: str) -> Json:
+    """The question. Arguments that have no room are not hidden: it says how much is missing, and how to see it."""
+    text = json.dumps(args, ensure_ascii=False)
+    question = f"May {name or 'the tool'} run with {text}?"
+    options: list[Json] = [{"label": name.capitalize(), "description": DECISIONS[name]} for name in offered]
+    if len(text) > CARD_CHARS:
+        see = "choose Edit to see all" if "edit" in offered else "choose Show all to see them"
+        more = f"{len(text) - CARD_CHARS:,} more characters: {see}"
+        question = f"May {name or 'the tool'} run with {text[:CARD_CHARS]} … ({more})?"
+        options += [] if "edit" in offered else [SHOW]
+    asked: Json = {"id": "decision", "header": "Approval", "question": f"{problem}\n{question}".strip()}
+    return {**asked, "options": options, "allow_other": True}
+
+
+def pretty(args: Any) -> str:
+    return json.dumps(args, ensure_ascii=False, indent=2)
 
 
 # --- display ----------------------------------------------------------------------------------------------------------
@@ -1304,13 +1427,9 @@ def advice(error: Exception) -> str:
 # Approvals: the person in the chat is asked, and the server is told.
 
 
-QUESTION_CHARS = 400
 ASK_AGAIN_SECONDS = 5
-DECISIONS = {
-    "approve": "Let it run with these arguments.",
-    "edit": "Change the arguments first.",
-    "reject": "Do not run it. What you write under Other is told to the agent as the reason.",
-}
+ARGUMENT_BYTES = 1_000_000
+"""Nobody reads more than this in a dialog."""
 
 
 class Asker:
@@ -1346,7 +1465,9 @@ class Asker:
         problem, told = "", False
         async with self._turn:
             while True:
-                decision = await self._dialog.decision(frame, problem)
+                frame = await self._whole(frame)
+                cut = frame.data.get("truncated")  # nobody is asked to approve what they cannot see
+                decision = None if cut else await self._dialog.decision(frame, problem)
                 problem = await self._decide(approval_id, decision) if decision else ""
                 if decision and not problem:
                     return
@@ -1356,85 +1477,38 @@ class Asker:
                     told = True
                     await asyncio.sleep(ASK_AGAIN_SECONDS)
 
+    async def _whole(self, frame: Frame) -> Frame:
+        """With all arguments in place of their beginning, if they can be had."""
+        if not frame.data.get("truncated") or frame.number("size") > ARGUMENT_BYTES:
+            return frame
+        found = await self._server.fetch(self._path(frame.text("approval_id")), 2 * ARGUMENT_BYTES)
+        try:
+            approval = as_object(json.loads(found or b"{}"))
+        except ValueError:
+            approval = {}
+        return frame._replace(data={**frame.data, "args": approval["args"], "truncated": False}) if "args" in approval else frame
+
+    def _path(self, approval_id: str) -> str:
+        return f"/runs/{self._server.run_id}/approvals/{quote(approval_id, safe='')}"
+
     async def _tell_where(self, frame: Frame) -> None:
         command = f"limelight approve {self._server.run_id}{self._server.as_user}"
         where = f"waiting for approval: answer here, or run `{command}`"
+        if frame.data.get("truncated"):
+            where = f"waiting for approval, but its arguments cannot be shown here: run `{command}`"
         about = {"tool_id": frame.text("tool_id"), "name": frame.text("name"), "where": where}
         await self._news(Frame("_unanswered", about))
 
     async def _decide(self, approval_id: str, decision: Json) -> str:
         """Send it; what the server has against it, or ""."""
-        path = f"/runs/{self._server.run_id}/approvals/{quote(approval_id, safe='')}"
         try:
-            await self._server.call("POST", path, decision)
+            await self._server.call("POST", self._path(approval_id), decision)
         except Refused as refused:
             settled = refused.code in ("already_decided", "expired") or refused.status == 404
             return "" if settled else str(refused)
         except Lost as lost:
             return str(lost)
         return ""
-
-
-class Dialog:
-    """The card above the input of the chat, and the editor for arguments."""
-
-    def __init__(self, ask: Ask | None, metadata: Json) -> None:
-        self._ask = ask
-        self._metadata = metadata
-
-    async def decision(self, frame: Frame, problem: str) -> Json | None:
-        """The body of the decision, or None if nobody answers."""
-        offered = [name for name in DECISIONS if name in (frame.data.get("decisions") or DECISIONS)]
-        args = json.dumps(frame.data.get("args"), ensure_ascii=False, indent=2)
-        question = f"May {frame.text('name') or 'the tool'} run with {short(args, QUESTION_CHARS)}?"
-        asked: Json = {"id": "decision", "header": "Approval", "question": f"{problem}\n{question}".strip()}
-        asked["options"] = [{"label": name.capitalize(), "description": DECISIONS[name]} for name in offered]
-        data: Json = {"questions": [{**asked, "allow_other": True}], "allow_other": True, "timeout_ms": 240_000}
-        reply = as_object(await self._call({"type": "request:user_input", "data": data}))
-        answer = as_object(as_object(reply.get("answers")).get("decision"))
-        if reply.get("status") != "answered" or not answer:
-            return None
-        place = answer.get("option_index")
-        if answer.get("type") == "option" and isinstance(place, int) and 0 <= place < len(offered):
-            return await self._edited(args) if offered[place] == "edit" else {"decision": offered[place]}
-        return {"decision": "reject", "reason": str(answer.get("text") or answer.get("label") or "")[:500]}
-
-    async def _edited(self, args: str) -> Json | None:
-        message = "The new arguments, as JSON."
-        while True:
-            data = {"title": "Edit the arguments", "message": message, "placeholder": "{}", "value": args}
-            text = await self._call({"type": "input", "data": data})
-            if not isinstance(text, str):
-                return None
-            try:
-                found = json.loads(text)
-            except ValueError as error:
-                message, args = f"This is not valid JSON: {error}.", text
-                continue
-            if isinstance(found, dict):
-                return {"decision": "edit", "args": found}
-            message, args = 'Arguments are a JSON object like {"name": "value"}.', text
-
-    async def _call(self, event: Json) -> Any:
-        if self._ask is None:
-            return None
-        await self._find_the_tab()
-        try:
-            return await self._ask(event)
-        except Exception:  # the dialog is gone with its tab; the question stays open on the server
-            return None
-
-    async def _find_the_tab(self) -> None:
-        """After a reload the chat has another socket. Open WebUI looks for it only if the old one dies in the call."""
-        sockets = sys.modules.get("open_webui.socket.main")
-        find = getattr(sockets, "get_user_chat_session_id", None)
-        pool = getattr(sockets, "SESSION_POOL", None)
-        if find is None or pool is None or pool.get(self._metadata.get("session_id")) is not None:
-            return
-        with contextlib.suppress(Exception):
-            found = await asyncio.to_thread(find, self._metadata.get("user_id"), self._metadata.get("chat_id"))
-            if found is not None:
-                self._metadata["session_id"] = found
 
 
 # --- busy -------------------------------------------------------------------------------------------------------------
@@ -1471,12 +1545,14 @@ async def turn_of(server: Server, request: Json) -> str:
 
 
 # --- fetching ---------------------------------------------------------------------------------------------------------
-# What a frame only points to is fetched: whole results in place of previews, the bytes of small images.
+# What a frame only points to is fetched: whole values in place of previews, the bytes of small images.
 
 
 INLINE_BYTES = 100_000
-IMAGE_BYTES = 1_000_000
-TEXTS = frozenset({"application/json", "application/x-yaml", "application/xml", "application/javascript"})
+ANSWER_BYTES = 1_000_000
+"""An answer is what the person came for, so it may be longer than what a tool says."""
+SVG = "image/svg+xml"
+TEXTS = frozenset({"application/json", "application/x-yaml", "application/xml", "application/javascript", SVG})
 
 
 class Fetcher:
@@ -1485,39 +1561,76 @@ class Fetcher:
     def __init__(self, server: Server, public_url: str) -> None:
         self._server = server
         self._public_url = public_url.rstrip("/")
+        self._image_room = MESSAGE_BYTES
 
     async def complete(self, frame: Frame) -> Frame:
+        cut = bool(frame.data.get("truncated"))
         match frame.type:
-            case "tool_end" if frame.data.get("truncated"):
-                return await self._whole(frame, "result")
-            case "token" if frame.data.get("truncated"):
-                return await self._whole(frame, "content")
+            case "tool_end" if cut:
+                return await self._text_of(frame, "result", INLINE_BYTES)
+            case "token" if cut:
+                return await self._text_of(frame, "content", ANSWER_BYTES)
+            case "tool_start" if cut:
+                return await self._args_of(frame, "args", "args")
+            case "tool_args" if cut:
+                return await self._args_of(frame, "content", "args")
+            case "approval" if cut and frame.data.get("state") == "edit":
+                return await self._args_of(frame, "args", "edited_args")
             case "artifact":
                 return await self._file(frame)
+            case "gap":
+                count = frame.number("to") - frame.number("from") + 1
+                return Frame("status", {"description": f"{count:,} events are no longer kept"}, frame.cursor)
             case _:
                 return frame
 
-    async def _whole(self, frame: Frame, key: str) -> Frame:
+    async def _text_of(self, frame: Frame, key: str, limit: int) -> Frame:
         path, size = frame.text("result_url"), frame.number("size")
-        whole = await self._server.fetch(f"{path}?raw=1", INLINE_BYTES) if size <= INLINE_BYTES else None
-        if whole is not None:
-            return frame._replace(data={**frame.data, key: whole.decode(errors="replace")})
-        where = f"{self._public_url}{path}?raw=1" if self._public_url else f"{path} on the Limelight server"
+        whole = await self._server.fetch(f"{path}?raw=1", limit) if size <= limit else None
+        note = self._note(path, size, "?raw=1")
+        text = f"{frame.text(key)}\n\n{note}" if whole is None else whole.decode(errors="replace")
+        return frame._replace(data={**frame.data, key: text})
+
+    async def _args_of(self, frame: Frame, key: str, name: str) -> Frame:
+        """Arguments are JSON, also those that stay cut."""
+        path, size = frame.text("result_url"), frame.number("size")
+        found = await self._object(path) if size <= INLINE_BYTES else {}
+        cut = {"arguments": frame.text(key), "cut": self._note(path, size)}
+        return frame._replace(data={**frame.data, key: found.get(name) or cut})
+
+    async def _object(self, path: str) -> Json:
+        """The answer of a route that tells of a value and of more, such as the result of the same call."""
+        found = await self._server.fetch(path, 10 * INLINE_BYTES)
+        try:
+            return as_object(json.loads(found or b"{}"))
+        except ValueError:
+            return {}
+
+    def _note(self, path: str, size: int, query: str = "") -> str:
+        where = f"{self._public_url}{path}{query}" if self._public_url else f"{path} on the Limelight server"
         length = f"{size:,} bytes in all; " if size else ""
-        note = f"… ({length}the whole is at {where})"
-        return frame._replace(data={**frame.data, key: f"{frame.text(key)}\n\n{note}"})
+        return f"… ({length}the whole is at {where})"
 
     async def _file(self, frame: Frame) -> Frame:
         """A small image becomes `_image` with its bytes in a data URL, the rest `_file` with its text or a link."""
-        kind, path, size = frame.text("media_type"), frame.text("url"), frame.number("size")
-        about = {"tool_id": frame.text("tool_id"), "name": frame.text("name") or "file", "size": size}
-        if kind.startswith("image/") and size <= IMAGE_BYTES:
-            found = await self._server.fetch(path, IMAGE_BYTES)
-            if found is not None:
-                return Frame("_image", {**about, "url": f"data:{kind};base64,{base64.b64encode(found).decode()}"})
-        link = f"{self._public_url or self._server.url}{path}"
+        kind = frame.text("media_type").partition(";")[0].strip().lower()
+        path, size = frame.text("url"), frame.number("size")
+        about: dict[str, Any] = {"tool_id": frame.text("tool_id"), "name": frame.text("name") or "file", "size": size}
+        if kind.startswith("image/") and kind != SVG and (image := await self._image(path, size)):
+            return Frame("_image", {**about, "url": image})
         text = await self._text(path, kind) if size <= INLINE_BYTES else None
-        return Frame("_file", {**about, "url": link, "media_type": kind, "content": text})
+        if text is None and not self._public_url:  # the address that the pipe uses is no use to a browser
+            kind, text = "text/plain", f"{about['name']}: {size:,} bytes, at {path} on the Limelight server"
+        return Frame("_file", {**about, "url": f"{self._public_url}{path}", "media_type": kind, "content": text})
+
+    async def _image(self, path: str, size: int) -> str | None:
+        room = min(IMAGE_BYTES, self._image_room)
+        found = await self._server.fetch(path, room) if size <= room else None
+        kind = image_kind(found) if found else None
+        if found is None or kind is None:
+            return None
+        self._image_room -= len(found)
+        return f"data:{kind};base64,{base64.b64encode(found).decode()}"
 
     async def _text(self, path: str, kind: str) -> str | None:
         """What a text file says, which Open WebUI shows in a window of its own."""

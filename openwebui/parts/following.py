@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import httpx
 
 from openwebui.parts.busy import turn_of
-from openwebui.parts.frames import Frame, frames_of
-from openwebui.parts.server import Lost, Refused, Server, describe
+from openwebui.parts.frames import SIGN_OF_LIFE, Frame, frames_of
+from openwebui.parts.server import PASSING, Lost, Refused, Server, describe
 from openwebui.parts.values import Json
 
 FIRST_PAUSE = 0.5
@@ -16,8 +16,6 @@ LONGEST_PAUSE = 5.0
 FIRST_PATIENCE = 10
 """Seconds for a server that never answered: it may be starting, but somebody waits in front of an empty chat."""
 MOST_TRIES = 20
-PASSING = (502, 503, 504)
-"""What a proxy says while the server behind it starts again."""
 
 
 class Following:
@@ -28,7 +26,9 @@ class Following:
         self._request = {**request, "if_busy": "error"}
         self._patience = patience
         self._cursor = ""
+        self._lost = False
         self._lost_at = 0.0
+        """When the time began that runs out: as long as connections only greet, it goes on."""
         self._answered = False
         self._tries = 0
 
@@ -42,13 +42,15 @@ class Following:
                 reason = "the stream ended early"
             except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:  # waiting will not mend it
                 raise Lost(self._farewell(str(error))) from error
+            except httpx.LocalProtocolError as error:  # nor this, and its words may hold the key
+                raise Lost(self._farewell(describe(error))) from None
             except httpx.HTTPError as error:
                 reason = describe(error)
             except Refused as refused:
                 if refused.code == "session_busy" and self._tries < MOST_TRIES:
                     yield await self._take_turn()
                     continue
-                if refused.status not in PASSING or not (self._server.run_id or self._lost_at):
+                if refused.status not in PASSING:
                     raise
                 reason = str(refused)
             yield Frame("_lost", {"reason": self._losing(reason)})
@@ -64,12 +66,18 @@ class Following:
                 return
             self._answered = True
             self._server.run_id = response.headers.get("x-run-id", run_id)
+            signs = 0
             async for frame in frames_of(response.aiter_bytes()):
-                if self._lost_at:  # a connection that brings nothing is none
-                    self._lost_at = 0.0
+                if self._lost:  # a connection that brings nothing is none
+                    self._lost = False
                     yield Frame("_found", {})
-                self._cursor = frame.cursor or self._cursor
-                yield frame
+                if frame is SIGN_OF_LIFE:
+                    signs += 1
+                if signs > 1 or frame is not SIGN_OF_LIFE:  # the first may be the greeting of one that falls over
+                    self._lost_at = 0.0
+                if frame is not SIGN_OF_LIFE:
+                    self._cursor = frame.cursor or self._cursor
+                    yield frame
 
     async def _take_turn(self) -> Frame:
         """Another run is live in this chat: wait for it, or stop it."""
@@ -83,6 +91,7 @@ class Following:
 
     def _losing(self, reason: str) -> str:
         """Raises Lost when there is no more hope: the time is over, or the server does not know of resuming."""
+        self._lost = True
         self._lost_at = self._lost_at or time.monotonic()
         hopeless = self._answered and not self._server.run_id
         patience = self._patience if self._answered else min(self._patience, FIRST_PATIENCE)

@@ -25,16 +25,24 @@ class Frame(NamedTuple):
         return value if isinstance(value, int) else 0
 
 
+SIGN_OF_LIFE = Frame("_bytes", {})
+"""Stands for bytes, whatever they hold: a server that has nothing to tell sends a heartbeat."""
+
+
 async def frames_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
-    """Frames of a server-sent stream. Lines end at LF alone: other line ends of Unicode may stand inside JSON."""
+    """Frames of a server-sent stream, behind a sign of life for each piece of it.
+
+    Lines end at LF alone: other line ends of Unicode may stand inside JSON."""
     rest, cursor = b"", ""
     async for piece in pieces:
+        if piece:
+            yield SIGN_OF_LIFE
         *lines, rest = (rest + piece).split(b"\n")
         for line in lines:
             if line.startswith(b"id:"):
-                cursor = line[3:].strip().decode()
+                cursor = line[3:].strip().decode(errors="replace")
             elif line.startswith(b"data:"):
-                with contextlib.suppress(ValueError):
+                with contextlib.suppress(ValueError, RecursionError):
                     payload = as_object(json.loads(line[5:]))
                     yield Frame(str(payload.get("type", "")), as_object(payload.get("data")), cursor)
 

@@ -4,12 +4,16 @@ import contextlib
 import json
 from collections.abc import AsyncGenerator
 from typing import Any
-from urllib.parse import quote
 
 import httpx
 
+from openwebui.parts.certificates import trust
+from openwebui.parts.headers import Unusable, headers_of
 from openwebui.parts.values import Json, as_object
 from openwebui.parts.valves import Valves
+
+PASSING = (502, 503, 504)
+"""What a proxy says while the server behind it starts again."""
 
 
 class Refused(Exception):
@@ -32,75 +36,101 @@ class Server:
     def __init__(self, valves: Valves, user: Json) -> None:
         self.url = valves.DEEP_AGENT_URL.rstrip("/")
         self.run_id = ""
-        headers: dict[str, str] = {}
-        self.as_user = ""
+        self.as_user = f" --user {user.get('id') or ''}" if valves.API_KEY else ""
         """How a command at a terminal says for whom it acts."""
-        if valves.API_KEY:
-            self.as_user = f" --user {user.get('id') or ''}"
-            headers["Authorization"] = f"Bearer {valves.API_KEY}"
-            headers["X-Limelight-User-Id"] = quote(str(user.get("id") or ""), safe="")
-            headers["X-Limelight-User-Name"] = quote(str(user.get("name") or ""), safe="")
-        timeout = httpx.Timeout(10, read=valves.REQUEST_TIMEOUT)
-        # Certificates are read only for https: that takes a tenth of a second, in which Open WebUI serves nobody.
-        secure = self.url.startswith("https:")
-        # Proxies of the environment are for the internet; the agents' server is a neighbour.
-        self._http = httpx.AsyncClient(headers=headers, timeout=timeout, verify=secure, trust_env=False)
+        self._valves = valves
+        self._user = user
+        self._http: httpx.AsyncClient | None = None
 
     async def __aenter__(self) -> "Server":
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._http.aclose()
+        if self._http is not None:
+            await self._http.aclose()
 
     async def call(self, method: str, path: str, body: Json | None = None, seconds: float = 10) -> Any:
         """One call. Raises Refused and Lost."""
+        http = await self._client()
         try:
-            response = await self._http.request(method, f"{self.url}{path}", json=body, timeout=seconds)
+            response = await http.request(method, f"{self.url}{path}", json=body, timeout=seconds)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise Lost(f"{self.url} cannot be reached ({describe(error)})") from error
         if response.status_code >= 400:
-            raise Refused(response.status_code, problem_of(response.content))
+            refused = Refused(response.status_code, problem_of(response.content))
+            if refused.status in PASSING:
+                raise Lost(f"{self.url} cannot be reached ({refused})")
+            raise refused
         try:
             return response.json()
         except ValueError as error:
-            raise Lost(f"{self.url} does not answer like a Limelight server") from error
+            raise self._stranger(response) from error
 
     async def fetch(self, path: str, limit: int) -> bytes | None:
         """The body of a GET, or None if it is over the limit or cannot be had."""
         found = bytearray()
         try:
-            async with self._http.stream("GET", f"{self.url}{path}", timeout=30) as response:
+            http = await self._client()
+            async with http.stream("GET", f"{self.url}{path}", timeout=30) as response:
                 if response.status_code != 200:
                     return None
                 async for piece in response.aiter_bytes():
                     found += piece
                     if len(found) > limit:
                         return None
-        except (httpx.HTTPError, httpx.InvalidURL):
+        except (httpx.HTTPError, httpx.InvalidURL, Lost):
             return None
         return bytes(found)
 
     @contextlib.asynccontextmanager
     async def open(self, path: str, body: Json | None, cursor: str) -> AsyncGenerator[httpx.Response, None]:
-        """A stream: POST if there is a body, else GET behind the cursor. Raises Refused, and what httpx raises."""
+        """A stream: POST if there is a body, else GET behind the cursor; status 204 is one that is over.
+
+        Raises Refused and Lost, and what httpx raises."""
         headers = {"Last-Event-ID": cursor} if cursor else {}
         method = "GET" if body is None else "POST"
-        async with self._http.stream(method, f"{self.url}{path}", json=body, headers=headers) as response:
+        http = await self._client()
+        async with http.stream(method, f"{self.url}{path}", json=body, headers=headers) as response:
             if response.status_code >= 400:
                 raise Refused(response.status_code, problem_of(await response.aread()))
+            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if response.status_code != 204 and (response.status_code, kind) != (200, "text/event-stream"):
+                raise self._stranger(response)
             yield response
+
+    def _stranger(self, response: httpx.Response) -> Lost:
+        kind = response.headers.get("content-type", "no content type")
+        says = f"{self.url} does not answer like a Limelight server (status {response.status_code}, {kind})"
+        return Lost(f"{says}: is the valve DEEP_AGENT_URL right?")
+
+    async def _client(self) -> httpx.AsyncClient:
+        """Made when it is needed, because what is wrong with a valve is told like all that goes wrong. Raises Lost."""
+        if self._http is None:
+            try:
+                headers, verify = headers_of(self._valves, self._user), await trust(self.url)
+            except Unusable as error:
+                raise Lost(f"The Limelight server cannot be asked: {error}.") from error
+            except OSError as error:
+                raise Lost(f"SSL_CERT_FILE or SSL_CERT_DIR of Open WebUI cannot be read: {error}") from error
+            timeout = httpx.Timeout(10, read=self._valves.REQUEST_TIMEOUT)
+            # Proxies of the environment are for the internet; the agents' server is a neighbour.
+            self._http = httpx.AsyncClient(headers=headers, timeout=timeout, verify=verify, trust_env=False)
+        return self._http
 
 
 def problem_of(body: bytes) -> Json:
+    """What the server has against it. The page of a proxy is nothing to show in a chat."""
     try:
-        found = as_object(json.loads(body))
+        return as_object(json.loads(body))
     except ValueError:
-        found = {}
-    return found or {"detail": body[:300].decode(errors="replace")}
+        text = body[:300].decode(errors="replace").strip()
+    return {} if text.startswith("<") else {"detail": text}
 
 
 def describe(error: Exception) -> str:
+    """In words for a chat. What is wrong with a header is not told: the words would hold the key."""
     names = {"ConnectError": "no connection", "ConnectTimeout": "no answer", "ReadTimeout": "no sign of life"}
+    names["LocalProtocolError"] = "a valve holds what no request can carry"
     return names.get(type(error).__name__, str(error) or type(error).__name__)
 
 

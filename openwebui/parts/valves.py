@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 
 class Valves(BaseModel):
@@ -28,6 +28,12 @@ class Valves(BaseModel):
     PUBLIC_URL: str = Field(
         "", description="Address of the server as a browser reaches it, for links to files and to very long results."
     )
+
+    @field_validator("DEEP_AGENT_URL", "API_KEY", "PUBLIC_URL")
+    @classmethod
+    def _as_it_was_meant(cls, value: str) -> str:
+        """What is pasted brings spaces and line breaks along."""
+        return value.strip()
 
 
 class UserValves(BaseModel):

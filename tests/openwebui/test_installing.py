@@ -171,3 +171,14 @@ def test_another_function_of_the_same_id_is_left_alone(webui: FakeWebUI) -> None
 def test_the_pipe_can_be_printed() -> None:
     result = CliRunner().invoke(app, ["openwebui", "pipe"])
     assert (result.exit_code, result.stdout) == (0, TEXT)
+
+
+@pytest.mark.parametrize("token", ["tok\nen-1", "tökén-1", "token-1\x7f"])
+def test_a_token_that_cannot_be_sent_is_not_shown(webui: FakeWebUI, token: str) -> None:
+    said = refused(webui, token=token)
+    assert "--token" in said
+    assert "en-1" not in said and "tok\\n" not in said
+
+
+def test_a_token_may_be_pasted_with_a_line_break(webui: FakeWebUI) -> None:
+    assert install(webui, token=" token-1\n")[1] == "function deep_agent_pipe: created"

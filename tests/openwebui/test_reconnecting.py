@@ -1,10 +1,13 @@
 """A connection that breaks: the run goes on behind the last frame, and nothing is doubled or missing."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from tests import agents
 from tests.client.cutter import answer, cutting
@@ -14,6 +17,7 @@ from tests.openwebui.output import unanswered
 from tests.openwebui.stage import Stage
 from tests.openwebui.webui import pipe_module
 from tests.serving import serving
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -111,3 +115,40 @@ async def test_a_run_that_is_gone_is_no_reason_to_wait(stage: Stage) -> None:
     seen = await Chat(stage.url).say("go")
     assert seen.errors == ["The Limelight server says: no such run"]
     assert list(seen.rows) == ["researcher", "critic"]
+
+
+def quietly(pieces: AsyncIterator[bytes]) -> Response:
+    return StreamingResponse(pieces, headers={"x-run-id": "run_0"}, media_type="text/event-stream")
+
+
+async def test_a_resumed_connection_that_is_only_quiet_is_not_given_up(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tool that runs for an hour tells nothing, but the server is there."""
+    clock = SimpleNamespace(now=1.0, monotonic=lambda: clock.now)
+    monkeypatch.setattr(pipe_module(), "time", clock)
+
+    async def heartbeats() -> AsyncIterator[bytes]:
+        yield b"retry: 1000\n\n"
+        await eventually(lambda: seen.statuses and not seen.statuses[-1].startswith("Connection lost"))
+        for _ in range(3):
+            clock.now += 1000
+            yield b": ping\n\n"
+            await asyncio.sleep(0)
+
+    stage.play(STREAM)
+    stage.faults = [ENDS[4], quietly(heartbeats())]
+    seen, task = Chat(stage.url).start("go")
+    await asyncio.wait_for(task, 20)
+    assert (seen.errors, seen.end) == ([], ("Complete", True))
+    assert len(stage.streams) == 3
+
+
+async def test_greetings_of_a_server_that_falls_over_again_and_again_are_no_hope(stage: Stage) -> None:
+    async def greeting() -> AsyncIterator[bytes]:
+        yield b"retry: 1000\n\n"
+
+    stage.play(STREAM)
+    stage.faults = [ENDS[4], *(quietly(greeting()) for _ in range(5000))]
+    seen = await Chat(stage.url, RECONNECT_SECONDS=1).say("go")
+    assert "may still be at work" in seen.errors[0]

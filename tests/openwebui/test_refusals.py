@@ -4,13 +4,13 @@ import ssl
 from pathlib import Path
 
 import pytest
-from starlette.responses import JSONResponse
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from tests import agents
 from tests.faults.process import free_port
 from tests.openwebui.chat import Chat, Seen
 from tests.openwebui.stage import Stage
-from tests.openwebui.webui import WebUI
+from tests.openwebui.webui import WebUI, pipe_module
 from tests.serving import serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -98,3 +98,29 @@ async def test_a_frame_that_nobody_understands_does_not_take_the_rest_with_it(st
     assert seen.rows == {"look": "Error: interrupted"}
     assert seen.errors == ["TypeError: 'int' object is not iterable"]
     assert seen.end == (f"Failed: {seen.errors[0]}", True)
+
+
+PAGE = "<html><body><h1>Bad Gateway</h1>nginx</body></html>"
+
+
+async def test_a_proxy_whose_server_is_starting_is_asked_again(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipe_module(), "FIRST_PAUSE", 0)
+    stage.play(b'id: 1\ndata: {"type":"token","data":{"content":"hi","agent_depth":0}}\n\ndata: {"type":"done"}\n\n')
+    stage.faults = [HTMLResponse(PAGE, 502), HTMLResponse(PAGE, 503)]
+    seen = await Chat(stage.url).say("hi")
+    assert (seen.text, seen.errors) == ("hi", [])
+
+
+async def test_the_page_of_a_proxy_is_not_shown(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipe_module(), "FIRST_PATIENCE", 0)
+    stage.faults = [HTMLResponse(PAGE, 502)]
+    seen = await Chat(stage.url).say("hi")
+    failed_with(seen, "cannot be reached (status 502)", "DEEP_AGENT_URL")
+    assert "nginx" not in str([seen.chunks, seen.events])
+
+
+@pytest.mark.parametrize("answer", [RedirectResponse("/login"), HTMLResponse("<html>hello"), Response(status_code=201)])
+async def test_a_server_that_is_no_limelight_is_said_to_be_none(stage: Stage, answer: Response) -> None:
+    stage.faults = [answer]
+    failed_with(await Chat(stage.url).say("hi"), "does not answer like a Limelight server", "DEEP_AGENT_URL")
+    assert len(stage.streams) == 1

@@ -52,3 +52,8 @@ def test_users_choose_what_they_see_and_otherwise_the_administrator_does() -> No
 def test_a_value_that_cannot_work_is_refused_when_it_is_saved(wrong: Json) -> None:
     with pytest.raises(ValidationError):
         pipe_module().Valves(**wrong)
+
+
+def test_what_was_pasted_around_a_value_is_no_part_of_it() -> None:
+    valves = pipe_module().Valves(DEEP_AGENT_URL=" http://a:8000\n", API_KEY="\tsecret\r\n", PUBLIC_URL=" ")
+    assert (valves.DEEP_AGENT_URL, valves.API_KEY, valves.PUBLIC_URL) == ("http://a:8000", "secret", "")

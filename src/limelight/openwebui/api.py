@@ -43,6 +43,9 @@ class OpenWebUI:
         self.use_token(str(_json(reply)["token"]))
 
     def use_token(self, token: str) -> None:
+        token = token.strip()
+        if not (token.isascii() and token.isprintable()):
+            raise SetupError("--token has a sign that no token can have, like a line break or an accent: copy it again")
         self._http.headers["Authorization"] = f"Bearer {token}"
 
     def user(self) -> dict[str, Any]:
@@ -100,6 +103,8 @@ class OpenWebUI:
     def _send(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
         try:
             return self._http.request(method, path, json=body)
+        except httpx.LocalProtocolError:  # its words may hold the token
+            raise SetupError("no request can carry this: are --url and --token right?") from None
         except httpx.HTTPError as error:
             raise SetupError(f"Open WebUI cannot be reached at {self.url}: {error}. Is it running?") from error
 
