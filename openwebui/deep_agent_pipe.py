@@ -15,13 +15,14 @@ import contextlib
 import functools
 import html
 import json
+import logging
 import os
 import re
 import ssl
 import sys
 import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, Literal, NamedTuple, Protocol, cast
 from urllib.parse import quote, unquote
 
@@ -220,7 +221,7 @@ class CallKey(NamedTuple):
 
     def __str__(self) -> str:
         parts = (self.run_id, str(self.depth), self.name, self.tool_id)
-        return ".".join(quote(part, safe="").replace(".", "%2E") for part in parts)
+        return ".".join(quote(part, safe="", errors="replace").replace(".", "%2E") for part in parts)
 
     @classmethod
     def parse(cls, text: str) -> "CallKey | None":
@@ -1114,6 +1115,24 @@ def _agent_title(agent: Agent) -> str:
     return f"{agent.path} ({tools_word(agent.calls)})" if agent.calls else agent.path
 
 
+# --- displays ---------------------------------------------------------------------------------------------------------
+# The displays by their names.
+
+
+TEXT = "text"
+"""For callers who are not in front of a chat. Nobody can choose it."""
+
+
+def display_of(name: str, story: Story, run_id: Callable[[], str]) -> Display:
+    match name:
+        case "collapse" | "plain":
+            return CollapseDisplay(story, run_id, show_steps=name == "collapse")
+        case "details" | "text":
+            return DetailsDisplay(story, time.monotonic, blocks=name == "details")
+        case _:
+            return NativeDisplay(story, run_id, time.monotonic)
+
+
 # --- todos ------------------------------------------------------------------------------------------------------------
 # The agent's list of things to do, as Open WebUI's own task list above the input.
 
@@ -1486,7 +1505,11 @@ class Asker:
             approval = as_object(json.loads(found or b"{}"))
         except ValueError:
             approval = {}
-        return frame._replace(data={**frame.data, "args": approval["args"], "truncated": False}) if "args" in approval else frame
+        return (
+            frame._replace(data={**frame.data, "args": approval["args"], "truncated": False})
+            if "args" in approval
+            else frame
+        )
 
     def _path(self, approval_id: str) -> str:
         return f"/runs/{self._server.run_id}/approvals/{quote(approval_id, safe='')}"
@@ -1519,17 +1542,17 @@ LIVE = ("queued", "running", "waiting")
 
 
 async def live_run(server: Server, request: Json) -> Json | None:
-    """The run that is live in the chat of this request."""
+    """The run that is live in the chat of this request. Raises Lost."""
     try:
         session = await server.call("GET", f"/sessions/{request['chat_id']}")
         run = as_object(await server.call("GET", f"/runs/{session['run_id']}"))
-    except (Refused, Lost, KeyError, TypeError):
+    except (Refused, KeyError, TypeError):
         return None
     return run if run.get("state") in LIVE else None
 
 
 async def own_run(server: Server, request: Json) -> str:
-    """The run that this request began, if Stop was faster than the server's answer; "" if there is none."""
+    """The run that this request began, if Stop was faster than the server's answer; "" if there is none. Raises Lost."""
     run = await live_run(server, request)
     return str(run["run_id"]) if run is not None and run.get("request_id") == request["request_id"] else ""
 
@@ -1537,7 +1560,10 @@ async def own_run(server: Server, request: Json) -> str:
 async def turn_of(server: Server, request: Json) -> str:
     """`wait` for a run that answers the same question (two models side by side). `cancel` one that answers another:
     the chat has gone on without it. `error` if it cannot be told which, so that the caller asks again."""
-    run = await live_run(server, request)
+    try:
+        run = await live_run(server, request)
+    except Lost:
+        run = None
     if run is None:
         return "error"
     question = str(request["request_id"]).partition(".")[0]
@@ -1743,6 +1769,10 @@ class Following:
 # The line above the text.
 
 
+STATUSES_AT_ONCE = 5
+"""Of more than these, which come together, nobody could read but the last."""
+
+
 class StatusLine:
     """What goes on now. The last line says how it ended, so that it comes to rest."""
 
@@ -1805,6 +1835,118 @@ def plan_line(todos: list[Json]) -> str:
     return f"📋 {done}/{len(todos)} done" + (f": {short(now)}" if now else "")
 
 
+def thinned(events: list[Json]) -> list[Json]:
+    """Events that came together, with the last status only if there are many: each is a write to the database."""
+    places = [place for place, event in enumerate(events) if event["type"] == "status"]
+    passed = set(places[:-1]) if len(places) > STATUSES_AT_ONCE else set()
+    return [event for place, event in enumerate(events) if place not in passed]
+
+
+# --- scene ------------------------------------------------------------------------------------------------------------
+# All that hears the frames of one run: what is drawn, told, listed and asked. It gives chunks and events, sends none.
+
+
+LOG = logging.getLogger("deep_agent_pipe")
+
+
+class Scene:
+    """What one part makes of a frame, or fails to make of it, does not keep the others from it."""
+
+    def __init__(self, server: Server, choices: Choices, public_url: str, asker: Asker) -> None:
+        story = Story()
+        self.ending = Ending(story, usage=choices.display != TEXT)
+        self._fetcher = Fetcher(server, public_url)
+        self._display = display_of(choices.display, story, lambda: server.run_id)
+        self._files = Files(story, images_in_rows=choices.display == "native")
+        self._status = StatusLine(choices)
+        self._todos = Todos()
+        self._hearers = (story, self._display, self.ending, self._files, asker)
+        self._tellers = (self._status, self._todos, Citations(story, lambda: server.run_id, choices))
+
+    async def hear(self, frame: Frame) -> list[Json]:
+        """One frame; the events that it gives rise to."""
+        events: list[Json] = []
+        with _skipping(frame.type):
+            frame = await self._fetcher.complete(frame)
+        for hearer in self._hearers:
+            with _skipping(frame.type):
+                hearer.feed(frame)
+        for teller in self._tellers:
+            with _skipping(frame.type):
+                events += teller.feed(frame)
+        return events
+
+    def drawn(self) -> list[Chunk]:
+        """What has changed in the message since the last time."""
+        return self._display.flush()
+
+    def close(self) -> list[Chunk]:
+        """The last chunks. Whatever fails here, the rest of them still come."""
+        chunks: list[Chunk] = []
+        with _skipping("close"):
+            self._display.close()
+        with _skipping("flush"):
+            chunks += self._display.flush()
+        return [*chunks, *self.ending.chunks()]
+
+    def farewell(self) -> list[Json]:
+        """The last events."""
+        events = [self._files.end(), self._todos.end(), self._status.end(self.ending.line)]
+        return [event for event in events if event is not None]
+
+
+@contextlib.contextmanager
+def _skipping(what: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception:  # raised, it would take all that was shown with it
+        LOG.warning("The Deep Agent Pipe could not show something (%s) and goes on without it", what, exc_info=True)
+
+
+# --- stopping ---------------------------------------------------------------------------------------------------------
+# Stop: the server is told, also when it cannot be reached at once, and when whoever asked for it is gone.
+
+
+STOP_SECONDS = 10.0
+STOP_PAUSE = 0.5
+STOPPED = "Stopped"
+STOPPED_HERE = "Stopped here; the server was not reached, so the agent may go on"
+UNDER_WAY: set[asyncio.Task[bool]] = set()
+"""The loop alone would not keep them alive."""
+
+
+async def stop(valves: Valves, user: Json, run_id: str, request: Json) -> bool:
+    """Stop the run that a request began; whether the server was told. Who waits for it may be cancelled meanwhile."""
+    task = asyncio.create_task(_stop(valves, user, run_id, request))
+    UNDER_WAY.add(task)
+    task.add_done_callback(UNDER_WAY.discard)
+    return await asyncio.shield(task)
+
+
+async def _stop(valves: Valves, user: Json, run_id: str, request: Json) -> bool:
+    try:
+        async with asyncio.timeout(STOP_SECONDS), Server(valves, user) as server:
+            while not await _told(server, run_id, request):
+                await asyncio.sleep(STOP_PAUSE)
+    except (TimeoutError, Refused):
+        return False
+    return True
+
+
+async def _told(server: Server, run_id: str, request: Json) -> bool:
+    """Whether there is nothing more to say. Raises Refused."""
+    try:
+        run_id = run_id or await own_run(server, request)
+        if run_id:
+            await server.call("POST", f"/runs/{run_id}/cancel", {"reason": "stopped in Open WebUI"}, 5)
+    except Lost:
+        return False
+    except Refused as refused:
+        if refused.status != 404:  # a run that is gone does not go on
+            raise
+    return True
+
+
 # --- performance ------------------------------------------------------------------------------------------------------
 # One call of the pipe: one run, followed from its first frame to its last.
 
@@ -1822,68 +1964,50 @@ class Performance:
         self._ask = ask
         self._request = request_of(body, user, metadata)
         self._choices = Choices.of(valves, user.get("valves"))
+        if emit is None:
+            self._choices = self._choices._replace(display=TEXT)
 
     async def whole(self) -> str:
-        """The answer as text, for callers who want no stream."""
-        async with Server(self._valves, self._user) as server:
-            try:
-                reply = await server.call("POST", "/chat", {**self._request, "if_busy": "wait"}, seconds=3600)
-                return str(reply["message"]["content"])
-            except (Refused, Lost) as error:
-                return f"Error: {advice(error)}"
+        """The same as a text, for callers who want no stream."""
+        self._choices = self._choices._replace(display=TEXT)
+        text, problem = "", ""
+        async with contextlib.aclosing(self.stream()) as chunks:
+            async for chunk in chunks:
+                if isinstance(chunk, str):
+                    text += chunk
+                elif "error" in chunk:
+                    problem = f"Error: {chunk['error']['message']}"
+        return f"{text}\n\n{problem}".strip() if problem else text
 
     async def stream(self) -> AsyncGenerator[Chunk, None]:
         async with Server(self._valves, self._user) as server:
             queue: asyncio.Queue[Frame | None] = asyncio.Queue(1000)
-            story = Story()
-            display = self._display(story, server)
-            ending = Ending(story, usage=self._emit_to is not None)
-            files = Files(story, images_in_rows=isinstance(display, NativeDisplay))
-            status = StatusLine(self._choices)
-            todos = Todos()
-            citations = Citations(story, lambda: server.run_id, self._choices)
-            fetcher = Fetcher(server, self._valves.PUBLIC_URL)
             asker = Asker(server, self._ask, queue.put, self._metadata)
+            scene = Scene(server, self._choices, self._valves.PUBLIC_URL, asker)
             reader = asyncio.create_task(self._read(server, queue))
             try:
                 async for frames in paced(queue):
-                    for pointer in frames:
-                        frame = await fetcher.complete(pointer)
-                        for part in (story, display, ending, files, asker):
-                            part.feed(frame)
-                        for event in [*status.feed(frame), *todos.feed(frame), *citations.feed(frame)]:
-                            await self._emit(event)
-                    for chunk in display.flush():
+                    events = [event for frame in frames for event in await scene.hear(frame)]
+                    for chunk in scene.drawn():
                         yield chunk
-                display.close()
-                for chunk in [*display.flush(), *ending.chunks()]:
+                    for event in thinned(events):  # Open WebUI stores the chat anew for each
+                        await self._emit(event)
+                for chunk in scene.close():
                     yield chunk
             except (asyncio.CancelledError, GeneratorExit):
-                ending.line = "Stopped"
-                await self._stop(server)
+                scene.ending.line = STOPPED
+                if not await self._stop(server):
+                    scene.ending.line = STOPPED_HERE
                 raise
             except Exception as error:  # raised, it would take all that was shown with it
-                ending.feed(Frame("error", {"message": f"{type(error).__name__}: {error}"}))
-                display.close()
-                for chunk in [*display.flush(), *ending.chunks()]:
+                scene.ending.feed(await self._broken(server, error))
+                for chunk in scene.close():
                     yield chunk
             finally:
                 reader.cancel()
                 await asyncio.gather(reader, asker.close(), return_exceptions=True)
-                await self._emit(files.end())
-                await self._emit(todos.end())
-                await self._emit(status.end(ending.line))
-
-    def _display(self, story: Story, server: Server) -> Display:
-        if self._emit_to is None:
-            return DetailsDisplay(story, time.monotonic, blocks=False)
-        match self._choices.display:
-            case "collapse" | "plain" as chosen:
-                return CollapseDisplay(story, lambda: server.run_id, show_steps=chosen == "collapse")
-            case "details":
-                return DetailsDisplay(story, time.monotonic)
-            case _:
-                return NativeDisplay(story, lambda: server.run_id, time.monotonic)
+                for event in scene.farewell():
+                    await self._emit(event)
 
     async def _read(self, server: Server, queue: asyncio.Queue[Frame | None]) -> None:
         """Frames into the queue, until the run ends or the server is lost; both end the queue."""
@@ -1893,17 +2017,20 @@ class Performance:
         except (Refused, Lost) as error:
             await queue.put(Frame("error", {"message": advice(error)}))
         except Exception as error:  # whatever happens, the chat keeps what it has and is told
-            await queue.put(Frame("error", {"message": f"{type(error).__name__}: {error}"}))
+            await queue.put(await self._broken(server, error))
         await queue.put(None)
 
-    async def _stop(self, server: Server) -> None:
-        with contextlib.suppress(Refused, Lost):
-            run_id = server.run_id or await own_run(server, self._request)
-            if run_id:
-                await server.call("POST", f"/runs/{run_id}/cancel", {"reason": "stopped in Open WebUI"}, 5)
+    async def _broken(self, server: Server, error: Exception) -> Frame:
+        """A mistake of the pipe itself: nobody will see what the run does, so it ends."""
+        LOG.error("The Deep Agent Pipe broke", exc_info=error)
+        await self._stop(server)
+        return Frame("error", {"message": f"{type(error).__name__}: {error}"})
 
-    async def _emit(self, event: Json | None) -> None:
-        if event is not None and self._emit_to is not None:
+    async def _stop(self, server: Server) -> bool:
+        return await stop(self._valves, self._user, server.run_id, self._request)
+
+    async def _emit(self, event: Json) -> None:
+        if self._emit_to is not None:
             with contextlib.suppress(Exception):  # a line that cannot be drawn must not end the run
                 await self._emit_to(event)
 

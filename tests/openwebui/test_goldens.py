@@ -25,7 +25,7 @@ STREAMS = Path(__file__).parents[1] / "dialects" / "golden"
 GOLDEN = Path(__file__).parent / "golden"
 DISPLAYS = ("native", "collapse", "details", "plain")
 WRITE = os.environ.get("LIMELIGHT_GOLDEN") == "write"
-BODIES = {"/artifacts/art_1": b"\x89PNG", f"/runs/{RUN_ID}/tools/c1": b"0123456789" * 5000}
+BODIES = {"/artifacts/art_1": b"\x89PNG\r\n\x1a\n", f"/runs/{RUN_ID}/tools/c1": b"0123456789" * 5000}
 
 
 @pytest.fixture(autouse=True)
