@@ -22,7 +22,7 @@ import ssl
 import sys
 import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from typing import Any, Literal, NamedTuple, Protocol, cast
 from urllib.parse import quote, unquote
 
@@ -528,12 +528,19 @@ def titled(items: Items, item_id: str, answer: Frame) -> None:
 PACE = 0.04
 """Seconds between two chunks: one event per token would keep the browser busy for seconds after the agent is done."""
 
+IDLE = 1.0
+"""Seconds without news after which there is an empty bundle: a display may have put something off."""
+
 
 async def paced(queue: asyncio.Queue[Frame | None]) -> AsyncIterator[list[Frame]]:
     """Frames in bundles: the first one at once, and after that one bundle per pace. None ends it."""
     due = 0.0
     while True:
-        frames = [await queue.get()]
+        try:
+            frames = [await asyncio.wait_for(queue.get(), IDLE)]
+        except TimeoutError:
+            yield []
+            continue
         await asyncio.sleep(max(0.0, due - time.monotonic()))
         while not queue.empty():
             frames.append(queue.get_nowait())
@@ -696,18 +703,30 @@ class Story:
 # The display with one closed block for all steps, and the one with the answer alone.
 
 
+REDRAW_SECONDS = 0.5
+CHARS_PER_SECOND = 200_000
+"""Each change sends the whole block again, so a large one is sent less often."""
+
+
 class CollapseDisplay:
     """One closed block with all steps, and the answer below it. `show_steps=False` is the answer alone."""
 
-    def __init__(self, story: Story, run_id: Callable[[], str], *, show_steps: bool) -> None:
+    def __init__(
+        self, story: Story, run_id: Callable[[], str], *, show_steps: bool, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._story = story
         self._run_id = run_id
         self._show_steps = show_steps
         self._items = Items()
         self._steps: list[str] = []
         self._text = ""
+        self._clock = clock
+        self._is_stale = False
+        self._next_draw = 0.0
 
     def flush(self) -> list[Chunk]:
+        if self._is_stale and self._clock() >= self._next_draw:
+            self._draw()
         return self._items.flush()
 
     def feed(self, frame: Frame) -> None:
@@ -717,10 +736,10 @@ class CollapseDisplay:
             case "tool_start" if call := self._story.call(frame):
                 if not call.depth:
                     self._put_away()
-                self._draw()
+                self._touch()
             case "tool_end" if call := self._story.call(frame):
                 self._steps.append(tool_step(call, preview(call.output) or "✓ completed"))
-                self._draw()
+                self._touch()
             case "answer":
                 titled(self._items, self._answer_id, frame)
             case _:
@@ -757,13 +776,21 @@ class CollapseDisplay:
                 self._items.put(message_item(self._block_id, "", "completed"))
             self._items.put(message_item(self._answer_id, ""))
 
+    def _touch(self) -> None:
+        if self._show_steps:
+            self._reserve()
+            self._is_stale = True
+
     def _draw(self) -> None:
         """What still runs stands last; Open WebUI draws no block that has nothing in it."""
         calls = self._story.calls.values()
         if calls and self._show_steps:
             self._reserve()
             steps = [*self._steps, *(tool_step(call, "⏳") for call in calls if not call.done)]
-            self._items.put(message_item(self._block_id, steps_block(len(calls), steps), "completed"))
+            block = steps_block(len(calls), steps)
+            self._items.put(message_item(self._block_id, block, "completed"))
+            self._next_draw = self._clock() + max(REDRAW_SECONDS, len(block) / CHARS_PER_SECOND)
+        self._is_stale = False
 
     @property
     def _block_id(self) -> str:
@@ -1552,7 +1579,7 @@ async def live_run(server: Server, request: Json) -> Json | None:
 
 
 async def own_run(server: Server, request: Json) -> str:
-    """The run that this request began, if Stop was faster than the server's answer; "" if there is none. Raises Lost."""
+    """The run that this request began, if Stop was faster than the server's answer, else "". Raises Lost."""
     run = await live_run(server, request)
     return str(run["run_id"]) if run is not None and run.get("request_id") == request["request_id"] else ""
 
@@ -1838,12 +1865,12 @@ def plan_line(todos: list[Json]) -> str:
 def thinned(events: list[Json]) -> list[Json]:
     """Events that came together, with the last status only if there are many: each is a write to the database."""
     places = [place for place, event in enumerate(events) if event["type"] == "status"]
-    passed = set(places[:-1]) if len(places) > STATUSES_AT_ONCE else set()
+    passed = places[:-1] if len(places) > STATUSES_AT_ONCE else []
     return [event for place, event in enumerate(events) if place not in passed]
 
 
 # --- scene ------------------------------------------------------------------------------------------------------------
-# All that hears the frames of one run: what is drawn, told, listed and asked. It gives chunks and events, sends none.
+# All that hears the frames of one run: what is drawn, told, listed and asked. It sends nothing itself.
 
 
 LOG = logging.getLogger("deep_agent_pipe")
@@ -1896,7 +1923,7 @@ class Scene:
 
 
 @contextlib.contextmanager
-def _skipping(what: str) -> Iterator[None]:
+def _skipping(what: str) -> Generator[None]:
     try:
         yield
     except Exception:  # raised, it would take all that was shown with it
@@ -1926,11 +1953,12 @@ async def stop(valves: Valves, user: Json, run_id: str, request: Json) -> bool:
 async def _stop(valves: Valves, user: Json, run_id: str, request: Json) -> bool:
     try:
         async with asyncio.timeout(STOP_SECONDS), Server(valves, user) as server:
-            while not await _told(server, run_id, request):
+            while True:
+                if await _told(server, run_id, request):
+                    return True
                 await asyncio.sleep(STOP_PAUSE)
     except (TimeoutError, Refused):
         return False
-    return True
 
 
 async def _told(server: Server, run_id: str, request: Json) -> bool:

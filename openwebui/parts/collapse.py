@@ -1,6 +1,7 @@
 """The display with one closed block for all steps, and the one with the answer alone."""
 
 import html
+import time
 from collections.abc import Callable
 
 from openwebui.parts.frames import Frame, is_main
@@ -9,19 +10,30 @@ from openwebui.parts.story import Call, Story
 from openwebui.parts.texts import inert, preview, tools_word
 from openwebui.parts.values import Chunk
 
+REDRAW_SECONDS = 0.5
+CHARS_PER_SECOND = 200_000
+"""Each change sends the whole block again, so a large one is sent less often."""
+
 
 class CollapseDisplay:
     """One closed block with all steps, and the answer below it. `show_steps=False` is the answer alone."""
 
-    def __init__(self, story: Story, run_id: Callable[[], str], *, show_steps: bool) -> None:
+    def __init__(
+        self, story: Story, run_id: Callable[[], str], *, show_steps: bool, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._story = story
         self._run_id = run_id
         self._show_steps = show_steps
         self._items = Items()
         self._steps: list[str] = []
         self._text = ""
+        self._clock = clock
+        self._is_stale = False
+        self._next_draw = 0.0
 
     def flush(self) -> list[Chunk]:
+        if self._is_stale and self._clock() >= self._next_draw:
+            self._draw()
         return self._items.flush()
 
     def feed(self, frame: Frame) -> None:
@@ -31,10 +43,10 @@ class CollapseDisplay:
             case "tool_start" if call := self._story.call(frame):
                 if not call.depth:
                     self._put_away()
-                self._draw()
+                self._touch()
             case "tool_end" if call := self._story.call(frame):
                 self._steps.append(tool_step(call, preview(call.output) or "✓ completed"))
-                self._draw()
+                self._touch()
             case "answer":
                 titled(self._items, self._answer_id, frame)
             case _:
@@ -71,13 +83,21 @@ class CollapseDisplay:
                 self._items.put(message_item(self._block_id, "", "completed"))
             self._items.put(message_item(self._answer_id, ""))
 
+    def _touch(self) -> None:
+        if self._show_steps:
+            self._reserve()
+            self._is_stale = True
+
     def _draw(self) -> None:
         """What still runs stands last; Open WebUI draws no block that has nothing in it."""
         calls = self._story.calls.values()
         if calls and self._show_steps:
             self._reserve()
             steps = [*self._steps, *(tool_step(call, "⏳") for call in calls if not call.done)]
-            self._items.put(message_item(self._block_id, steps_block(len(calls), steps), "completed"))
+            block = steps_block(len(calls), steps)
+            self._items.put(message_item(self._block_id, block, "completed"))
+            self._next_draw = self._clock() + max(REDRAW_SECONDS, len(block) / CHARS_PER_SECOND)
+        self._is_stale = False
 
     @property
     def _block_id(self) -> str:

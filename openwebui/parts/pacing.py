@@ -9,12 +9,19 @@ from openwebui.parts.frames import Frame
 PACE = 0.04
 """Seconds between two chunks: one event per token would keep the browser busy for seconds after the agent is done."""
 
+IDLE = 1.0
+"""Seconds without news after which there is an empty bundle: a display may have put something off."""
+
 
 async def paced(queue: asyncio.Queue[Frame | None]) -> AsyncIterator[list[Frame]]:
     """Frames in bundles: the first one at once, and after that one bundle per pace. None ends it."""
     due = 0.0
     while True:
-        frames = [await queue.get()]
+        try:
+            frames = [await asyncio.wait_for(queue.get(), IDLE)]
+        except TimeoutError:
+            yield []
+            continue
         await asyncio.sleep(max(0.0, due - time.monotonic()))
         while not queue.empty():
             frames.append(queue.get_nowait())
