@@ -189,6 +189,9 @@ def as_objects(value: Any) -> list[Json]:
 # Open WebUI's own chores (titles, tags, …), done without the agent: a run for each would be slow and dear.
 
 
+NO_MERGING = "The Deep Agent Pipe cannot merge answers: take one of them, or merge with another model."
+
+
 def first_question(messages: list[Json]) -> str:
     for message in messages:
         if message.get("role") == "user":
@@ -203,6 +206,8 @@ def answer_to_task(task: str, body: Json) -> str:
     if task == "title_generation":
         question = first_question(as_objects(body.get("messages")))
         return json.dumps({"title": question[:60] or "New chat"}, ensure_ascii=False)
+    if task == "moa_response_generation":
+        return NO_MERGING
     empty = {"tags_generation": "tags", "follow_up_generation": "follow_ups", "query_generation": "queries"}
     return json.dumps({empty[task]: []}) if task in empty else ""
 
@@ -850,6 +855,11 @@ class DetailsDisplay:
 
     def close(self) -> None:
         self._end_thought()
+        for call in self._story.calls.values():
+            if not call.done:
+                call.end("Error: interrupted", "interrupted")
+                if self._blocks:
+                    self._add_block(tool_block(call))
 
     def _end_thought(self) -> None:
         if self._thought.strip():
@@ -1261,6 +1271,9 @@ class Choices(NamedTuple):
 
 
 CITATION_CHARS = 32_000
+MESSAGE_CHARS = 256_000
+"""All citations of a message together: the whole chat is stored anew with each of them."""
+PREVIEW_OF_CITATION = 500
 
 
 class Citations:
@@ -1271,6 +1284,7 @@ class Citations:
         self._run_id = run_id
         self._tools = choices.citations
         self._count = 0
+        self._room = MESSAGE_CHARS
 
     def feed(self, frame: Frame) -> list[Json]:
         match frame.type:
@@ -1279,8 +1293,9 @@ class Citations:
             case "citation":
                 return [self._cited(frame.text("title"), frame.text("url"), frame.text("text"))]
             case "answer":
-                sources: list[Any] = frame.data.get("sources") or []
-                return [self._cited("", str(source), "") for source in sources]
+                sources = frame.data.get("sources")
+                found = cast(list[Any], sources) if isinstance(sources, list) else []
+                return [self._cited("", str(source), "") for source in found]
             case _:
                 return []
 
@@ -1288,18 +1303,29 @@ class Citations:
         if call.error is not None or not call.output.strip():
             return []
         key = str(CallKey(self._run_id(), call.depth, call.name, call.tool_id))
-        return [source_event(key, f"🔧 {call.title}", call.output, {"parameters": call.parameters})]
+        return [self._source(key, f"🔧 {call.title}", call.output, {"parameters": self._parameters(call)})]
+
+    def _parameters(self, call: Call) -> Json:
+        """What has no room is in the row, if anywhere."""
+        if len(call.args) <= min(CITATION_CHARS, self._room):
+            self._room -= len(call.args)
+            return call.parameters
+        return {"arguments": f"{call.args[:PREVIEW_OF_CITATION]}… ({len(call.args):,} characters in all)"}
 
     def _cited(self, title: str, url: str, text: str) -> Json:
         self._count += 1
         key = url if url.startswith(("http://", "https://")) else f"{self._run_id()}.s{self._count}"
-        return source_event(key, title or url, text or title or url, {})
+        return self._source(key, title or url, text or title or url, {})
+
+    def _source(self, key: str, name: str, text: str, more: Json) -> Json:
+        limit = CITATION_CHARS if min(len(text), CITATION_CHARS) <= self._room else PREVIEW_OF_CITATION
+        if len(text) > limit:
+            text = f"{text[:limit]}\n\n… ({len(text):,} characters in all)"
+        self._room = max(0, self._room - len(text))
+        return source_event(key, name, text, more)
 
 
 def source_event(key: str, name: str, text: str, more: Json) -> Json:
-    """The whole chat is stored anew with each of these, so a text has a limit."""
-    if len(text) > CITATION_CHARS:
-        text = f"{text[:CITATION_CHARS]}\n\n… ({len(text):,} characters in all)"
     source: Json = {"id": key, "name": name}
     if key.startswith("http"):
         source["url"] = key

@@ -17,7 +17,7 @@ class CallKey(NamedTuple):
 
     def __str__(self) -> str:
         parts = (self.run_id, str(self.depth), self.name, self.tool_id)
-        return ".".join(quote(part, safe="").replace(".", "%2E") for part in parts)
+        return ".".join(quote(part, safe="", errors="replace").replace(".", "%2E") for part in parts)
 
     @classmethod
     def parse(cls, text: str) -> "CallKey | None":

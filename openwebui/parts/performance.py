@@ -2,27 +2,18 @@
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncGenerator
 
 from openwebui.parts.asking import Asker
-from openwebui.parts.busy import own_run
-from openwebui.parts.citations import Citations
-from openwebui.parts.collapse import CollapseDisplay
-from openwebui.parts.details import DetailsDisplay
-from openwebui.parts.display import Display
-from openwebui.parts.ending import Ending
-from openwebui.parts.fetching import Fetcher
-from openwebui.parts.files import Files
+from openwebui.parts.displays import TEXT
 from openwebui.parts.following import Following
 from openwebui.parts.frames import Frame
-from openwebui.parts.native import NativeDisplay
 from openwebui.parts.pacing import paced
 from openwebui.parts.request import request_of
+from openwebui.parts.scene import LOG, Scene
 from openwebui.parts.server import Lost, Refused, Server, advice
-from openwebui.parts.status import StatusLine
-from openwebui.parts.story import Story
-from openwebui.parts.todos import Todos
+from openwebui.parts.status import thinned
+from openwebui.parts.stopping import STOPPED, STOPPED_HERE, stop
 from openwebui.parts.values import Ask, Chunk, Emit, Json
 from openwebui.parts.valves import Choices, Valves
 
@@ -40,68 +31,50 @@ class Performance:
         self._ask = ask
         self._request = request_of(body, user, metadata)
         self._choices = Choices.of(valves, user.get("valves"))
+        if emit is None:
+            self._choices = self._choices._replace(display=TEXT)
 
     async def whole(self) -> str:
-        """The answer as text, for callers who want no stream."""
-        async with Server(self._valves, self._user) as server:
-            try:
-                reply = await server.call("POST", "/chat", {**self._request, "if_busy": "wait"}, seconds=3600)
-                return str(reply["message"]["content"])
-            except (Refused, Lost) as error:
-                return f"Error: {advice(error)}"
+        """The same as a text, for callers who want no stream."""
+        self._choices = self._choices._replace(display=TEXT)
+        text, problem = "", ""
+        async with contextlib.aclosing(self.stream()) as chunks:
+            async for chunk in chunks:
+                if isinstance(chunk, str):
+                    text += chunk
+                elif "error" in chunk:
+                    problem = f"Error: {chunk['error']['message']}"
+        return f"{text}\n\n{problem}".strip() if problem else text
 
     async def stream(self) -> AsyncGenerator[Chunk, None]:
         async with Server(self._valves, self._user) as server:
             queue: asyncio.Queue[Frame | None] = asyncio.Queue(1000)
-            story = Story()
-            display = self._display(story, server)
-            ending = Ending(story, usage=self._emit_to is not None)
-            files = Files(story, images_in_rows=isinstance(display, NativeDisplay))
-            status = StatusLine(self._choices)
-            todos = Todos()
-            citations = Citations(story, lambda: server.run_id, self._choices)
-            fetcher = Fetcher(server, self._valves.PUBLIC_URL)
             asker = Asker(server, self._ask, queue.put, self._metadata)
+            scene = Scene(server, self._choices, self._valves.PUBLIC_URL, asker)
             reader = asyncio.create_task(self._read(server, queue))
             try:
                 async for frames in paced(queue):
-                    for pointer in frames:
-                        frame = await fetcher.complete(pointer)
-                        for part in (story, display, ending, files, asker):
-                            part.feed(frame)
-                        for event in [*status.feed(frame), *todos.feed(frame), *citations.feed(frame)]:
-                            await self._emit(event)
-                    for chunk in display.flush():
+                    events = [event for frame in frames for event in await scene.hear(frame)]
+                    for chunk in scene.drawn():
                         yield chunk
-                display.close()
-                for chunk in [*display.flush(), *ending.chunks()]:
+                    for event in thinned(events):  # Open WebUI stores the chat anew for each
+                        await self._emit(event)
+                for chunk in scene.close():
                     yield chunk
             except (asyncio.CancelledError, GeneratorExit):
-                ending.line = "Stopped"
-                await self._stop(server)
+                scene.ending.line = STOPPED
+                if not await self._stop(server):
+                    scene.ending.line = STOPPED_HERE
                 raise
             except Exception as error:  # raised, it would take all that was shown with it
-                ending.feed(Frame("error", {"message": f"{type(error).__name__}: {error}"}))
-                display.close()
-                for chunk in [*display.flush(), *ending.chunks()]:
+                scene.ending.feed(await self._broken(server, error))
+                for chunk in scene.close():
                     yield chunk
             finally:
                 reader.cancel()
                 await asyncio.gather(reader, asker.close(), return_exceptions=True)
-                await self._emit(files.end())
-                await self._emit(todos.end())
-                await self._emit(status.end(ending.line))
-
-    def _display(self, story: Story, server: Server) -> Display:
-        if self._emit_to is None:
-            return DetailsDisplay(story, time.monotonic, blocks=False)
-        match self._choices.display:
-            case "collapse" | "plain" as chosen:
-                return CollapseDisplay(story, lambda: server.run_id, show_steps=chosen == "collapse")
-            case "details":
-                return DetailsDisplay(story, time.monotonic)
-            case _:
-                return NativeDisplay(story, lambda: server.run_id, time.monotonic)
+                for event in scene.farewell():
+                    await self._emit(event)
 
     async def _read(self, server: Server, queue: asyncio.Queue[Frame | None]) -> None:
         """Frames into the queue, until the run ends or the server is lost; both end the queue."""
@@ -111,16 +84,19 @@ class Performance:
         except (Refused, Lost) as error:
             await queue.put(Frame("error", {"message": advice(error)}))
         except Exception as error:  # whatever happens, the chat keeps what it has and is told
-            await queue.put(Frame("error", {"message": f"{type(error).__name__}: {error}"}))
+            await queue.put(await self._broken(server, error))
         await queue.put(None)
 
-    async def _stop(self, server: Server) -> None:
-        with contextlib.suppress(Refused, Lost):
-            run_id = server.run_id or await own_run(server, self._request)
-            if run_id:
-                await server.call("POST", f"/runs/{run_id}/cancel", {"reason": "stopped in Open WebUI"}, 5)
+    async def _broken(self, server: Server, error: Exception) -> Frame:
+        """A mistake of the pipe itself: nobody will see what the run does, so it ends."""
+        LOG.error("The Deep Agent Pipe broke", exc_info=error)
+        await self._stop(server)
+        return Frame("error", {"message": f"{type(error).__name__}: {error}"})
 
-    async def _emit(self, event: Json | None) -> None:
-        if event is not None and self._emit_to is not None:
+    async def _stop(self, server: Server) -> bool:
+        return await stop(self._valves, self._user, server.run_id, self._request)
+
+    async def _emit(self, event: Json) -> None:
+        if self._emit_to is not None:
             with contextlib.suppress(Exception):  # a line that cannot be drawn must not end the run
                 await self._emit_to(event)

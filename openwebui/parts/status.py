@@ -5,6 +5,9 @@ from openwebui.parts.texts import short
 from openwebui.parts.values import Json, as_objects
 from openwebui.parts.valves import Choices
 
+STATUSES_AT_ONCE = 5
+"""Of more than these, which come together, nobody could read but the last."""
+
 
 class StatusLine:
     """What goes on now. The last line says how it ended, so that it comes to rest."""
@@ -66,3 +69,10 @@ def plan_line(todos: list[Json]) -> str:
     done = sum(todo.get("status") == "completed" for todo in todos)
     now = next((str(todo.get("content", "")) for todo in todos if todo.get("status") == "in_progress"), "")
     return f"📋 {done}/{len(todos)} done" + (f": {short(now)}" if now else "")
+
+
+def thinned(events: list[Json]) -> list[Json]:
+    """Events that came together, with the last status only if there are many: each is a write to the database."""
+    places = [place for place, event in enumerate(events) if event["type"] == "status"]
+    passed = places[:-1] if len(places) > STATUSES_AT_ONCE else []
+    return [event for place, event in enumerate(events) if place not in passed]

@@ -40,6 +40,8 @@ class Stage:
         self.bodies: dict[str, bytes] = {}
         """What there is to fetch, by path."""
         self.one_by_one = False
+        self.cancels: list[Response] = []
+        """For each Stop in turn: the answer in place of the right one."""
         self.hold = False
         """Whether requests stay without an answer."""
         self.asked: list[Asked] = []
@@ -62,7 +64,7 @@ class Stage:
         if path in self.bodies:
             return Response(self.bodies[path])
         if path == f"/runs/{RUN_ID}/cancel":
-            return JSONResponse({"state": "cancelled"})
+            return self.cancels.pop(0) if self.cancels else JSONResponse({"state": "cancelled"})
         return JSONResponse({"status": 404, "title": "Not Found", "code": "not_found"}, 404)
 
     def _stream(self, cursor: str) -> Response:

@@ -1,6 +1,7 @@
 """How often Open WebUI is told: soon, but not for every token, because each chunk costs the browser time."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,9 @@ import pytest
 from limelight.events import TextDelta
 from limelight.sources.base import Context
 from tests import agents
-from tests.openwebui.chat import Chat
+from tests.openwebui.chat import Chat, Seen
 from tests.openwebui.stage import Stage
+from tests.openwebui.webui import Json, pipe_module
 from tests.serving import serving
 from tests.waiting import eventually
 
@@ -50,3 +52,48 @@ async def test_what_there_is_is_shown_while_the_agent_thinks(tmp_path: Path) -> 
         go_on.set()
         await task
         assert seen.text == "First then."
+
+
+class Ordered(Seen):
+    """Which came first: a chunk is drawn when it is taken, an event when it is emitted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.order: list[str] = []
+
+    async def emit(self, event: Json) -> None:
+        self.order.append(f"{event['type']} after {len(self.chunks)} chunks")
+        await super().emit(event)
+
+
+async def test_what_is_drawn_does_not_wait_for_what_is_stored(stage: Stage) -> None:
+    """Open WebUI writes the whole chat for each status and each source."""
+    frames = [
+        '{"type":"tool_start","data":{"tool_id":"c","name":"look","agent_depth":0,"args":{}}}',
+        '{"type":"tool_end","data":{"tool_id":"c","name":"look","agent_depth":0,"result":"seen"}}',
+        '{"type":"done"}',
+    ]
+    stage.play("".join(f"id: {n}\ndata: {frame}\n\n" for n, frame in enumerate(frames, 1)).encode())
+    seen = Ordered()
+    await Chat(stage.url).follow("go", seen)
+    assert seen.order and "status after 0 chunks" not in seen.order
+
+
+@pytest.mark.parametrize(("tools", "lines"), [(5, 5), (6, 1), (300, 1)])
+async def test_of_many_statuses_at_once_the_last_is_told(stage: Stage, tools: int, lines: int) -> None:
+    begun = '{"type":"tool_start","data":{"tool_id":"c%d","name":"look_%d","agent_depth":0,"args":{}}}'
+    status = pipe_module().StatusLine(pipe_module().Choices("native", True, True))
+    told = [
+        event
+        for number in range(tools)
+        for event in status.feed(pipe_module().Frame("tool_start", json.loads(begun % (number, number))["data"]))
+    ]
+    source: Json = {"type": "source", "data": {}}
+    kept = pipe_module().thinned([source, *told, source])
+    assert [event["type"] for event in kept] == ["source", *["status"] * lines, "source"]
+    assert kept[-2]["data"]["description"] == f"🔧 look_{tools - 1}..."
+    frames = [*(begun % (number, number) for number in range(tools)), '{"type":"done"}']
+    stage.play("".join(f"id: {n}\ndata: {frame}\n\n" for n, frame in enumerate(frames, 1)).encode())
+    seen = await Chat(stage.url).say("go")
+    assert len(seen.statuses) <= 12
+    assert seen.statuses[-2] == f"🔧 look_{tools - 1}..."

@@ -29,6 +29,7 @@ ENDS = [place + 2 for place in range(len(STREAM)) if STREAM.startswith(b"\n\n", 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipe_module(), "FIRST_PAUSE", 0)
+    monkeypatch.setattr(pipe_module(), "STATUSES_AT_ONCE", 1000)
 
 
 def shown(seen: Seen) -> object:

@@ -1,19 +1,23 @@
 """The Stop button: the agent stops too, and the line above the text comes to rest."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
 import pytest
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from tests import agents
 from tests.openwebui.chat import Chat
 from tests.openwebui.stage import Stage
-from tests.openwebui.webui import Json
+from tests.openwebui.webui import Json, pipe_module
 from tests.serving import serving
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+NOT_REACHED = "Stopped here; the server was not reached, so the agent may go on"
 
 
 async def test_stop_stops_the_run(tmp_path: Path) -> None:
@@ -49,14 +53,15 @@ async def test_stop_takes_an_open_question_away(tmp_path: Path) -> None:
         assert seen.end == ("Stopped", True)
 
 
-async def test_stop_before_there_is_a_run_only_ends(stage: Stage) -> None:
+async def test_stop_before_there_is_an_answer_only_ends(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipe_module(), "STOP_SECONDS", 0.2)
     stage.hold = True
     seen, task = Chat(stage.url).start("go")
     await eventually(lambda: stage.asked)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert seen.end == ("Stopped", True)
+    assert seen.end == (NOT_REACHED, True)
     assert not [asked for asked in stage.asked if asked.line.endswith("/cancel")]
 
 
@@ -101,3 +106,59 @@ async def test_stop_before_the_server_has_answered_stops_the_run_all_the_same(tm
                 await task
         run_id = (await served.http.get("/sessions/u-1.chat-1")).json()["run_id"]
         assert (await served.http.get(f"/runs/{run_id}")).json()["state"] == "cancelled"
+
+
+def working() -> Response:
+    """A run that has said something and goes on for ever."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b'id: 1\ndata: {"type":"token","data":{"content":"Working","agent_depth":0}}\n\n'
+        await asyncio.Event().wait()
+
+    return StreamingResponse(pieces(), headers={"x-run-id": "run_0"}, media_type="text/event-stream")
+
+
+def stops(stage: Stage) -> int:
+    return sum(asked.line == "POST /runs/run_0/cancel" for asked in stage.asked)
+
+
+async def test_stop_is_told_again_to_a_server_that_was_away(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipe_module(), "STOP_PAUSE", 0)
+    stage.faults = [working()]
+    stage.cancels = [HTMLResponse("<html>", 502), HTMLResponse("<html>", 503)]
+    seen, task = Chat(stage.url).start("go")
+    await eventually(lambda: seen.text == "Working")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (seen.end, stops(stage)) == (("Stopped", True), 3)
+
+
+async def test_a_stop_that_nobody_hears_is_not_claimed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipe_module(), "STOP_SECONDS", 0.2)
+    stage.faults = [working()]
+    seen, task = Chat(stage.url).start("go")
+    await eventually(lambda: seen.text == "Working")
+
+    async def is_down(self: httpx.AsyncHTTPTransport, request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("All connection attempts failed", request=request)
+
+    monkeypatch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", is_down)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (seen.end, seen.text) == ((NOT_REACHED, True), "Working")
+
+
+async def test_a_second_cancel_does_not_undo_the_stop(stage: Stage) -> None:
+    stage.faults = [working()]
+    seen, task = Chat(stage.url).start("go")
+    await eventually(lambda: seen.text == "Working")
+    task.cancel()
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await eventually(lambda: stops(stage) == 1)
+    await eventually(lambda: not pipe_module().UNDER_WAY)
+    assert seen.end == ("Stopped", True)
