@@ -13,6 +13,7 @@ import asyncio
 import base64
 import contextlib
 import functools
+import hashlib
 import html
 import json
 import logging
@@ -65,6 +66,26 @@ def image_kind(data: bytes) -> str | None:
     elif data[4:12] in (b"ftypavif", b"ftypavis"):
         found = "avif"
     return f"image/{found}" if found else None
+
+
+# --- models -----------------------------------------------------------------------------------------------------------
+# Agents of the server, as models of Open WebUI.
+
+
+DEFAULT_MODEL = "default"
+"""The server's default agent, whatever its name is."""
+CALLED_DEFAULT = "_default"
+"""An agent that is called `default` and is not it. No agent can have this for a name: a letter or digit comes first."""
+
+
+def model_of(agent: str) -> str:
+    return CALLED_DEFAULT if agent == DEFAULT_MODEL else agent
+
+
+def agent_of(model: str) -> str:
+    """The agent's name; "" for the default one. Open WebUI puts the id of the function before the model's."""
+    chosen = model.partition(".")[2]
+    return {DEFAULT_MODEL: "", CALLED_DEFAULT: DEFAULT_MODEL}.get(chosen, chosen)
 
 
 # --- printout ---------------------------------------------------------------------------------------------------------
@@ -185,6 +206,27 @@ def as_objects(value: Any) -> list[Json]:
     return [as_object(item) for item in cast(list[Any], value)] if isinstance(value, list) else []
 
 
+# --- chats ------------------------------------------------------------------------------------------------------------
+# The session of the server that a chat is.
+
+
+SESSION_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+
+
+def session_of(user: Json, metadata: Json) -> str:
+    """A chat of a user is one; another user of the same chat has another. "" if there is no chat."""
+    user_id, chat_id = str(user.get("id") or "user"), str(metadata.get("chat_id") or "")
+    if not chat_id:
+        return ""
+    if chat_id.startswith("channel:"):  # where every mention is a question of its own, and all may come at once
+        chat_id = f"{chat_id}.{metadata.get('message_id') or uuid.uuid4().hex}"
+    plain = f"{user_id}.{chat_id}"
+    if SESSION_ID.fullmatch(plain) and "." not in user_id:
+        return plain
+    # What cannot be an id as it is must not become that of another chat.
+    return hashlib.sha256(f"{user_id}\0{chat_id}".encode(errors="replace")).hexdigest()
+
+
 # --- chores -----------------------------------------------------------------------------------------------------------
 # Open WebUI's own chores (titles, tags, …), done without the agent: a run for each would be slow and dear.
 
@@ -210,6 +252,28 @@ def answer_to_task(task: str, body: Json) -> str:
         return NO_MERGING
     empty = {"tags_generation": "tags", "follow_up_generation": "follow_ups", "query_generation": "queries"}
     return json.dumps({empty[task]: []}) if task in empty else ""
+
+
+# --- continuing -------------------------------------------------------------------------------------------------------
+# Calls that end with no question: "Continue response", and rounds that Open WebUI goes by itself.
+
+
+CONTINUE: Json = {"role": "user", "content": "Continue."}
+
+
+def goes_round(messages: list[Json], metadata: Json) -> bool:
+    """Whether Open WebUI has come back with the result of a call that is none of its business."""
+    return _last_role(messages) in ("", "tool") and not (messages and metadata.get("assistant_message_id"))
+
+
+def continued(messages: list[Json], metadata: Json) -> list[Json]:
+    """Without a question the agent would begin again; for "Continue response" it is asked to go on."""
+    goes_on = metadata.get("assistant_message_id") and _last_role(messages) != "user"
+    return [*messages, CONTINUE] if goes_on or _last_role(messages) == "assistant" else messages
+
+
+def _last_role(messages: list[Json]) -> str:
+    return str(messages[-1].get("role") or "") if messages else ""
 
 
 # --- conversation -----------------------------------------------------------------------------------------------------
@@ -270,6 +334,77 @@ def own_call(call: Json) -> Json | None:
         return None
     arguments = str(as_object(call.get("function")).get("arguments") or "{}")
     return {"id": key.tool_id, "type": "function", "function": {"name": key.name, "arguments": arguments}}
+
+
+# --- fitting ----------------------------------------------------------------------------------------------------------
+# A conversation that a request can carry. Open WebUI sends all of it each time, with every result and every image.
+
+
+REQUEST_BYTES = 8_000_000
+"""The server takes 10 MiB, unless it is told otherwise."""
+OLD_RESULT_CHARS = 4_000
+LEFT_OUT: Json = {
+    "role": "system",
+    "content": "The beginning of this conversation was left out, because it is too long.",
+}
+
+
+def fitting(messages: list[Json]) -> list[Json]:
+    """Within the limit as it is. Otherwise the oldest give way first: results, then images, then whole turns."""
+    over = sum(map(_size, messages)) - REQUEST_BYTES
+    found, question = list(messages), _last_question(messages)
+    for lighter in (_short_result, _without_images):
+        over = _lighten(found, question, over, lighter)
+    return found if over <= 0 else _newest(found, question, over)
+
+
+def _lighten(messages: list[Json], end: int, over: int, lighter: Callable[[Json], Json]) -> int:
+    """Make messages before the end lighter until nothing is over; what still is."""
+    for place, message in enumerate(messages[:end]):
+        if over <= 0:
+            break
+        messages[place] = lighter(message)
+        if messages[place] is not message:
+            over -= _size(message) - _size(messages[place])
+    return over
+
+
+def _short_result(message: Json) -> Json:
+    content = message.get("content")
+    if message.get("role") != "tool" or not isinstance(content, str) or len(content) <= OLD_RESULT_CHARS:
+        return message
+    return {**message, "content": f"{content[:OLD_RESULT_CHARS]}\n\n… (cut: {len(content):,} characters in all)"}
+
+
+def _without_images(message: Json) -> Json:
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    parts = as_objects(content)
+    texts = [part for part in parts if part.get("type") == "text"]
+    gone: Json = {"type": "text", "text": "(an image that is not sent any more)"}
+    return message if len(texts) == len(parts) else {**message, "content": [*texts, gone]}
+
+
+def _newest(messages: list[Json], question: int, over: int) -> list[Json]:
+    """Without the first turns. One is left out whole: a result without its call would be refused."""
+    start = 0
+    while over > 0 and start < question:
+        over -= _size(messages[start])
+        start += 1
+    while start < question and messages[start].get("role") != "user":
+        start += 1
+    systems = [message for message in messages[:start] if message.get("role") == "system"]
+    return [*systems, LEFT_OUT, *messages[start:]] if start else messages
+
+
+def _last_question(messages: list[Json]) -> int:
+    """The place of the last message of the user, which is never touched."""
+    return max((place for place, message in enumerate(messages) if message.get("role") == "user"), default=0)
+
+
+def _size(message: Json) -> int:
+    return len(json.dumps(message)) + 2
 
 
 # --- frames -----------------------------------------------------------------------------------------------------------
@@ -526,6 +661,38 @@ def titled(items: Items, item_id: str, answer: Frame) -> None:
         items.change(item_id, content=text_content(f"{before}### {title}\n\n{text.removeprefix(before)}"))
 
 
+# --- knowledge --------------------------------------------------------------------------------------------------------
+# What Open WebUI writes around a question: passages of files and of knowledge.
+
+
+def apart(messages: list[Json], metadata: Json) -> list[Json]:
+    """The question as it was asked, behind a system message with what was written around it.
+
+    On the next turn Open WebUI sends the plain question. An agent that had heard another one would lose its memory."""
+    question = _text(as_object(metadata.get("user_message")).get("content")).strip()
+    places = [place for place, message in enumerate(messages) if message.get("role") == "user"]
+    if not question or not places:
+        return messages
+    message, before, behind = messages[places[-1]], messages[: places[-1]], messages[places[-1] + 1 :]
+    said = _text(message.get("content")).strip()
+    if said == question or question not in said:
+        return messages
+    context: Json = {"role": "system", "content": said.removesuffix(question).strip()}
+    return [*before, context, {**message, "content": _with_text(message.get("content"), question)}, *behind]
+
+
+def _text(content: Any) -> str:
+    parts = [part.get("text") for part in as_objects(content)] if isinstance(content, list) else [content]
+    return "\n".join(part for part in parts if isinstance(part, str))
+
+
+def _with_text(content: Any, text: str) -> Any:
+    """The same content with another text; images stay."""
+    if not isinstance(content, list):
+        return text
+    return [{"type": "text", "text": text}, *(part for part in as_objects(content) if part.get("type") != "text")]
+
+
 # --- pacing -----------------------------------------------------------------------------------------------------------
 # Frames in bundles, because one event per token would keep a browser busy long after the agent is done.
 
@@ -559,18 +726,14 @@ async def paced(queue: asyncio.Queue[Frame | None]) -> AsyncIterator[list[Frame]
 # The request to the server: which agent, which session, which messages.
 
 
-DEFAULT_MODEL = "default"
-
-
 def request_of(body: Json, user: Json, metadata: Json) -> Json:
-    """The body of `POST /chat/stream`. A chat is a session; another user of the same chat has another one."""
-    agent = str(body.get("model", "")).partition(".")[2]
-    chat_id = str(metadata.get("chat_id") or "")
-    request: Json = {"messages": cleaned(as_objects(body.get("messages"))), "stream": True}
-    if agent and agent != DEFAULT_MODEL:
+    """The body of `POST /chat/stream`."""
+    messages = continued(apart(as_objects(body.get("messages")), metadata), metadata)
+    request: Json = {"messages": fitting(cleaned(messages)), "stream": True}
+    if agent := agent_of(str(body.get("model", ""))):
         request["agent"] = agent
-    if chat_id:
-        request["chat_id"] = re.sub(r"[^A-Za-z0-9._:-]", "-", f"{user.get('id') or 'user'}.{chat_id}")[:128]
+    if session := session_of(user, metadata):
+        request["chat_id"] = session
     # The question's id comes first: by it another model's run for the same question is known.
     question = metadata.get("user_message_id") or metadata.get("message_id") or ""
     request["request_id"] = f"{question}.{uuid.uuid4().hex}"[-200:]
@@ -1491,6 +1654,11 @@ def advice(error: Exception) -> str:
             return "The Limelight server refuses the key: set the valve API_KEY of the Deep Agent Pipe."
         if error.status == 403:
             return f"The Limelight server refuses this machine: {error}"
+        if error.status == 413:
+            return (
+                "This chat is too long for the Limelight server: start a new one, or send less at once. An "
+                "administrator can raise LIMELIGHT_BODY_BYTES there, and the limit of a proxy in front of it."
+            )
         return f"The Limelight server says: {error}"
     return str(error)
 
@@ -2114,9 +2282,9 @@ class Pipe:
             async with Server(self.valves, {}) as server:
                 agents = as_objects((await server.call("GET", "/agents", seconds=3))["agents"])
                 others = [str(agent["name"]) for agent in agents if not agent.get("default")]
-        except (Refused, Lost, KeyError, TypeError):
+        except Exception:  # raised, it would take all models of the pipe away, and nobody would be told why
             return [default]
-        return [default, *({"id": name, "name": f" · {name}"} for name in others)]
+        return [default, *({"id": model_of(name), "name": f" · {name}"} for name in others)]
 
     async def pipe(
         self,
@@ -2128,11 +2296,10 @@ class Pipe:
         __event_emitter__: Emit | None = None,
         __event_call__: Ask | None = None,
     ) -> str | AsyncGenerator[Chunk, None]:
-        messages = as_objects(body.get("messages"))
         if __task__:
             return answer_to_task(str(__task__), __task_body__ or body)
-        if not messages or messages[-1].get("role") == "tool":
-            return ""  # Open WebUI is going round with a call that is none of its business
+        if goes_round(as_objects(body.get("messages")), __metadata__ or {}):
+            return ""
         performance = Performance(
             self.valves, body, __user__ or {}, __metadata__ or {}, __event_emitter__, __event_call__
         )

@@ -4,6 +4,8 @@ import json
 
 from openwebui.parts.values import Json, as_objects
 
+NO_MERGING = "The Deep Agent Pipe cannot merge answers: take one of them, or merge with another model."
+
 
 def first_question(messages: list[Json]) -> str:
     for message in messages:
@@ -19,5 +21,7 @@ def answer_to_task(task: str, body: Json) -> str:
     if task == "title_generation":
         question = first_question(as_objects(body.get("messages")))
         return json.dumps({"title": question[:60] or "New chat"}, ensure_ascii=False)
+    if task == "moa_response_generation":
+        return NO_MERGING
     empty = {"tags_generation": "tags", "follow_up_generation": "follow_ups", "query_generation": "queries"}
     return json.dumps({empty[task]: []}) if task in empty else ""

@@ -1,7 +1,7 @@
 """What is listed below the answer: results of tools, and what the agent cites."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from openwebui.parts.conversation import CallKey
 from openwebui.parts.frames import Frame
@@ -10,6 +10,9 @@ from openwebui.parts.values import Json
 from openwebui.parts.valves import Choices
 
 CITATION_CHARS = 32_000
+MESSAGE_CHARS = 256_000
+"""All citations of a message together: the whole chat is stored anew with each of them."""
+PREVIEW_OF_CITATION = 500
 
 
 class Citations:
@@ -20,6 +23,7 @@ class Citations:
         self._run_id = run_id
         self._tools = choices.citations
         self._count = 0
+        self._room = MESSAGE_CHARS
 
     def feed(self, frame: Frame) -> list[Json]:
         match frame.type:
@@ -28,8 +32,9 @@ class Citations:
             case "citation":
                 return [self._cited(frame.text("title"), frame.text("url"), frame.text("text"))]
             case "answer":
-                sources: list[Any] = frame.data.get("sources") or []
-                return [self._cited("", str(source), "") for source in sources]
+                sources = frame.data.get("sources")
+                found = cast(list[Any], sources) if isinstance(sources, list) else []
+                return [self._cited("", str(source), "") for source in found]
             case _:
                 return []
 
@@ -37,18 +42,29 @@ class Citations:
         if call.error is not None or not call.output.strip():
             return []
         key = str(CallKey(self._run_id(), call.depth, call.name, call.tool_id))
-        return [source_event(key, f"🔧 {call.title}", call.output, {"parameters": call.parameters})]
+        return [self._source(key, f"🔧 {call.title}", call.output, {"parameters": self._parameters(call)})]
+
+    def _parameters(self, call: Call) -> Json:
+        """What has no room is in the row, if anywhere."""
+        if len(call.args) <= min(CITATION_CHARS, self._room):
+            self._room -= len(call.args)
+            return call.parameters
+        return {"arguments": f"{call.args[:PREVIEW_OF_CITATION]}… ({len(call.args):,} characters in all)"}
 
     def _cited(self, title: str, url: str, text: str) -> Json:
         self._count += 1
         key = url if url.startswith(("http://", "https://")) else f"{self._run_id()}.s{self._count}"
-        return source_event(key, title or url, text or title or url, {})
+        return self._source(key, title or url, text or title or url, {})
+
+    def _source(self, key: str, name: str, text: str, more: Json) -> Json:
+        limit = CITATION_CHARS if min(len(text), CITATION_CHARS) <= self._room else PREVIEW_OF_CITATION
+        if len(text) > limit:
+            text = f"{text[:limit]}\n\n… ({len(text):,} characters in all)"
+        self._room = max(0, self._room - len(text))
+        return source_event(key, name, text, more)
 
 
 def source_event(key: str, name: str, text: str, more: Json) -> Json:
-    """The whole chat is stored anew with each of these, so a text has a limit."""
-    if len(text) > CITATION_CHARS:
-        text = f"{text[:CITATION_CHARS]}\n\n… ({len(text):,} characters in all)"
     source: Json = {"id": key, "name": name}
     if key.startswith("http"):
         source["url"] = key

@@ -45,6 +45,11 @@ class DetailsDisplay:
 
     def close(self) -> None:
         self._end_thought()
+        for call in self._story.calls.values():
+            if not call.done:
+                call.end("Error: interrupted", "interrupted")
+                if self._blocks:
+                    self._add_block(tool_block(call))
 
     def _end_thought(self) -> None:
         if self._thought.strip():

@@ -104,6 +104,29 @@ def test_sharing_is_done_once_and_leaves_entries_alone(webui: FakeWebUI) -> None
     assert webui.writes == []
 
 
+WRITERS = {"principal_type": "group", "principal_id": "*", "permission": "read"}
+
+
+@pytest.mark.parametrize(
+    "access", [{"access_grants": []}, {"access_grants": [WRITERS]}, {"access_control": {"read": {}}}]
+)
+def test_an_entry_that_is_not_public_is_named_and_left_alone(webui: FakeWebUI, access: Any) -> None:
+    name = "Name of deep_agent_pipe"
+    webui.shared["deep_agent_pipe.other"] = {"id": "deep_agent_pipe.other", **access}
+    *_, shared, private = install(webui, "--share")
+    assert shared == f"shared with everybody: {name}.default"
+    assert private.startswith(f"not shared: {name}.other: somebody has said who may use them; make them public under")
+    assert install(webui, "--share")[-1] == private
+    assert "as before" not in install(webui, "--share")[-2]
+    assert webui.shared["deep_agent_pipe.other"] == {"id": "deep_agent_pipe.other", **access}
+
+
+def test_an_entry_of_an_older_version_is_public_if_it_says_nothing(webui: FakeWebUI) -> None:
+    for agent in webui.agents:
+        webui.shared[f"deep_agent_pipe.{agent}"] = {"id": f"deep_agent_pipe.{agent}", "access_control": None}
+    assert install(webui, "--share")[-1] == "shared with everybody: as before"
+
+
 def test_sign_in_by_address(webui: FakeWebUI, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = install(webui, "--email", ADMIN["email"], token="", input="correct horse\n")
     assert "function deep_agent_pipe: created" in lines

@@ -58,6 +58,11 @@ async def test_other_chores_get_nothing(stage: Stage, task: str) -> None:
     assert await asked(stage, task, {"role": "user", "content": "x"}) == ""
 
 
+async def test_answers_are_not_merged_and_it_says_so(stage: Stage) -> None:
+    reply = await asked(stage, "moa_response_generation", {"role": "user", "content": "x"})
+    assert reply.startswith("The Deep Agent Pipe cannot merge answers: take one of them")
+
+
 async def test_a_round_with_a_result_of_open_webuis_own_starts_no_run(stage: Stage) -> None:
     """Open WebUI calls again with what it made of a call; answering would make it go round for ever."""
     messages: list[Json] = [{"role": "user", "content": "x"}, {"role": "tool", "tool_call_id": "c", "content": "y"}]

@@ -1,7 +1,9 @@
 """The few calls of Open WebUI's API that an installation needs. Every failure says what to do about it."""
 
+from enum import Enum
 from types import TracebackType
 from typing import Any, Self, cast
+from urllib.parse import quote
 
 import httpx
 
@@ -9,6 +11,16 @@ from limelight.errors import SetupError
 
 SECONDS = 60
 """A first start loads for a while, and saving a function makes Open WebUI execute it."""
+
+EVERYBODY = {"principal_type": "user", "principal_id": "*", "permission": "read"}
+
+
+class Shared(Enum):
+    """Whether everybody may choose a model: since now, since before, or not, because somebody has said who may."""
+
+    NOW = "now"
+    BEFORE = "before"
+    NOT = "not"
 
 
 class OpenWebUI:
@@ -83,22 +95,21 @@ class OpenWebUI:
         found = self._wanted(self._send("GET", "/api/models?refresh=true"), "the list of models")
         return found["data"]
 
-    def share(self, model_id: str, name: str) -> bool:
-        """Let every user choose a model; False if an entry was there already, which is left as it is."""
-        reply = self._send("GET", f"/api/v1/models/model?id={model_id}")
-        if reply.status_code == 200 and _json(reply):
-            return False
-        grants = [{"principal_type": "user", "principal_id": "*", "permission": "read"}]
+    def share(self, model_id: str, name: str) -> Shared:
+        """Let every user choose a model. An entry that is there already is left as it is."""
+        reply = self._send("GET", f"/api/v1/models/model?id={quote(model_id, safe='')}")
+        if reply.status_code == 200 and (entry := _object(reply)):
+            return Shared.BEFORE if _is_public(entry) else Shared.NOT
         model: dict[str, Any] = {
             "id": model_id,
             "base_model_id": None,
             "name": name,
             "meta": {},
             "params": {},
-            "access_grants": grants,
+            "access_grants": [EVERYBODY],
         }
         self._wanted(self._send("POST", "/api/v1/models/create", model), f"to share {name}")
-        return True
+        return Shared.NOW
 
     def _send(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
         try:
@@ -130,3 +141,11 @@ def _object(reply: httpx.Response) -> dict[str, Any]:
 
 def _reason(reply: httpx.Response) -> str:
     return str(_object(reply).get("detail") or f"status {reply.status_code}")
+
+
+def _is_public(entry: dict[str, Any]) -> bool:
+    """Older versions have no list of grants: there nothing means everybody."""
+    if "access_grants" not in entry:
+        return entry.get("access_control") is None
+    grants: list[dict[str, Any]] = entry["access_grants"] or []
+    return any(all(grant.get(key) == value for key, value in EVERYBODY.items()) for grant in grants)

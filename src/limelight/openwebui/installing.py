@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from limelight.errors import SetupError
-from limelight.openwebui.api import OpenWebUI
+from limelight.openwebui.api import OpenWebUI, Shared
 
 FUNCTION_ID = "deep_agent_pipe"
 NAME = "Deep Agent Pipe"
@@ -48,10 +48,21 @@ def install(webui: OpenWebUI, text: str, valves: dict[str, Any], *, share: bool)
     if len(models) <= 1:
         yield "note: the default model alone: does Open WebUI reach the Limelight server at DEEP_AGENT_URL?"
     if share:
-        shared = [str(model["name"]) for model in models if webui.share(str(model["id"]), str(model["name"]))]
-        yield f"shared with everybody: {', '.join(shared)}" if shared else "shared with everybody: as before"
+        yield from _shared(webui, {str(model["id"]): str(model["name"]) for model in models})
     else:
         yield "note: only administrators see these models until you share them (--share, or Admin Panel, Settings)"
+
+
+def _shared(webui: OpenWebUI, models: dict[str, str]) -> Iterator[str]:
+    """Who may use a model that somebody has an entry for is theirs to say, so that is told, not changed."""
+    found = {name: webui.share(model_id, name) for model_id, name in models.items()}
+    now = [name for name, shared in found.items() if shared is Shared.NOW]
+    private = [name for name, shared in found.items() if shared is Shared.NOT]
+    if now or not private:
+        yield f"shared with everybody: {', '.join(now) or 'as before'}"
+    if private:
+        where = "make them public under Admin Panel, Settings, Models"
+        yield f"not shared: {', '.join(private)}: somebody has said who may use them; {where}"
 
 
 def _put(webui: OpenWebUI, text: str) -> str:
