@@ -263,7 +263,7 @@ CONTINUE: Json = {"role": "user", "content": "Continue."}
 
 def goes_round(messages: list[Json], metadata: Json) -> bool:
     """Whether Open WebUI has come back with the result of a call that is none of its business."""
-    return _last_role(messages) in ("", "tool") and not (messages and metadata.get("assistant_message_id"))
+    return not messages or (_last_role(messages) == "tool" and not metadata.get("assistant_message_id"))
 
 
 def continued(messages: list[Json], metadata: Json) -> list[Json]:
@@ -343,10 +343,7 @@ def own_call(call: Json) -> Json | None:
 REQUEST_BYTES = 8_000_000
 """The server takes 10 MiB, unless it is told otherwise."""
 OLD_RESULT_CHARS = 4_000
-LEFT_OUT: Json = {
-    "role": "system",
-    "content": "The beginning of this conversation was left out, because it is too long.",
-}
+LEFT_OUT: Json = {"role": "system", "content": "The conversation is too long: its beginning was left out."}
 
 
 def fitting(messages: list[Json]) -> list[Json]:
@@ -669,15 +666,15 @@ def apart(messages: list[Json], metadata: Json) -> list[Json]:
     """The question as it was asked, behind a system message with what was written around it.
 
     On the next turn Open WebUI sends the plain question. An agent that had heard another one would lose its memory."""
-    question = _text(as_object(metadata.get("user_message")).get("content")).strip()
+    question = _text(as_object(metadata.get("user_message")).get("content"))
     places = [place for place, message in enumerate(messages) if message.get("role") == "user"]
-    if not question or not places:
+    if not question.strip() or not places:
         return messages
     message, before, behind = messages[places[-1]], messages[: places[-1]], messages[places[-1] + 1 :]
-    said = _text(message.get("content")).strip()
-    if said == question or question not in said:
+    said = _text(message.get("content"))
+    if said.strip() == question.strip() or question.strip() not in said:
         return messages
-    context: Json = {"role": "system", "content": said.removesuffix(question).strip()}
+    context: Json = {"role": "system", "content": said.strip().removesuffix(question.strip()).strip()}
     return [*before, context, {**message, "content": _with_text(message.get("content"), question)}, *behind]
 
 

@@ -3,9 +3,10 @@
 from collections.abc import AsyncGenerator
 
 from openwebui.parts.chores import answer_to_task
+from openwebui.parts.continuing import goes_round
+from openwebui.parts.models import DEFAULT_MODEL, model_of
 from openwebui.parts.performance import Performance
-from openwebui.parts.request import DEFAULT_MODEL
-from openwebui.parts.server import Lost, Refused, Server
+from openwebui.parts.server import Server
 from openwebui.parts.values import Ask, Chunk, Emit, Json, as_objects
 from openwebui.parts.valves import UserValves, Valves
 
@@ -30,9 +31,9 @@ class Pipe:
             async with Server(self.valves, {}) as server:
                 agents = as_objects((await server.call("GET", "/agents", seconds=3))["agents"])
                 others = [str(agent["name"]) for agent in agents if not agent.get("default")]
-        except (Refused, Lost, KeyError, TypeError):
+        except Exception:  # raised, it would take all models of the pipe away, and nobody would be told why
             return [default]
-        return [default, *({"id": name, "name": f" · {name}"} for name in others)]
+        return [default, *({"id": model_of(name), "name": f" · {name}"} for name in others)]
 
     async def pipe(
         self,
@@ -44,11 +45,10 @@ class Pipe:
         __event_emitter__: Emit | None = None,
         __event_call__: Ask | None = None,
     ) -> str | AsyncGenerator[Chunk, None]:
-        messages = as_objects(body.get("messages"))
         if __task__:
             return answer_to_task(str(__task__), __task_body__ or body)
-        if not messages or messages[-1].get("role") == "tool":
-            return ""  # Open WebUI is going round with a call that is none of its business
+        if goes_round(as_objects(body.get("messages")), __metadata__ or {}):
+            return ""
         performance = Performance(
             self.valves, body, __user__ or {}, __metadata__ or {}, __event_emitter__, __event_call__
         )

@@ -141,5 +141,10 @@ def advice(error: Exception) -> str:
             return "The Limelight server refuses the key: set the valve API_KEY of the Deep Agent Pipe."
         if error.status == 403:
             return f"The Limelight server refuses this machine: {error}"
+        if error.status == 413:
+            return (
+                "This chat is too long for the Limelight server: start a new one, or send less at once. An "
+                "administrator can raise LIMELIGHT_BODY_BYTES there, and the limit of a proxy in front of it."
+            )
         return f"The Limelight server says: {error}"
     return str(error)
