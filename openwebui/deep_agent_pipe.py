@@ -39,11 +39,11 @@ async def trust(url: str) -> ssl.SSLContext | bool:
     if not url.startswith("https:"):
         return False
     names = os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", "")
-    return await asyncio.to_thread(_context, *names)
+    return await asyncio.to_thread(certificates_of, *names)
 
 
 @functools.cache
-def _context(_file: str, _folder: str) -> ssl.SSLContext:
+def certificates_of(_file: str, _folder: str) -> ssl.SSLContext:
     """httpx looks at the same two variables by itself; here they are what it is remembered by."""
     return httpx.create_ssl_context(verify=True, trust_env=True)
 
