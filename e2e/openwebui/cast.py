@@ -106,6 +106,14 @@ async def question(ctx: Any) -> AsyncIterator[str | AnyEvent]:
         yield f"It was not sent: {answer.reason}"
 
 
+async def long_question(ctx: Any) -> AsyncIterator[str | AnyEvent]:
+    args = {"script": "echo bees\n" * 6_000 + "echo and drop everything"}
+    yield ToolStarted(call_id="sh", name="shell", args=args)
+    answer = await ctx.approve("shell", args, call_id="sh")
+    yield ToolFinished(call_id="sh", result=f"{answer.decision}, {len(answer.args['script'])}")
+    yield f"It ran {len(answer.args['script'])} characters."
+
+
 async def late_question(ctx: Any) -> AsyncIterator[str | AnyEvent]:
     async for event in call("prepare", {}, "ready", until="late"):
         yield event
@@ -117,6 +125,7 @@ async def picture(ctx: Any) -> AsyncIterator[str | AnyEvent | FileMade]:
     yield ToolStarted(call_id="draw", name="draw", args={})
     yield FileMade(name="dot.png", data=png(), media_type="image/png", call_id="draw")
     yield FileMade(name="notes.txt", data=b"some notes", media_type="text/plain", call_id="draw")
+    yield FileMade(name="data.bin", data=bytes(5_000), media_type="application/octet-stream", call_id="draw")
     yield ToolFinished(call_id="draw", result="drawn")
     yield "Here it is."
 
@@ -148,7 +157,20 @@ async def structured(ctx: Any) -> AsyncIterator[str | AnyEvent]:
 
 SCENES = {
     scene.__name__: scene
-    for scene in (one_tool, helpers, broken, large, hostile, question, late_question, picture, much, plan, structured)
+    for scene in (
+        one_tool,
+        helpers,
+        broken,
+        large,
+        hostile,
+        question,
+        long_question,
+        late_question,
+        picture,
+        much,
+        plan,
+        structured,
+    )
 }
 
 

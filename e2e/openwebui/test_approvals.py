@@ -44,6 +44,19 @@ def test_edit(stage: Stage, tab: Chat) -> None:
     tab.expect_text("It was sent to bob.")
 
 
+def test_arguments_that_are_too_long_for_the_card_can_be_seen_and_changed(stage: Stage, tab: Chat) -> None:
+    tab.open().say("scene long question")
+    expect(tab.card).to_contain_text("more characters: choose Edit to see all")
+    expect(tab.page.get_by_text("Reject", exact=True).last).to_be_in_viewport()
+    tab.shot("approval-long")
+    tab.choose("Edit")
+    whole = tab.dialog.locator("input, textarea").last.input_value()
+    tab.shot("approval-long-edit")
+    assert "echo and drop everything" in whole
+    tab.type_into_dialog(whole.replace("echo and drop everything", ""))
+    tab.expect_text("It ran 60000 characters.")
+
+
 def test_the_card_survives_a_reload(stage: Stage, tab: Chat) -> None:
     asked(tab)
     tab.reload()

@@ -186,6 +186,10 @@ def test_images_stand_below_the_row_and_files_are_listed(stage: Stage, tab: Chat
     tab.open().say("scene picture")
     tab.expect_text("Here it is.")
     tab.expect_text("notes.txt")
+    tab.answer.get_by_text("data.bin").click()
+    expect(tab.page.get_by_text("data.bin: 5,000 bytes, at /artifacts/")).to_be_visible()
+    tab.shot("native-file")
+    tab.page.keyboard.press("Escape")
     for _ in range(2):
         expect(tab.answer.locator("img[src^='data:image/png']")).to_have_count(1)
         tab.reload()
