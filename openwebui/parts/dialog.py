@@ -39,8 +39,10 @@ class Dialog:
                 return {"decision": "reject", "reason": str(answer.get("text") or answer.get("label") or "")[:500]}
             if place == len(offered):
                 await self._show(pretty(args))
-            else:
-                return await self._edited(pretty(args)) if offered[place] == "edit" else {"decision": offered[place]}
+            elif offered[place] != "edit":
+                return {"decision": offered[place]}
+            elif (edited := await self._edited(pretty(args))) != {}:
+                return edited
 
     async def _answer(self, question: Json) -> Json:
         """What was chosen or written; nothing if nobody answers."""
@@ -53,12 +55,13 @@ class Dialog:
         await self._call({"type": "input", "data": {**data, "placeholder": ""}})
 
     async def _edited(self, args: str) -> Json | None:
+        """The decision; nothing in it if the person has only looked; None if nobody answers."""
         message = "The new arguments, as JSON."
         while True:
             data = {"title": "Edit the arguments", "message": message, "placeholder": "{}", "value": args}
             text = await self._call({"type": "input", "data": data})
             if not isinstance(text, str):
-                return None
+                return {} if text is False else None
             try:
                 found = json.loads(text)
             except ValueError as error:

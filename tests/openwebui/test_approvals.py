@@ -62,10 +62,14 @@ async def test_edit_asks_again_until_it_is_an_object(asking: Served) -> None:
     assert "JSON object" in third["message"]
 
 
-async def test_an_edit_that_is_given_up_asks_again(asking: Served) -> None:
-    person = Person(choosing("edit"), False, choosing("approve"))
-    assert (await asked(asking, person)).rows == {"delete": "deleted /tmp/x"}
+@pytest.mark.parametrize(("closed", "answered"), [(False, True), (GONE, False)])
+async def test_an_edit_that_is_given_up_asks_again(asking: Served, closed: Any, answered: bool) -> None:
+    """At once if it was closed, because to look at the arguments is an answer; later if the tab is gone."""
+    person = Person(choosing("edit"), closed, choosing("approve"))
+    seen = await asked(asking, person)
+    assert seen.rows == {"delete": "deleted /tmp/x"}
     assert len(person.questions) == 2
+    assert any("limelight approve" in line for line in seen.statuses) is not answered
 
 
 async def test_reject(asking: Served) -> None:
