@@ -1,12 +1,16 @@
 """What tools print while they run: the last line is the label of the row, and much of it costs little."""
 
+import asyncio
+import json
 import time
 
 import pytest
 
+from tests.openwebui.chat import Chat
 from tests.openwebui.output import text_of
 from tests.openwebui.shown import Shown
-from tests.openwebui.webui import pipe_module
+from tests.openwebui.stage import Stage
+from tests.openwebui.webui import Json, pipe_module
 
 
 def running() -> Shown:
@@ -92,3 +96,20 @@ def test_a_printout_is_whole_or_says_how_much_is_missing(sizes: tuple[int, ...])
     else:
         note = f"\n… ({len(whole) - 100_000:,} characters are left out here)\n"
         assert printout.text == whole[:50_000] + note + whole[-50_000:]
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("display", ["native", "collapse", "details", "plain"])
+async def test_a_chatty_tool_leaves_open_webui_time_for_others(stage: Stage, display: str) -> None:
+    lines = [{"tool_id": "c", "stream": "stdout", "content": f"{number:050}\n"} for number in range(10_000)]
+    frames: list[Json] = [{"type": "tool_start", "data": {"tool_id": "c", "name": "build", "args": {}}}]
+    frames += [{"type": "tool_output", "data": line} for line in lines]
+    frames += [{"type": "tool_end", "data": {"tool_id": "c", "name": "build", "result": "ok"}}, {"type": "done"}]
+    stage.frames = [f"id: {place}\ndata: {json.dumps(frame)}\n\n".encode() for place, frame in enumerate(frames)]
+    _, task = Chat(stage.url, DISPLAY=display).start("go")
+    longest, before = 0.0, time.monotonic()
+    while not task.done():
+        await asyncio.sleep(0)
+        longest, before = max(longest, time.monotonic() - before), time.monotonic()
+    await task
+    assert longest < 3
