@@ -206,6 +206,28 @@ def as_objects(value: Any) -> list[Json]:
     return [as_object(item) for item in cast(list[Any], value)] if isinstance(value, list) else []
 
 
+# --- bodies -----------------------------------------------------------------------------------------------------------
+# What is sent to the server and what it answers, as bytes.
+
+
+def content_of(body: Json | None, cursor: str = "") -> Json:
+    """For httpx. Half a sign, which JSON can hold and UTF-8 cannot, is left out: the chat would send it for ever."""
+    headers = {"Last-Event-ID": cursor} if cursor else {}
+    if body is None:
+        return {"headers": headers}
+    content = json.dumps(body, ensure_ascii=False).encode(errors="replace")
+    return {"content": content, "headers": {**headers, "Content-Type": "application/json"}}
+
+
+def problem_of(body: bytes) -> Json:
+    """What the server has against it. The page of a proxy is nothing to show in a chat."""
+    try:
+        return as_object(json.loads(body))
+    except ValueError:
+        text = body[:300].decode(errors="replace").strip()
+    return {} if text.startswith("<") else {"detail": text}
+
+
 # --- chats ------------------------------------------------------------------------------------------------------------
 # The session of the server that a chat is.
 
@@ -440,7 +462,7 @@ async def frames_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
         *lines, rest = (rest + piece).split(b"\n")
         for line in lines:
             if line.startswith(b"id:"):
-                cursor = line[3:].strip().decode(errors="replace")
+                cursor = line[3:].strip().decode("ascii", errors="ignore")
             elif line.startswith(b"data:"):
                 with contextlib.suppress(ValueError, RecursionError):
                     payload = as_object(json.loads(line[5:]))
@@ -1566,7 +1588,7 @@ class Server:
         """One call. Raises Refused and Lost."""
         http = await self._client()
         try:
-            response = await http.request(method, f"{self.url}{path}", json=body, timeout=seconds)
+            response = await http.request(method, f"{self.url}{path}", timeout=seconds, **content_of(body))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise Lost(f"{self.url} cannot be reached ({describe(error)})") from error
         if response.status_code >= 400:
@@ -1600,10 +1622,9 @@ class Server:
         """A stream: POST if there is a body, else GET behind the cursor; status 204 is one that is over.
 
         Raises Refused and Lost, and what httpx raises."""
-        headers = {"Last-Event-ID": cursor} if cursor else {}
         method = "GET" if body is None else "POST"
         http = await self._client()
-        async with http.stream(method, f"{self.url}{path}", json=body, headers=headers) as response:
+        async with http.stream(method, f"{self.url}{path}", **content_of(body, cursor)) as response:
             if response.status_code >= 400:
                 raise Refused(response.status_code, problem_of(await response.aread()))
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -1629,15 +1650,6 @@ class Server:
             # Proxies of the environment are for the internet; the agents' server is a neighbour.
             self._http = httpx.AsyncClient(headers=headers, timeout=timeout, verify=verify, trust_env=False)
         return self._http
-
-
-def problem_of(body: bytes) -> Json:
-    """What the server has against it. The page of a proxy is nothing to show in a chat."""
-    try:
-        return as_object(json.loads(body))
-    except ValueError:
-        text = body[:300].decode(errors="replace").strip()
-    return {} if text.startswith("<") else {"detail": text}
 
 
 def describe(error: Exception) -> str:

@@ -40,7 +40,7 @@ async def frames_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
         *lines, rest = (rest + piece).split(b"\n")
         for line in lines:
             if line.startswith(b"id:"):
-                cursor = line[3:].strip().decode(errors="replace")
+                cursor = line[3:].strip().decode("ascii", errors="ignore")
             elif line.startswith(b"data:"):
                 with contextlib.suppress(ValueError, RecursionError):
                     payload = as_object(json.loads(line[5:]))

@@ -1,15 +1,15 @@
 """The Limelight server, as one user sees it during one call of the pipe. The only part that talks to it."""
 
 import contextlib
-import json
 from collections.abc import AsyncGenerator
 from typing import Any
 
 import httpx
 
+from openwebui.parts.bodies import content_of, problem_of
 from openwebui.parts.certificates import trust
 from openwebui.parts.headers import Unusable, headers_of
-from openwebui.parts.values import Json, as_object
+from openwebui.parts.values import Json
 from openwebui.parts.valves import Valves
 
 PASSING = (502, 503, 504)
@@ -53,7 +53,7 @@ class Server:
         """One call. Raises Refused and Lost."""
         http = await self._client()
         try:
-            response = await http.request(method, f"{self.url}{path}", json=body, timeout=seconds)
+            response = await http.request(method, f"{self.url}{path}", timeout=seconds, **content_of(body))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise Lost(f"{self.url} cannot be reached ({describe(error)})") from error
         if response.status_code >= 400:
@@ -87,10 +87,9 @@ class Server:
         """A stream: POST if there is a body, else GET behind the cursor; status 204 is one that is over.
 
         Raises Refused and Lost, and what httpx raises."""
-        headers = {"Last-Event-ID": cursor} if cursor else {}
         method = "GET" if body is None else "POST"
         http = await self._client()
-        async with http.stream(method, f"{self.url}{path}", json=body, headers=headers) as response:
+        async with http.stream(method, f"{self.url}{path}", **content_of(body, cursor)) as response:
             if response.status_code >= 400:
                 raise Refused(response.status_code, problem_of(await response.aread()))
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -116,15 +115,6 @@ class Server:
             # Proxies of the environment are for the internet; the agents' server is a neighbour.
             self._http = httpx.AsyncClient(headers=headers, timeout=timeout, verify=verify, trust_env=False)
         return self._http
-
-
-def problem_of(body: bytes) -> Json:
-    """What the server has against it. The page of a proxy is nothing to show in a chat."""
-    try:
-        return as_object(json.loads(body))
-    except ValueError:
-        text = body[:300].decode(errors="replace").strip()
-    return {} if text.startswith("<") else {"detail": text}
 
 
 def describe(error: Exception) -> str:

@@ -7,10 +7,17 @@ import pytest
 
 from tests.openwebui.chat import USER, Chat, Seen
 from tests.openwebui.stage import Stage
+from tests.openwebui.webui import pipe_module
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 STREAM = (Path(__file__).parents[1] / "dialects" / "golden" / "sub_agents.typed.sse").read_bytes()
+
+
+@pytest.fixture(autouse=True)
+def all_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those too that a slower run would have shown."""
+    monkeypatch.setattr(pipe_module(), "STATUSES_AT_ONCE", 1000)
 
 
 async def shown(stage: Stage, user: dict[str, str] | None = None, **valves: Any) -> Seen:

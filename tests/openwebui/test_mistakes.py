@@ -83,3 +83,11 @@ async def test_half_a_sign_in_an_id_is_shown_like_others(stage: Stage, display: 
     seen = await Chat(stage.url, DISPLAY=display).say("go")
     assert (seen.errors, seen.end, unanswered(seen.items)) == ([], ("Complete", True), [])
     assert list(seen.sources) == ["🔧 look"]
+
+
+async def test_half_a_sign_in_a_message_does_not_end_the_chat(stage: Stage) -> None:
+    """It comes back with every turn, once a tool has printed it."""
+    play(stage, SAID, DONE)
+    seen = await Chat(stage.url).say("x\ud800y")
+    assert (seen.text, seen.errors) == ("So far. ", [])
+    assert stage.streams[0].body["messages"] == [{"role": "user", "content": "x?y"}]
