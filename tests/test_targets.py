@@ -1,5 +1,6 @@
 """From what a person writes to an agent, and the one line that helps if it does not work."""
 
+import os
 import sys
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
@@ -146,3 +147,24 @@ def test_an_object_can_be_wrapped_as_it_is() -> None:
 
     assert isinstance(wrap(mine, "mine"), FunctionSource)
     assert isinstance(wrap(lambda: mine, "factory"), FunctionSource)
+
+
+def test_a_file_is_imported_once_for_all_its_agents_and_again_if_it_failed(tmp_path: Path) -> None:
+    path = tmp_path / "twins.py"
+    path.write_text("raise RuntimeError('not yet')\n")
+    with pytest.raises(SetupError, match="RuntimeError: not yet"):
+        load_agent(f"{path}:one")
+    path.write_text(
+        "kept = []\nasync def one(messages, ctx):\n    yield 'a'\nasync def two(messages, ctx):\n    yield 'b'\n"
+    )
+    os.utime(path, (1, 1))  # so that no compiled file of the first attempt is taken for it
+    modules = {sys.modules[name] for name in _loaded(f"{path}:one", f"{path}:two")}
+    assert len(modules) == 1
+
+
+def _loaded(*targets: str) -> list[str]:
+    """Under which names the modules of these targets are known."""
+    for target in targets:
+        load_agent(target)
+    stem = Path(targets[0].rpartition(":")[0]).stem
+    return [name for name in sys.modules if name.startswith(f"limelight_target_{stem}_")]

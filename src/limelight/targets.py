@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from zlib import crc32
 
 from limelight import registry
 from limelight.errors import SetupError
@@ -79,8 +80,11 @@ def _load_file(path: Path, target: str) -> ModuleType:
     folder = str(path.resolve().parent)
     if folder not in sys.path:  # so that it finds its neighbours
         sys.path.insert(0, folder)
-    # A file may be called like a module that is there already (code.py, test.py), so it gets a name of its own.
-    name = f"limelight_target_{path.stem}"
+    # A file may be called like a module that is there already (code.py, test.py), so it gets a name of its own. Several
+    # agents of one file share one module, and with it what it keeps.
+    name = f"limelight_target_{path.stem}_{crc32(str(path.resolve()).encode()):08x}"
+    if name in sys.modules:
+        return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise SetupError(f"target {target!r}: {path} is not a Python file")
@@ -88,7 +92,11 @@ def _load_file(path: Path, target: str) -> ModuleType:
     loader = spec.loader
 
     def load() -> ModuleType:
-        loader.exec_module(module)
+        try:
+            loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]  # half a module is none
+            raise
         return module
 
     return _importing(target, name, load)

@@ -58,7 +58,7 @@ async def test_records_are_the_lossless_format(served: Served) -> None:
     kinds = [record["event"]["kind"] for record in found]
     assert kinds[0] == "run_started"
     assert kinds[-2:] == ["final_answer", "run_finished"]
-    assert found[0]["event"] == {"kind": "run_started", "agent": "worker", "input": "go"}
+    assert found[0]["event"] == {"kind": "run_started", "agent": "worker", "input": "go", "framework": "function"}
 
 
 async def test_a_whole_answer_comes_with_its_tools(served: Served) -> None:

@@ -337,6 +337,7 @@ async def test_small_results_are_found_like_large_ones(served: Served) -> None:
         "call_id": "t1",
         "name": "search",
         "args": {"q": "bees"},
+        "output": "searching\n",
         "result": {"hits": 3},
         "error": None,
         "media_type": "application/json",

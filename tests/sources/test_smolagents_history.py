@@ -55,3 +55,17 @@ def test_a_past_of_odd_shape_is_taken_as_far_as_it_goes() -> None:
     steps = messages_of(steps_of(past, None))
     assert "{broken" in steps[0][1] and "lost" not in str(steps)
     assert steps[1] == ("user", "New task:\nhi")
+
+
+def test_code_that_gives_the_answer_is_told_once_with_what_it_printed() -> None:
+    code = {"name": "python_interpreter", "arguments": '{"code": "print(1)\\nfinal_answer(\'done\')"}'}
+    past = [
+        Message(role="user", content="hi"),
+        Message(role="assistant", content="", tool_calls=[{"id": "c1", "type": "function", "function": code}]),
+        Message(role="tool", tool_call_id="c1", content="1"),
+        Message(role="assistant", content="done"),
+    ]
+    steps = steps_of(past, ("<code>", "</code>"))
+    assert len(steps) == 2
+    assert (steps[1].is_final_answer, steps[1].action_output) == (True, "done")
+    assert steps[1].observations == "Execution logs:\n1\nLast output from code snippet:\ndone"

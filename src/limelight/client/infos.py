@@ -92,6 +92,7 @@ class ToolResult(msgspec.Struct, kw_only=True, frozen=True):
     call_id: str
     name: str = ""
     args: Any = None
+    output: str = ""
     result: JsonValue = None
     error: str | None = None
     media_type: str = ""
@@ -104,6 +105,7 @@ class ToolCall(msgspec.Struct, kw_only=True, frozen=True):
     call_id: str
     name: str = ""
     args: Any = None
+    output: str = ""
     result: JsonValue = None
     error: str | None = None
     duration_ms: int | None = None

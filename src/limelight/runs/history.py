@@ -55,13 +55,19 @@ async def _done(store: Store, run: Run, story: RunStory) -> list[Message]:
         function = {"name": call.name, "arguments": _text(args if args is not None else {})}
         made = [{"id": call.call_id, "type": "function", "function": function}]
         messages.append(Message(role="assistant", content="", tool_calls=made))
-        messages.append(Message(role="tool", tool_call_id=call.call_id, name=call.name, content=_text(result)))
+        content = _observed(call.output, _text(result))
+        messages.append(Message(role="tool", tool_call_id=call.call_id, name=call.name, content=content))
     answer = story.text
     if story.answer is not None:
         cut = story.answer.truncated
         answer = _text(await whole_value(store, run, "content", "", story.answer.content, cut))
     messages.append(Message(role="assistant", content=answer))
     return messages
+
+
+def _observed(printed: str, result: str) -> str:
+    """What a tool printed and what it returned, which for code is mostly nothing."""
+    return "\n".join(part for part in (printed.rstrip("\n"), result) if part)
 
 
 def _text(value: object) -> str:

@@ -13,6 +13,7 @@ from limelight.events import (
     RunStarted,
     TextDelta,
     ToolFinished,
+    ToolOutputDelta,
     ToolReady,
     ToolStarted,
 )
@@ -35,6 +36,12 @@ class ToolCall(msgspec.Struct, kw_only=True):
     size: int = 0
     args_cut: bool = False
     result_cut: bool = False
+    printed: list[str] = []
+    """What it said while it ran, in pieces."""
+
+    @property
+    def output(self) -> str:
+        return "".join(self.printed)
 
 
 class RunStory(msgspec.Struct, kw_only=True):
@@ -87,6 +94,8 @@ def _fold_call(calls: dict[str, ToolCall], event: AnyEvent) -> None:
             )
         case ToolReady() if event.call_id in calls:
             calls[event.call_id].args, calls[event.call_id].args_cut = event.args, event.truncated
+        case ToolOutputDelta() if event.call_id in calls:
+            calls[event.call_id].printed.append(event.text)
         case ToolFinished() if event.call_id in calls:
             call = calls[event.call_id]
             call.result, call.error, call.duration_ms = event.result, event.error, event.duration_ms

@@ -91,6 +91,7 @@ class ToolView(msgspec.Struct, kw_only=True):
     call_id: str
     name: str
     args: Any
+    output: str
     result: JsonValue
     error: str | None
     media_type: str
@@ -114,6 +115,7 @@ class ToolSummary(msgspec.Struct, kw_only=True):
     call_id: str
     name: str
     args: Any
+    output: str
     result: JsonValue
     error: str | None
     duration_ms: int | None

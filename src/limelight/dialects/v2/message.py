@@ -10,6 +10,11 @@ THOUGHT_CHARS = 60
 SUMMARY_ARGS = 3
 SUMMARY_CHARS = 40
 RAW_SUMMARY_CHARS = 100
+MAX_MESSAGE = 60 * 1024
+PREVIEW_CHARS = 5_000
+LONG_METADATA = 1_000
+REPEATED = ("tool_args", "items", "answer_content", "code")
+"""Metadata that says again, for machines, what the content says."""
 BOUND = "\u200d\ufe0e\ufe0f"
 """Joiners and variants: alone they mean nothing, and without them the sign before them means something else."""
 
@@ -22,16 +27,35 @@ def message(
     """A DSAgentRunMessage, but for `session_id` and `cursor`, which its transport knows."""
     is_code = metadata.get("language") == "python"
     routing = {"component": pane_of(message_type, is_code=is_code), "message_type": message_type, "status": "done"}
-    return encode(
-        {
-            "role": role,
-            "content": content,
-            "metadata": {**routing, **metadata},
-            "message_id": message_id,
-            "timestamp": iso(at),
-            "step_number": metadata.get("step_number"),
-        }
-    )
+    value = {
+        "role": role,
+        "content": content,
+        "metadata": {**routing, **metadata},
+        "message_id": message_id,
+        "timestamp": iso(at),
+        "step_number": metadata.get("step_number"),
+    }
+    encoded = encode(value)
+    return encoded if len(encoded) <= MAX_MESSAGE else _fitted(value)
+
+
+def _fitted(value: dict[str, Any]) -> bytes:
+    """Without what stands in it twice, and then with the beginning only: no line of a stream may reach 64 KiB."""
+    metadata = value["metadata"]
+    metadata["truncated"] = True
+    encoded = encode(value)
+    for key in REPEATED:
+        if len(encoded) > MAX_MESSAGE and metadata.pop(key, None) is not None:
+            encoded = encode(value)
+    if len(encoded) > MAX_MESSAGE:
+        value["content"] = value["content"][:PREVIEW_CHARS] + "..."
+        value["metadata"] = {key: _short(value) for key, value in metadata.items()}
+        encoded = encode(value)
+    return encoded
+
+
+def _short(value: Any) -> Any:
+    return beginning(value, LONG_METADATA) if isinstance(value, str) else value
 
 
 def beginning(text: str, limit: int = THOUGHT_CHARS) -> str:

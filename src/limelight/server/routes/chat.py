@@ -41,6 +41,8 @@ from limelight.sources.base import User
 from limelight.stores.base import Run, SessionRef
 
 MAX_REQUEST_ID = 200
+OUTPUT_PREVIEW = 10_000
+"""Characters of what a tool printed that a whole answer repeats; the tool's own route has all of it."""
 
 
 class RunFailedResponse(RunError):
@@ -164,10 +166,11 @@ async def _whole(call: Call, request: Request) -> ChatView:
                 call_id=tool.call_id,
                 name=tool.name,
                 args=tool.args,
+                output=tool.output[:OUTPUT_PREVIEW],
                 result=tool.result,
                 error=tool.error,
                 duration_ms=tool.duration_ms,
-                truncated=tool.args_cut or tool.result_cut,
+                truncated=tool.args_cut or tool.result_cut or len(tool.output) > OUTPUT_PREVIEW,
                 size=tool.size,
                 result_url=result_url(run_id, "result", tool.call_id),
             )

@@ -184,6 +184,7 @@ async def get_tool(call: Call) -> ToolView | Response:
     if call.query("raw") == "1":
         return _raw(text, isinstance(result, str))
     return ToolView(
+        output=found.output,
         call_id=call_id,
         name=found.name,
         args=await whole_value(store, run, "args", call_id, found.args, found.args_cut),

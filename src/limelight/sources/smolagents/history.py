@@ -32,6 +32,9 @@ def steps_of(history: Sequence[Message], tags: tuple[str, str] | None) -> list[A
                 calls = [call for call in calls if not inner or call["function"]["name"] == CODE]
                 if calls:  # what code has called is in the code
                     steps.append(_acted(message.text, calls, tags, len(steps)))
+            case "assistant" if steps and _answers_by_code(steps[-1]):
+                steps[-1].is_final_answer, steps[-1].action_output = True, message.text
+                steps[-1].observations = _logs(steps[-1].observations, message.text)
             case "assistant":
                 steps.append(_answered(message.text, tags, len(steps)))
             case "tool":
@@ -81,8 +84,19 @@ def _answered(text: str, tags: tuple[str, str] | None, number: int) -> Any:
         code = f"final_answer({text!r})"
         step.model_output = _block(code, tags)
         step.tool_calls = [ToolCall(name=CODE, arguments=code, id=f"call_{number}")]
-        step.observations = f"Execution logs:\nLast output from code snippet:\n{text}"
+        step.observations = _logs("", text)
     return step
+
+
+def _answers_by_code(step: Any) -> bool:
+    """True for code that gives the answer itself: the answer is then its outcome, and no step of its own."""
+    calls = getattr(step, "tool_calls", None) or ()
+    return any(call.name == CODE and "final_answer(" in str(call.arguments) for call in calls)
+
+
+def _logs(printed: str | None, text: str) -> str:
+    """As smolagents tells a model what its code has done."""
+    return f"Execution logs:\n{printed or ''}\nLast output from code snippet:\n{text}".replace(":\n\n", ":\n", 1)
 
 
 def _block(code: str, tags: tuple[str, str]) -> str:
