@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime
 
-
 LAST = 253_402_300_799_999
 """The end of the year 9999, behind which calendars have no words."""
 
 
 def iso(at: int) -> str:
     """Milliseconds since 1970 as an ISO 8601 text in UTC."""
-    return datetime.fromtimestamp(min(max(at, 0), LAST) / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    moment = datetime.fromtimestamp(min(max(at, 0), LAST) / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
