@@ -6,13 +6,14 @@ import pytest
 
 from tests.openwebui.chat import Chat
 from tests.openwebui.stage import Stage
+from tests.openwebui.webui import Json
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest.mark.parametrize("display", ["native", "collapse", "details", "plain"])
 async def test_a_gap_is_a_line_of_the_status(stage: Stage, display: str) -> None:
-    frames = [
+    frames: list[Json] = [
         {"type": "gap", "data": {"from": 3, "to": 1202}},
         {"type": "token", "data": {"content": "The end.", "agent_depth": 0}},
         {"type": "done", "data": {}},
