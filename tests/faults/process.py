@@ -204,6 +204,8 @@ def _delta(data: Any) -> tuple[Any, str]:
         if event["kind"] in ("text_delta", "tool_output_delta"):
             return (event["kind"], event.get("agent_id"), event.get("message_id"), event.get("call_id")), event["text"]
         return None, ""
+    if "metadata" in data:  # v2
+        return (data["message_id"], data["content"]) if data["metadata"].get("is_delta") else (None, "")
     if data["type"] == "message":  # tool_calls
         return "message", data["content"]
     inner = data.get("data", {})  # typed

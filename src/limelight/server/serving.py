@@ -10,7 +10,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from limelight.errors import SetupError
-from limelight.server.containing import AgentThreads, agent_task
+from limelight.server.containing import AgentThreads
 from limelight.server.parts import Parts
 
 WORKERS = 128
@@ -47,9 +47,7 @@ class LimelightServer(uvicorn.Server):
             super().run(sockets=[self._listener])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        loop = asyncio.get_running_loop()
-        loop.set_default_executor(AgentThreads(WORKERS, "limelight-work"))
-        loop.set_task_factory(agent_task)
+        asyncio.get_running_loop().set_default_executor(AgentThreads(WORKERS, "limelight-work"))
         await self.parts.start()
         await super().startup(sockets or [self._listener])
         agents = ", ".join(agent.name for agent in self.parts.agents)
