@@ -196,6 +196,12 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def text_of(content: Any) -> str:
+    """What a message says, without its images; its content is a text or a list of parts."""
+    parts = [part.get("text") for part in as_objects(content)] if isinstance(content, list) else [content]
+    return "\n".join(part for part in parts if isinstance(part, str))
+
+
 def as_object(value: Any) -> Json:
     """A JSON object, or an empty one in place of anything else: what comes from outside may be anything."""
     return cast(Json, value) if isinstance(value, dict) else {}
@@ -259,9 +265,7 @@ NO_MERGING = "The Deep Agent Pipe cannot merge answers: take one of them, or mer
 def first_question(messages: list[Json]) -> str:
     for message in messages:
         if message.get("role") == "user":
-            content = message.get("content")
-            parts = [part.get("text") for part in as_objects(content)] if isinstance(content, list) else [content]
-            return " ".join(" ".join(str(part or "") for part in parts).split())
+            return " ".join(text_of(message.get("content")).split())
     return ""
 
 
@@ -488,7 +492,7 @@ SHOW = {"label": "Show all", "description": "See the whole arguments first."}
 
 
 class Dialog:
-    """The card above the input of the chat, and the editor for arguments."""
+    """Asks by way of Open WebUI, in whichever tab the chat is open."""
 
     def __init__(self, ask: Ask | None, metadata: Json) -> None:
         self._ask = ask
@@ -563,14 +567,13 @@ class Dialog:
 
 def card(name: str, args: Any, offered: list[str], problem: str) -> Json:
     """The question. Arguments that have no room are not hidden: it says how much is missing, and how to see it."""
-    text = json.dumps(args, ensure_ascii=False)
-    question = f"May {name or 'the tool'} run with {text}?"
-    options: list[Json] = [{"label": name.capitalize(), "description": DECISIONS[name]} for name in offered]
-    if len(text) > CARD_CHARS:
+    shown = json.dumps(args, ensure_ascii=False)
+    options: list[Json] = [{"label": each.capitalize(), "description": DECISIONS[each]} for each in offered]
+    if len(shown) > CARD_CHARS:
         see = "choose Edit to see all" if "edit" in offered else "choose Show all to see them"
-        more = f"{len(text) - CARD_CHARS:,} more characters: {see}"
-        question = f"May {name or 'the tool'} run with {text[:CARD_CHARS]} … ({more})?"
+        shown = f"{shown[:CARD_CHARS]} … ({len(shown) - CARD_CHARS:,} more characters: {see})"
         options += [] if "edit" in offered else [SHOW]
+    question = f"May {name or 'the tool'} run with {shown}?"
     asked: Json = {"id": "decision", "header": "Approval", "question": f"{problem}\n{question}".strip()}
     return {**asked, "options": options, "allow_other": True}
 
@@ -691,21 +694,16 @@ def apart(messages: list[Json], metadata: Json) -> list[Json]:
     """The question as it was asked, behind a system message with what was written around it.
 
     On the next turn Open WebUI sends the plain question. An agent that had heard another one would lose its memory."""
-    question = _text(as_object(metadata.get("user_message")).get("content"))
+    question = text_of(as_object(metadata.get("user_message")).get("content"))
     places = [place for place, message in enumerate(messages) if message.get("role") == "user"]
     if not question.strip() or not places:
         return messages
     message, before, behind = messages[places[-1]], messages[: places[-1]], messages[places[-1] + 1 :]
-    said = _text(message.get("content"))
+    said = text_of(message.get("content"))
     if said.strip() == question.strip() or question.strip() not in said:
         return messages
     context: Json = {"role": "system", "content": said.strip().removesuffix(question.strip()).strip()}
     return [*before, context, {**message, "content": _with_text(message.get("content"), question)}, *behind]
-
-
-def _text(content: Any) -> str:
-    parts = [part.get("text") for part in as_objects(content)] if isinstance(content, list) else [content]
-    return "\n".join(part for part in parts if isinstance(part, str))
 
 
 def _with_text(content: Any, text: str) -> Any:
@@ -902,7 +900,7 @@ class CollapseDisplay:
     """One closed block with all steps, and the answer below it. `show_steps=False` is the answer alone."""
 
     def __init__(
-        self, story: Story, run_id: Callable[[], str], *, show_steps: bool, clock: Callable[[], float] = time.monotonic
+        self, story: Story, run_id: Callable[[], str], clock: Callable[[], float], *, show_steps: bool
     ) -> None:
         self._story = story
         self._run_id = run_id
@@ -1138,221 +1136,6 @@ def _text_file(frame: Frame) -> Json:
 def _link(frame: Frame) -> Json:
     """A file that a click opens. Open WebUI adds a path of its own to those of the type `file`."""
     return {"type": "doc", "name": frame.text("name"), "size": frame.number("size"), "url": frame.text("url")}
-
-
-# --- native -----------------------------------------------------------------------------------------------------------
-# The display with a live row for each tool.
-
-
-class NativeDisplay:
-    """A live row for each tool and sub-agent, thoughts as reasoning, texts where they were said."""
-
-    def __init__(self, story: Story, run_id: Callable[[], str], clock: Callable[[], float]) -> None:
-        self._story = story
-        self._run_id = run_id
-        self._items = Items()
-        self._voice = Voice(self._items, run_id, clock)
-        self._keys: dict[str, str] = {}
-        self._last_row: dict[str, str] = {}
-        self._images: dict[str, list[Json]] = {}
-        self._printing: dict[str, Call] = {}
-        """Those that printed something since the last flush. Only what is sent is worth a label."""
-
-    def flush(self) -> list[Chunk]:
-        for tool_id, call in self._printing.items():
-            if call.printed.last_line:
-                name = f"{call.title} · {short(call.printed.last_line)}"
-                self._items.change(self._keys[tool_id], name=name, status="completed")
-        self._printing.clear()
-        return self._items.flush()
-
-    def feed(self, frame: Frame) -> None:
-        data = frame.data
-        match frame.type:
-            case "token" if is_main(frame):
-                self._voice.say(frame.text("content"))
-            case "reasoning" if is_main(frame):
-                self._voice.think(frame.text("content"))
-            case "plan" if is_main(frame) and data.get("text"):
-                self._voice.think(frame.text("text") + "\n\n")
-            case "answer":
-                titled(self._items, self._voice.last_text, frame)
-            case "tool_start" if call := self._story.call(frame):
-                self._start(call)
-            case "tool_args" | "tool_output" | "approval" | "_unanswered" if call := self._story.call(frame):
-                self._progress(call, frame)
-            case "tool_end" if call := self._story.call(frame):
-                self._end(call)
-            case "agent_start" | "agent_end" if agent := self._story.agents.get(frame.text("agent_id")):
-                self._agent(agent, ended=frame.type == "agent_end")
-            case "_image" if call := self._story.call(frame):
-                self._image(call, frame.text("url"))
-            case _:
-                pass
-
-    def close(self) -> None:
-        self._voice.pause()
-        for call in self._story.calls.values():
-            if not call.done and call.tool_id in self._keys:
-                call.end("Error: interrupted", "interrupted")
-                self._end(call)
-        for agent in self._story.agents.values():
-            key = self._keys.get(f"agent {agent.agent_id}")
-            if key is not None and f"{key}.out" not in self._items:
-                self._items.change(key, status="failed")
-                self._output(key, "Error: interrupted")
-
-    def _start(self, call: Call) -> None:
-        """A row at the end; that of a sub-agent's tool stands below the sub-agent's other rows."""
-        if not call.depth:
-            self._voice.pause()
-        key = str(CallKey(self._run_id(), call.depth, call.name, call.tool_id))
-        self._keys[call.tool_id] = key
-        row: Json = {"type": "function_call", "id": key, "call_id": key, "name": call.title, "arguments": call.args}
-        row["status"] = "completed" if call.has_args else "in_progress"
-        self._put_below(call.agent_id, row)
-        agent = self._story.agents.get(call.agent_id)
-        if agent is not None and (spawner := self._row_of(agent)):
-            self._items.change(spawner, name=f"{agent.path} · {call.name} ({agent.calls})")
-
-    def _put_below(self, agent_id: str, row: Json) -> None:
-        """Behind the last row of the agent and of those that it started."""
-        before = self._last_row.get(agent_id, "")
-        self._items.put(row, after=before)
-        for agent in self._story.line_of(agent_id):
-            if self._last_row.get(agent, "") == before:
-                self._last_row[agent] = row["id"]
-
-    def _progress(self, call: Call, frame: Frame) -> None:
-        key = self._keys[call.tool_id]
-        self._printing.pop(call.tool_id, None)
-        match frame.type:
-            case "tool_args" if not call.has_args:
-                self._items.grow(key, frame.text("content"))
-                if call.args_are_whole:
-                    self._items.change(key, status="completed")
-            case "tool_output":
-                self._printing[call.tool_id] = call
-            case "approval":
-                waits = frame.data.get("state") == "requested"
-                name = f"{call.title} · waiting for approval" if waits else call.title
-                self._items.change(key, name=name, arguments=call.args, status="completed")
-            case "_unanswered":
-                self._items.change(key, name=f"{call.title} · {frame.text('where')}")
-            case _:
-                pass
-
-    def _end(self, call: Call) -> None:
-        if call.tool_id not in self._keys:  # a server that tells of the end only
-            self._start(call)
-        key = self._keys[call.tool_id]
-        self._printing.pop(call.tool_id, None)
-        agent = self._story.started_by(call.tool_id)
-        status = "completed" if call.error is None else "failed"
-        self._items.change(key, name=_agent_title(agent) if agent else call.title, status=status)
-        self._output(key, call.output)
-
-    def _output(self, key: str, text: str) -> None:
-        item: Json = {"type": "function_call_output", "id": f"{key}.out", "call_id": key, "status": "completed"}
-        item["output"] = [{"type": "input_text", "text": text or "✓ completed"}]
-        if key in self._images:
-            item["files"] = list(self._images[key])
-        self._items.put(item, after=key)
-
-    def _agent(self, agent: Agent, *, ended: bool) -> None:
-        """A sub-agent is the row of the call that started it; one that nobody called gets a row of its own."""
-        key = self._row_of(agent)
-        if key is None:
-            key = str(CallKey(self._run_id(), agent.depth, agent.name, f"agent-{agent.agent_id}"))
-            self._keys[f"agent {agent.agent_id}"] = key
-            row: Json = {"type": "function_call", "id": key, "call_id": key, "name": "", "arguments": "{}"}
-            self._put_below(agent.parent_id, row)
-        self._last_row.setdefault(agent.agent_id, key)
-        self._items.change(key, name=_agent_title(agent), status="completed" if agent.error is None else "failed")
-        if ended and agent.tool_id not in self._keys:
-            self._output(key, agent.said if agent.error is None else f"Error: {agent.error}")
-
-    def _row_of(self, agent: Agent) -> str | None:
-        return self._keys.get(agent.tool_id) or self._keys.get(f"agent {agent.agent_id}")
-
-    def _image(self, call: Call, url: str) -> None:
-        key = self._keys[call.tool_id]
-        self._images.setdefault(key, []).append({"type": "image", "url": url})
-        if call.done:
-            self._output(key, call.output)
-
-
-class Voice:
-    """What the main agent says and thinks: one item for each piece of text that nothing interrupts."""
-
-    def __init__(self, items: Items, run_id: Callable[[], str], clock: Callable[[], float]) -> None:
-        self._items = items
-        self._run_id = run_id
-        self._clock = clock
-        self._count = 0
-        self._text = ""
-        self._thought = ""
-        self._thought_at = 0.0
-        self.last_text = ""
-
-    def say(self, piece: str) -> None:
-        self._end_thought()
-        if not self._text:
-            piece = piece.lstrip("\n")  # what parts two messages parts nothing at the beginning
-            if not piece:
-                return
-            self._text = self.last_text = self._new_id("m")
-            self._items.put(message_item(self._text, ""))
-        self._items.grow(self._text, piece)
-
-    def think(self, piece: str) -> None:
-        self._end_text()
-        if not self._thought:
-            self._thought, self._thought_at = self._new_id("r"), self._clock()
-            thought: Json = {"type": "reasoning", "id": self._thought, "status": "in_progress", "summary": []}
-            self._items.put({**thought, "content": text_content("")})
-        self._items.grow(self._thought, piece)
-
-    def pause(self) -> None:
-        self._end_text()
-        self._end_thought()
-
-    def _end_text(self) -> None:
-        if self._text:
-            self._items.change(self._text, status="completed")
-            self._text = ""
-
-    def _end_thought(self) -> None:
-        if self._thought:
-            seconds = round(self._clock() - self._thought_at)
-            self._items.change(self._thought, status="completed", duration=seconds)
-            self._thought = ""
-
-    def _new_id(self, kind: str) -> str:
-        self._count += 1
-        return f"{self._run_id()}.{kind}{self._count}"
-
-
-def _agent_title(agent: Agent) -> str:
-    return f"{agent.path} ({tools_word(agent.calls)})" if agent.calls else agent.path
-
-
-# --- displays ---------------------------------------------------------------------------------------------------------
-# The displays by their names.
-
-
-TEXT = "text"
-"""For callers who are not in front of a chat. Nobody can choose it."""
-
-
-def display_of(name: str, story: Story, run_id: Callable[[], str]) -> Display:
-    match name:
-        case "collapse" | "plain":
-            return CollapseDisplay(story, run_id, show_steps=name == "collapse")
-        case "details" | "text":
-            return DetailsDisplay(story, time.monotonic, blocks=name == "details")
-        case _:
-            return NativeDisplay(story, run_id, time.monotonic)
 
 
 # --- todos ------------------------------------------------------------------------------------------------------------
@@ -1617,6 +1400,13 @@ class Server:
             return None
         return bytes(found)
 
+    async def fetch_object(self, path: str, limit: int) -> Json:
+        """The same as a JSON object; an empty one if it cannot be had."""
+        try:
+            return as_object(json.loads(await self.fetch(path, limit) or b"{}"))
+        except ValueError:
+            return {}
+
     @contextlib.asynccontextmanager
     async def open(self, path: str, body: Json | None, cursor: str) -> AsyncGenerator[httpx.Response, None]:
         """A stream: POST if there is a body, else GET behind the cursor; status 204 is one that is over.
@@ -1733,16 +1523,10 @@ class Asker:
         """With all arguments in place of their beginning, if they can be had."""
         if not frame.data.get("truncated") or frame.number("size") > ARGUMENT_BYTES:
             return frame
-        found = await self._server.fetch(self._path(frame.text("approval_id")), 2 * ARGUMENT_BYTES)
-        try:
-            approval = as_object(json.loads(found or b"{}"))
-        except ValueError:
-            approval = {}
-        return (
-            frame._replace(data={**frame.data, "args": approval["args"], "truncated": False})
-            if "args" in approval
-            else frame
-        )
+        found = await self._server.fetch_object(self._path(frame.text("approval_id")), 2 * ARGUMENT_BYTES)
+        if "args" not in found:
+            return frame
+        return frame._replace(data={**frame.data, "args": found["args"], "truncated": False})
 
     def _path(self, approval_id: str) -> str:
         return f"/runs/{self._server.run_id}/approvals/{quote(approval_id, safe='')}"
@@ -1853,17 +1637,10 @@ class Fetcher:
     async def _args_of(self, frame: Frame, key: str, name: str) -> Frame:
         """Arguments are JSON, also those that stay cut."""
         path, size = frame.text("result_url"), frame.number("size")
-        found = await self._object(path) if size <= INLINE_BYTES else {}
+        # The route tells of more than the arguments, such as the result of the same call.
+        found = await self._server.fetch_object(path, 10 * INLINE_BYTES) if size <= INLINE_BYTES else {}
         cut = {"arguments": frame.text(key), "cut": self._note(path, size)}
         return frame._replace(data={**frame.data, key: found.get(name) or cut})
-
-    async def _object(self, path: str) -> Json:
-        """The answer of a route that tells of a value and of more, such as the result of the same call."""
-        found = await self._server.fetch(path, 10 * INLINE_BYTES)
-        try:
-            return as_object(json.loads(found or b"{}"))
-        except ValueError:
-            return {}
 
     def _note(self, path: str, size: int, query: str = "") -> str:
         where = f"{self._public_url}{path}{query}" if self._public_url else f"{path} on the Limelight server"
@@ -2075,6 +1852,272 @@ def thinned(events: list[Json]) -> list[Json]:
     return [event for place, event in enumerate(events) if place not in passed]
 
 
+# --- stopping ---------------------------------------------------------------------------------------------------------
+# Stop: the server is told, also when it cannot be reached at once, and when whoever asked for it is gone.
+
+
+STOP_SECONDS = 10.0
+STOP_PAUSE = 0.5
+STOPPED = "Stopped"
+STOPPED_HERE = "Stopped here; the server was not reached, so the agent may go on"
+UNDER_WAY: set[asyncio.Task[bool]] = set()
+"""The loop alone would not keep them alive."""
+
+
+async def stop(valves: Valves, user: Json, run_id: str, request: Json) -> bool:
+    """Stop the run that a request began; whether the server was told. Who waits for it may be cancelled meanwhile."""
+    task = asyncio.create_task(_stop(valves, user, run_id, request))
+    UNDER_WAY.add(task)
+    task.add_done_callback(UNDER_WAY.discard)
+    return await asyncio.shield(task)
+
+
+async def _stop(valves: Valves, user: Json, run_id: str, request: Json) -> bool:
+    try:
+        async with asyncio.timeout(STOP_SECONDS), Server(valves, user) as server:
+            while True:
+                if await _told(server, run_id, request):
+                    return True
+                await asyncio.sleep(STOP_PAUSE)
+    except (TimeoutError, Refused):
+        return False
+
+
+async def _told(server: Server, run_id: str, request: Json) -> bool:
+    """Whether there is nothing more to say. Raises Refused."""
+    try:
+        run_id = run_id or await own_run(server, request)
+        if run_id:
+            await server.call("POST", f"/runs/{run_id}/cancel", {"reason": "stopped in Open WebUI"}, 5)
+    except Lost:
+        return False
+    except Refused as refused:
+        if refused.status != 404:  # a run that is gone does not go on
+            raise
+    return True
+
+
+# --- voice ------------------------------------------------------------------------------------------------------------
+# What the main agent says and thinks, as items of the display with rows.
+
+
+class Voice:
+    """One item for each piece of text that nothing interrupts."""
+
+    def __init__(self, items: Items, run_id: Callable[[], str], clock: Callable[[], float]) -> None:
+        self._items = items
+        self._run_id = run_id
+        self._clock = clock
+        self._count = 0
+        self._text = ""
+        self._thought = ""
+        self._thought_at = 0.0
+        self.last_text = ""
+
+    def say(self, piece: str) -> None:
+        self._end_thought()
+        if not self._text:
+            piece = piece.lstrip("\n")  # what parts two messages parts nothing at the beginning
+            if not piece:
+                return
+            self._text = self.last_text = self._new_id("m")
+            self._items.put(message_item(self._text, ""))
+        self._items.grow(self._text, piece)
+
+    def think(self, piece: str) -> None:
+        self._end_text()
+        if not self._thought:
+            self._thought, self._thought_at = self._new_id("r"), self._clock()
+            thought: Json = {"type": "reasoning", "id": self._thought, "status": "in_progress", "summary": []}
+            self._items.put({**thought, "content": text_content("")})
+        self._items.grow(self._thought, piece)
+
+    def pause(self) -> None:
+        self._end_text()
+        self._end_thought()
+
+    def _end_text(self) -> None:
+        if self._text:
+            self._items.change(self._text, status="completed")
+            self._text = ""
+
+    def _end_thought(self) -> None:
+        if self._thought:
+            seconds = round(self._clock() - self._thought_at)
+            self._items.change(self._thought, status="completed", duration=seconds)
+            self._thought = ""
+
+    def _new_id(self, kind: str) -> str:
+        self._count += 1
+        return f"{self._run_id()}.{kind}{self._count}"
+
+
+# --- native -----------------------------------------------------------------------------------------------------------
+# The display with a live row for each tool.
+
+
+class NativeDisplay:
+    """A live row for each tool and sub-agent, thoughts as reasoning, texts where they were said."""
+
+    def __init__(self, story: Story, run_id: Callable[[], str], clock: Callable[[], float]) -> None:
+        self._story = story
+        self._run_id = run_id
+        self._items = Items()
+        self._voice = Voice(self._items, run_id, clock)
+        self._keys: dict[str, str] = {}
+        self._last_row: dict[str, str] = {}
+        self._images: dict[str, list[Json]] = {}
+        self._printing: dict[str, Call] = {}
+        """Those that printed something since the last flush. Only what is sent is worth a label."""
+
+    def flush(self) -> list[Chunk]:
+        for tool_id, call in self._printing.items():
+            if call.printed.last_line:
+                name = f"{call.title} · {short(call.printed.last_line)}"
+                self._items.change(self._keys[tool_id], name=name, status="completed")
+        self._printing.clear()
+        return self._items.flush()
+
+    def feed(self, frame: Frame) -> None:
+        data = frame.data
+        match frame.type:
+            case "token" if is_main(frame):
+                self._voice.say(frame.text("content"))
+            case "reasoning" if is_main(frame):
+                self._voice.think(frame.text("content"))
+            case "plan" if is_main(frame) and data.get("text"):
+                self._voice.think(frame.text("text") + "\n\n")
+            case "answer":
+                titled(self._items, self._voice.last_text, frame)
+            case "tool_start" if call := self._story.call(frame):
+                self._start(call)
+            case "tool_args" | "tool_output" | "approval" | "_unanswered" if call := self._story.call(frame):
+                self._progress(call, frame)
+            case "tool_end" if call := self._story.call(frame):
+                self._end(call)
+            case "agent_start" | "agent_end" if agent := self._story.agents.get(frame.text("agent_id")):
+                self._agent(agent, ended=frame.type == "agent_end")
+            case "_image" if call := self._story.call(frame):
+                self._image(call, frame.text("url"))
+            case _:
+                pass
+
+    def close(self) -> None:
+        self._voice.pause()
+        for call in self._story.calls.values():
+            if not call.done and call.tool_id in self._keys:
+                call.end("Error: interrupted", "interrupted")
+                self._end(call)
+        for agent in self._story.agents.values():
+            key = self._keys.get(f"agent {agent.agent_id}")
+            if key is not None and f"{key}.out" not in self._items:
+                self._items.change(key, status="failed")
+                self._output(key, "Error: interrupted")
+
+    def _start(self, call: Call) -> None:
+        """A row at the end; that of a sub-agent's tool stands below the sub-agent's other rows."""
+        if not call.depth:
+            self._voice.pause()
+        key = str(CallKey(self._run_id(), call.depth, call.name, call.tool_id))
+        self._keys[call.tool_id] = key
+        row: Json = {"type": "function_call", "id": key, "call_id": key, "name": call.title, "arguments": call.args}
+        row["status"] = "completed" if call.has_args else "in_progress"
+        self._put_below(call.agent_id, row)
+        agent = self._story.agents.get(call.agent_id)
+        if agent is not None and (spawner := self._row_of(agent)):
+            self._items.change(spawner, name=f"{agent.path} · {call.name} ({agent.calls})")
+
+    def _put_below(self, agent_id: str, row: Json) -> None:
+        """Behind the last row of the agent and of those that it started."""
+        before = self._last_row.get(agent_id, "")
+        self._items.put(row, after=before)
+        for agent in self._story.line_of(agent_id):
+            if self._last_row.get(agent, "") == before:
+                self._last_row[agent] = row["id"]
+
+    def _progress(self, call: Call, frame: Frame) -> None:
+        key = self._keys[call.tool_id]
+        self._printing.pop(call.tool_id, None)
+        match frame.type:
+            case "tool_args" if not call.has_args:
+                self._items.grow(key, frame.text("content"))
+                if call.args_are_whole:
+                    self._items.change(key, status="completed")
+            case "tool_output":
+                self._printing[call.tool_id] = call
+            case "approval":
+                waits = frame.data.get("state") == "requested"
+                name = f"{call.title} · waiting for approval" if waits else call.title
+                self._items.change(key, name=name, arguments=call.args, status="completed")
+            case "_unanswered":
+                self._items.change(key, name=f"{call.title} · {frame.text('where')}")
+            case _:
+                pass
+
+    def _end(self, call: Call) -> None:
+        if call.tool_id not in self._keys:  # a server that tells of the end only
+            self._start(call)
+        key = self._keys[call.tool_id]
+        self._printing.pop(call.tool_id, None)
+        agent = self._story.started_by(call.tool_id)
+        status = "completed" if call.error is None else "failed"
+        self._items.change(key, name=_agent_title(agent) if agent else call.title, status=status)
+        self._output(key, call.output)
+
+    def _output(self, key: str, text: str) -> None:
+        item: Json = {"type": "function_call_output", "id": f"{key}.out", "call_id": key, "status": "completed"}
+        item["output"] = [{"type": "input_text", "text": text or "✓ completed"}]
+        if key in self._images:
+            item["files"] = list(self._images[key])
+        self._items.put(item, after=key)
+
+    def _agent(self, agent: Agent, *, ended: bool) -> None:
+        """A sub-agent is the row of the call that started it; one that nobody called gets a row of its own."""
+        key = self._row_of(agent)
+        if key is None:
+            key = str(CallKey(self._run_id(), agent.depth, agent.name, f"agent-{agent.agent_id}"))
+            self._keys[f"agent {agent.agent_id}"] = key
+            row: Json = {"type": "function_call", "id": key, "call_id": key, "name": "", "arguments": "{}"}
+            self._put_below(agent.parent_id, row)
+        self._last_row.setdefault(agent.agent_id, key)
+        self._items.change(key, name=_agent_title(agent), status="completed" if agent.error is None else "failed")
+        if ended and agent.tool_id not in self._keys:
+            self._output(key, agent.said if agent.error is None else f"Error: {agent.error}")
+
+    def _row_of(self, agent: Agent) -> str | None:
+        return self._keys.get(agent.tool_id) or self._keys.get(f"agent {agent.agent_id}")
+
+    def _image(self, call: Call, url: str) -> None:
+        key = self._keys[call.tool_id]
+        self._images.setdefault(key, []).append({"type": "image", "url": url})
+        if call.done:
+            self._output(key, call.output)
+
+
+def _agent_title(agent: Agent) -> str:
+    return f"{agent.path} ({tools_word(agent.calls)})" if agent.calls else agent.path
+
+
+# --- displays ---------------------------------------------------------------------------------------------------------
+# The displays by their names.
+
+
+TEXT = "text"
+"""For callers who are not in front of a chat. Nobody can choose it."""
+
+
+def display_of(name: str, story: Story, run_id: Callable[[], str]) -> Display:
+    match name:
+        case "collapse" | "plain":
+            return CollapseDisplay(story, run_id, time.monotonic, show_steps=name == "collapse")
+        case "details":
+            return DetailsDisplay(story, time.monotonic)
+        case "native":
+            return NativeDisplay(story, run_id, time.monotonic)
+        case _:
+            return DetailsDisplay(story, time.monotonic, blocks=False)
+
+
 # --- scene ------------------------------------------------------------------------------------------------------------
 # All that hears the frames of one run: what is drawn, told, listed and asked. It sends nothing itself.
 
@@ -2134,51 +2177,6 @@ def _skipping(what: str) -> Generator[None]:
         yield
     except Exception:  # raised, it would take all that was shown with it
         LOG.warning("The Deep Agent Pipe could not show something (%s) and goes on without it", what, exc_info=True)
-
-
-# --- stopping ---------------------------------------------------------------------------------------------------------
-# Stop: the server is told, also when it cannot be reached at once, and when whoever asked for it is gone.
-
-
-STOP_SECONDS = 10.0
-STOP_PAUSE = 0.5
-STOPPED = "Stopped"
-STOPPED_HERE = "Stopped here; the server was not reached, so the agent may go on"
-UNDER_WAY: set[asyncio.Task[bool]] = set()
-"""The loop alone would not keep them alive."""
-
-
-async def stop(valves: Valves, user: Json, run_id: str, request: Json) -> bool:
-    """Stop the run that a request began; whether the server was told. Who waits for it may be cancelled meanwhile."""
-    task = asyncio.create_task(_stop(valves, user, run_id, request))
-    UNDER_WAY.add(task)
-    task.add_done_callback(UNDER_WAY.discard)
-    return await asyncio.shield(task)
-
-
-async def _stop(valves: Valves, user: Json, run_id: str, request: Json) -> bool:
-    try:
-        async with asyncio.timeout(STOP_SECONDS), Server(valves, user) as server:
-            while True:
-                if await _told(server, run_id, request):
-                    return True
-                await asyncio.sleep(STOP_PAUSE)
-    except (TimeoutError, Refused):
-        return False
-
-
-async def _told(server: Server, run_id: str, request: Json) -> bool:
-    """Whether there is nothing more to say. Raises Refused."""
-    try:
-        run_id = run_id or await own_run(server, request)
-        if run_id:
-            await server.call("POST", f"/runs/{run_id}/cancel", {"reason": "stopped in Open WebUI"}, 5)
-    except Lost:
-        return False
-    except Refused as refused:
-        if refused.status != 404:  # a run that is gone does not go on
-            raise
-    return True
 
 
 # --- performance ------------------------------------------------------------------------------------------------------
@@ -2285,7 +2283,7 @@ class Pipe:
     def __init__(self) -> None:
         self.type = "manifold"
         self.name = NAME
-        self.valves = Valves()  # type: ignore[call-arg]
+        self.valves = Valves.model_validate({})
 
     async def pipes(self) -> list[dict[str, str]]:
         """Every agent of the server as a model; if it is down, the default one, which says so when it is used."""

@@ -19,6 +19,7 @@ BASE = {"limelight", "limelight.errors", "limelight.events"}
 MAY_IMPORT: dict[str, set[str]] = {
     "limelight": {"limelight.client", "limelight.events", "limelight.sources.saying"},
     "limelight.__main__": {"limelight.cli"},
+    "limelight.addresses": set(),
     "limelight.events": set(),
     "limelight.errors": set(),
     "limelight.instants": set(),
@@ -28,11 +29,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.config": BASE | {"limelight.config"},
     "limelight.deltas": BASE,
     "limelight.grammar": BASE,
-    "limelight.sources": BASE | {"limelight.messages", "limelight.grammar", "limelight.sources"},
+    "limelight.sources": BASE | {"limelight.addresses", "limelight.messages", "limelight.grammar", "limelight.sources"},
     "limelight.dialects": BASE | {"limelight.dialects", "limelight.instants", "limelight.links"},
     "limelight.stores": BASE | {"limelight.deltas", "limelight.stores"},
     "limelight.runs": BASE
     | {
+        "limelight.addresses",
         "limelight.links",
         "limelight.messages",
         "limelight.deltas",

@@ -8,6 +8,8 @@ import ast
 import sys
 from pathlib import Path
 
+from limelight import __version__
+
 FOLDER = Path(__file__).parents[1] / "openwebui"
 PACKAGE = "openwebui.parts"
 HEAD = '''"""
@@ -99,9 +101,6 @@ def _first_line(node: ast.stmt) -> int:
 
 
 def main() -> None:
-    sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
-    from limelight import __version__
-
     (FOLDER / "deep_agent_pipe.py").write_text(bundle(__version__), encoding="utf-8")
 
 

@@ -1,7 +1,6 @@
 """The programs of these tests, each in a process of its own: Open WebUI from the cache folder, and Limelight."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -11,16 +10,12 @@ from typing import Any, Self
 
 import httpx
 
+from tests.faults.process import free_port
+
 ROOT = Path(__file__).parents[2]
 CAST = Path(__file__).parent / "cast.py"
 EMAIL, PASSWORD = "admin@example.org", "correct horse"
 KEY = "sesame-key"
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 def wait_for(what: str, check: Callable[[], Any], seconds: float = 30) -> Any:

@@ -1,14 +1,13 @@
 """Approvals: the person in the chat is asked, and the server is told."""
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from urllib.parse import quote
 
 from openwebui.parts.dialog import Dialog
 from openwebui.parts.frames import Frame
 from openwebui.parts.server import Lost, Refused, Server
-from openwebui.parts.values import Ask, Json, as_object
+from openwebui.parts.values import Ask, Json
 
 ASK_AGAIN_SECONDS = 5
 ARGUMENT_BYTES = 1_000_000
@@ -64,16 +63,10 @@ class Asker:
         """With all arguments in place of their beginning, if they can be had."""
         if not frame.data.get("truncated") or frame.number("size") > ARGUMENT_BYTES:
             return frame
-        found = await self._server.fetch(self._path(frame.text("approval_id")), 2 * ARGUMENT_BYTES)
-        try:
-            approval = as_object(json.loads(found or b"{}"))
-        except ValueError:
-            approval = {}
-        return (
-            frame._replace(data={**frame.data, "args": approval["args"], "truncated": False})
-            if "args" in approval
-            else frame
-        )
+        found = await self._server.fetch_object(self._path(frame.text("approval_id")), 2 * ARGUMENT_BYTES)
+        if "args" not in found:
+            return frame
+        return frame._replace(data={**frame.data, "args": found["args"], "truncated": False})
 
     def _path(self, approval_id: str) -> str:
         return f"/runs/{self._server.run_id}/approvals/{quote(approval_id, safe='')}"

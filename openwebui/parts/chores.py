@@ -2,7 +2,7 @@
 
 import json
 
-from openwebui.parts.values import Json, as_objects
+from openwebui.parts.values import Json, as_objects, text_of
 
 NO_MERGING = "The Deep Agent Pipe cannot merge answers: take one of them, or merge with another model."
 
@@ -10,9 +10,7 @@ NO_MERGING = "The Deep Agent Pipe cannot merge answers: take one of them, or mer
 def first_question(messages: list[Json]) -> str:
     for message in messages:
         if message.get("role") == "user":
-            content = message.get("content")
-            parts = [part.get("text") for part in as_objects(content)] if isinstance(content, list) else [content]
-            return " ".join(" ".join(str(part or "") for part in parts).split())
+            return " ".join(text_of(message.get("content")).split())
     return ""
 
 

@@ -1,7 +1,6 @@
 """The display with one closed block for all steps, and the one with the answer alone."""
 
 import html
-import time
 from collections.abc import Callable
 
 from openwebui.parts.frames import Frame, is_main
@@ -19,7 +18,7 @@ class CollapseDisplay:
     """One closed block with all steps, and the answer below it. `show_steps=False` is the answer alone."""
 
     def __init__(
-        self, story: Story, run_id: Callable[[], str], *, show_steps: bool, clock: Callable[[], float] = time.monotonic
+        self, story: Story, run_id: Callable[[], str], clock: Callable[[], float], *, show_steps: bool
     ) -> None:
         self._story = story
         self._run_id = run_id

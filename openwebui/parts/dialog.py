@@ -20,7 +20,7 @@ SHOW = {"label": "Show all", "description": "See the whole arguments first."}
 
 
 class Dialog:
-    """The card above the input of the chat, and the editor for arguments."""
+    """Asks by way of Open WebUI, in whichever tab the chat is open."""
 
     def __init__(self, ask: Ask | None, metadata: Json) -> None:
         self._ask = ask
@@ -95,14 +95,13 @@ class Dialog:
 
 def card(name: str, args: Any, offered: list[str], problem: str) -> Json:
     """The question. Arguments that have no room are not hidden: it says how much is missing, and how to see it."""
-    text = json.dumps(args, ensure_ascii=False)
-    question = f"May {name or 'the tool'} run with {text}?"
-    options: list[Json] = [{"label": name.capitalize(), "description": DECISIONS[name]} for name in offered]
-    if len(text) > CARD_CHARS:
+    shown = json.dumps(args, ensure_ascii=False)
+    options: list[Json] = [{"label": each.capitalize(), "description": DECISIONS[each]} for each in offered]
+    if len(shown) > CARD_CHARS:
         see = "choose Edit to see all" if "edit" in offered else "choose Show all to see them"
-        more = f"{len(text) - CARD_CHARS:,} more characters: {see}"
-        question = f"May {name or 'the tool'} run with {text[:CARD_CHARS]} … ({more})?"
+        shown = f"{shown[:CARD_CHARS]} … ({len(shown) - CARD_CHARS:,} more characters: {see})"
         options += [] if "edit" in offered else [SHOW]
+    question = f"May {name or 'the tool'} run with {shown}?"
     asked: Json = {"id": "decision", "header": "Approval", "question": f"{problem}\n{question}".strip()}
     return {**asked, "options": options, "allow_other": True}
 

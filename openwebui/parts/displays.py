@@ -16,8 +16,10 @@ TEXT = "text"
 def display_of(name: str, story: Story, run_id: Callable[[], str]) -> Display:
     match name:
         case "collapse" | "plain":
-            return CollapseDisplay(story, run_id, show_steps=name == "collapse")
-        case "details" | "text":
-            return DetailsDisplay(story, time.monotonic, blocks=name == "details")
-        case _:
+            return CollapseDisplay(story, run_id, time.monotonic, show_steps=name == "collapse")
+        case "details":
+            return DetailsDisplay(story, time.monotonic)
+        case "native":
             return NativeDisplay(story, run_id, time.monotonic)
+        case _:
+            return DetailsDisplay(story, time.monotonic, blocks=False)

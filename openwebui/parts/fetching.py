@@ -1,13 +1,11 @@
 """What a frame only points to is fetched: whole values in place of previews, the bytes of small images."""
 
 import base64
-import json
 from typing import Any
 
 from openwebui.parts.frames import Frame
 from openwebui.parts.images import IMAGE_BYTES, MESSAGE_BYTES, image_kind
 from openwebui.parts.server import Server
-from openwebui.parts.values import Json, as_object
 
 INLINE_BYTES = 100_000
 ANSWER_BYTES = 1_000_000
@@ -55,17 +53,10 @@ class Fetcher:
     async def _args_of(self, frame: Frame, key: str, name: str) -> Frame:
         """Arguments are JSON, also those that stay cut."""
         path, size = frame.text("result_url"), frame.number("size")
-        found = await self._object(path) if size <= INLINE_BYTES else {}
+        # The route tells of more than the arguments, such as the result of the same call.
+        found = await self._server.fetch_object(path, 10 * INLINE_BYTES) if size <= INLINE_BYTES else {}
         cut = {"arguments": frame.text(key), "cut": self._note(path, size)}
         return frame._replace(data={**frame.data, key: found.get(name) or cut})
-
-    async def _object(self, path: str) -> Json:
-        """The answer of a route that tells of a value and of more, such as the result of the same call."""
-        found = await self._server.fetch(path, 10 * INLINE_BYTES)
-        try:
-            return as_object(json.loads(found or b"{}"))
-        except ValueError:
-            return {}
 
     def _note(self, path: str, size: int, query: str = "") -> str:
         where = f"{self._public_url}{path}{query}" if self._public_url else f"{path} on the Limelight server"

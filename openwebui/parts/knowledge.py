@@ -2,28 +2,23 @@
 
 from typing import Any
 
-from openwebui.parts.values import Json, as_object, as_objects
+from openwebui.parts.values import Json, as_object, as_objects, text_of
 
 
 def apart(messages: list[Json], metadata: Json) -> list[Json]:
     """The question as it was asked, behind a system message with what was written around it.
 
     On the next turn Open WebUI sends the plain question. An agent that had heard another one would lose its memory."""
-    question = _text(as_object(metadata.get("user_message")).get("content"))
+    question = text_of(as_object(metadata.get("user_message")).get("content"))
     places = [place for place, message in enumerate(messages) if message.get("role") == "user"]
     if not question.strip() or not places:
         return messages
     message, before, behind = messages[places[-1]], messages[: places[-1]], messages[places[-1] + 1 :]
-    said = _text(message.get("content"))
+    said = text_of(message.get("content"))
     if said.strip() == question.strip() or question.strip() not in said:
         return messages
     context: Json = {"role": "system", "content": said.strip().removesuffix(question.strip()).strip()}
     return [*before, context, {**message, "content": _with_text(message.get("content"), question)}, *behind]
-
-
-def _text(content: Any) -> str:
-    parts = [part.get("text") for part in as_objects(content)] if isinstance(content, list) else [content]
-    return "\n".join(part for part in parts if isinstance(part, str))
 
 
 def _with_text(content: Any, text: str) -> Any:

@@ -22,7 +22,7 @@ class Pipe:
     def __init__(self) -> None:
         self.type = "manifold"
         self.name = NAME
-        self.valves = Valves()  # type: ignore[call-arg]
+        self.valves = Valves.model_validate({})
 
     async def pipes(self) -> list[dict[str, str]]:
         """Every agent of the server as a model; if it is down, the default one, which says so when it is used."""

@@ -1,6 +1,7 @@
 """The Limelight server, as one user sees it during one call of the pipe. The only part that talks to it."""
 
 import contextlib
+import json
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -9,7 +10,7 @@ import httpx
 from openwebui.parts.bodies import content_of, problem_of
 from openwebui.parts.certificates import trust
 from openwebui.parts.headers import Unusable, headers_of
-from openwebui.parts.values import Json
+from openwebui.parts.values import Json, as_object
 from openwebui.parts.valves import Valves
 
 PASSING = (502, 503, 504)
@@ -81,6 +82,13 @@ class Server:
         except (httpx.HTTPError, httpx.InvalidURL, Lost):
             return None
         return bytes(found)
+
+    async def fetch_object(self, path: str, limit: int) -> Json:
+        """The same as a JSON object; an empty one if it cannot be had."""
+        try:
+            return as_object(json.loads(await self.fetch(path, limit) or b"{}"))
+        except ValueError:
+            return {}
 
     @contextlib.asynccontextmanager
     async def open(self, path: str, body: Json | None, cursor: str) -> AsyncGenerator[httpx.Response, None]:

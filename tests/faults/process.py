@@ -11,6 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
+from tests.dialects.transcripts import DELTAS, Piece
+from tests.dialects.transcripts import joined as join_pieces
+
 CAST = Path(__file__).parent / "cast.py"
 START_SECONDS = 30
 
@@ -184,31 +187,7 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def joined(frames: list[tuple[str, Any]]) -> list[Any]:
-    """Frames' data after joining neighbouring deltas of one text, in every format."""
-    result: list[Any] = []
-    last: Any = None
-    for _, data in frames:
-        key, text = _delta(data)
-        if key is not None and key == last:
-            result[-1] = (key, result[-1][1] + text)
-        else:
-            result.append((key, text) if key is not None else data)
-        last = key
-    return result
-
-
-def _delta(data: Any) -> tuple[Any, str]:
-    event = data.get("event")
-    if event is not None:  # records
-        if event["kind"] in ("text_delta", "tool_output_delta"):
-            return (event["kind"], event.get("agent_id"), event.get("message_id"), event.get("call_id")), event["text"]
-        return None, ""
-    if "metadata" in data:  # v2
-        return (data["message_id"], data["content"]) if data["metadata"].get("is_delta") else (None, "")
-    if data["type"] == "message":  # tool_calls
-        return "message", data["content"]
-    inner = data.get("data", {})  # typed
-    if data["type"] in ("token", "tool_output"):
-        return (data["type"], inner.get("agent_id"), inner.get("tool_id")), inner["content"]
-    return None, ""
+def joined(format_: str, frames: list[tuple[str, Any]]) -> list[Any]:
+    """Frames' data after joining neighbouring deltas of one text."""
+    found = (Piece("", *(DELTAS[format_](data) or (data, None))) for _, data in frames)
+    return [(piece.what, piece.text) for piece in join_pieces(found)]

@@ -26,7 +26,7 @@ def test_kill_at_random_points(tmp_path: Path) -> None:
         with ServerProcess(data, "endless", "hello") as server:
             for run_id, seen in ((stream.run_id, received), (other.run_id, other_received)):
                 kept = server.follow(run_id, format_="records").take(10**9)
-                assert begins_with(joined(kept), joined(seen))
+                assert begins_with(joined("records", kept), joined("records", seen))
                 assert kept[-1][1]["event"]["kind"] == "run_failed"
                 assert kept[-1][1]["event"]["code"] == "interrupted"
                 assert int(kept[-1][0]) > int(seen[-1][0])

@@ -23,7 +23,7 @@ def test_cut_at_random_and_resumed_while_it_runs(tmp_path: Path, agent: str, for
                     break
                 received += stream.take(rng.randint(1, 400))
             whole = server.follow(run_id, "0", format_).take(10**9)
-            assert joined(received) == joined(whole)
+            assert joined(format_, received) == joined(format_, whole)
             assert len(whole) > 100
 
 
@@ -38,5 +38,5 @@ def test_viewers_who_come_at_any_time_see_the_same(tmp_path: Path) -> None:
             seen += [next(frames) for _ in range(20)]
         seen += list(frames)
         for stream in streams[1:]:
-            assert joined(list(stream)) == joined(seen)
+            assert joined("typed", list(stream)) == joined("typed", seen)
             assert stream.whole

@@ -122,8 +122,8 @@ def played(run: list[AnyEvent], display: str, pauses: Callable[[], bool]) -> Pla
     story = module.Story()
     shown = {
         "native": lambda: module.NativeDisplay(story, lambda: "run_0", lambda: 0.0),
-        "collapse": lambda: module.CollapseDisplay(story, lambda: "run_0", show_steps=True),
-        "plain": lambda: module.CollapseDisplay(story, lambda: "run_0", show_steps=False),
+        "collapse": lambda: module.CollapseDisplay(story, lambda: "run_0", lambda: 0.0, show_steps=True),
+        "plain": lambda: module.CollapseDisplay(story, lambda: "run_0", lambda: 0.0, show_steps=False),
         "details": lambda: module.DetailsDisplay(story, lambda: 0.0),
     }[display]()
     result = Played([], "")

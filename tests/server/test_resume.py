@@ -30,7 +30,7 @@ async def test_every_cut_point(tmp_path: Path, format_: str) -> None:
             )
             before = [frame for frame in live if place(frame[0]) <= place(cursor)]
             resumed = before + [(f.id, f.data) for f in await collect(rest)]
-            assert joined(resumed) == joined(live), f"cut behind {cursor}"
+            assert joined(format_, resumed) == joined(format_, live), f"cut behind {cursor}"
 
 
 def place(cursor: str) -> tuple[int, float]:

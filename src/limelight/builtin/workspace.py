@@ -69,10 +69,7 @@ class Files:
         Args:
             path: The name of the file, as list_files gives it.
         """
-        file = inside(session_folder(samples=self._samples), path)
-        if not file.is_file():
-            raise FileNotFoundError(f"there is no file {path}")
-        with file.open("rb") as stream:
+        with self._existing(path).open("rb") as stream:
             return stream.read(MOST_BYTES).decode("utf-8", "replace")
 
     def write_file(self, path: str, content: str) -> str:
@@ -93,8 +90,11 @@ class Files:
         Args:
             path: The name of the file, as list_files gives it.
         """
+        self._existing(path).unlink()
+        return f"deleted {path}"
+
+    def _existing(self, path: str) -> Path:
         file = inside(session_folder(samples=self._samples), path)
         if not file.is_file():
             raise FileNotFoundError(f"there is no file {path}")
-        file.unlink()
-        return f"deleted {path}"
+        return file

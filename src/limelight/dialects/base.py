@@ -4,7 +4,7 @@ A dialect follows ONE run, from its `run_started`. It is fed Records in order an
 each; ids and framing are the encoder's business. It must not know stores, the hub, HTTP, asyncio or the time.
 """
 
-from typing import ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import msgspec
 
@@ -74,6 +74,24 @@ class Paragraphs:
         last = self._last.get(agent_id, message_id)
         self._last[agent_id] = message_id
         return text if last == message_id else f"\n\n{text}"
+
+
+class MayBeCut(Protocol):
+    """An event whose value the log may hold in part only."""
+
+    @property
+    def truncated(self) -> bool: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def result_url(self) -> str: ...
+
+
+def cut_of(event: MayBeCut) -> dict[str, Any]:
+    """The keys by which every wire says that a value is a part, and where the whole is; none if it is whole."""
+    if not event.truncated:
+        return {}
+    return {"truncated": True, "size": event.size, "result_url": event.result_url}
 
 
 def text_of(value: JsonValue) -> str:

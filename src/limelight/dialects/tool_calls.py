@@ -6,7 +6,7 @@ sub-agent's text is not sent, and its tools are named `agent › tool`. `docs/pr
 
 from typing import Any, ClassVar, NamedTuple, assert_never
 
-from limelight.dialects.base import Paragraphs, encode, text_of
+from limelight.dialects.base import Paragraphs, cut_of, encode, text_of
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -137,21 +137,22 @@ class ToolCallsDialect:
         text = text_of(event.content)
         if event.message_id is not None or not text:
             return []
-        more = {"truncated": True, "result_url": event.result_url} if event.truncated else {}
-        return [_frame("message", content=self._paragraphs.part("", None, text), **more)]
+        return [_frame("message", content=self._paragraphs.part("", None, text), **cut_of(event))]
 
     def _named(self, agent_id: str, what: str) -> str:
         return f"{self._agents.get(agent_id, agent_id)} › {what}" if agent_id else what
 
     def _begin(self, event: ToolStarted | ToolReady) -> list[bytes]:
         """A call whose arguments still stream is announced when they are there: this wire says them once."""
-        known = self._calls.get(event.call_id)
-        name = self._named(event.agent_id, event.name) if isinstance(event, ToolStarted) else known and known.name
-        call = self._calls[event.call_id] = _Call(name or "unknown", event.args, _cut(event))
+        if isinstance(event, ToolStarted):
+            name = self._named(event.agent_id, event.name)
+        else:
+            name = self._calls[event.call_id].name
+        call = self._calls[event.call_id] = _Call(name, event.args, cut_of(event))
         return [] if call.args is None else [_start(event.call_id, call)]
 
     def _end(self, event: ToolFinished, run_id: str) -> list[bytes]:
-        call = self._calls.pop(event.call_id, _Call("unknown", None, {}))
+        call = self._calls.pop(event.call_id)
         frames: list[bytes] = []
         if call.args is None:  # it failed before its arguments were whole
             call = call._replace(args={})
@@ -160,7 +161,7 @@ class ToolCallsDialect:
         if event.error is not None:
             return [*frames, _frame("tool_call_error", **about, error=event.error)]
         result = text_of(event.result)
-        more = _cut(event)
+        more = cut_of(event)
         if len(result) > RESULT_PREVIEW:
             size = event.size or len(result.encode())
             result = result[:RESULT_PREVIEW] + "..."
@@ -174,9 +175,3 @@ def _start(call_id: str, call: _Call) -> bytes:
 
 def _frame(type_: str, **data: Any) -> bytes:
     return encode({"type": type_, **data})
-
-
-def _cut(event: ToolStarted | ToolReady | ToolFinished) -> dict[str, Any]:
-    if not event.truncated:
-        return {}
-    return {"truncated": True, "size": event.size, "result_url": event.result_url}

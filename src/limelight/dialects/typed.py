@@ -5,7 +5,7 @@ A client that knows only the document's types and keys works unchanged; `docs/pr
 
 from typing import Any, ClassVar, assert_never
 
-from limelight.dialects.base import AgentTree, Paragraphs, encode, is_structured, text_of
+from limelight.dialects.base import AgentTree, Paragraphs, cut_of, encode, is_structured, text_of
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -142,10 +142,12 @@ class TypedDialect:
         text = text_of(event.content)
         frames: list[bytes] = []
         if event.message_id is None and text:
-            frames.append(_frame("token", content=self._paragraphs.part("", None, text), agent_depth=0, **_cut(event)))
+            frames.append(
+                _frame("token", content=self._paragraphs.part("", None, text), agent_depth=0, **cut_of(event))
+            )
         if is_structured(event):
             frames.append(
-                _frame("answer", title=event.title, content=event.content, sources=event.sources, **_cut(event))
+                _frame("answer", title=event.title, content=event.content, sources=event.sources, **cut_of(event))
             )
         return frames
 
@@ -166,7 +168,7 @@ class TypedDialect:
                         name=event.name,
                         **self._who(event),
                         **known,
-                        **_cut(event),
+                        **cut_of(event),
                     )
                 ]
             case ToolArgsDelta():
@@ -176,7 +178,7 @@ class TypedDialect:
                 if tool_id in self._streamed_args:
                     self._streamed_args.discard(tool_id)
                     return []
-                return [_frame("tool_args", tool_id=tool_id, content=text_of(event.args), **_cut(event))]
+                return [_frame("tool_args", tool_id=tool_id, content=text_of(event.args), **cut_of(event))]
             case ToolOutputDelta():
                 return [_frame("tool_output", tool_id=tool_id, stream=event.stream, content=event.text)]
             case ToolFinished():
@@ -188,7 +190,7 @@ class TypedDialect:
                         result=text_of(event.result),
                         **self._who(event),
                         **_given(error=event.error, duration_ms=event.duration_ms),
-                        **_cut(event),
+                        **cut_of(event),
                     )
                 ]
 
@@ -213,7 +215,7 @@ class TypedDialect:
             decisions=request.decisions,
             expires_at=request.expires_at,
             **self._who(request),
-            **_cut(shown),
+            **cut_of(shown),
             **more,
         )
 
@@ -241,11 +243,3 @@ def _frame(type_: str, **data: Any) -> bytes:
 def _given(**data: Any) -> dict[str, Any]:
     """Only what has a value: absent keys are how this wire says "nothing"."""
     return {key: value for key, value in data.items() if value is not None and value != "" and value is not False}
-
-
-def _cut(
-    event: ToolStarted | ToolReady | ToolFinished | ApprovalRequested | ApprovalResolved | FinalAnswer,
-) -> dict[str, Any]:
-    if not event.truncated:
-        return {}
-    return {"truncated": True, "size": event.size, "result_url": event.result_url}

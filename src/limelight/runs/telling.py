@@ -3,11 +3,8 @@
 Clients of models say "Connection error." and keep the address to themselves. The engine calls `told` for `run_failed`.
 """
 
-import re
-
+from limelight.addresses import without_secrets
 from limelight.errors import LimelightError
-
-_PASSWORD = re.compile(r"(?<=//)[^/@]*@")
 
 
 def told(error: BaseException) -> str:
@@ -33,9 +30,8 @@ def unanswered(error: BaseException) -> str:
 
 
 def _address(error: BaseException) -> str:
-    """Of a request, without names, passwords and queries, which are nobody's business."""
-    url = str(_part(_part(error, "request"), "url") or "")
-    return _PASSWORD.sub("", url).partition("?")[0]
+    """Of the request that it tells of."""
+    return without_secrets(str(_part(_part(error, "request"), "url") or ""))
 
 
 def _part(value: object, name: str) -> object:

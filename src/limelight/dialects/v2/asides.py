@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable
 from typing import assert_never
 
-from limelight.dialects.v2.message import Metadata
+from limelight.dialects.base import cut_of
+from limelight.dialects.v2.message import Metadata, numbered
 from limelight.dialects.v2.outbox import Outbox
 from limelight.dialects.v2.steps import Steps
 from limelight.events import (
@@ -36,8 +37,7 @@ class Asides:
         self._steps_of = steps_of
 
     def question(self, event: RunStarted) -> None:
-        cut = {"truncated": True, "size": event.size, "result_url": event.result_url} if event.truncated else {}
-        self._outbox.put("user", event.input, self._outbox.new_id(), "", cut, role="user")
+        self._outbox.put("user", event.input, self._outbox.new_id(), "", cut_of(event), role="user")
 
     def todos(self, event: Plan) -> None:
         items = [{"content": todo.content, "status": todo.status} for todo in event.items]
@@ -53,8 +53,7 @@ class Asides:
             self._outbox.send("agent_end", event.error or "", event.agent_id, is_active=False, **failed)
 
     def approval(self, event: ApprovalRequested | ApprovalResolved) -> None:
-        cut = {"truncated": True, "size": event.size, "result_url": event.result_url} if event.truncated else {}
-        about: Metadata = {"approval_id": event.approval_id, **self._step(event), **cut}
+        about: Metadata = {"approval_id": event.approval_id, **self._step(event), **cut_of(event)}
         if isinstance(event, ApprovalRequested):
             about |= {"tool_name": event.name, "tool_id": event.call_id, "args": event.args}
             about |= {"decisions": list(event.decisions), "expires_at": event.expires_at, "is_active": True}
@@ -113,8 +112,7 @@ class Asides:
     def _step(
         self, event: Plan | Status | SourceCited | ArtifactMade | Usage | ApprovalRequested | ApprovalResolved
     ) -> Metadata:
-        number = self._steps_of(event.agent_id).number
-        return {} if number is None else {"step_number": number}
+        return numbered(self._steps_of(event.agent_id).number)
 
 
 def _label(name: str) -> str:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from limelight.dialects.base import encode, text_of
-from limelight.dialects.v2.message import Metadata, args_summary
+from limelight.dialects.base import cut_of, encode, text_of
+from limelight.dialects.v2.message import Metadata, args_summary, numbered
 from limelight.dialects.v2.streams import Stream
-from limelight.events import ToolFinished, ToolReady, ToolStarted
+from limelight.events import ToolFinished, ToolStarted
 
 PYTHON_TOOLS = frozenset({"python_interpreter", "python", "execute_python", "run_python"})
 CODE_KEYS = ("code", "source", "script")
@@ -25,8 +25,7 @@ class OpenCall:
 
     @property
     def about(self) -> Metadata:
-        numbered = {} if self.step is None else {"step_number": self.step}
-        return {"step_type": "action", **numbered, "tool_name": self.name, "tool_id": self.call_id}
+        return {"step_type": "action", **numbered(self.step), "tool_name": self.name, "tool_id": self.call_id}
 
     def badge(self, args: dict[str, Any] | str) -> Metadata:
         running = {"agent_status": "coding" if self.is_python else "actions_running", "is_active": True}
@@ -55,7 +54,7 @@ class OpenCall:
         if event.duration_ms is not None:
             metadata["execution_duration"] = event.duration_ms / 1000
         text = text_of(event.result)
-        return text, {**metadata, "output_lines": len(text.splitlines()), **cut(event)}
+        return text, {**metadata, "output_lines": len(text.splitlines()), **cut_of(event)}
 
 
 def code_in(args: dict[str, Any] | str) -> str:
@@ -72,10 +71,3 @@ def fenced(code: str, language: str) -> str:
     while fence in code:
         fence += "`"
     return f"{fence}{language}\n{code}\n{fence}"
-
-
-def cut(event: ToolStarted | ToolReady | ToolFinished) -> Metadata:
-    """Where the whole is, if this is a part."""
-    if not event.truncated:
-        return {}
-    return {"truncated": True, "size": event.size, "result_url": event.result_url}

@@ -16,6 +16,7 @@ from limelight.dialects.v2.voice import Voice
 from limelight.events import (
     AgentFinished,
     AgentStarted,
+    AnyEvent,
     ApprovalRequested,
     ApprovalResolved,
     ArtifactMade,
@@ -69,7 +70,7 @@ class V2Dialect:
     def gap(self, first: int, last: int) -> bytes:
         return encode({"type": "gap", "from": first, "to": last})
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: AnyEvent) -> None:
         match event:
             case TextDelta() | ReasoningDelta():
                 self._voice.grow(event)
@@ -110,8 +111,6 @@ class V2Dialect:
                 self._end(event)
             case ToolArgsDelta():
                 pass
-            case Event():
-                raise AssertionError(f"no message for {event!r}")
             case _:
                 assert_never(event)
 

@@ -58,6 +58,11 @@ def _short(value: Any) -> Any:
     return beginning(value, LONG_METADATA) if isinstance(value, str) else value
 
 
+def numbered(step: int | None) -> Metadata:
+    """The step's number, if there is a step."""
+    return {} if step is None else {"step_number": step}
+
+
 def beginning(text: str, limit: int = THOUGHT_CHARS) -> str:
     """The first characters, with dots only if there are more, and never half of what is seen as one."""
     if len(text) <= limit:

@@ -30,7 +30,6 @@ PANES: dict[str, Component] = {
     "separator": "chat",
     "final_answer": "chat",
     "error": "chat",
-    "gap": "chat",
 }
 """The pane of each type of message."""
 

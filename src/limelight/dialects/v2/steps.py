@@ -1,6 +1,6 @@
 """The steps of one agent: headers, plans, footers. A framework's own, or made up where it has none."""
 
-from limelight.dialects.v2.message import Metadata, beginning, cost, footer_line
+from limelight.dialects.v2.message import Metadata, beginning, cost, footer_line, numbered
 from limelight.dialects.v2.outbox import Outbox
 from limelight.dialects.v2.streams import Stream
 from limelight.events import Plan, StepFinished, StepStarted, Usage
@@ -28,11 +28,7 @@ class Steps:
     @property
     def about(self) -> Metadata:
         """What every message of an action carries."""
-        return {"step_type": "action", **self._numbered}
-
-    @property
-    def _numbered(self) -> Metadata:
-        return {} if self.number is None else {"step_number": self.number}
+        return {"step_type": "action", **numbered(self.number)}
 
     def start(self, event: StepStarted) -> None:
         self._framework_has_steps = True
@@ -105,7 +101,7 @@ class Steps:
         kind = "initial" if self._plans == 1 else "update"
         return {
             "step_type": "planning",
-            **self._numbered,
+            **numbered(self.number),
             "planning_type": kind,
             "is_update_plan": kind == "update",
             "planning_step_number": self._plans,
@@ -134,4 +130,4 @@ class Steps:
         about = self._about_plan if kind == "planning" else self.about
         footer = {**about, "footer_label": label, "step_name": label, "is_active": False, **known}
         self._outbox.send(f"{kind}_footer", footer_line(label, known), self._agent_id, **footer)
-        self._outbox.send("separator", SEPARATOR, self._agent_id, step_type=kind, **self._numbered)
+        self._outbox.send("separator", SEPARATOR, self._agent_id, step_type=kind, **numbered(self.number))

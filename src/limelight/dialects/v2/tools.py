@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from limelight.dialects.v2.calls import PYTHON_TOOLS, OpenCall, cut
+from limelight.dialects.base import cut_of
+from limelight.dialects.v2.calls import PYTHON_TOOLS, OpenCall
 from limelight.dialects.v2.message import Metadata
 from limelight.dialects.v2.outbox import Outbox
 from limelight.dialects.v2.steps import Steps
@@ -30,25 +31,23 @@ class Tools:
             steps = self._steps_of(event.agent_id)
             steps.acts()
             self._calls[event.call_id] = OpenCall(event, steps.number, self._python_tools)
-        call = self._calls.get(event.call_id)
-        if call is None:
-            return
+        call = self._calls[event.call_id]
         match event:
             case ToolStarted() | ToolReady():
                 if event.args is not None:
-                    self._announce(call, event.args, cut(event))
+                    self._announce(call, event.args, cut_of(event))
             case ToolOutputDelta():
                 self._print(call, event)
             case ToolFinished():
                 self._finish(call, event)
 
-    def _announce(self, call: OpenCall, args: dict[str, Any] | str, cut_: Metadata) -> None:
+    def _announce(self, call: OpenCall, args: dict[str, Any] | str, cut: Metadata) -> None:
         if call.announced:
             return
         call.announced = True
         self._outbox.send("tool_call", "", call.agent_id, **call.badge(args))
         content, about = call.invocation(args)
-        self._outbox.send("tool_invocation", content, call.agent_id, **about, **cut_)
+        self._outbox.send("tool_invocation", content, call.agent_id, **about, **cut)
 
     def _print(self, call: OpenCall, event: ToolOutputDelta) -> None:
         if call.logs is None:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
+from limelight.dialects.base import cut_of
 from limelight.dialects.v2.answer import answer_of
-from limelight.dialects.v2.message import Metadata, beginning
+from limelight.dialects.v2.message import Metadata, beginning, numbered
 from limelight.dialects.v2.outbox import Outbox
 from limelight.dialects.v2.steps import Steps
 from limelight.dialects.v2.streams import Stream
@@ -54,16 +55,15 @@ class Voice:
     def answer(self, event: FinalAnswer) -> None:
         found = answer_of(event)
         about: Metadata = {"step_type": "final_answer", "agent_status": "writing", "is_final_answer": True}
-        about |= {"is_active": False, **found.metadata, **_cut(event)}
+        about |= {"is_active": False, **found.metadata, **cut_of(event)}
         held = self._held.pop("", None)
         if held is not None and held[0] == event.message_id:
             held[1].end("final_answer", **about)
             return
         if held is not None:
             held[1].end(**_thought(held[1]))
-        steps = self._steps_of("")
-        numbered = {} if steps.number is None else {"step_number": steps.number}
-        self._outbox.send("final_answer", found.markdown, streaming=False, is_delta=False, **numbered, **about)
+        still: Metadata = {"streaming": False, "is_delta": False, **numbered(self._steps_of("").number)}
+        self._outbox.send("final_answer", found.markdown, **still, **about)
 
     def _open(self, event: TextDelta | ReasoningDelta) -> Stream:
         steps = self._steps_of(event.agent_id)
@@ -76,9 +76,3 @@ class Voice:
 
 def _thought(stream: Stream) -> Metadata:
     return {"thoughts_content": beginning(stream.text), "full_thought_length": len(stream.text)}
-
-
-def _cut(event: FinalAnswer) -> Metadata:
-    if not event.truncated:
-        return {}
-    return {"truncated": True, "size": event.size, "result_url": event.result_url}

@@ -4,12 +4,12 @@ It must not import Agno: it is loaded to find out who takes a target. What needs
 """
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, ClassVar
 from uuid import uuid4
 
+from limelight.addresses import without_secrets
 from limelight.errors import Interrupted
 from limelight.events import AnyEvent
 from limelight.sources.agno.copying import for_turn
@@ -185,5 +185,4 @@ class AgnoSource(Source):
 
 def _address_of(agent: Any) -> str:
     """Where its model is, if that is said."""
-    url = str(getattr(getattr(agent, "model", None), "base_url", None) or "")
-    return re.sub(r"(?<=//)[^/@]*@", "", url).partition("?")[0]  # passwords are nobody's business
+    return without_secrets(str(getattr(getattr(agent, "model", None), "base_url", None) or ""))

@@ -27,7 +27,7 @@ class SmolagentsSource(Source):
     LACKS: ClassVar[Mapping[Feature, str]] = {
         "approvals": "an agent cannot wait for a person",
         "output_deltas": "a tool says nothing before it returns; code that prints is heard",
-        "stop_in_a_sync_tool": "it runs in a thread, which cannot be broken off; async tools and code can",
+        "stop_in_a_sync_tool": "it runs in a thread, which cannot be broken off; async tools can, code between lines",
         "memory_after_restart": "steps live in this process; after a restart the log tells the conversation",
     }
 
