@@ -39,6 +39,21 @@ class RunCases:
         run = await store.run("r1")
         assert run is not None and (run.first_seq, run.last_seq) == (1, first.acknowledged[-1].seq)
 
+    async def test_the_runs_of_a_session(self, store: Store) -> None:
+        await whole_run(store, "r1")
+        await whole_run(store, "other", S2)
+        live = await begin(store, "r2")
+        await live.write(RunStarted(agent="echo"), *tokens(5))
+        assert await store.runs(S1) == [await store.run("r1"), await store.run("r2")]
+        assert [run.last_seq for run in await store.runs(S1)] == [5, 11]
+        assert await store.runs(SessionRef("bob", "s1")) == []
+
+    async def test_messages_are_noted_for_runs_that_have_ended(self, store: Store) -> None:
+        ended, live = await whole_run(store, "r1"), await begin(store, "r2")
+        await store.note_messages(ended.run_id, 12)
+        await store.note_messages(live.run_id, 3)
+        assert [run.messages for run in await store.runs(S1)] == [12, None]
+
     async def test_a_busy_session_takes_no_second_run(self, store: Store) -> None:
         run = await begin(store, "r1")
         with pytest.raises(SessionBusy) as busy:

@@ -4,7 +4,7 @@ import pytest
 
 from limelight.errors import SessionBusy
 from limelight.events import RunStarted
-from limelight.stores.base import Artifact, Result, Session, SessionRef, Store
+from limelight.stores.base import Artifact, NewSession, Result, Session, SessionRef, Store
 from tests.stores.steps import S1, begin, new_run, read_all, whole_run
 
 
@@ -27,6 +27,39 @@ class SessionCases:
             run_id="r1",
             run_state="running",
         )
+
+    async def test_a_session_can_be_made_before_its_first_run(self, store: Store) -> None:
+        assert await store.create(NewSession(ref=S1, agent="echo", at=1000, max_steps=7))
+        made = Session(
+            ref=S1,
+            agent="echo",
+            title="",
+            created_at=1000,
+            active_at=1000,
+            turns=0,
+            last_seq=0,
+            run_id=None,
+            run_state=None,
+            max_steps=7,
+        )
+        assert (await store.session(S1), await listed(store), await store.runs(S1)) == (made, ["s1"], [])
+        assert not await store.create(NewSession(ref=S1, agent="other", at=2000))
+        assert await store.session(S1) == made
+
+    async def test_the_first_run_names_a_session_that_has_no_title(self, store: Store) -> None:
+        await store.create(NewSession(ref=S1, agent="echo", at=1000, max_steps=7))
+        await whole_run(store, "r1", at=2000, title="hello")
+        await whole_run(store, "r2", at=3000, title="another title")
+        session = await store.session(S1)
+        assert session is not None
+        assert (session.title, session.created_at, session.turns, session.max_steps) == ("hello", 1000, 2, 7)
+
+    async def test_active_sessions_are_those_with_a_live_run_or_activity_since(self, store: Store) -> None:
+        await whole_run(store, "r1", at=1000)
+        await store.create(NewSession(ref=SessionRef("bob", "s1"), agent="echo", at=5000))
+        assert (await store.active_sessions(500), await store.active_sessions(5000)) == (2, 1)
+        await begin(store, "r2", at=2000)
+        assert (await store.active_sessions(5000), await store.active_sessions(9000)) == (2, 1)
 
     async def test_a_session_follows_its_runs(self, store: Store) -> None:
         await whole_run(store, "r1", at=1000, words=3)

@@ -42,6 +42,17 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     last_seq: int
     run_id: str | None
     run_state: RunState | None
+    max_steps: int | None = None
+    """What its maker asked for, in place of the agent's own."""
+
+
+class NewSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation that nobody has said anything in yet."""
+
+    ref: SessionRef
+    agent: str
+    at: int
+    max_steps: int | None = None
 
 
 class RunFault(msgspec.Struct, frozen=True):
@@ -66,6 +77,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     last_seq: int
     request_id: str = ""
     error: RunFault | None = None
+    messages: int | None = None
+    """How many whole messages it has, once it has ended and somebody has counted them."""
 
     @property
     def live(self) -> bool:
@@ -73,7 +86,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What `begin` needs. A session that does not exist yet is made, with this title."""
+    """What `begin` needs. A session that does not exist yet is made; the title is for one that has none."""
 
     run_id: str
     ref: SessionRef
@@ -193,6 +206,14 @@ class Store(Protocol):
         """The owner's sessions whose title contains `q`, last active first, after the (active_at, id) `before`."""
         ...
 
+    async def create(self, new: NewSession) -> bool:
+        """Make a session without a run. False if it is there already, and then it stays as it is."""
+        ...
+
+    async def active_sessions(self, since: int) -> int:
+        """How many sessions, of all owners, have a live run or were active since then."""
+        ...
+
     async def rename(self, ref: SessionRef, title: str) -> bool: ...
 
     async def delete(self, ref: SessionRef) -> bool:
@@ -211,6 +232,14 @@ class Store(Protocol):
 
     async def run_covering(self, ref: SessionRef, seq: int) -> Run | None:
         """The first run of the session that is kept and does not end before `seq`."""
+        ...
+
+    async def runs(self, ref: SessionRef) -> list[Run]:
+        """All runs of the session that are kept, oldest first."""
+        ...
+
+    async def note_messages(self, run_id: str, messages: int) -> None:
+        """Keep the count of an ended run's messages, so that it need not be counted again."""
         ...
 
     async def append(self, batch: Sequence[Append]) -> None:

@@ -16,6 +16,7 @@ from limelight.stores.base import (
     Artifact,
     Begun,
     NewRun,
+    NewSession,
     Result,
     Run,
     RunFault,
@@ -32,10 +33,10 @@ Row = tuple[Any, ...]
 MAX_SEQ = 2**62
 """Cursors come from clients; SQLite takes no larger number."""
 
-_SESSION = "owner, session_id, agent, title, created_at, active_at, turns, last_seq, run_id, run_state"
+_SESSION = "owner, session_id, agent, title, created_at, active_at, turns, last_seq, max_steps, run_id, run_state"
 _RUN = (
     "s.owner, s.session_id, r.agent, r.turn, r.started_at, r.ended_at, r.first_seq, r.last_seq, r.request_id, r.error,"
-    " r.run_id, r.state FROM runs r JOIN sessions s ON s.id = r.session"
+    " r.messages, r.run_id, r.state FROM runs r JOIN sessions s ON s.id = r.session"
 )
 
 
@@ -74,7 +75,7 @@ def sessions(
 
 
 def _session(row: Row, now: LiveRun | None) -> Session:
-    owner, session_id, agent, title, created_at, active_at, turns, last_seq, run_id, run_state = row
+    owner, session_id, agent, title, created_at, active_at, turns, last_seq, max_steps, run_id, run_state = row
     return Session(
         ref=SessionRef(owner, session_id),
         agent=agent,
@@ -85,7 +86,22 @@ def _session(row: Row, now: LiveRun | None) -> Session:
         last_seq=now.last_seq if now else last_seq,
         run_id=run_id,
         run_state=now.state if now else run_state,
+        max_steps=max_steps,
     )
+
+
+def create(db: sqlite3.Connection, new: NewSession) -> bool:
+    done = db.execute(
+        "INSERT OR IGNORE INTO sessions (owner, session_id, agent, title, created_at, active_at, max_steps)"
+        " VALUES (?, ?, ?, '', ?, ?, ?)",
+        (*new.ref, new.agent, new.at, new.at, new.max_steps),
+    )
+    return done.rowcount == 1
+
+
+def active_sessions(db: sqlite3.Connection, since: int) -> int:
+    query = "SELECT count(*) FROM sessions WHERE active_at >= ? OR run_state IN ('running', 'waiting')"
+    return db.execute(query, (since,)).fetchone()[0]
 
 
 def rename(db: sqlite3.Connection, ref: SessionRef, title: str) -> bool:
@@ -172,8 +188,9 @@ def begin(db: sqlite3.Connection, new: NewRun, live: Live) -> tuple[Begun, int]:
         (new.run_id, id_, new.agent, begun.turn, new.at, begun.first_seq, last_seq, new.request_id or None),
     )
     db.execute(
-        "UPDATE sessions SET agent = ?, turns = ?, active_at = ?, run_id = ?, run_state = 'running' WHERE id = ?",
-        (new.agent, begun.turn, new.at, new.run_id, id_),
+        "UPDATE sessions SET agent = ?, title = iif(title = '', ?, title), turns = ?, active_at = ?, run_id = ?,"
+        " run_state = 'running' WHERE id = ?",
+        (new.agent, new.title, begun.turn, new.at, new.run_id, id_),
     )
     return Begun(begun, created=True), id_
 
@@ -199,8 +216,19 @@ def run_covering(db: sqlite3.Connection, ref: SessionRef, seq: int, live: Live) 
     return _run(*found[0]) if found else None
 
 
+def runs(db: sqlite3.Connection, ref: SessionRef, live: Live) -> list[Run]:
+    query = f"SELECT {_RUN} WHERE s.owner = ? AND s.session_id = ? ORDER BY r.first_seq"
+    return [_run(*found) for found in _with_memory(db, query, ref, live)]
+
+
+def note_messages(db: sqlite3.Connection, run_id: str, messages: int) -> None:
+    query = "UPDATE runs SET messages = ? WHERE run_id = ? AND state NOT IN ('running', 'waiting')"
+    db.execute(query, (messages, run_id))
+
+
 def _run(row: Row, now: LiveRun | None) -> Run:
-    owner, session_id, agent, turn, started, ended, first_seq, last_seq, request_id, error, run_id, state = row
+    owner, session_id, agent, turn, started, ended, first_seq, last_seq, *more = row
+    request_id, error, messages, run_id, state = more
     return Run(
         run_id=run_id,
         ref=SessionRef(owner, session_id),
@@ -213,6 +241,7 @@ def _run(row: Row, now: LiveRun | None) -> Run:
         last_seq=now.last_seq if now else last_seq,
         request_id=request_id or "",
         error=None if error is None else msgspec.json.decode(error, type=RunFault),
+        messages=messages,
     )
 
 

@@ -94,6 +94,10 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX memories_by_session ON memories (owner, session_id, agent);
     CREATE INDEX memories_stale ON memories (stale) WHERE stale;
     """,
+    """
+    ALTER TABLE sessions ADD COLUMN max_steps INTEGER;
+    ALTER TABLE runs ADD COLUMN messages INTEGER;
+    """,
 )
 
 

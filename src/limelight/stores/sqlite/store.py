@@ -23,6 +23,7 @@ from limelight.stores.base import (
     Begun,
     Memory,
     NewRun,
+    NewSession,
     Result,
     Run,
     Session,
@@ -111,6 +112,12 @@ class SqliteStore:
     ) -> list[Session]:
         return await self._read(lambda db: rows.sessions(db, owner, q, before, limit, self._journal.live))
 
+    async def create(self, new: NewSession) -> bool:
+        return await self._writer.do(lambda db: rows.create(db, new))
+
+    async def active_sessions(self, since: int) -> int:
+        return await self._read(lambda db: rows.active_sessions(db, since))
+
     async def rename(self, ref: SessionRef, title: str) -> bool:
         return await self._writer.do(lambda db: rows.rename(db, ref, title))
 
@@ -145,6 +152,12 @@ class SqliteStore:
 
     async def run_covering(self, ref: SessionRef, seq: int) -> Run | None:
         return await self._read(lambda db: rows.run_covering(db, ref, seq, self._journal.live))
+
+    async def runs(self, ref: SessionRef) -> list[Run]:
+        return await self._read(lambda db: rows.runs(db, ref, self._journal.live))
+
+    async def note_messages(self, run_id: str, messages: int) -> None:
+        await self._writer.do(lambda db: rows.note_messages(db, run_id, messages))
 
     async def append(self, batch: Sequence[Append]) -> None:
         apply: Callable[[], None] = _nothing
