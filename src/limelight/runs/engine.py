@@ -293,13 +293,19 @@ class Execution:
     async def accept_in_turn(self, event: AnyEvent) -> None:
         """As `accept`, but a source that is far ahead of the log has to wait."""
         await self._has_room()
-        self.accept(event)
+        self.accept(self._placed(event))
 
     def accept_at_once(self, event: AnyEvent) -> None:
         """As `accept`, for callers that cannot wait: who never gives way is stopped before memory runs out."""
         if self._uncommitted >= MAX_EMITTED:
             raise BadEvent(f"{MAX_EMITTED} events were emitted without a pause: await something in between")
-        self.accept(event)
+        self.accept(self._placed(event))
+
+    def _placed(self, event: AnyEvent) -> AnyEvent:
+        """A line that a tool emits may overtake the start of its agent, or outlive its end: then the main agent's."""
+        if isinstance(event, Status) and event.agent_id not in self.grammar.agents:
+            return Status(text=event.text)
+        return event
 
     def _write(self, event: AnyEvent) -> None:
         if not isinstance(event, Delta):

@@ -108,6 +108,8 @@ class Context(Protocol):
 
 CURRENT: ContextVar[Context | None] = ContextVar("limelight_context", default=None)
 """The context of the run that this code is a part of, for tools that know nothing of Limelight but one function."""
+SPEAKER: ContextVar[Callable[[], str]] = ContextVar("limelight_speaker", default=str)
+"""Finds the agent that this code works for, as far as the framework lets it be known; "" is the main one."""
 
 
 async def no_history() -> Sequence[Message]:

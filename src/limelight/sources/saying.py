@@ -10,7 +10,7 @@ Outside of Limelight `current()` is None and `status` does nothing, so that the 
 """
 
 from limelight.events import Status
-from limelight.sources.base import CURRENT, Context
+from limelight.sources.base import CURRENT, SPEAKER, Context
 
 
 def current() -> Context | None:
@@ -19,7 +19,7 @@ def current() -> Context | None:
 
 
 def status(text: str) -> None:
-    """Say in one line what goes on. Works in async tools, and in tools that run in a thread."""
+    """Say in one line what goes on, as the agent whose tool this is. Works in async tools and in threads."""
     context = CURRENT.get()
     if context is not None and not context.cancelled:
-        context.emit(Status(text=text))
+        context.emit(Status(agent_id=SPEAKER.get()(), text=text))

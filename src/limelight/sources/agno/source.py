@@ -15,9 +15,10 @@ from limelight.events import AnyEvent
 from limelight.sources.agno.copying import for_turn
 from limelight.sources.agno.files import sent_along
 from limelight.sources.agno.pausing import answer, open_requirements, question, tie_together, waits_for
+from limelight.sources.agno.speaking import run_id_here
 from limelight.sources.agno.stopping import cancel_tools, name_at_work, tasks_that_write
 from limelight.sources.agno.translator import AgnoTranslator
-from limelight.sources.base import NO_OPTIONS, Feature, Home, Item, Options, Source, Turn, first_line
+from limelight.sources.base import NO_OPTIONS, SPEAKER, Feature, Home, Item, Options, Source, Turn, first_line
 from limelight.sources.going_on import tell_what_goes_on
 from limelight.sources.so_far import SoFar
 
@@ -106,6 +107,7 @@ class AgnoSource(Source):
         self, turn: Turn, translator: AgnoTranslator, agent: Any, stream: Any, output: Any
     ) -> AsyncGenerator[Item, None]:
         """Follow Agno's stream; where there is none, or it ends in a pause, ask people first and then go on."""
+        SPEAKER.set(lambda: translator.agent_of(run_id_here()))
         try:
             while stream is not None or getattr(output, "is_paused", False):
                 if stream is None:

@@ -97,6 +97,11 @@ class AgnoTranslator:
         """Agno's ids of all runs in this turn."""
         return frozenset(self._runs)
 
+    def agent_of(self, run_id: str) -> str:
+        """The agent whose run this is, by Agno's id of it; the main one if it is not known."""
+        run = self._runs.get(run_id)
+        return "" if run is None else run.agent_id
+
     def feed(self, event: Any) -> list[Item]:
         if self.over:
             return []

@@ -40,6 +40,11 @@ def _place(ns: Namespace) -> Namespace:
     return tuple(steps)
 
 
+def place_of(checkpoint_ns: str) -> Namespace:
+    """The place of the graph whose task runs under this name: `tools:1234|model:5` -> (`tools:1234`,)."""
+    return _place(tuple(checkpoint_ns.split("|")[:-1]))
+
+
 def node_of(step: str) -> str:
     """`tools:1234` -> `tools`."""
     return step.partition(":")[0]

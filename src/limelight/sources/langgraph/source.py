@@ -9,11 +9,22 @@ from typing import Any, ClassVar
 
 from limelight.errors import AgentFailed, Interrupted, SetupError
 from limelight.events import AnyEvent
-from limelight.sources.base import NO_OPTIONS, Approval, Feature, Home, Item, Options, Source, Turn, first_line
+from limelight.sources.base import (
+    NO_OPTIONS,
+    SPEAKER,
+    Approval,
+    Feature,
+    Home,
+    Item,
+    Options,
+    Source,
+    Turn,
+    first_line,
+)
 from limelight.sources.going_on import tell_what_goes_on
 from limelight.sources.langgraph.contexts import graph_context, known
 from limelight.sources.langgraph.interrupts import Interrupt, Question, resume_value
-from limelight.sources.langgraph.parts import MODES, part_of
+from limelight.sources.langgraph.parts import MODES, Namespace, part_of, place_of
 from limelight.sources.langgraph.stopping import name_at_work
 from limelight.sources.langgraph.translator import LangGraphTranslator
 from limelight.sources.so_far import SoFar
@@ -106,6 +117,7 @@ class LangGraphSource(Source):
     ) -> AsyncGenerator[Item, None]:
         """The whole turn, or the rest of one that was `left` while it waited for a person."""
         config = _config(turn)
+        SPEAKER.set(lambda: translator.agent_at(_place_here()))
         code, goes_on = "", True
         if left is None:
             given = await self._input(turn, config, translator)
@@ -214,6 +226,14 @@ def _ask(turn: Turn, question: Question) -> Coroutine[Any, Any, Approval]:
         agent_id=question.agent_id,
         decisions=question.decisions,
     )
+
+
+def _place_here() -> Namespace:
+    """Where in the graph the code runs that asks: LangChain keeps that in a variable of its context."""
+    from langchain_core.runnables.config import var_child_runnable_config
+
+    config: Any = var_child_runnable_config.get() or {}
+    return place_of(str(config.get("configurable", {}).get("checkpoint_ns") or ""))
 
 
 def _config(turn: Turn) -> dict[str, Any]:

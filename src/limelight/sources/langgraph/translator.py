@@ -71,6 +71,10 @@ class LangGraphTranslator:
         """True once the main agent would need more rounds than it may have: time to stop the graph."""
         return self._steps.exceeded
 
+    def agent_at(self, place: Namespace) -> str:
+        """The agent whose graph is at this place; the main one if it is not known."""
+        return self._actors.agent_id(place) or ""
+
     def past(self, raw_ids: Iterable[str | None]) -> None:
         """The ids of the messages that were there before."""
         self._speech.past(raw_ids)

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from threading import Lock
 from typing import Any
 
+from limelight.sources.base import SPEAKER
 from limelight.sources.smolagents.copying import copy_of
 from limelight.sources.smolagents.errors import told
 from limelight.sources.smolagents.observer import Observer
@@ -50,6 +51,7 @@ class ManagedAgent:
         agent_id = self._observer.agent_id(name)
         clone = self._tapped(agent, self._observer, agent_id)
         self._observer.tell(began(clone, agent_id, name, self._parent_id, SPAWNING.get()))
+        speaker = SPEAKER.set(lambda: agent_id)
         try:
             report = clone(*args, **kwargs)
         except Left:
@@ -57,6 +59,8 @@ class ManagedAgent:
         except BaseException as error:
             self._observer.tell(AgentEnded(agent_id, told(error)))
             raise
+        finally:
+            SPEAKER.reset(speaker)
         self._observer.tell(AgentEnded(agent_id))
         return report
 
