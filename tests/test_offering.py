@@ -154,6 +154,9 @@ def test_each_built_in_agent_says_what_it_is_before_anything_is_loaded() -> None
         (f"{OWN}workspace = 'config.toml'", "config.toml:3: [agents.mine] workspace: config.toml is no folder"),
         (f"{OWN}workspace = 'bots.py/x'", "config.toml:3: [agents.mine] workspace: bots.py/x cannot be made, as "),
         ("[agents.demo]\nworkspace = 'bots.py'", "config.toml:2: [agents.demo] workspace: bots.py is no folder"),
+        (f"{OWN}workspace = 'new/{'x' * 300}'", "cannot be made in "),
+        (f'{OWN}workspace = "new/\\u0000"', "cannot be made in "),
+        (f"{OWN}workspace = '~nobody-is-called-so/x'", "workspace: ~nobody-is-called-so/x cannot be reached: "),
         ("[tools]\nsearch_url = 'http://x/'", "config.toml:2: tools.search_url has no {query} in it"),
         (
             "[tools]\nsearch_url = 'x/{query}'",
@@ -194,6 +197,28 @@ def test_a_folder_that_cannot_be_written_is_refused(folder: Path, monkeypatch: p
     assert wrong(f"{OWN}workspace = 'locked'").endswith("[agents.mine] workspace: locked cannot be written")
     assert f"workspace: locked/new cannot be made in {folder / 'locked'}" in wrong(f"{OWN}workspace = 'locked/new'")
     assert names(f"{OWN}workspace = 'new'") == ["mine"]
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self").exists(), reason="a folder in which nobody can write, whatever its rights say"
+)
+@pytest.mark.parametrize(
+    ("workspace", "told"),
+    [
+        ("/proc/nope", "/proc/nope cannot be made in /proc"),
+        ("/proc/self/a/b", "/proc/self/a/b cannot be made in /proc/self"),
+        ("/proc", "/proc cannot be written"),
+    ],
+)
+def test_a_folder_that_can_never_be_made_is_refused(workspace: str, told: str) -> None:
+    assert wrong(f"{OWN}workspace = '{workspace}'").startswith(f"config.toml:3: [agents.mine] workspace: {told}")
+
+
+def test_a_workspace_that_is_tried_out_leaves_nothing_behind(folder: Path) -> None:
+    (folder / "there").mkdir()
+    assert names(f"{OWN}workspace = 'new/deep/down'") == names(f"{OWN}workspace = 'there'") == ["mine"]
+    assert {one.name for one in folder.iterdir()} - {"__pycache__"} == {"bots.py", "config.toml", "there"}
+    assert list((folder / "there").iterdir()) == []
 
 
 def test_all_that_is_wrong_is_told_at_once(folder: Path) -> None:

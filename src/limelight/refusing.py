@@ -1,11 +1,12 @@
 """What in an agent's table cannot work, or would make no difference: a sentence for each, with the key it is about.
 
-It looks at folders and at which modules are installed, and imports nothing. `choosing` asks here before it makes an
-agent, and says where in the file the key is.
+It tries folders out, leaving nothing behind, and looks which modules are installed, importing none. `choosing` asks here
+before it makes an agent, and says where in the file the key is.
 """
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,7 +43,7 @@ def table_mistakes(table: AgentSettings, one: BuiltIn | None) -> Iterator[Mistak
     if table.base_url and "base_url" not in reasons and not is_address(table.base_url):
         yield "base_url", f"base_url {table.base_url!r} is no address: {ADDRESS_RULE}"
     if table.workspace and "workspace" not in reasons:
-        yield from (("workspace", f"workspace: {told}") for told in _unusable(Path(table.workspace).expanduser()))
+        yield from (("workspace", f"workspace: {told}") for told in _unusable(table.workspace))
     if table.imports and "imports" not in reasons:
         yield from (("imports", f"imports: {told}") for told in _not_installed(table.imports))
 
@@ -68,16 +69,38 @@ def _set_in_vain(table: AgentSettings, reasons: dict[str, str]) -> Iterator[Mist
             yield key, f"{key} makes no difference for this agent: {reason}"
 
 
-def _unusable(folder: Path) -> Iterator[str]:
-    """Why a folder cannot be used, or made, if that is so."""
-    place = folder.absolute()
-    there = next(one for one in (place, *place.parents) if one.exists())
+def _unusable(named: str) -> Iterator[str]:
+    """Why a folder cannot be used, or made, if that is so. One that is missing stays missing."""
+    try:
+        folder = Path(named).expanduser()
+        place = folder.absolute()
+        there = next(one for one in (place, *place.parents) if one.exists())
+    except (OSError, RuntimeError) as error:
+        yield f"{named} cannot be reached: {_reason(error)}"
+        return
+    wanted = f"{folder} cannot be written" if there == place else f"{folder} cannot be made in {there}"
     if there == place and not there.is_dir():
         yield f"{folder} is no folder"
     elif not there.is_dir():
         yield f"{folder} cannot be made, as {there} is no folder"
     elif not os.access(there, os.R_OK | os.W_OK | os.X_OK):
-        yield f"{folder} cannot be written" if there == place else f"{folder} cannot be made in {there}"
+        yield wanted
+    elif reason := _tried_out(there, place.relative_to(there)):
+        yield f"{wanted}: {reason}"
+
+
+def _tried_out(there: Path, missing: Path) -> str:
+    """Make these folders, and remove them again: rights say little in places like /proc. "" if it works."""
+    try:
+        with tempfile.TemporaryDirectory(prefix=".limelight-", dir=there) as trial:
+            (Path(trial) / missing).mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        return _reason(error)
+    return ""
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _not_installed(modules: Iterable[str]) -> Iterator[str]:
