@@ -57,6 +57,11 @@ class BadCursor(RequestError):
     title = "A cursor is a number like 57 or 57.1"
 
 
+class UnknownMessageType(RequestError):
+    code = "unknown_message_type"
+    title = "The socket does not know this message"
+
+
 class UnknownFormat(RequestError):
     code = "unknown_format"
     title = "There is no such format"
@@ -138,6 +143,18 @@ class AgentNotServed(RequestError):
     code = "agent_not_served"
     status = 409
     title = "This server does not have the agent of that run"
+
+
+class AgentMismatch(RequestError):
+    code = "agent_mismatch"
+    status = 409
+    title = "The session has another agent"
+
+
+class NotProcessing(RequestError):
+    code = "not_processing"
+    status = 409
+    title = "The session has no live run"
 
 
 class ApprovalExpired(RequestError):

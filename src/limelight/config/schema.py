@@ -48,6 +48,13 @@ class StoreSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 class LimitSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     body_bytes: Annotated[int, _setting("Largest request body", "LIMELIGHT_BODY_BYTES", ge=1)] = 10 * 1024 * 1024
+    message_bytes: Annotated[int, _setting("Largest message on a socket", "LIMELIGHT_MESSAGE_BYTES", ge=1)] = (
+        1024 * 1024
+    )
+    session_messages: Annotated[
+        int,
+        _setting("Most messages of a session that one request gets", "LIMELIGHT_SESSION_MESSAGES", ge=1, le=1_000_000),
+    ] = 10_000
     run_seconds: Annotated[
         float, _setting("Longest run, without the time people take", "LIMELIGHT_RUN_SECONDS", ge=0.001, le=MAX_SECONDS)
     ] = 3600

@@ -4,6 +4,7 @@ A dialect follows ONE run, from its `run_started`. It is fed Records in order an
 each; ids and framing are the encoder's business. It must not know stores, the hub, HTTP, asyncio or the time.
 """
 
+import math
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import msgspec
@@ -47,6 +48,11 @@ class Cursor(NamedTuple):
         if not (seq.isascii() and seq.isdecimal()) or (dot and not (k.isascii() and k.isdecimal())) or len(text) > 32:
             raise BadCursor(f"a cursor is a number like 57 or 57.1, not {text[:40]!r}")
         return cls(int(seq), int(k or 0))
+
+    @property
+    def place(self) -> tuple[int, float]:
+        """For comparing: a whole Record comes behind each part of it."""
+        return self.seq, self.k or math.inf
 
 
 class AgentTree:

@@ -5,10 +5,18 @@ joined from several, these inner ids count from its first one, because that is w
 Every `run_started` begins with a fresh dialect. Pure; streams and the hub's lanes are the callers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from limelight.dialects.base import Dialect
 from limelight.events import Record, RunStarted
+
+
+class Frame(NamedTuple):
+    """One frame without its framing."""
+
+    cursor: str
+    payload: bytes
 
 
 class SseEncoder:
@@ -47,3 +55,10 @@ class SseEncoder:
     def gap(self, first: int, last: int) -> bytes:
         """The frame that says what is no longer kept; a resume behind it goes on after the gap."""
         return b"id: %d%b%b\n\n" % (last, self._head, self._dialect.gap(first, last))
+
+
+def frames_in(data: bytes) -> Iterator[Frame]:
+    """Numbered frames of an encoder taken apart again, for transports that frame in their own way."""
+    for block in data.split(b"\n\n")[:-1]:
+        head, _, payload = block.partition(b"\ndata: ")
+        yield Frame(head.removeprefix(b"id: ").partition(b"\n")[0].decode(), payload)

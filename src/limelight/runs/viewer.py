@@ -70,6 +70,15 @@ class Viewer:
             self._encoder = SseEncoder(self._format.make_dialect)
             self._board(self._encoder)
 
+    @property
+    def gone(self) -> bool:
+        """True if the session was deleted."""
+        return self._channel.over
+
+    def go_on(self) -> None:
+        """Behind the end of a run: show the next one."""
+        self._ended = False
+
     def nudge(self) -> None:
         """Make a waiting `next` return b"", so that its caller can send a sign of life or go away."""
         self._nudged = True

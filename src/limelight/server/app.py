@@ -12,8 +12,9 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket
 
 from limelight import registry
 from limelight.config import Settings, load_settings
@@ -26,8 +27,9 @@ from limelight.server.docs_page import docs_page
 from limelight.server.endpoint import Call, Endpoint, reply_with
 from limelight.server.openapi import openapi
 from limelight.server.parts import Parts
-from limelight.server.problems import on_crash, on_http_exception, on_limelight_error, problem_response
+from limelight.server.problems import on_crash, on_http_exception, on_limelight_error, refuse
 from limelight.server.routes import ENDPOINTS
+from limelight.server.v2.socket import SessionSocket
 from limelight.stores.base import Store
 
 
@@ -46,7 +48,7 @@ def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None 
         await parts.stop()
 
     app = Starlette(
-        routes=[*(_route(endpoint, parts) for endpoint in ENDPOINTS), *_documents()],
+        routes=[*(_route(endpoint, parts) for endpoint in ENDPOINTS), _socket(parts), *_documents()],
         lifespan=lifespan,
         middleware=[Middleware(Guard, api_key=settings.auth.api_key), Middleware(Started, parts=parts)],
         exception_handlers={
@@ -80,11 +82,11 @@ class Started:
         self._parts = parts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not self._parts.started:
+        if scope["type"] in ("http", "websocket") and not self._parts.started:
             try:
                 await self._parts.start()
             except LimelightError as error:
-                await problem_response(error)(scope, receive, send)
+                await refuse(error, scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
@@ -95,6 +97,13 @@ def _route(endpoint: Endpoint, parts: Parts) -> Route:
         return reply_with(value, endpoint.status)  # pyright: ignore[reportReturnType]
 
     return Route(endpoint.path, respond, methods=[endpoint.method], name=endpoint.summary)
+
+
+def _socket(parts: Parts) -> WebSocketRoute:
+    async def serve(websocket: WebSocket) -> None:
+        await SessionSocket(websocket, parts).serve()
+
+    return WebSocketRoute("/api/v2/ws/{session_id}", serve, name="Watch a session")
 
 
 def _documents() -> list[Route]:

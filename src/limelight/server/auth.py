@@ -11,11 +11,11 @@ from urllib.parse import unquote
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from limelight.errors import BadRequest, Forbidden, LimelightError, Unauthorized
-from limelight.server.problems import problem_response
+from limelight.server.problems import refuse
 from limelight.sources.base import User
 from limelight.stores.base import LOCAL_OWNER
 
-PROBES = frozenset({"/health", "/ready"})
+PROBES = frozenset({"/health", "/ready", "/api/v2/health"})
 MAX_USER_ID = 256
 
 
@@ -27,7 +27,7 @@ class Guard:
         self._key = api_key.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
+        if scope["type"] in ("http", "websocket"):
             headers = dict[bytes, bytes](scope["headers"])
             try:
                 path = scope["path"].removeprefix(scope.get("root_path", ""))
@@ -35,7 +35,7 @@ class Guard:
                     self._check(scope, headers)
                 scope.setdefault("state", {})["user"] = self._user(headers)
             except LimelightError as error:
-                await problem_response(error)(scope, receive, send)
+                await refuse(error, scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
@@ -43,6 +43,8 @@ class Guard:
         if not self._key:
             if not is_loopback(scope.get("client")) or not _is_local_name(headers.get(b"host", b"")):
                 raise Forbidden("without an API key this server answers only its own machine: set LIMELIGHT_API_KEY")
+            if scope["type"] == "websocket" and not _is_local_origin(headers.get(b"origin")):
+                raise Forbidden("without an API key a page of another site cannot open a socket here")
             return
         scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() != b"bearer" or not hmac.compare_digest(token.strip(), self._key):
@@ -77,6 +79,12 @@ def _is_local_name(host: bytes) -> bool:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
+
+
+def _is_local_origin(origin: bytes | None) -> bool:
+    """Browsers let any page open a socket to any place, and say which page it is. Other clients say nothing."""
+    host = (origin or b"").partition(b"://")[2]
+    return origin is None or (bool(host) and _is_local_name(host))
 
 
 def _text(value: bytes) -> str:

@@ -173,7 +173,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 def reply_with(value: Any, status: int) -> ASGIApp:
     """What an endpoint returned, as a response: structs become JSON, responses stay what they are."""
-    if isinstance(value, Response) or not isinstance(value, msgspec.Struct | dict | None):
+    if isinstance(value, Response) or not isinstance(value, msgspec.Struct | dict | list | None):
         return value
     if value is None:
         return Response(status_code=204)

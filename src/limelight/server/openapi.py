@@ -17,8 +17,8 @@ _PATH_PARAMETER = re.compile(r"{(\w+)}")
 def openapi(endpoints: Iterable[Endpoint]) -> bytes:
     """The whole document as JSON."""
     listed = list(endpoints)
-    types = {t for e in listed for t in (e.reply, e.body) if isinstance(t, type)} | {Problem}
-    ordered = sorted(types, key=lambda t: t.__name__)
+    types = {t for e in listed for t in (e.reply, e.body) if t is not None and not isinstance(t, str)} | {Problem}
+    ordered = sorted(types, key=str)
     refs, components = msgspec.json.schema_components(ordered, ref_template="#/components/schemas/{name}")
     ref_of = dict(zip(ordered, refs, strict=True))
     paths: dict[str, dict[str, Any]] = {}

@@ -26,6 +26,7 @@ from limelight.runs.viewer import Format, Viewer
 from limelight.runs.workspace import Workspaces
 from limelight.server.home import ServerHome
 from limelight.server.pulse import Pulse
+from limelight.server.v2.counting import MessageCounts
 from limelight.stores.base import SessionRef, Store
 
 T = TypeVar("T")
@@ -62,6 +63,7 @@ class Parts:
             self._recover,
             retention_days=settings.store.retention_days,
         )
+        self.message_counts = MessageCounts(store, self.format("v2"))
         self._home: ServerHome | None = None
         self._opened: list[Agent] = []
         self._starting: asyncio.Lock | None = None

@@ -6,6 +6,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from limelight.errors import LimelightError, MethodNotAllowed, NotFound, RequestError, Unauthorized
 from limelight.runs.ids import sortable_id
@@ -47,6 +48,14 @@ def problem_response(error: LimelightError) -> Response:
     problem.run_id = getattr(error, "run_id", "") or msgspec.UNSET
     headers = {"www-authenticate": "Bearer"} if isinstance(error, Unauthorized) else None
     return Response(msgspec.json.encode(problem), error.status, media_type="application/problem+json", headers=headers)
+
+
+async def refuse(error: LimelightError, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request or a handshake with a problem. Servers that cannot do the latter answer 403."""
+    if scope["type"] == "http" or "websocket.http.response" in scope.get("extensions", {}):
+        await problem_response(error)(scope, receive, send)
+    else:
+        await send({"type": "websocket.close", "code": 1008, "reason": error.code})
 
 
 async def on_limelight_error(_: Request, error: Exception) -> Response:

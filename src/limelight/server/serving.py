@@ -15,6 +15,10 @@ from limelight.server.parts import Parts
 
 WORKERS = 128
 """Threads for what agents do with `asyncio.to_thread`; with the usual six, a few slow tools would hold up everybody."""
+MAX_FRAME = 16 * 1024 * 1024
+"""Larger messages close their socket; what is over the limit but below this gets an answer."""
+PING_SECONDS = 20
+PONG_SECONDS = 60
 GRACE_SECONDS = 5
 """How long connections may take to close once their streams have ended."""
 
@@ -31,6 +35,10 @@ class LimelightServer(uvicorn.Server):
                 access_log=False,
                 timeout_graceful_shutdown=GRACE_SECONDS,
                 server_header=False,
+                ws_max_size=MAX_FRAME,
+                ws_ping_interval=PING_SECONDS,
+                ws_ping_timeout=PONG_SECONDS,
+                ws_per_message_deflate=False,
             )
         )
         self.parts: Parts = app.state.parts

@@ -2,11 +2,13 @@
 
 from limelight.server.endpoint import Endpoint
 from limelight.server.routes import agents, chat, probes, runs, sessions
+from limelight.server.v2 import rest as v2
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *chat.ENDPOINTS,
     *runs.ENDPOINTS,
     *sessions.ENDPOINTS,
     *agents.ENDPOINTS,
+    *v2.ENDPOINTS,
     *probes.ENDPOINTS,
 )

@@ -1,0 +1,54 @@
+"""How many messages a session has: counted once a run, and for a live run as far as it has come."""
+
+from collections import OrderedDict
+
+from limelight.deltas import join
+from limelight.dialects.encoder import SseEncoder
+from limelight.dialects.v2.whole import is_whole
+from limelight.runs.reading import BATCH
+from limelight.runs.viewer import Format
+from limelight.stores.base import Run, SessionRef, Store
+
+COUNTERS = 256
+"""How many live runs are remembered; the count of others begins anew."""
+
+
+class MessageCounts:
+    """Asks the store first, which keeps the counts of ended runs."""
+
+    def __init__(self, store: Store, format_: Format) -> None:
+        self._store = store
+        self._format = format_
+        self._counters: OrderedDict[str, _Counter] = OrderedDict()
+
+    async def of_session(self, ref: SessionRef) -> int:
+        return sum([await self._of_run(run) for run in await self._store.runs(ref)])
+
+    async def _of_run(self, run: Run) -> int:
+        if run.messages is not None:
+            return run.messages
+        counter = self._counters.pop(run.run_id, None) or _Counter(SseEncoder(self._format.make_dialect), run)
+        await counter.advance(self._store, run)
+        if run.live:
+            self._counters[run.run_id] = counter
+            if len(self._counters) > COUNTERS:
+                self._counters.popitem(last=False)
+        else:
+            await self._store.note_messages(run.run_id, counter.count)
+        return counter.count
+
+
+class _Counter:
+    """The count of one run, as far as it has been read."""
+
+    def __init__(self, encoder: SseEncoder, run: Run) -> None:
+        self.count = 0
+        self._encoder = encoder
+        self._seq = run.first_seq - 1
+
+    async def advance(self, store: Store, run: Run) -> None:
+        while self._seq < run.last_seq and (records := await store.records(run.ref, after=self._seq, limit=BATCH)):
+            ours = [record for record in records if record.seq <= run.last_seq]
+            for joined in join(ours):
+                self.count += sum(map(is_whole, self._encoder.feed(joined.record)))
+            self._seq = records[-1].seq

@@ -1,0 +1,48 @@
+"""Sessions are made by their first request or by connecting to them: with which agent, and for how many steps."""
+
+from limelight.errors import AgentMismatch, InvalidBody
+from limelight.runs.agents import Agent, Agents
+from limelight.runs.ids import now_ms
+from limelight.server.endpoint import SESSION_ID
+from limelight.server.parts import Parts
+from limelight.stores.base import NewSession, Session, SessionRef
+
+DEFAULT_AGENT = "codact"
+MAX_STEPS = 100
+
+
+def agent_of(agents: Agents, agent_type: str | None) -> Agent:
+    """The named agent; without a name codact, or the server's own default if that is not served."""
+    wanted = agent_type or (DEFAULT_AGENT if DEFAULT_AGENT in agents else agents.default.name)
+    if wanted not in agents:
+        known = ", ".join(agent.name for agent in agents)
+        raise InvalidBody(f"there is no agent_type {wanted[:100]!r}; this server has: {known}", path="agent_type")
+    return agents.get(wanted)
+
+
+def check_steps(max_steps: int | None) -> None:
+    if max_steps is not None and not 1 <= max_steps <= MAX_STEPS:
+        raise InvalidBody(f"max_steps is a whole number from 1 to {MAX_STEPS}", path="max_steps")
+
+
+async def open_session(
+    parts: Parts, ref: SessionRef, agent_type: str | None = None, max_steps: int | None = None
+) -> Session:
+    """The session of this name, made if it is new. One that is there keeps its agent."""
+    if not SESSION_ID.fullmatch(ref.session_id):
+        raise InvalidBody("a session id is 1 to 128 of A-Z a-z 0-9 . _ : -", path="session_id")
+    check_steps(max_steps)
+    if agent_type:
+        agent_of(parts.agents, agent_type)
+    session = await parts.store.session(ref)
+    if session is None:
+        agent = agent_of(parts.agents, agent_type)
+        await parts.store.create(NewSession(ref=ref, agent=agent.name, at=now_ms(), max_steps=max_steps))
+        session = await parts.store.session(ref)
+        assert session is not None
+    if agent_type and agent_type != session.agent:
+        raise AgentMismatch(
+            f"session {ref.session_id!r} has the agent {session.agent!r}, not {agent_type!r}: leave agent_type out, "
+            "or choose another session id"
+        )
+    return session

@@ -1,0 +1,64 @@
+"""What the socket says besides messages: one small struct each, told apart by `type`."""
+
+import msgspec
+
+from limelight.dialects.encoder import Frame
+from limelight.errors import LimelightError, RequestError, SessionBusy
+from limelight.events import Decision
+from limelight.server.v2.state import SessionInfo
+
+
+class Reply(msgspec.Struct, kw_only=True, tag_field="type"):
+    """A frame that is no message: not numbered, not replayed."""
+
+
+class Pong(Reply, tag="pong"):
+    """The answer to `ping`."""
+
+
+class State(Reply, tag="state"):
+    """The session: on connecting, on `get_state`, when a run begins and when it has ended."""
+
+    state: SessionInfo
+
+
+class Error(Reply, tag="error"):
+    """What was wrong with a message from the client. The socket stays open unless it is closed right behind it."""
+
+    message: str
+    error_code: str
+
+
+class MessagesEnd(Reply, tag="messages_end"):
+    """Behind the messages of `get_messages`: how many they were, and whether there are more on the way asked for."""
+
+    count: int
+    more: bool
+
+
+class Accepted(Reply, tag="accepted"):
+    """A query with a `request_id` has this run; the same id again gets the same run."""
+
+    request_id: str
+    run_id: str
+
+
+class Decided(Reply, tag="decided"):
+    """The answer to an approval counts."""
+
+    approval_id: str
+    decision: Decision
+
+
+def error_of(error: LimelightError) -> Error:
+    """Our error in the words of this API."""
+    if isinstance(error, SessionBusy):
+        return Error(message="Session is already processing a query", error_code=error.code)
+    if isinstance(error, RequestError):
+        return Error(message=error.detail, error_code=error.code)
+    return Error(message=f"Processing error: {error.detail}", error_code=error.code)
+
+
+def addressed(frame: Frame, session_id: str) -> bytes:
+    """A message of the log with its session and its cursor."""
+    return b'{"session_id":"%b","cursor":"%b",%b' % (session_id.encode(), frame.cursor.encode(), frame.payload[1:])

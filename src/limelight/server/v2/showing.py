@@ -1,0 +1,98 @@
+"""The half of a socket that shows: the session's log as it grows, and the session's state at the edges of runs."""
+
+from limelight.dialects.base import Cursor
+from limelight.dialects.encoder import Frame, frames_in
+from limelight.runs.viewer import Format
+from limelight.server.parts import Parts
+from limelight.server.v2.line import Line
+from limelight.server.v2.replies import State
+from limelight.server.v2.state import AFTER_RUN, session_info
+from limelight.server.views import SessionState
+from limelight.stores.base import Run, Session
+
+
+class Showing:
+    """Use as `with`: it watches from then on. States are told of what happens now, not of what is replayed."""
+
+    def __init__(self, parts: Parts, session: Session, format_: Format, line: Line) -> None:
+        self._parts = parts
+        self._ref = session.ref
+        self._format = format_
+        self._line = line
+        self._viewer = parts.viewer(session.ref, format_)
+        self._known = session.last_seq
+        """Runs up to here are history."""
+        self._announced = session.run_id
+        """The run that the client knows to be going on."""
+        self._run: Run | None = None
+        """The run that is being shown."""
+        self._resume_at: Cursor | None = None
+        self._over = False
+
+    def __enter__(self) -> "Showing":
+        self._viewer.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._viewer.__exit__()
+
+    def close(self) -> None:
+        """Show what there is, and end."""
+        self._over = True
+        self._viewer.nudge()
+
+    def resume(self, cursor: Cursor) -> None:
+        """Go on behind another cursor."""
+        self._resume_at = cursor
+        self._viewer.nudge()
+
+    async def run(self, cursor: Cursor) -> bool:
+        """Show, beginning behind `cursor`, until the server closes. False if the session is gone."""
+        self._viewer.start(cursor, only_run=True)
+        while True:
+            data = await self._viewer.next()
+            if self._resume_at is not None:
+                self._sit_elsewhere(self._resume_at)
+            elif data:
+                await self._show(list(frames_in(data)))
+            elif data is None:
+                if self._viewer.gone or not await self._end_run():
+                    return False
+            elif self._over:
+                return True
+
+    def _sit_elsewhere(self, cursor: Cursor) -> None:
+        viewer = self._parts.viewer(self._ref, self._format).__enter__()
+        self._viewer.__exit__()
+        self._viewer, self._resume_at, self._run = viewer, None, None
+        viewer.start(cursor, only_run=True)
+        if self._over:
+            viewer.nudge()
+
+    async def _show(self, frames: list[Frame]) -> None:
+        if self._run is None:
+            seq = Cursor.parse(frames[0].cursor).seq
+            self._run = await self._parts.store.run_covering(self._ref, seq)
+            if self._run is not None and self._run.first_seq > self._known and self._run.run_id != self._announced:
+                await self._tell(self._run, "processing")
+        await self._line.show(frames)
+
+    async def _end_run(self) -> bool:
+        """Tell how it ended, and wait for the next. False if the session is gone."""
+        run = None if self._run is None else await self._parts.store.run(self._run.run_id)
+        self._run = None
+        self._viewer.go_on()
+        if run is None or run.last_seq <= self._known:
+            return True
+        self._known = run.last_seq
+        return await self._tell(run, AFTER_RUN[run.state])
+
+    async def _tell(self, run: Run, state: SessionState) -> bool:
+        session = await self._parts.store.session(self._ref)
+        if session is None:
+            return False
+        info = await session_info(self._parts, session)
+        info.state, info.run_id = state, run.run_id
+        self._announced = run.run_id
+        await self._line.tell(State(state=info))
+        return True
