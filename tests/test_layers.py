@@ -91,6 +91,19 @@ MAY_IMPORT: dict[str, set[str]] = {
         "limelight.server",
         "limelight.understudy.server",
     },
+    "limelight.server.v2": BASE
+    | {
+        "limelight.deltas",
+        "limelight.instants",
+        "limelight.messages",
+        "limelight.sources.base",
+        "limelight.stores.base",
+        "limelight.dialects.base",
+        "limelight.dialects.encoder",
+        "limelight.dialects.v2",
+        "limelight.runs",
+        "limelight.server",
+    },
     "limelight.cli": BASE
     | {
         "limelight.config",
@@ -119,7 +132,7 @@ MUST_NOT_IMPORT: dict[str, set[str]] = {
 """What is forbidden besides: a dialect has no clock and no loop; a store is told the time; the understudy leaves
 nothing to chance, but for its server."""
 
-KNOW_THE_WEB = ("limelight.server", "limelight.cli", "limelight.understudy.server")
+KNOW_THE_WEB = ("limelight.server", "limelight.server.v2", "limelight.cli", "limelight.understudy.server")
 
 MODULES = {
     ".".join(("limelight", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path

@@ -1,16 +1,12 @@
 """What the API tells about a session."""
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from limelight.instants import iso
 from limelight.runs.ids import now_ms
+from limelight.server.parts import Parts
 from limelight.server.views import SessionState, session_state
 from limelight.stores.base import RunState, Session
-
-if TYPE_CHECKING:
-    from limelight.server.parts import Parts
 
 DEFAULT_STEPS = 25
 
@@ -40,7 +36,7 @@ class SessionInfo(msgspec.Struct, kw_only=True):
     cursor: str
 
 
-async def session_info(parts: "Parts", session: Session) -> SessionInfo:
+async def session_info(parts: Parts, session: Session) -> SessionInfo:
     """A session as it is now."""
     return SessionInfo(
         session_id=session.ref.session_id,
@@ -56,7 +52,7 @@ async def session_info(parts: "Parts", session: Session) -> SessionInfo:
     )
 
 
-def steps_of(parts: "Parts", session: Session) -> int:
+def steps_of(parts: Parts, session: Session) -> int:
     """How many steps a run of the session may take: as its maker said, or the settings of its agent."""
     agent = parts.agents.get(session.agent) if session.agent in parts.agents else None
     return session.max_steps or (agent.max_steps if agent else None) or DEFAULT_STEPS
