@@ -1,0 +1,190 @@
+"""Sessions and messages over HTTP."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import agents
+from tests.server.v2.sockets import Json, socket, states, whole
+from tests.serving import Served, serving
+
+
+async def info(served: Served, session_id: str = "s") -> Json:
+    response = await served.http.get(f"/api/v2/sessions/{session_id}")
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def page(served: Served, **query: Any) -> Json:
+    response = await served.http.get("/api/v2/sessions/s/messages", params=query)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def test_a_session_from_its_making_to_its_end(tmp_path: Path) -> None:
+    async with serving(agents.talker, data=tmp_path) as served:
+        made = await served.http.post("/api/v2/sessions", json={"agent_type": "talker", "max_steps": 30})
+        assert made.status_code == 200
+        session_id = made.json()["session_id"]
+        assert made.json() == {
+            "session_id": session_id,
+            "agent_type": "talker",
+            "websocket_url": f"/api/v2/ws/{session_id}",
+            "max_steps": 30,
+        }
+        state = await info(served, session_id)
+        assert (state["state"], state["message_count"], state["max_steps"]) == ("idle", 0, 30)
+        assert state["created_at"] == state["last_activity"] and state["created_at"].endswith("Z")
+        assert (await served.http.get("/api/v2/sessions")).json() == [state]
+        async with socket(served, session_id) as watching:
+            assert (await watching.hear())["state"] == state
+            frames = await watching.ask("hello")
+        after = await info(served, session_id)
+        assert (after["state"], after["message_count"], after["title"]) == ("completed", len(whole(frames)), "hello")
+        assert after == frames[-1]["state"]
+        assert (await served.http.delete(f"/api/v2/sessions/{session_id}")).json() == {"message": "Session deleted"}
+        gone = await served.problem("DELETE", f"/api/v2/sessions/{session_id}")
+        assert (gone["status"], gone["detail"], gone["code"]) == (404, "Session not found", "session_not_found")
+        assert (await served.http.get("/api/v2/sessions")).json() == []
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ({"agent_type": "nobody"}, "there is no agent_type 'nobody'; this server has: talker, echo"),
+        ({"max_steps": 0}, "max_steps is a whole number from 1 to 100"),
+        ({"max_steps": 101}, "max_steps is a whole number from 1 to 100"),
+        ({"max_steps": -1}, "max_steps is a whole number from 1 to 100"),
+        ({"max_steps": "ten"}, "Expected `int | null`, got `str`"),
+        ({"agent_type": 7}, "Expected `str | null`, got `int`"),
+    ],
+)
+async def test_what_a_session_cannot_be(tmp_path: Path, body: Json, text: str) -> None:
+    async with serving(agents.talker, agents.echo, data=tmp_path) as served:
+        problem = await served.problem("POST", "/api/v2/sessions", json=body)
+        assert (problem["status"], problem["detail"]) == (422, text)
+        assert problem["errors"][0]["path"] == next(iter(body))
+        assert (await served.http.get("/api/v2/sessions")).json() == []
+
+
+async def test_an_empty_body_takes_the_defaults(tmp_path: Path) -> None:
+    async with serving(agents.talker, data=tmp_path) as served:
+        for options in ({}, {"json": {}}, {"json": {"agent_type": None, "max_steps": None}}):
+            made = (await served.http.post("/api/v2/sessions", **options)).json()
+            assert (made["agent_type"], made["max_steps"]) == ("talker", 25)
+
+
+async def test_without_a_name_the_agent_is_codact(tmp_path: Path) -> None:
+    async def codact() -> str:
+        return "code"
+
+    async with serving(agents.talker, codact, data=tmp_path) as served:
+        assert (await served.http.post("/api/v2/sessions")).json()["agent_type"] == "codact"
+
+
+async def test_pages_of_messages_are_the_whole_conversation(tmp_path: Path) -> None:
+    async with serving(agents.worker, data=tmp_path) as served:
+        shown: list[Json] = []
+        async with socket(served) as watching:
+            for question in ("one", "two", "three"):
+                shown += whole(await watching.ask(question))
+        everything = await page(served, limit=10_000)
+        assert (everything["messages"], everything["total"], everything["more"]) == (shown, len(shown), False)
+        for limit in (1, 3, len(shown) // 3, len(shown) - 1, len(shown)):
+            assert (await page(served, limit=limit))["messages"] == shown[-limit:]
+            forwards, backwards = list[Json](), list[Json]()
+            while (found := await page(served, limit=limit, after=(forwards or [{"cursor": 0}])[-1]["cursor"]))["more"]:
+                forwards += found["messages"]
+            while (back := await page(served, limit=limit, **_before(backwards)))["more"]:
+                backwards = back["messages"] + backwards
+            assert forwards + found["messages"] == back["messages"] + backwards == shown
+            assert found["total"] == len(shown)
+
+
+def _before(found: list[Json]) -> dict[str, str]:
+    return {"before": found[0]["cursor"]} if found else {}
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("limit=0", "bad_request"),
+        ("limit=-1", "bad_request"),
+        ("limit=10001", "bad_request"),
+        ("limit=x", "bad_request"),
+        ("after=x", "bad_cursor"),
+        ("before=x", "bad_cursor"),
+        ("before=3&after=2", "bad_request"),
+    ],
+)
+async def test_pages_that_there_are_not(tmp_path: Path, query: str, code: str) -> None:
+    async with serving(agents.talker, data=tmp_path) as served:
+        async with socket(served) as watching:
+            await watching.ask("hello")
+        problem = await served.problem("GET", f"/api/v2/sessions/s/messages?{query}")
+        assert (problem["status"], problem["code"]) == (400, code)
+
+
+async def test_the_window_can_be_set(tmp_path: Path) -> None:
+    async with serving(agents.talker, data=tmp_path, limits__session_messages=2) as served:
+        async with socket(served) as watching:
+            await watching.ask("hello")
+        assert len((await page(served, limit=2))["messages"]) == 2
+        assert "from 1 to 2" in (await served.problem("GET", "/api/v2/sessions/s/messages?limit=3"))["detail"]
+
+
+async def test_an_expired_session_is_read_but_not_listed_until_a_query_revives_it(tmp_path: Path) -> None:
+    async with serving(agents.talker, data=tmp_path, store__expiry_seconds=0) as served:
+        async with socket(served) as watching:
+            await watching.ask("hello")
+            assert (await info(served))["state"] == "expired"
+            assert (await served.http.get("/api/v2/sessions")).json() == []
+            assert len((await page(served))["messages"]) == 5
+            assert states(await watching.ask("again")) == ["processing", "completed"]
+        assert (await page(served))["total"] == 10
+
+
+async def test_a_session_is_never_expired_while_its_run_goes_on(tmp_path: Path) -> None:
+    async with serving(agents.asker, data=tmp_path, store__expiry_seconds=0) as served, socket(served) as watching:
+        await watching.say("query", query="delete")
+        asked = await watching.until(lambda f: f.get("metadata", {}).get("message_type") == "approval_request")
+        assert (await info(served))["state"] == "processing"
+        assert [each["session_id"] for each in (await served.http.get("/api/v2/sessions")).json()] == ["s"]
+        await watching.say("approve", approval_id=asked[-1]["metadata"]["approval_id"])
+        await watching.until_state("completed")
+
+
+async def test_states(tmp_path: Path) -> None:
+    async with serving(agents.talker, agents.crasher, agents.patient, data=tmp_path) as served:
+        for agent, expected in (("talker", "completed"), ("crasher", "error")):
+            async with socket(served, agent, agent_type=agent) as watching:
+                await watching.ask("go")
+            assert (await info(served, agent))["state"] == expected
+        async with socket(served, "patient", agent_type="patient") as watching:
+            await watching.say("query", query="go")
+            await watching.until_state("processing")
+            assert (await info(served, "patient"))["state"] == "processing"
+            await watching.say("cancel")
+            await watching.until_state("idle")
+            assert (await info(served, "patient"))["state"] == "idle"
+
+
+async def test_counts_are_kept_and_right_in_the_middle_of_a_run(tmp_path: Path) -> None:
+    async with serving(agents.patient, data=tmp_path) as served, socket(served) as watching:
+        await watching.say("query", query="go")
+        frames = await watching.until(lambda f: f.get("metadata", {}).get("message_type") == "tool_invocation")
+        assert (await info(served))["message_count"] == len(whole(frames)) == len((await page(served))["messages"])
+        await watching.say("cancel")
+        frames += await watching.until_state("idle")
+        assert (await info(served))["message_count"] == len(whole(frames))
+        run = await served.parts.store.run(frames[-1]["state"]["run_id"])
+        assert run is not None and run.messages == len(whole(frames))
+
+
+async def test_health(tmp_path: Path) -> None:
+    async with serving(agents.talker, data=tmp_path, auth__api_key="sesame") as served:
+        health = (await served.http.get("/api/v2/health")).json()
+        assert (health["status"], health["active_sessions"], health["version"]) == ("healthy", 0, "2.0.0")
+        await served.http.post("/api/v2/sessions", headers={"authorization": "Bearer sesame"})
+        assert (await served.http.get("/api/v2/health")).json()["active_sessions"] == 1
