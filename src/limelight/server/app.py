@@ -3,7 +3,7 @@
 `create_app` gives an ASGI application for any ASGI server; it can be mounted into another application too.
 """
 
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -29,6 +29,9 @@ from limelight.server.openapi import openapi
 from limelight.server.parts import Parts
 from limelight.server.problems import on_crash, on_http_exception, on_limelight_error, refuse
 from limelight.server.routes import ENDPOINTS
+from limelight.server.v2.asyncapi import asyncapi
+from limelight.server.v2.channel import PATH as SOCKET_PATH
+from limelight.server.v2.channel import SUMMARY as SOCKET_SUMMARY
 from limelight.server.v2.socket import SessionSocket
 from limelight.stores.base import Store
 
@@ -103,12 +106,11 @@ def _socket(parts: Parts) -> WebSocketRoute:
     async def serve(websocket: WebSocket) -> None:
         await SessionSocket(websocket, parts).serve()
 
-    return WebSocketRoute("/api/v2/ws/{session_id}", serve, name="Watch a session")
+    return WebSocketRoute(SOCKET_PATH, serve, name=SOCKET_SUMMARY)
 
 
 def _documents() -> list[Route]:
-    """The description of the interface, for machines and for people. Both work without the internet."""
-    spec = openapi(ENDPOINTS)
+    """The description of the interface, for machines and for people. All work without the internet."""
     page = docs_page(ENDPOINTS)
 
     async def to_docs(request: Request) -> Response:
@@ -117,7 +119,16 @@ def _documents() -> list[Route]:
     async def show_docs(_: Request) -> Response:
         return HTMLResponse(page)
 
-    async def show_openapi(_: Request) -> Response:
-        return Response(spec, media_type="application/json")
+    return [
+        Route("/", to_docs),
+        Route("/docs", show_docs),
+        Route("/openapi.json", _shown(openapi(ENDPOINTS))),
+        Route("/api/v2/asyncapi.json", _shown(asyncapi())),
+    ]
 
-    return [Route("/", to_docs), Route("/docs", show_docs), Route("/openapi.json", show_openapi)]
+
+def _shown(document: bytes) -> Callable[[Request], Awaitable[Response]]:
+    async def show(_: Request) -> Response:
+        return Response(document, media_type="application/json")
+
+    return show

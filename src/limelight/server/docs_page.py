@@ -11,6 +11,7 @@ import msgspec
 from limelight import __version__
 from limelight.errors import LimelightError, RunError, SetupError, StoreError
 from limelight.server.endpoint import Endpoint
+from limelight.server.v2 import channel
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2433; --soft: #5b6577; --line: #dfe3ea; --back: #fbfbfc; --code: #f1f3f6;
@@ -38,6 +39,7 @@ h3 { margin: 1.1rem 0 0; font-size: 0.8rem; font-weight: 600; color: var(--soft)
 h3 + pre { margin-top: 0.4rem; }
 table { border-collapse: collapse; margin-top: 0.4rem; }
 td { padding: 0.25rem 1.2rem 0.25rem 0; vertical-align: top; border: 0; }
+td:first-child { white-space: nowrap; }
 td + td { color: var(--soft); }
 tr:target td:first-child { box-shadow: inset 0 -2px var(--lime); }
 """
@@ -58,16 +60,20 @@ def docs_page(endpoints: Iterable[Endpoint]) -> str:
     listed = list(endpoints)
     tags = list(dict.fromkeys(endpoint.tag for endpoint in listed))
     sections = "".join(
-        f"<h2>{tag}</h2>" + "".join(_entry(endpoint) for endpoint in listed if endpoint.tag == tag) for tag in tags
+        f"<h2>{tag}</h2>"
+        + "".join(_entry(endpoint) for endpoint in listed if endpoint.tag == tag)
+        + (_socket() if tag == channel.TAG else "")
+        for tag in tags
     )
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Limelight: HTTP interface</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head>
 <body><main>
 <h1>Limelight</h1>
-<p>The HTTP interface of version {__version__}. For machines: <a href="openapi.json">openapi.json</a>.
+<p>The HTTP interface of version {__version__}. For machines: <a href="openapi.json">openapi.json</a>,
+and <a href="api/v2/asyncapi.json">asyncapi.json</a> for the socket.
 Where an API key is set, send it as <code>Authorization: Bearer …</code> with every call but the probes.
-Times are milliseconds since 1970.</p>
+Times are milliseconds since 1970, in Web API v2 ISO 8601.</p>
 {sections}
 {_errors()}
 </main></body></html>
@@ -116,6 +122,20 @@ def _entry(endpoint: Endpoint) -> str:
         + f"<h3>Call</h3><pre>{html.escape(_example(endpoint))}</pre>"
         + f"<h3>Answer {endpoint.status}</h3>{_answer(endpoint)}"
         + _table("Errors", [_error_row(e) for e in endpoint.all_errors])
+        + "</details>"
+    )
+
+
+def _socket() -> str:
+    examples = "\n".join(json.dumps(example) for said in channel.CLIENT for example in said.examples)
+    return (
+        f"<details><summary><b>WS</b><code>{channel.PATH}</code><span>{channel.SUMMARY}</span></summary>"
+        f"<p>{_text(channel.DESCRIPTION)}</p>"
+        + _table("Query", [(f"?{param.name}=", _text(param.description)) for param in channel.QUERY])
+        + f"<h3>Call</h3><pre>{html.escape(channel.CALL)}</pre>"
+        + _table("You say", [(said.name, _text(channel.about(said.shape))) for said in channel.CLIENT])
+        + f"<h3>For example</h3><pre>{html.escape(examples, quote=False)}</pre>"
+        + _table("You hear", [(channel.name_of(shape), _text(channel.about(shape))) for shape in channel.SERVER])
         + "</details>"
     )
 

@@ -1,10 +1,11 @@
 """The shape of a message, for documents and for readers. The dialect writes it by hand, for speed; tests compare."""
 
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
 
 from limelight.dialects.v2.panes import Component
+from limelight.events import Decision, OutputStream, TodoStatus
 
 MessageType = Literal[
     "user",
@@ -49,7 +50,7 @@ class Item(TypedDict):
     """One line of a plan."""
 
     content: str
-    status: str
+    status: TodoStatus
 
 
 class Routing(TypedDict):
@@ -74,7 +75,8 @@ class Metadata(Routing, total=False):
     is_delta: bool
     is_initial_stream: bool
     stream_id: str
-    continues: str
+    continued: Annotated[bool, msgspec.Meta(description="True if a very long text goes on in the next message")]
+    continues: Annotated[str, msgspec.Meta(description="The id of the message that this one goes on from")]
     # What a status bar may show
     agent_status: Literal["initial_planning", "update_planning", "thinking", "coding", "actions_running", "writing"]
     is_active: bool
@@ -95,11 +97,14 @@ class Metadata(Routing, total=False):
     tool_args_summary: str
     tool_args: dict[str, Any] | str
     is_python_interpreter: bool
-    code: str  # of a Python tool; in errors and ends: the kind of error
+    code: Annotated[
+        str,
+        msgspec.Meta(description="In `tool_invocation` what Python runs; in `error` and `status` how the run ended"),
+    ]
     language: Literal["python"]
     code_lines: int
     has_imports: bool
-    stream: Literal["stdout", "stderr"]
+    stream: OutputStream
     output_lines: int
     has_error: bool
     execution_duration: float
@@ -123,9 +128,9 @@ class Metadata(Routing, total=False):
     # Agents, approvals, files, sources, usage
     parent_id: str
     approval_id: str
-    args: Any
-    decisions: list[Literal["approve", "edit", "reject"]]
-    decision: Literal["approve", "edit", "reject"]
+    args: dict[str, Any] | str | None
+    decisions: list[Decision]
+    decision: Decision
     expires_at: int | None
     by: str
     artifact_id: str
@@ -141,7 +146,7 @@ class Metadata(Routing, total=False):
 
 
 class RunMessage(msgspec.Struct, kw_only=True):
-    """A DSAgentRunMessage. `cursor` is where a reconnecting client goes on."""
+    """What the agent does, as a DSAgentRunMessage. `cursor` is where a reconnecting client goes on."""
 
     session_id: str
     cursor: str

@@ -1,0 +1,162 @@
+"""The AsyncAPI document: everything in it is connected, and it says what the code does."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import msgspec
+import pytest
+from starlette.routing import WebSocketRoute
+
+from limelight import __version__
+from limelight.config import load_settings
+from limelight.server.app import create_app
+from limelight.server.docs_page import docs_page
+from limelight.server.routes import ENDPOINTS
+from limelight.server.v2.asyncapi import asyncapi
+from limelight.server.v2.channel import CLIENT, QUERY, SERVER, name_of
+from limelight.server.v2.commands import AnyCommand, parse
+from limelight.server.v2.replies import Reply
+from tests import agents
+from tests.documents import read
+from tests.markdown import codes, rows, sections
+from tests.schemas import Checker
+from tests.serving import Served, offer, serving
+
+DOCUMENT: dict[str, Any] = json.loads(asyncapi())
+CHANNEL = DOCUMENT["channels"]["session"]
+EXAMPLES = [example for said in CLIENT for example in said.examples]
+
+
+def refs_in(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in cast("dict[str, Any]", value).items():
+            if key == "$ref":
+                yield inner
+            else:
+                yield from refs_in(inner)
+    elif isinstance(value, list):
+        for inner in cast("list[Any]", value):
+            yield from refs_in(inner)
+
+
+def found_at(ref: str) -> Any:
+    value: Any = DOCUMENT
+    for step in ref.removeprefix("#/").split("/"):
+        value = value[step]
+    return value
+
+
+def test_it_names_its_version_and_survives_a_round_trip() -> None:
+    assert DOCUMENT["asyncapi"] == "3.0.0"
+    assert DOCUMENT["info"]["version"] == __version__
+    assert json.loads(json.dumps(DOCUMENT)) == DOCUMENT
+    assert set(DOCUMENT) == {"asyncapi", "info", "defaultContentType", "channels", "operations", "components"}
+
+
+def test_every_reference_leads_somewhere() -> None:
+    refs = set(refs_in(DOCUMENT))
+    assert refs
+    for ref in refs:
+        assert isinstance(found_at(ref), dict), ref
+
+
+def test_every_schema_is_used() -> None:
+    used = {ref.rpartition("/")[2] for ref in refs_in(DOCUMENT) if ref.startswith("#/components/schemas/")}
+    assert used == set(DOCUMENT["components"]["schemas"])
+
+
+def test_every_message_belongs_to_the_channel_and_to_an_operation() -> None:
+    messages = DOCUMENT["components"]["messages"]
+    assert CHANNEL["messages"] == {name: {"$ref": f"#/components/messages/{name}"} for name in messages}
+    of_operations = {ref.rpartition("/")[2] for ref in refs_in(DOCUMENT["operations"]) if "/messages/" in ref}
+    assert of_operations == set(messages)
+    for name, message in messages.items():
+        assert message["name"] == name
+        assert message["summary"], name
+        assert message["payload"]["$ref"].startswith("#/components/schemas/")
+
+
+def test_every_operation_has_the_channel_and_messages() -> None:
+    assert set(DOCUMENT["operations"]) == {*(said.name for said in CLIENT), "watch"}
+    for operation in DOCUMENT["operations"].values():
+        assert operation["action"] in ("send", "receive")
+        assert operation["channel"] == {"$ref": "#/channels/session"}
+        for ref in (*operation["messages"], *operation.get("reply", {}).get("messages", ())):
+            assert ref["$ref"].startswith("#/channels/session/messages/")
+        assert operation["messages"]
+
+
+def test_everything_that_can_be_said_and_heard_is_in_it() -> None:
+    assert [said.shape for said in CLIENT] == list(get_args(AnyCommand))
+    assert set(Reply.__subclasses__()) < set(SERVER)
+    named = [said.name for said in CLIENT] + [name_of(shape) for shape in SERVER]
+    assert len(set(named)) == len(named)
+    assert list(DOCUMENT["components"]["messages"]) == named
+
+
+def test_no_word_of_another_specification_is_in_it() -> None:
+    """`discriminator` is an object in OpenAPI and a text in AsyncAPI; tuples are written in another way."""
+    text = json.dumps(DOCUMENT)
+    assert '"discriminator"' not in text
+    assert '"prefixItems"' not in text
+    assert '"$defs"' not in text
+
+
+def test_it_describes_the_route_that_is_there(tmp_path: Path) -> None:
+    settings = load_settings(environ={}, overrides={("store", "data"): str(tmp_path)})
+    app = create_app(settings, [offer(agents.talker)])
+    (route,) = [route for route in app.routes if isinstance(route, WebSocketRoute)]
+    assert CHANNEL["address"] == route.path
+    assert set(CHANNEL["parameters"]) == set(route.param_convertors)
+    assert set(CHANNEL["bindings"]["ws"]["query"]["properties"]) == {param.name for param in QUERY}
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=json.dumps)
+def test_examples_fit_their_schema_and_are_understood(example: dict[str, Any]) -> None:
+    assert Checker(DOCUMENT["components"], f"#/components/schemas/{_schema_of(example)}").faults(example) == []
+    assert name_of(type(parse(json.dumps(example), 10_000))) == example["type"]
+
+
+def _schema_of(example: dict[str, Any]) -> str:
+    message = DOCUMENT["components"]["messages"][example["type"]]
+    assert example in [one["payload"] for one in message["examples"]]
+    return message["payload"]["$ref"].rpartition("/")[2]
+
+
+async def test_it_is_served(served: Served) -> None:
+    response = await served.http.get("/api/v2/asyncapi.json")
+    assert response.headers["content-type"] == "application/json"
+    assert response.json() == DOCUMENT
+
+
+async def test_it_needs_the_key_as_every_document_does(tmp_path: Path) -> None:
+    async with serving(agents.talker, data=tmp_path, auth__api_key="secret") as served:
+        for path in ("/openapi.json", "/api/v2/asyncapi.json"):
+            assert (await served.problem("GET", path))["code"] == "unauthorized"
+            allowed = await served.http.get(path, headers={"Authorization": "Bearer secret"})
+            assert allowed.status_code == 200
+
+
+def test_the_page_for_people_shows_the_socket_and_leads_to_the_document() -> None:
+    page = docs_page(ENDPOINTS)
+    assert 'href="api/v2/asyncapi.json"' in page
+    entry = page[page.index("<b>WS</b>") :].partition("</details>")[0]
+    assert CHANNEL["address"] in entry
+    for name in DOCUMENT["components"]["messages"]:
+        assert f"<code>{name}</code>" in entry
+    for param in QUERY:
+        assert f"?{param.name}=" in entry
+
+
+def test_the_document_for_people_lists_what_can_be_said_and_heard() -> None:
+    texts = sections(read("docs/protocols/v2.md"), 3)
+    said = {row[0].strip("`"): codes(row[1]) for row in rows(texts["What a client may say"])}
+    assert list(said) == [one.name for one in CLIENT]
+    for one in CLIENT:
+        assert {field.name for field in msgspec.structs.fields(one.shape)} <= said[one.name], one.name
+    heard = {row[0].strip("`"): codes(row[1]) for row in rows(texts["What it hears besides messages"])}
+    assert set(heard) == {name_of(reply) for reply in Reply.__subclasses__()}
+    for reply in Reply.__subclasses__():
+        assert {field.name for field in msgspec.structs.fields(reply)} == heard[name_of(reply)]
