@@ -70,8 +70,9 @@ async def test_what_a_session_cannot_be(tmp_path: Path, body: Json, text: str) -
 
 async def test_an_empty_body_takes_the_defaults(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
-        for options in ({}, {"json": {}}, {"json": {"agent_type": None, "max_steps": None}}):
-            made = (await served.http.post("/api/v2/sessions", **options)).json()
+        for body in (b"", b"{}", b'{"agent_type": null, "max_steps": null}'):
+            headers = {"content-type": "application/json"}
+            made = (await served.http.post("/api/v2/sessions", content=body, headers=headers)).json()
             assert (made["agent_type"], made["max_steps"]) == ("talker", 25)
 
 

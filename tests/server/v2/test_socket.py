@@ -236,7 +236,7 @@ async def test_a_failed_run_and_the_next(tmp_path: Path) -> None:
 async def test_what_cannot_be_opened_is_refused_with_the_reason(
     tmp_path: Path, query: dict[str, str], code: str
 ) -> None:
-    async with serving(agents.talker, data=tmp_path) as served, socket(served, **query) as watching:
+    async with serving(agents.talker, data=tmp_path) as served, socket(served, "s", headers=None, **query) as watching:
         assert (await watching.error())[1] == code
         with pytest.raises(ConnectionClosed) as closed:
             await watching.hear()

@@ -47,8 +47,12 @@ class _Counter:
         self._seq = run.first_seq - 1
 
     async def advance(self, store: Store, run: Run) -> None:
-        while self._seq < run.last_seq and (records := await store.records(run.ref, after=self._seq, limit=BATCH)):
+        """Up to where the run was when it was read, and no further: the log may have grown, or another run begun."""
+        while self._seq < run.last_seq:
+            records = await store.records(run.ref, after=self._seq, limit=BATCH)
             ours = [record for record in records if record.seq <= run.last_seq]
+            if not ours:
+                return
             for joined in join(ours):
                 self.count += sum(map(is_whole, self._encoder.feed(joined.record)))
-            self._seq = records[-1].seq
+            self._seq = ours[-1].seq
