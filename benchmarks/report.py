@@ -96,7 +96,7 @@ def cell(values: list[float] | None) -> str:
     """The median [lowest - highest]."""
     if not values:
         return "–"
-    return f"{_number(statistics.median(values))} [{_number(min(values))} - {_number(max(values))}]"
+    return f"{number(statistics.median(values))} [{number(min(values))} - {number(max(values))}]"
 
 
 def _ratio(figures: Figures, row: Row, name: str) -> str:
@@ -104,6 +104,7 @@ def _ratio(figures: Figures, row: Row, name: str) -> str:
     return "–" if ratio is None else f"{ratio:.2f}"
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """Three digits or so."""
     size = abs(value)
     return f"{value:.2f}" if size < 10 else f"{value:.1f}" if size < 100 else f"{value:.0f}"

@@ -1,7 +1,15 @@
-"""What is measured: CPU per token, of each framework alone, of its source, and through Limelight, taking turns."""
+"""What is measured: CPU per token, of each framework alone, of its source, and through Limelight, taking turns.
 
+Every cell is measured many times, with a short reply and with a long one, and the lowest figure of each counts. That
+is sound on a machine that others use too: whatever disturbs a run (caches that somebody else has filled, interrupts, a
+processor that is lent to another guest) costs it time, and nothing makes it cheaper than it is undisturbed. So the
+lowest of many is the nearest to what the work itself costs, for all contenders alike, while a median has whatever
+happened around it in it. Replies are short enough for some of them to be left in peace. The difference between the two
+lengths is what tokens cost; what is left is the run's own.
+"""
+
+import http.client
 import os
-import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -13,17 +21,22 @@ import msgspec
 from benchmarks.client import Client, Job
 from benchmarks.server import Server, cores
 
-TOKENS = 2000
+REPLY = 2000
+"""Tokens over which the run's own cost is spread where one figure is to tell everything."""
+PARTS = 4
+"""Into so many the rounds are dealt out to see by how much their figures differ."""
 
 
 class FrameworksPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How much is done."""
 
-    rounds: int = 8
-    tokens: int = TOKENS
+    rounds: int = 40
+    short: int = 100
+    long: int = 600
+    """Tokens of the two replies."""
 
 
-QUICK = FrameworksPlan(rounds=2)
+QUICK = FrameworksPlan(rounds=8)
 
 
 class Base(NamedTuple):
@@ -47,22 +60,49 @@ BASES = (
 )
 
 
+class Spent(NamedTuple):
+    """Microseconds of CPU: for each token, and once for each run."""
+
+    token: float
+    run: float
+
+    @property
+    def in_all(self) -> float:
+        """For each token of a reply, the run's own included."""
+        return self.token + self.run / REPLY
+
+    def more_than(self, other: "Spent") -> "Spent":
+        return Spent(self.token - other.token, self.run - other.run)
+
+
+class Cell(msgspec.Struct):
+    """Microseconds of CPU for a whole reply, one figure per round."""
+
+    short: list[float] = []
+    long: list[float] = []
+
+    def spent(self, plan: FrameworksPlan, part: int | None = None) -> Spent:
+        """By the lowest figures of all rounds, or of one part of them."""
+        rounds = slice(None) if part is None else slice(part, None, PARTS)
+        short, long = min(self.short[rounds]), min(self.long[rounds])
+        token = (long - short) / (plan.long - plan.short)
+        return Spent(token, short - token * plan.short)
+
+
 class Costs(msgspec.Struct):
-    """Microseconds of CPU per token, one figure per round."""
+    """The cells of one base."""
 
-    alone: list[float] = []
-    source: list[float] = []
-    limelight: list[float] = []
+    alone: Cell = msgspec.field(default_factory=Cell)
+    source: Cell = msgspec.field(default_factory=Cell)
+    limelight: Cell = msgspec.field(default_factory=Cell)
 
-    @property
-    def added(self) -> list[float]:
-        """What Limelight adds, round by round."""
-        return [whole - alone for whole, alone in zip(self.limelight, self.alone, strict=True)]
+    def added(self, plan: FrameworksPlan, part: int | None = None) -> Spent:
+        """What Limelight adds."""
+        return self.limelight.spent(plan, part).more_than(self.alone.spent(plan, part))
 
-    @property
-    def added_by_source(self) -> list[float]:
+    def added_by_source(self, plan: FrameworksPlan) -> Spent:
         """How much of that its source adds."""
-        return [source - alone for source, alone in zip(self.source, self.alone, strict=True)]
+        return self.source.spent(plan).more_than(self.alone.spent(plan))
 
 
 class FrameworkFigures(msgspec.Struct):
@@ -75,11 +115,18 @@ class FrameworkFigures(msgspec.Struct):
 class Model(Server):
     """The canned model, as a process."""
 
-    def __init__(self, core: int | None, tokens: int) -> None:
-        super().__init__("model", core, tokens)
+    def __init__(self, core: int | None) -> None:
+        super().__init__("model", core)
 
     def _command(self) -> list[str]:
         return [sys.executable, "-m", "benchmarks.frameworks.model", str(self.port)]
+
+    def replies_with(self, tokens: int) -> None:
+        """So long are replies from now on."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port)
+        connection.request("POST", f"/length/{tokens}")
+        connection.getresponse()
+        connection.close()
 
 
 class Stage(Server):
@@ -94,50 +141,48 @@ class Stage(Server):
 
 
 class Frameworks:
-    """The cells. `cpu` asks once in a way and says what that cost per token, in microseconds."""
+    """A round of measuring."""
 
-    def __init__(self, plan: FrameworksPlan, client: Client, stage: Stage) -> None:
+    def __init__(self, plan: FrameworksPlan, client: Client, model: Model, stage: Stage) -> None:
         self._plan = plan
         self._client = client
+        self._model = model
         self._stage = stage
 
-    def alone(self, base: Base) -> float:
-        return self._cpu(base, f"/alone/{base.framework}?way={base.way}")
+    def round(self, number: int, base: Base, costs: Costs) -> None:
+        """Every cell once with each length, in turned order every other round, so that a drift hits all alike."""
+        paths = {
+            f"/alone/{base.framework}?way={base.way}": costs.alone,
+            f"/source/{base.framework}": costs.source,
+            "/chat/stream": costs.limelight,
+        }
+        cells = list(paths.items()) if number % 2 else list(reversed(paths.items()))
+        for tokens in (self._plan.short, self._plan.long):
+            self._model.replies_with(tokens)
+            for path, cell in cells:
+                figures = cell.short if tokens == self._plan.short else cell.long
+                figures.append(self._cpu(base, path, tokens))
 
-    def source(self, base: Base) -> float:
-        return self._cpu(base, f"/source/{base.framework}")
-
-    def limelight(self, base: Base) -> float:
-        return self._cpu(base, "/chat/stream")
-
-    def round(self, base: Base, costs: Costs) -> None:
-        """There and back, with `alone` beside both others, so that a drift hits all alike."""
-        cells = (self.source, self.alone, self.limelight)
-        there, back = [cell(base) for cell in cells], [cell(base) for cell in reversed(cells)]
-        for figures, *both in zip((costs.source, costs.alone, costs.limelight), there, reversed(back), strict=True):
-            figures.append(statistics.mean(both))
-
-    def _cpu(self, base: Base, path: str) -> float:
+    def _cpu(self, base: Base, path: str, tokens: int) -> float:
         before = self._stage.cpu()
-        tokens = self._plan.tokens
         self._client.do(Job(kind="reply", port=self._stage.port, path=path, mode=base.framework, tokens=tokens))
-        return (self._stage.cpu() - before) / tokens * 1e6
+        return (self._stage.cpu() - before) * 1e6
 
 
 def measure_frameworks(plan: FrameworksPlan, say: Callable[[str], None]) -> FrameworkFigures:
-    """Everything, the first round of each not counted."""
+    """Everything, the first rounds of each not counted."""
     stage_core, other_core = cores()
     figures = FrameworkFigures({base: Costs() for base in BASES}, os.getloadavg()[0])
     with ExitStack() as stack:
         client = stack.enter_context(Client(other_core))
-        model = stack.enter_context(Model(other_core, plan.tokens))
+        model = stack.enter_context(Model(other_core))
         stage = stack.enter_context(Stage(stage_core, model))
-        frameworks = Frameworks(plan, client, stage)
+        frameworks = Frameworks(plan, client, model, stage)
         for base in BASES:
-            frameworks.round(base, Costs())
+            frameworks.round(0, base, Costs())
         for number in range(plan.rounds):
             began = time.monotonic()
             for base in BASES:
-                frameworks.round(base, figures.costs[base])
+                frameworks.round(number, base, figures.costs[base])
             say(f"frameworks, round {number + 1} of {plan.rounds}: {time.monotonic() - began:.0f} s")
     return figures

@@ -2,23 +2,23 @@
 
 A process of its own (`python -m benchmarks.frameworks.model PORT`), so that it costs the measured one no more than any
 model does. It speaks as much of OpenAI's API as the frameworks need. Below `/calling` the reply ends in a call of
-`final_answer`, which is how agents of smolagents end.
+`final_answer`, which is how agents of smolagents end. `POST /length/600` says how long replies are from now on.
 """
 
 import asyncio
 import json
-import os
 import re
 import sys
 from typing import Any, cast
 
 from benchmarks.workload import TOKEN
 
-TOKENS = int(os.environ.get("BENCH_TOKENS", "2000"))
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 ANSWER = {"name": "final_answer", "arguments": '{"answer": "done"}'}
 CALL = {"index": 0, "id": "call_1", "type": "function", "function": ANSWER}
-_LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
+DONE = b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n"
+_BODY = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
+_LENGTH = re.compile(rb"POST /length/(\d+) ")
 
 
 def chunk(delta: dict[str, Any], finish_reason: str | None = None) -> bytes:
@@ -45,10 +45,28 @@ def _framed(data: str) -> bytes:
     return b"%x\r\n%b\r\n" % (len(frame), frame)
 
 
+class Replies:
+    """The two replies of the length that was asked for last, with and without a call."""
+
+    def __init__(self) -> None:
+        self.take(0)
+
+    def take(self, tokens: int) -> None:
+        self._by_end = {calls: reply(tokens, calls=calls) for calls in (False, True)}
+
+    def to(self, head: bytes) -> bytes:
+        """The whole response to a request."""
+        length = _LENGTH.match(head)
+        if length:
+            self.take(int(length[1]))
+            return DONE
+        return self._by_end[b"/calling/" in head.partition(b"\r\n")[0]]
+
+
 class Canned(asyncio.Protocol):
     """One connection: as many requests as come, one after another."""
 
-    def __init__(self, replies: dict[bool, bytes]) -> None:
+    def __init__(self, replies: Replies) -> None:
         self._replies = replies
         self._received = b""
 
@@ -58,15 +76,15 @@ class Canned(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._received += data
         head, end, body = self._received.partition(b"\r\n\r\n")
-        length = _LENGTH.search(head)
+        length = _BODY.search(head)
         if not end or len(body) < int(length[1] if length else 0):
             return
         self._received = b""
-        self._transport.write(self._replies[b"/calling/" in head.partition(b"\r\n")[0]])
+        self._transport.write(self._replies.to(head))
 
 
 async def main(port: int) -> None:
-    replies = {calls: reply(TOKENS, calls=calls) for calls in (False, True)}
+    replies = Replies()
     server = await asyncio.get_running_loop().create_server(lambda: Canned(replies), "127.0.0.1", port)
     await server.serve_forever()
 
