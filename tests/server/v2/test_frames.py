@@ -1,0 +1,154 @@
+"""What the server really sends, frame by frame, against the AsyncAPI document; and what that lets clients say."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.dialects.encoder import frames_in
+from limelight.dialects.v2.panes import PANES
+from limelight.events import EVENT_TYPES, kind_of
+from limelight.runs.ids import now_ms
+from limelight.server.v2.asyncapi import asyncapi
+from limelight.server.v2.channel import CLIENT, SERVER, name_of
+from limelight.server.v2.replies import addressed
+from tests import agents
+from tests.dialects.transcripts import SCRIPTS
+from tests.schemas import Checker, strict
+from tests.server.v2.everything import everything
+from tests.server.v2.sockets import Json, Socket, socket
+from tests.serving import offer, serving
+from tests.waiting import eventually
+
+GOLDEN = Path(__file__).parents[2] / "dialects" / "golden"
+DOCUMENT: dict[str, Any] = json.loads(asyncapi())
+CHECKERS = {
+    name: Checker(strict(DOCUMENT["components"]), message["payload"]["$ref"])
+    for name, message in DOCUMENT["components"]["messages"].items()
+}
+FORMATS = {"v2": {"message", "gap"}, "records": {"record", "record_gap"}}
+"""What is shown of the log in each format; replies are the same in both."""
+REPLIES = {name_of(shape) for shape in SERVER} - {name for names in FORMATS.values() for name in names}
+
+
+def name_in(frame: Json) -> str:
+    """Which message of the document a frame is, as a client tells it."""
+    if "type" in frame:
+        return frame["type"]
+    if "message_id" in frame:
+        return "message"
+    return "record_gap" if "gap" in frame else "record"
+
+
+def check(frames: list[Json]) -> set[str]:
+    """Each frame fits its schema; returns which kinds there were."""
+    for frame in frames:
+        assert CHECKERS[name_in(frame)].faults(frame) == [], frame
+    return {name_in(frame) for frame in frames}
+
+
+def kind_in(frame: Json) -> str:
+    return frame["metadata"]["message_type"] if "metadata" in frame else frame.get("event", {}).get("kind", "")
+
+
+async def turn(watching: Socket, query: str, **answer: Any) -> list[Json]:
+    """Ask, and decide when a decision is wanted. All frames up to the state behind the run."""
+    await watching.say("query", query=query)
+    frames = await watching.until(lambda frame: kind_in(frame) in ("approval_request", "approval_requested"))
+    asked = frames[-1].get("metadata") or frames[-1]["event"]
+    await watching.say("approve", approval_id=asked["approval_id"], **answer)
+    return frames + await watching.until_state("completed", "error", "idle")
+
+
+async def talk(watching: Socket) -> list[Json]:
+    """Everything that can be said, and much that cannot."""
+    frames = [await watching.hear()]
+    frames += await turn(watching, "Why?", decision="edit", args={"path": "b.md"})
+    frames += await turn(watching, "fail")
+    await watching.say("query", query="Go.", request_id="q")
+    frames += await watching.until_type("accepted")
+    await watching.say("query", query="And this?")
+    await watching.say("nonsense")
+    await watching.say("get_messages", limit=10_000)
+    frames += await watching.until_type("messages_end")
+    await watching.say("cancel", reason="enough")
+    frames += await watching.until_state("idle")
+    await watching.say("get_state")
+    await watching.say("ping")
+    return frames + await watching.until_type("pong")
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("format_", FORMATS)
+def test_the_golden_transcripts_fit_the_document(format_: str, script: str) -> None:
+    sent = (GOLDEN / f"{script}.{format_}.sse").read_bytes()
+    assert check([json.loads(addressed(frame, "s")) for frame in frames_in(sent)]) < FORMATS[format_]
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+async def test_every_frame_of_a_conversation_fits_the_document(tmp_path: Path, format_: str) -> None:
+    async with serving(everything, data=tmp_path) as served, socket(served, format=format_) as watching:
+        frames = await talk(watching)
+    seen = check(frames)
+    assert seen - FORMATS[format_] == REPLIES
+    kinds = {kind_in(frame) for frame in frames} - {""}
+    assert kinds == ({kind_of(event) for event in EVENT_TYPES} if format_ == "records" else set(PANES))
+
+
+async def test_an_agent_that_does_not_stream_sends_what_the_document_says(tmp_path: Path) -> None:
+    quiet = offer(everything, enable_streaming=False)
+    async with serving(agents=[quiet], data=tmp_path) as served, socket(served) as watching:
+        frames = await talk(watching)
+    check(frames)
+    assert not [frame for frame in frames if frame.get("metadata", {}).get("streaming")]
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+async def test_a_gap_fits_the_document(tmp_path: Path, format_: str) -> None:
+    async with serving(agents.talker, data=tmp_path) as served:
+        async with socket(served) as watching:
+            await watching.hear()
+            await watching.ask("one")
+            ended = now_ms()
+            await eventually(lambda: now_ms() > ended + 1)
+            await watching.ask("two")
+        assert (await served.parts.store.sweep(ended + 1)).runs == 1
+        async with socket(served, format=format_, after="1") as late:
+            frames = await late.until(lambda frame: name_in(frame) in FORMATS[format_])
+    assert check(frames) == {"state", "gap" if format_ == "v2" else "record_gap"}
+
+
+# What clients may say
+
+
+async def test_every_example_of_the_document_does_what_it_says(tmp_path: Path) -> None:
+    """Only ids and cursors are put in their place. No frame is an error."""
+    examples = {said.name: list(said.examples) for said in CLIENT}
+    query, patient_query = examples.pop("query")
+    heard: list[Json] = []
+    async with serving(agents.asker, data=tmp_path) as served, socket(served) as watching:
+        for approve in examples.pop("approve"):
+            heard += await send(watching, query, "approval_request")
+            placed = {**approve, "approval_id": heard[-1]["metadata"]["approval_id"]}
+            heard += await send(watching, placed, "decided")
+            heard += await watching.until_state("completed")
+        for cancel in examples.pop("cancel"):
+            heard += await send(watching, query, "approval_request")
+            await watching.connection.send(json.dumps(patient_query))
+            heard += await send(watching, cancel, "accepted")
+        cursor = next(frame["cursor"] for frame in heard if "cursor" in frame)
+        for resume in examples.pop("resume"):
+            heard += await send(watching, {**resume, "after": cursor}, "approval_request")
+        for name, answer in (("ping", "pong"), ("get_messages", "messages_end"), ("get_state", "state")):
+            for example in examples.pop(name):
+                placed = {**example, "before": cursor} if "before" in example else example
+                heard += await send(watching, placed, answer)
+    assert examples == {}
+    assert check(heard) == {"message"} | REPLIES - {"error"}
+
+
+async def send(watching: Socket, example: Json, answer: str) -> list[Json]:
+    """All that is heard up to the answer."""
+    await watching.connection.send(json.dumps(example))
+    return await watching.until(lambda frame: answer in (name_in(frame), kind_in(frame)))
