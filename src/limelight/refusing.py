@@ -1,7 +1,7 @@
 """What in an agent's table cannot work, or would make no difference: a sentence for each, with the key it is about.
 
-It tries folders out, leaving nothing behind, and looks which modules are installed, importing none. `choosing` asks here
-before it makes an agent, and says where in the file the key is.
+It tries folders out, leaving nothing behind, and looks which modules are installed, importing none. `choosing` asks
+here before it makes an agent, and says where in the file the key is.
 """
 
 import os

@@ -26,7 +26,7 @@ def test_a_run_without_a_server_loads_no_other_agent(tmp_path: Path) -> None:
     )
     port = str(free_port())
     ended = run("run", "hi", "--plain", folder=tmp_path, LIMELIGHT_PORT=port)
-    assert ended.stdout.startswith("● good: hi\nhello\n"), ended.stderr
+    assert ended.stdout.startswith("● good: hi\n\nhello\n"), ended.stderr
     broken = run("run", "hi", "--plain", "--agent", "broken", folder=tmp_path)
     assert (broken.returncode, "there is no module 'nowhere'" in broken.stderr) == (2, True)
     nobody = run("run", "hi", "--plain", "--agent", "nobody", folder=tmp_path)

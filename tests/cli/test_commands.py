@@ -37,8 +37,8 @@ def wait_for(path: Path, text: str, seconds: float = 30) -> None:
 
 def test_run_starts_a_server_for_itself_and_says_how_it_went(tmp_path: Path) -> None:
     said = limelight("run", "x", "--target", f"{CAST}:hello", folder=tmp_path).stdout.decode().splitlines()
-    assert said[:2] == ["● hello: x", "hello"]
-    assert said[2].startswith("Finished in ")
+    assert said[:3] == ["● hello: x", "", "hello"]
+    assert said[4].startswith("Finished in ")
     assert (tmp_path / ".limelight" / "limelight.db").exists()
 
 
@@ -46,7 +46,7 @@ def test_run_talks_to_the_server_that_is_named(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "hello", "burst") as server:
         url = f"http://127.0.0.1:{server.port}"
         lines = limelight("run", "-", "--agent", "hello", "--session", "s", "--url", url, folder=tmp_path, stdin=b"hi")
-        assert lines.stdout.decode().startswith("● hello: hi\nhello\n")
+        assert lines.stdout.decode().startswith("● hello: hi\n\nhello\n")
         records = limelight("run", "go", "--json", folder=tmp_path, LIMELIGHT_URL=url).stdout.splitlines()
         kinds = [json.loads(line)["event"]["kind"] for line in records]
         assert (kinds[0], kinds[-1]) == ("run_started", "run_finished")

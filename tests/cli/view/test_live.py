@@ -105,7 +105,7 @@ SOURCES = ["Sources:", "- https://example.org/" + "b" * 80, "- A book"]
 def test_an_answer_stands_between_its_title_and_its_sources() -> None:
     assert shown(TOLD, RunFinished())[1:-1] == ["Bees", "They dance.", *SOURCES]
     lines = plain(numbered(RunStarted(agent="a"), TOLD, RunFinished())).splitlines()
-    assert lines[1:-1] == ["# Bees", "", "They **dance**.", *SOURCES]
+    assert lines[1:-1] == ["", "# Bees", "", "They **dance**.", *SOURCES, ""]
 
 
 def test_a_streamed_answer_has_its_title_and_sources_too() -> None:
@@ -113,6 +113,6 @@ def test_a_streamed_answer_has_its_title_and_sources_too() -> None:
     told = msgspec.structs.replace(TOLD, message_id="m")
     assert shown(*said, told, RunFinished())[1:-1] == ["Bees", "They dance.", *SOURCES]
     lines = plain(numbered(RunStarted(agent="a"), *said, told, RunFinished())).splitlines()
-    assert lines[1:-1] == ["They **dance**.", "Title: Bees", *SOURCES]
+    assert lines[1:-1] == ["", "They **dance**.", "", "Title: Bees", *SOURCES, ""]
     cited = SourceCited(title="A book")
     assert shown(*said, cited, told, RunFinished())[1:-1] == ["They dance.", "@ A book", "Title: Bees", *SOURCES]

@@ -151,6 +151,8 @@ def test_one_line_is_short_and_one_line() -> None:
         ({"limit": 3, "path": "a.txt"}, "a.txt"),
         ({"words": ["bees", "honey"]}, "bees honey"),
         ({"a": {"b": 1}}, '{"b":1}'),
+        ({"todos": [{"content": "Look", "status": "completed"}, {"content": "Tell"}]}, "Look, Tell"),
+        ({"path": "a.txt", "content": "much"}, "a.txt"),
         ({"query": "", "n": 5}, "5"),
     ],
 )

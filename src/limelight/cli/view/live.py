@@ -22,7 +22,8 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from limelight.cli.view.answer import late_title, source_lines, title_of
-from limelight.cli.view.plain import MARKS, asked_line
+from limelight.cli.view.block import MARKS
+from limelight.cli.view.plain import asked_line
 from limelight.cli.view.prose import Prose
 from limelight.cli.view.question import Question
 from limelight.cli.view.row import call_rows

@@ -1,12 +1,14 @@
 """A run as plain lines, for pipes, files and logs: each line is printed when what it says has happened. Pure."""
 
 from limelight.cli.view.answer import late_title, source_lines, title_of
+from limelight.cli.view.block import code_lines, plan_lines, printed_lines, report_lines
 from limelight.cli.view.row import call_line
 from limelight.cli.view.safe import one_line, safe
 from limelight.cli.view.story import Asked, Helper, Note, Story, ending
 from limelight.events import (
     AgentFinished,
     AgentStarted,
+    AnyEvent,
     ApprovalRequested,
     ApprovalResolved,
     ArtifactMade,
@@ -25,28 +27,36 @@ from limelight.events import (
     ToolStarted,
 )
 
-MARKS = {"pending": "·", "in_progress": "▸", "completed": "✓"}
-
 
 class PlainView:
     """Turns Records into lines."""
 
     def __init__(self) -> None:
         self.story = Story()
+        self._spoke: bool | None = None
+        """Whether the main agent spoke last; None before anything was said."""
 
     def feed(self, record: Record) -> list[str]:
-        """The lines that this Record adds."""
+        """The lines that this Record adds. What the main agent says stands apart from what it does."""
         event = record.event
         if isinstance(event, RunStarted):
             self.story = Story()
         self.story.feed(record)
+        lines = self._lines(event)
+        if not lines:
+            return []
+        speaks = isinstance(event, TextFinished | FinalAnswer) and not event.agent_id
+        apart = (speaks or self._spoke) and self._spoke is not None
+        self._spoke = speaks
+        return ["", *lines] if apart else lines
+
+    def _lines(self, event: AnyEvent) -> list[str]:
         match event:
             case RunStarted():
                 asked = f": {one_line(event.input, 100)}" if event.input else ""
                 return [f"● {safe(event.agent)}{asked}"]
             case TextFinished():
-                said, helper = self.story.said(event.message_id), self.story.helper(event.agent_id)
-                return self._indented(event.agent_id, f"{helper.name}: " if helper else "", said.text if said else "")
+                return self._said(event)
             case ToolStarted() if event.args is not None:
                 return self._call(event.call_id)
             case ToolReady() | ToolFinished():
@@ -55,16 +65,15 @@ class PlainView:
                 helper = self.story.helper(event.agent_id)
                 return [] if helper is None else [self._helper(helper)]
             case Plan():
-                items = [f"{MARKS[item.status]} {one_line(item.content, 60)}" for item in event.items]
-                return self._indented(event.agent_id, "plan: ", " | ".join(items) or event.text)
+                return self._indented(event.agent_id, plan_lines(event))
             case ApprovalRequested() | ApprovalResolved():
                 asked = self.story.asked(event.approval_id)
-                return [] if asked is None else self._indented(event.agent_id, "", asked_line(asked))
+                return [] if asked is None else self._indented(event.agent_id, [asked_line(asked)])
             case ArtifactMade() | SourceCited():
                 note = self.story.things[-1]
-                return self._indented(event.agent_id, "", note.text if isinstance(note, Note) else "")
+                return self._indented(event.agent_id, safe(note.text if isinstance(note, Note) else "").splitlines())
             case Status():
-                return self._indented(event.agent_id, "· ", one_line(event.text, 200))
+                return self._indented(event.agent_id, [f"· {one_line(event.text, 200)}"])
             case FinalAnswer():
                 return self._answer(event)
             case RunFinished() | RunFailed() | RunCancelled():
@@ -72,16 +81,22 @@ class PlainView:
             case _:
                 return []
 
+    def _said(self, event: TextFinished) -> list[str]:
+        said, helper = self.story.said(event.message_id), self.story.helper(event.agent_id)
+        text = safe(said.text if said else "").strip("\n")
+        if helper is None:
+            return text.splitlines() if text.strip() else []
+        return self._indented(event.agent_id, report_lines(helper.name, text))
+
     def _answer(self, event: FinalAnswer) -> list[str]:
         """The lines of a text that was streamed are out already."""
         if event.message_id is not None:
             return [*late_title(self.story), *source_lines(self.story)]
         heading = [f"# {title_of(self.story)}", ""] if self.story.title else []
-        return [*heading, *safe(self.story.answer).splitlines(), *source_lines(self.story)]
+        return [*heading, *safe(self.story.answer).strip("\n").splitlines(), *source_lines(self.story)]
 
-    def _indented(self, agent_id: str, mark: str, text: str) -> list[str]:
-        space = "  " * self.story.depth(agent_id)
-        return [f"{space}{safe(mark)}{line}" for line in safe(text).splitlines()]
+    def _indented(self, agent_id: str, lines: list[str]) -> list[str]:
+        return ["  " * self.story.depth(agent_id) + line for line in lines]
 
     def _helper(self, helper: Helper) -> str:
         space = "  " * (helper.depth - 1)
@@ -92,8 +107,12 @@ class PlainView:
         call = self.story.call(call_id)
         if call is None:
             return []
-        output = self._indented(call.agent_id, "  | ", call.output) if call.state in ("done", "failed") else []
-        return [*output, "  " * self.story.depth(call.agent_id) + call_line(call, self.story.owner(call.agent_id))]
+        code = code_lines(call)
+        line = call_line(call, self.story.owner(call.agent_id), about=not code)
+        if call.state not in ("done", "failed"):
+            return self._indented(call.agent_id, [line, *code])
+        printed = printed_lines(call)
+        return self._indented(call.agent_id, [f"{line}  printed:", *printed] if printed else [line])
 
 
 def asked_line(asked: Asked, *, named: bool = True) -> str:

@@ -10,9 +10,9 @@ TELLING_CELLS = 12
 """Fewer cells of an argument tell nothing; then the error goes to a line of its own."""
 
 
-def call_line(call: Call, owner: str = "") -> str:
+def call_line(call: Call, owner: str = "", *, about: bool = True) -> str:
     """A call in one line, however long: `✓ read_file bees.md  3 ms`."""
-    return _joined(_head(call, owner), call.about, [_error(call), took(call.duration_ms)])
+    return _joined(_head(call, owner), call.about if about else "", [_error(call), took(call.duration_ms)])
 
 
 def call_rows(call: Call, owner: str, width: int) -> list[str]:

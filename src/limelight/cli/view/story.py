@@ -33,6 +33,8 @@ from limelight.events import (
 )
 
 OUTPUT_LINES = 6
+MOST_OUTPUT = 4000
+"""Characters of what a tool prints; of more the end is kept."""
 
 
 class Said(msgspec.Struct):
@@ -70,6 +72,7 @@ class Call(msgspec.Struct):
     duration_ms: int | None = None
     error: str = ""
     output: str = ""
+    output_cut: bool = False
     asked: list[Asked] = []
 
     @property
@@ -218,7 +221,9 @@ class Story:
             case ToolReady():
                 call.args = event.args
             case ToolOutputDelta():
-                call.output = (call.output + event.text)[-4000:]
+                output = call.output + event.text
+                call.output_cut = call.output_cut or len(output) > MOST_OUTPUT
+                call.output = output[-MOST_OUTPUT:]
             case ToolFinished():
                 call.state = "done" if event.error is None else "failed"
                 call.duration_ms, call.error = event.duration_ms, event.error or ""
