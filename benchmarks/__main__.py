@@ -9,6 +9,9 @@ from benchmarks.frameworks.measure import QUICK as QUICK_FRAMEWORKS
 from benchmarks.frameworks.measure import FrameworksPlan, measure_frameworks
 from benchmarks.frameworks.report import frameworks_section, frameworks_table
 from benchmarks.measure import QUICK, Plan, measure
+from benchmarks.pings.measure import QUICK as QUICK_PINGS
+from benchmarks.pings.measure import PingsPlan, measure_pings
+from benchmarks.pings.report import pings_section, pings_table
 from benchmarks.report import document, machine, table
 from benchmarks.server import ROOT
 
@@ -27,6 +30,8 @@ def main() -> None:
         plan = msgspec.structs.replace(plan, repeats=options.repeats)
         frameworks_plan = msgspec.structs.replace(frameworks_plan, rounds=ROUNDS * options.repeats)
     figures = measure(plan, _say)
+    pings_plan = QUICK_PINGS if options.quick else PingsPlan()
+    pings = measure_pings(pings_plan, _say)
     frameworks = measure_frameworks(frameworks_plan, _say)
     print(machine())
     print()
@@ -35,10 +40,13 @@ def main() -> None:
         print(f"\n{figures.joined:.1%} of Limelight's events reached a lagging client joined with their neighbours.")
     print()
     print(frameworks_table(frameworks, frameworks_plan))
+    print()
+    print(pings_table(pings))
     if options.write:
         page = ROOT / "docs" / "benchmarks.md"
         page.parent.mkdir(exist_ok=True)
-        page.write_text(document(figures, plan, frameworks_section(frameworks, frameworks_plan)))
+        sections = (frameworks_section(frameworks, frameworks_plan), pings_section(pings, pings_plan))
+        page.write_text(document(figures, plan, "\n".join(sections)))
         print(f"\nwritten: {page.relative_to(ROOT)}")
 
 

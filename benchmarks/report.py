@@ -13,8 +13,8 @@ PACKAGES = ("starlette", "uvicorn", "uvloop", "httptools", "fastapi", "sse-starl
 
 DOCUMENT = """# What an event costs
 
-`make bench` measures Limelight against two other servers, and frameworks with and without it, side by side, and
-prints these tables; `.venv/bin/python -m benchmarks --write` writes this page. `--quick` takes two minutes.
+`make bench` measures Limelight against two other servers, frameworks with and without it, and sockets, side by side,
+and prints these tables; `.venv/bin/python -m benchmarks --write` writes this page. `--quick` takes two minutes.
 
 ## What is measured
 
@@ -53,7 +53,7 @@ median of the repeats [lowest - highest]; the ratio is the median of the ratios 
 - {joined:.1%} of Limelight's events reached a client that had fallen behind, joined with their neighbours in one frame.
 - The machine has few cores and no network in between: this says what an event costs, not how many users a server has.
 
-{frameworks}"""
+{sections}"""
 
 
 def table(figures: Figures) -> str:
@@ -85,10 +85,10 @@ def machine() -> str:
     return f"{where}; {packages}."
 
 
-def document(figures: Figures, plan: Plan, frameworks: str) -> str:
-    """The whole page; `frameworks` is a section of its own."""
+def document(figures: Figures, plan: Plan, sections: str) -> str:
+    """The whole page; `sections` are those that others write."""
     return DOCUMENT.format(
-        repeats=plan.repeats, machine=machine(), table=table(figures), joined=figures.joined, frameworks=frameworks
+        repeats=plan.repeats, machine=machine(), table=table(figures), joined=figures.joined, sections=sections
     )
 
 

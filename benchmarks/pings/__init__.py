@@ -1,0 +1,1 @@
+"""How soon a socket answers while agents of other sessions are at work."""

@@ -1,0 +1,31 @@
+"""The figures of the pings as a table, and as a section of `docs/benchmarks.md`."""
+
+from benchmarks.pings.measure import PAUSE, Pings, PingsPlan, quantile
+from benchmarks.report import aligned, number
+
+GOAL = 100
+"""Milliseconds in which 99 of 100 pings should be answered, whatever others do."""
+
+SECTION = """## Sockets
+
+How soon a session's socket answers a `ping` (one every {pause:.0f} ms for {seconds:.0f} s, over loopback): with nothing
+else going on, and while a smolagents CodeAgent runs a Python loop that never lets go of its thread, and a third session
+talks a hundred tokens a second. The aim is a p99 of {goal} ms; in this run it was {verdict}.
+
+{table}
+"""
+
+
+def pings_table(pings: Pings) -> str:
+    lines = [["ping (ms)", "median", "p99", "highest", "pings"], ["---"] * 5]
+    for name, values in (("alone", pings.quiet), ("while a CodeAgent loops", pings.busy)):
+        figures = (quantile(values, 50), quantile(values, 99), max(values))
+        lines.append([name, *map(number, figures), str(len(values))])
+    return aligned(lines)
+
+
+def pings_section(pings: Pings, plan: PingsPlan) -> str:
+    verdict = "met" if quantile(pings.busy, 99) <= GOAL else "missed"
+    return SECTION.format(
+        pause=PAUSE * 1000, seconds=plan.seconds, goal=GOAL, verdict=verdict, table=pings_table(pings)
+    )
