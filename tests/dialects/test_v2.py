@@ -221,6 +221,45 @@ def test_an_agent_without_steps_gets_one_for_each_round_of_saying_and_doing() ->
     assert calls == [1, 1, 2]
 
 
+STEP = ["action_header", "action_thought", "tool_call", "tool_invocation", "observation", "action_footer", "separator"]
+
+
+@pytest.mark.parametrize("agent_id", ["", "s"])
+def test_what_is_said_along_with_a_call_stands_in_its_step(agent_id: str) -> None:
+    """A model that writes text and calls in one message: the text ends only behind the beginning of the call."""
+    found = after_the_question(
+        *([AgentStarted(agent_id="s", name="helper")] if agent_id else []),
+        StepStarted(agent_id=agent_id, number=1),
+        TextDelta(agent_id=agent_id, message_id="m", text="I look."),
+        ToolStarted(agent_id=agent_id, call_id="c", name="look"),
+        TextFinished(agent_id=agent_id, message_id="m"),
+        ToolReady(agent_id=agent_id, call_id="c", args={}),
+        ToolFinished(agent_id=agent_id, call_id="c", result="x"),
+        StepFinished(agent_id=agent_id, number=1),
+        StepStarted(agent_id=agent_id, number=2),
+    )
+    first = [message for message in whole(found) if message["step_number"] == 1]
+    assert types(first) == STEP
+
+
+def test_the_report_of_a_sub_agent_stands_in_its_step() -> None:
+    found = after_the_question(
+        AgentStarted(agent_id="s", name="helper"),
+        StepStarted(agent_id="s", number=1),
+        TextDelta(agent_id="s", message_id="m", text="Done."),
+        TextFinished(agent_id="s", message_id="m"),
+        StepFinished(agent_id="s", number=1),
+        AgentFinished(agent_id="s"),
+    )
+    shown = ["agent_start", "action_header", "action_thought", "action_footer", "separator", "agent_end"]
+    assert types(whole(found)) == shown
+
+
+def test_a_thought_before_an_answer_that_was_never_streamed_stands_in_its_step() -> None:
+    found = after_the_question(*said("Thinking aloud."), FinalAnswer(content="42"))
+    assert types(whole(found)) == ["action_header", "action_thought", "action_footer", "separator", "final_answer"]
+
+
 def test_a_sub_agent_is_named_in_everything_it_does() -> None:
     found = after_the_question(
         ToolStarted(call_id="t", name="task", args={}),

@@ -95,7 +95,6 @@ class V2Dialect:
                 self._outbox.meet(event)
                 self._asides.agent(event)
             case AgentFinished():
-                self._voice.settle(event.agent_id)
                 self._steps_of(event.agent_id).close()
                 self._asides.agent(event)
             case ApprovalRequested() | ApprovalResolved():
@@ -129,16 +128,17 @@ class V2Dialect:
 
     def _act(self, event: ToolStarted | ToolReady | ToolOutputDelta | ToolFinished) -> None:
         if isinstance(event, ToolStarted):
-            self._voice.settle(event.agent_id)
+            self._voice.acts(event.agent_id)
         self._tools.take(event)
 
     def _answer(self, event: FinalAnswer) -> None:
         """Behind the last step, whose text it may be."""
+        self._voice.settle("", unless=event.message_id)
         self._steps_of("").close()
         self._voice.answer(event)
 
     def _end(self, event: RunFinished | RunFailed | RunCancelled) -> None:
-        for agent_id, steps in self._steps.items():
-            self._voice.settle(agent_id)
+        self._voice.settle("")
+        for steps in self._steps.values():
             steps.close()
         self._asides.end(event)

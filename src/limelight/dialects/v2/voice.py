@@ -15,7 +15,7 @@ THINKS_ALOUD = frozenset({"smolagents"})
 
 
 class Voice:
-    """A text that has ended is held back until it is known whether it was the answer."""
+    """A text of the main agent that has ended is held back until it is known whether it was the answer."""
 
     def __init__(self, outbox: Outbox, steps_of: Callable[[str], Steps]) -> None:
         self._outbox = outbox
@@ -23,7 +23,9 @@ class Voice:
         self._live = True
         self._thought_type = "reasoning"
         self._streams: dict[tuple[str, str], Stream] = {}
-        self._held: dict[str, tuple[str, Stream]] = {}
+        self._overtaken: set[tuple[str, str]] = set()
+        """Texts that were still open when their agent called a tool."""
+        self._held: tuple[str, Stream] | None = None
 
     def begin(self, event: RunStarted) -> None:
         self._live = event.enable_streaming
@@ -37,31 +39,38 @@ class Voice:
         self._streams[key].grow(event.text)
 
     def finish(self, event: TextFinished | ReasoningFinished) -> None:
-        stream = self._streams.pop((event.agent_id, event.message_id), None)
+        key = (event.agent_id, event.message_id)
+        stream = self._streams.pop(key, None)
         if stream is None:
             return
-        if isinstance(event, TextFinished):
-            self.settle(event.agent_id)
-            self._held[event.agent_id] = (event.message_id, stream)
+        may_be_the_answer = isinstance(event, TextFinished) and not event.agent_id and key not in self._overtaken
+        self._overtaken.discard(key)
+        if may_be_the_answer:
+            self.settle("")
+            self._held = (event.message_id, stream)
         else:
             stream.end(**_thought(stream))
 
-    def settle(self, agent_id: str) -> None:
-        """The agent goes on, so what it said last was a thought."""
-        if held := self._held.pop(agent_id, None):
-            stream = held[1]
+    def acts(self, agent_id: str) -> None:
+        """Before a tool: what the agent has said is no answer, and neither is what it is saying along with the call."""
+        self.settle(agent_id)
+        self._overtaken.update(key for key in self._streams if key[0] == agent_id)
+
+    def settle(self, agent_id: str, *, unless: str | None = None) -> None:
+        """The agent goes on, so what it said last was a thought, unless it is this message."""
+        if self._held is not None and not agent_id and self._held[0] != unless:
+            stream, self._held = self._held[1], None
             stream.end(**_thought(stream))
 
     def answer(self, event: FinalAnswer) -> None:
+        """What is still held is the answer: whatever else was said has been settled before."""
         found = answer_of(event)
         about: Metadata = {"step_type": "final_answer", "agent_status": "writing", "is_final_answer": True}
         about |= {"is_active": False, **found.metadata, **cut_of(event)}
-        held = self._held.pop("", None)
-        if held is not None and held[0] == event.message_id:
+        held, self._held = self._held, None
+        if held is not None:
             held[1].end("final_answer", **about)
             return
-        if held is not None:
-            held[1].end(**_thought(held[1]))
         still: Metadata = {"streaming": False, "is_delta": False, **numbered(self._steps_of("").number)}
         self._outbox.send("final_answer", found.markdown, **still, **about)
 
