@@ -34,6 +34,7 @@ def test_the_only_question(asking: str, tmp_path: Path, options: tuple[str, ...]
         run_id = waits(client)
         done = limelight("approve", run_id, *options, "--url", asking, folder=tmp_path, stdin=b'{"path": "y"}')
         assert done.stdout.decode().startswith(said)
+        assert done.stdout.decode().splitlines()[1:] == (["  path = y  (was /tmp/x)"] if "--edit" in options else [])
         list(client.follow(run_id))
         assert client.answer(run_id) == answer
         again = limelight("approve", run_id, "--url", asking, folder=tmp_path, code=2).stderr.decode()
@@ -49,9 +50,9 @@ def test_of_several_one_is_named(asking: str, tmp_path: Path) -> None:
         listed = limelight("approve", run_id, "--list", "--url", asking, folder=tmp_path).stdout.decode()
         assert listed == which.stdout.decode()
         assert listed.startswith(
-            f"{mail.approval_id}  send_mail  (approve, edit, reject)\n  to: ann\n  text:\n    one\n"
+            f"{mail.approval_id}  send_mail  (approve, edit, reject)\n  to = ann\n  text =\n    one\n"
         )
-        assert f"{publish.approval_id}  publish  (approve, reject)\n  page: 1\n" in listed
+        assert f"{publish.approval_id}  publish  (approve, reject)\n  page = 1\n" in listed
         lines = limelight("approve", run_id, "--list", "--json", "--url", asking, folder=tmp_path).stdout.splitlines()
         assert [json.loads(line)["name"] for line in lines] == ["send_mail", "publish"]
 

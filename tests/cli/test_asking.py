@@ -26,7 +26,7 @@ def waiting(url: str) -> tuple[str, str]:
 def test_yes(asking: str, tmp_path: Path, word: str) -> None:
     with run(asking, tmp_path) as terminal:
         terminal.see("┃ asker asks for approval: delete")
-        terminal.see("┃   path: /tmp/x")
+        terminal.see("┃   path = /tmp/x")
         terminal.see("┃ Without an answer it is a no in ")
         terminal.see(f"┃ {CHOICES}")
         terminal.type(f"{word}\n")
@@ -87,7 +87,7 @@ def test_other_arguments_in_an_editor(asking: str, tmp_path: Path) -> None:
 def test_two_questions_one_after_the_other(asking: str, tmp_path: Path) -> None:
     with run(asking, tmp_path, "--agent", "twice") as terminal:
         terminal.see("asks for approval: send_mail")
-        terminal.see("? publish 1 needs an approval (apr_")
+        terminal.see("? publish needs an approval (apr_")
         terminal.see("[s]how all")
         terminal.type("s\n")
         terminal.see("All arguments of send_mail:\n  to: ann\n  text:\n    one\n    two\n    long long")

@@ -10,7 +10,8 @@ import typer
 from limelight.cli.answers import json_object
 from limelight.cli.server import Url, User, client_of
 from limelight.cli.view.arguments import argument_lines
-from limelight.cli.view.safe import one_line
+from limelight.cli.view.asked import changes
+from limelight.cli.view.subject import subject_of
 from limelight.client import ApprovalInfo, Client
 from limelight.errors import SetupError
 from limelight.events import Decision
@@ -51,9 +52,11 @@ def approve(
         return
     args = None if edit is None else _arguments(edit)
     decision: Decision = "edit" if args is not None else "approve" if reject is None else "reject"
-    decided = asyncio.run(_decide(client_of(url, user), run_id, approval_id, decision, args, reject or "", as_json))
-    said = f"{one_line(decided.name, 60)} {DONE[decision]} ({decided.approval_id})"
-    typer.echo(msgspec.json.encode(decided).decode() if as_json else said)
+    asked = asyncio.run(_decide(client_of(url, user), run_id, approval_id, decision, args, reject or "", as_json))
+    decided = Decided(run_id, asked.approval_id, asked.name, decision)
+    said = f"{subject_of(asked.name, asked.args).name} {DONE[decision]} ({asked.approval_id})"
+    lines = [said, *(f"  {line}" for line in changes(asked.name, asked.args, args))]
+    typer.echo(msgspec.json.encode(decided).decode() if as_json else "\n".join(lines))
 
 
 def _arguments(text: str) -> dict[str, Any]:
@@ -76,11 +79,11 @@ async def _decide(
     args: dict[str, Any] | None,
     reason: str,
     as_json: bool,
-) -> Decided:
+) -> ApprovalInfo:
     async with server as client:
         asked = await client.approval(run_id, approval_id) if approval_id else await _only_one(client, run_id, as_json)
         await client.decide(run_id, asked.approval_id, decision, args=args, reason=reason)
-        return Decided(run_id, asked.approval_id, asked.name, decision)
+        return asked
 
 
 async def _only_one(client: Client, run_id: str, as_json: bool) -> ApprovalInfo:
@@ -100,6 +103,7 @@ def _print(approvals: tuple[ApprovalInfo, ...], as_json: bool) -> None:
         if as_json:
             typer.echo(msgspec.json.encode(asked).decode())
             continue
-        typer.echo(f"{asked.approval_id}  {one_line(asked.name, 60)}  ({', '.join(asked.decisions)})")
-        for lines in argument_lines(asked.args):
+        subject = subject_of(asked.name, asked.args)
+        typer.echo(f"{asked.approval_id}  {subject.title}  ({', '.join(asked.decisions)})")
+        for lines in argument_lines(subject.args):
             typer.echo("\n".join(f"  {line}" for line in lines))

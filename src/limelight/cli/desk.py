@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Literal, NamedTuple, Self
 
 from limelight.cli.server import DEFAULT_URL
-from limelight.cli.view.safe import one_line
+from limelight.cli.view.subject import subject_of
 from limelight.client import AlreadyDecided, Client, ClientError, Expired
 from limelight.events import TERMINAL_TYPES, ApprovalRequested, ApprovalResolved, Record
 
@@ -111,4 +111,4 @@ def how_to_decide(url: str, waiting: Waiting) -> str:
     """One line with a command that can be copied."""
     server = "" if url == DEFAULT_URL else f" --url {url}"
     command = f"limelight approve {waiting.run_id} {waiting.asked.approval_id}{server}"
-    return f"{one_line(waiting.asked.name, 60)} waits for a decision: {command}"
+    return f"{subject_of(waiting.asked.name, waiting.asked.args).name} waits for a decision: {command}"

@@ -20,8 +20,8 @@ def test_a_question_says_who_asks_for_what_until_when() -> None:
     question = Question(asked, "postman")
     assert drawn(question, now=2000) == [
         "┃ postman asks for approval: send_mail",
-        "┃   to: ann",
-        "┃   n: 3",
+        "┃   to = ann",
+        "┃   n = 3",
         "┃ Without an answer it is a no in 9 min 58 s.",
         "┃ [a]pprove  [e]dit  [r]eject",
         "┃ >  ",
@@ -56,15 +56,15 @@ def test_hostile_arguments_are_shown_and_not_obeyed() -> None:
     question.line = Line(HOSTILE)
     for line in drawn(question, width=500):
         assert line.isprintable(), repr(line)
-    assert argument_lines({"b\nc": "d"}) == [["b c: d"]]
+    assert argument_lines({"b\nc": "d"}) == [["b c = d"]]
 
 
 def test_of_each_argument_the_beginning_is_seen() -> None:
     lines, left_out = shortened({"text": "\n".join("abcdefgh"), "path": "x" * 50}, width=20, most=10)
-    assert lines == ["text:", "  a", "  b", "  c", "  … 5 more lines", "path: xxxxxxxxxxxxx…"]
+    assert lines == ["text =", "  a", "  b", "  c", "  … 5 more lines", "path = xxxxxxxxxxxx…"]
     assert left_out
-    assert shortened({"a": "b", "c": [1]}, 20, 10) == (["a: b", "c: [1]"], False)
-    assert shortened({"a": 1, "b": 2}, 20, 1) == (["a: 1"], True)
+    assert shortened({"a": "b", "c": [1]}, 20, 10) == (["a = b", "c = [1]"], False)
+    assert shortened({"a": 1, "b": 2}, 20, 1) == (["a = 1"], True)
     assert shortened("not json", 20, 5) == (["not json"], False)
 
 

@@ -22,8 +22,8 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from limelight.cli.view.answer import late_title, source_lines, title_of
+from limelight.cli.view.asked import asked_lines
 from limelight.cli.view.block import MARKS
-from limelight.cli.view.plain import asked_line
 from limelight.cli.view.prose import Prose
 from limelight.cli.view.question import Question
 from limelight.cli.view.row import call_rows
@@ -251,7 +251,9 @@ class LiveView:
     def _asked(self, asked: Asked, depth: int, *, named: bool) -> list[RenderableType]:
         if asked.decision is None and self.question is not None and self.question.approval_id == asked.approval_id:
             return []  # it stands below, in full
-        return [_indented(_line(asked_line(asked, named=named), ASKED_STYLES[asked.decision]), depth)]
+        first, *more = asked_lines(asked, named=named)
+        rows = [_indented(_line(first, ASKED_STYLES[asked.decision]), depth)]
+        return [*rows, *(_indented(_line(line, "dim"), depth) for line in more)]
 
     def _spinner(self, key: str, text: str, style: str, depth: int = 0) -> Spinner:
         """One that goes on turning from where it was; its text is cut, because it would wrap."""

@@ -1,10 +1,11 @@
 """A run as plain lines, for pipes, files and logs: each line is printed when what it says has happened. Pure."""
 
 from limelight.cli.view.answer import late_title, source_lines, title_of
+from limelight.cli.view.asked import asked_lines
 from limelight.cli.view.block import code_lines, plan_lines, printed_lines, report_lines
 from limelight.cli.view.row import call_line
 from limelight.cli.view.safe import one_line, safe
-from limelight.cli.view.story import Asked, Helper, Note, Story, ending
+from limelight.cli.view.story import Helper, Note, Story, ending
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -68,7 +69,7 @@ class PlainView:
                 return self._indented(event.agent_id, plan_lines(event))
             case ApprovalRequested() | ApprovalResolved():
                 asked = self.story.asked(event.approval_id)
-                return [] if asked is None else self._indented(event.agent_id, [asked_line(asked)])
+                return [] if asked is None else self._indented(event.agent_id, asked_lines(asked))
             case ArtifactMade() | SourceCited():
                 note = self.story.things[-1]
                 return self._indented(event.agent_id, safe(note.text if isinstance(note, Note) else "").splitlines())
@@ -113,21 +114,3 @@ class PlainView:
             return self._indented(call.agent_id, [line, *code])
         printed = printed_lines(call)
         return self._indented(call.agent_id, [f"{line}  printed:", *printed] if printed else [line])
-
-
-def asked_line(asked: Asked, *, named: bool = True) -> str:
-    """A question in one line, open or decided: `✗ send_mail rejected by ann: too long`. Its call may give the name."""
-    name = f"{one_line(asked.name, 60)} " if named else ""
-    about = one_line(asked.about, 60)
-    who = "" if asked.by == "system" else f" by {one_line(asked.by, 60) or 'somebody'}"
-    match asked.decision:
-        case None:
-            return f"? {name}{f'{about} ' if named and about else ''}needs an approval ({asked.approval_id})"
-        case "approve":
-            return f"✓ {name}approved{who}"
-        case "edit":
-            return f"✓ {name}approved with changes{who}" + (f": {about}" if named and about else "")
-        case "reject":
-            expired = (asked.by, asked.reason) == ("system", "expired")
-            reason = "nobody decided in time" if expired else one_line(asked.reason, 200)
-            return f"✗ {name}rejected{who}" + (f": {reason}" if reason else "")

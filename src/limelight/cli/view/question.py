@@ -11,6 +11,7 @@ from limelight.cli.view.arguments import shortened
 from limelight.cli.view.line import Line
 from limelight.cli.view.safe import one_line, safe
 from limelight.cli.view.story import took
+from limelight.cli.view.subject import subject_of
 from limelight.events import ApprovalRequested
 
 BAR = "┃ "
@@ -39,10 +40,11 @@ class Question:
     def draw(self, width: int, height: int, now: float) -> list[Text]:
         """Its lines on a screen of that size at that time (ms)."""
         room = max(NARROWEST, width - len(BAR) - 1)
-        args, left_out = shortened(self.args, room - 2, max(1, height - LINES_AROUND))
-        left_out = left_out or not self.whole
-        title = f"{one_line(self.who, 40)} asks for approval: "
-        lines = [Text(title, "yellow").append(one_line(self.name, 80), "bold")]
+        subject = subject_of(self.name, self.args)
+        args, left_out = shortened(subject.args, room - 2, max(1, height - LINES_AROUND))
+        title = f"{one_line(self.who, 40)} {'asks' if subject.own_words else 'asks for approval'}: "
+        left_out = left_out or not self.whole or (subject.own_words and len(title) + len(subject.title) > room)
+        lines = [Text(title, "yellow").append(subject.title, "bold")]
         lines += [Text(f"  {line}") for line in args]
         lines.append(Text(self._until(now), "dim"))
         lines.append(Text(safe(self.hint) or self.choices(left_out), "bold" if not self.hint else ""))

@@ -55,10 +55,12 @@ class Asked(msgspec.Struct):
     agent_id: str
     call_id: str
     name: str
-    about: str
+    args: dict[str, Any] | str
     decision: Decision | None = None
     by: str = ""
     reason: str = ""
+    edited: dict[str, Any] | str | None = None
+    """The arguments that were approved instead."""
 
 
 class Call(msgspec.Struct):
@@ -229,10 +231,9 @@ class Story:
                 call.duration_ms, call.error = event.duration_ms, event.error or ""
 
     def _ask(self, event: ApprovalRequested) -> None:
-        about = telling_argument(event.args)
         call = self._calls.get(event.call_id) or self._call_that_asks(event)
         call_id = "" if call is None else call.call_id
-        asked = Asked(event.approval_id, event.agent_id, call_id, event.name, about)
+        asked = Asked(event.approval_id, event.agent_id, call_id, event.name, event.args)
         self._asked[event.approval_id] = asked
         if call is None:
             self._add(asked)
@@ -252,7 +253,7 @@ class Story:
         if call is not None:
             call.state = "waiting" if call.waits else "running"
         if event.decision == "edit":
-            asked.about = telling_argument(event.args)
+            asked.edited = event.args
             if call is not None:
                 call.args = event.args
 
