@@ -291,6 +291,14 @@ def test_closing_ends_the_innermost_first_and_names_the_reason() -> None:
     ]
 
 
+def test_closing_ends_the_newest_call_first() -> None:
+    """It may have been made by the code of an older one."""
+    grammar = Grammar()
+    for event in (RunStarted(agent="a"), *(ToolStarted(call_id=call_id, name="t", args={}) for call_id in "12")):
+        grammar.check(event)
+    assert [event.call_id for event in grammar.closing("stopped") if isinstance(event, ToolFinished)] == ["2", "1"]
+
+
 def test_closing_one_agent_leaves_the_others_alone() -> None:
     grammar = fed(START, TEXT, SUB, AgentStarted(agent_id="b", name="x"), StepStarted(agent_id="b", number=1))
     assert grammar.closing("x", "b") == [StepFinished(agent_id="b", number=1, error="x")]

@@ -121,7 +121,7 @@ class Grammar:
         events += [ReasoningFinished(agent_id=a, message_id=m) for m, a in self.reasonings.items() if a == agent_id]
         asked = [r for r in self.approvals.values() if r.agent_id == agent_id and not r.call_id]
         events += [_rejection(request, reason) for request in asked]
-        for call_id, call in self.calls.items():
+        for call_id, call in reversed(self.calls.items()):  # a call may have been made by one before it
             if call.agent_id == agent_id:
                 events += self._settling(reason, call_id)
                 events.append(ToolFinished(agent_id=agent_id, call_id=call_id, result=f"Error: {reason}", error=reason))

@@ -90,7 +90,7 @@ def test_two_questions_one_after_the_other(asking: str, tmp_path: Path) -> None:
         terminal.see("? publish needs an approval (apr_")
         terminal.see("[s]how all")
         terminal.type("s\n")
-        terminal.see("All arguments of send_mail:\n  to: ann\n  text:\n    one\n    two\n    long long")
+        terminal.see("All arguments of send_mail:\n  to = ann\n  text =\n    one\n    two\n    long long")
         terminal.type("ls -la\n")
         terminal.see("Type the first letter of what you decide, then Enter.")
         terminal.type("a\n")

@@ -20,6 +20,7 @@ from limelight.events import (
     Status,
     TextDelta,
     ToolFinished,
+    ToolOutputDelta,
     ToolReady,
     ToolStarted,
 )
@@ -94,6 +95,24 @@ async def test_stop_while_the_model_is_silent(tmp_path: Path, monkeypatch: pytes
         assert run.one(Status).text == UNSTOPPABLE
         await eventually(lambda: not working(), 5)
     assert run.reasoning() == ""
+
+
+async def test_stop_names_code_that_goes_on(tmp_path: Path) -> None:
+    """Between two lines code can be left; inside of one, nobody can."""
+    script = '- steps: [{text: "<code>\\nimport time\\nprint(1)\\ntime.sleep(1.5)\\n</code>"}]'
+    async with theatre(coding(), script, tmp_path) as stage:
+        run = await stage.play_until(lambda e: isinstance(e, ToolOutputDelta))
+        await eventually(lambda: not working(), 5)
+    assert run.one(Status).text == unstoppable(["python_interpreter"])
+
+
+async def test_calls_of_code_are_closed_before_the_code_that_made_them(tmp_path: Path) -> None:
+    script = "- steps: [{text: \"<code>\\nslow(name='it', seconds=1)\\n</code>\"}]"
+    async with theatre(coding(), script, tmp_path) as stage:
+        run = await stage.play_until(lambda e: isinstance(e, ToolStarted) and e.name == "slow")
+        await eventually(lambda: not working(), 5)
+    assert run.call("slow").ended_at < run.call("python_interpreter").ended_at
+    assert run.one(Status).text == unstoppable(["slow"])
 
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])

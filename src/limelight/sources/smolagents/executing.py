@@ -23,6 +23,7 @@ from limelight.sources.threads import Left
 from limelight.sources.values import Outcome
 
 ANSWER = "final_answer"
+CODE = "python_interpreter"
 
 
 class HeardExecutor:
@@ -55,7 +56,8 @@ class HeardExecutor:
             state.watch(self._observer.check, self._hear)
         begun = time.perf_counter()
         try:
-            output = self._executor(code)
+            with self._observer.works(CODE):
+                output = self._executor(code)
         except Left:
             raise
         except BaseException as error:  # also of a tool that exits
@@ -76,7 +78,7 @@ class HeardExecutor:
         SPAWNING.set(ticket)
         begun = time.perf_counter()
         try:
-            with self._observer.works(name):
+            with self._observer.works(name, caller=CODE):
                 output = sendable(tool(*args, **kwargs))
         except Left:
             raise

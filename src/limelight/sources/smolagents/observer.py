@@ -43,21 +43,21 @@ class Observer:
         return next(self._tickets)
 
     @contextmanager
-    def works(self, tool: str) -> Generator[None]:
-        """While a tool runs."""
+    def works(self, tool: str, caller: str = "") -> Generator[None]:
+        """While a tool runs. A `caller` that waits for it, as code does, is not at work itself meanwhile."""
         with self._lock:
-            self._at_work[tool] += 1
+            self._at_work.update({tool: 1, caller: -1})
         try:
             yield
         finally:
             with self._lock:
-                self._at_work[tool] -= 1
+                self._at_work.update({tool: -1, caller: 1})
 
     @property
     def at_work(self) -> list[str]:
         """The tools that run now."""
         with self._lock:
-            return list(+self._at_work)
+            return [tool for tool in +self._at_work if tool]
 
     def agent_id(self, name: str) -> str:
         """An id for a managed agent that begins: `helper-1`."""

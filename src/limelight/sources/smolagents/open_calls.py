@@ -90,8 +90,8 @@ class OpenCalls:
         return [*files, finished]
 
     def close(self, error: str | None) -> list[Item]:
-        """The step is over: what is still open has come to nothing."""
-        return [item for call_id in list(self._open) for item in self._failed(call_id, error or NEVER_RAN)]
+        """The step is over: what is still open has come to nothing. Calls of code are closed before the code."""
+        return [item for call_id in reversed(self._open.copy()) for item in self._failed(call_id, error or NEVER_RAN)]
 
     def _failed(self, call_id: str, error: str, duration: int | None = None) -> list[Item]:
         self._open.remove(call_id)
