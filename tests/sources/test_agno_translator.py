@@ -7,7 +7,10 @@ from types import SimpleNamespace as Namespace
 from typing import Any
 
 import pytest
-from agno.run.agent import CustomEvent, RunEvent
+from agno.media import Image
+from agno.models.message import Citations, UrlCitation
+from agno.run.agent import CustomEvent, RunContentEvent, RunEvent
+from agno.run.team import RunContentEvent as TeamRunContentEvent
 from agno.run.team import TeamRunEvent
 
 from limelight.errors import AgentFailed
@@ -98,6 +101,39 @@ def test_text_is_told_in_messages_and_the_answer_repeats_the_last() -> None:
         RunFinished(),
     ]
     assert translator.over and translator.feed(content("late")) == []
+
+
+@pytest.mark.parametrize("kind", [RunContentEvent, TeamRunContentEvent])
+def test_what_comes_beside_a_piece_of_an_open_message_is_told_too(kind: Any) -> None:
+    page = Citations(urls=[UrlCitation(url="https://a.example", title="A")])
+    picture = Image(content=b"png", id="p", mime_type="image/png")
+    pieces: list[dict[str, Any]] = [
+        {"content": "One"},
+        {"content": " two", "citations": page},
+        {"content": " three", "image": picture},
+        {"content": " four", "reasoning_content": "Hm."},
+        {"content": "Five"},
+        {"content": " six"},
+    ]
+    translator = AgnoTranslator()
+    items = fed(translator, *(kind(run_id="main", **piece) for piece in pieces))
+    assert [type(item).__name__ for item in items] == [
+        "TextDelta",
+        "TextDelta",
+        "SourceCited",
+        "TextDelta",
+        "FileMade",
+        "TextFinished",
+        "ReasoningDelta",
+        "ReasoningFinished",
+        "TextDelta",
+        "TextDelta",
+        "TextDelta",
+    ]
+    said = [(item.message_id, item.text) for item in items if isinstance(item, TextDelta)]
+    assert [text for _, text in said] == ["One", " two", " three", " four", "Five", " six"]
+    assert [message_id for message_id, _ in said] == ["msg-1"] * 3 + ["msg-3"] * 3
+    assert translator.end()[-2] == FinalAnswer(content=" fourFive six", message_id="msg-3")
 
 
 def test_an_answer_that_was_never_streamed_has_no_message() -> None:

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from limelight.errors import AgentFailed
-from limelight.events import AgentStarted, FinalAnswer, RunCancelled, RunFinished, Status
+from limelight.events import AgentStarted, FinalAnswer, RunCancelled, RunFinished, Status, TextDelta
 from limelight.sources.agno.agent_run import AgentRun, Call
 from limelight.sources.agno.calling import Calling, error_among, spawning
 from limelight.sources.agno.citing import Citing
 from limelight.sources.agno.files import Media
+from limelight.sources.agno.plain import PIECES, PlainTexts
 from limelight.sources.agno.talking import Ids, thought_text
 from limelight.sources.agno.tasks import Tasks
 from limelight.sources.agno.vocabulary import STATUS
@@ -40,6 +41,7 @@ class AgnoTranslator:
         self._runs: dict[str, AgentRun] = {}
         self._left: dict[str, AgentRun] = {}
         """Members of a run whose server ended, whose ids in Agno are not known again yet."""
+        self._plain = PlainTexts()
         self._media = Media()
         self._calling = Calling(self._media)
         self._citing = Citing()
@@ -105,6 +107,8 @@ class AgnoTranslator:
     def feed(self, event: Any) -> list[Item]:
         if self.over:
             return []
+        if event.event in PIECES and (more := self._goes_on(event)) is not None:
+            return [more]
         name = str(event.event).removeprefix("Team")
         run = self._run_of(event)
         if run.over:
@@ -114,6 +118,13 @@ class AgnoTranslator:
             return [*before, Status(agent_id=run.agent_id, text=STATUS[name])]
         feeding = self._feeding.get(name)
         return before if feeding is None else [*before, *feeding(run, event)]
+
+    def _goes_on(self, event: Any) -> TextDelta | None:
+        """One more plain piece of a message that is open."""
+        run = self._runs.get(event.run_id)
+        if run is None or run.over or not (text := self._plain.of(event)):
+            return None
+        return run.talk.goes_on(text)
 
     # Runs
 
