@@ -4,6 +4,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+import msgspec
+
 from limelight.dialects.base import Cursor
 from limelight.errors import BadCursor, BadRequest, LimelightError, NotProcessing, SessionNotFound
 from limelight.messages import Message
@@ -125,9 +127,11 @@ class Answering:
         try:
             begun = await self._parts.sessions.begin(place)
         except StoppedInQueue:
-            await self._line.tell(Error(message="Query was stopped while it waited", error_code="session_busy"))
+            stopped = Error(message="Query was stopped while it waited", error_code="session_busy")
+            stopped.request_id = command.request_id or msgspec.UNSET
+            await self._line.tell(stopped)
         except LimelightError as error:
-            await self._line.tell(error_of(error))
+            await self._line.tell(error_of(error, command.request_id))
         else:
             if command.request_id:
                 await self._line.tell(Accepted(request_id=command.request_id, run_id=begun.run.run_id))

@@ -23,10 +23,15 @@ class State(Reply, tag="state"):
 
 
 class Error(Reply, tag="error"):
-    """What was wrong with a message from the client. The socket stays open unless it is closed right behind it."""
+    """What was wrong with a message from the client. The socket stays open unless it is closed right behind it.
+
+    `request_id` is that of the query that was refused, `run_id` the run that is in its way.
+    """
 
     message: str
     error_code: str
+    request_id: str | msgspec.UnsetType = msgspec.UNSET
+    run_id: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class MessagesEnd(Reply, tag="messages_end"):
@@ -50,13 +55,21 @@ class Decided(Reply, tag="decided"):
     decision: Decision
 
 
-def error_of(error: LimelightError) -> Error:
+def error_of(error: LimelightError, request_id: str = "") -> Error:
     """Our error in the words of this API."""
+    run_id = ""
     if isinstance(error, SessionBusy):
-        return Error(message="Session is already processing a query", error_code=error.code)
-    if isinstance(error, RequestError):
-        return Error(message=error.detail, error_code=error.code)
-    return Error(message=f"Processing error: {error.detail}", error_code=error.code)
+        message, run_id = "Session is already processing a query", error.run_id
+    elif isinstance(error, RequestError):
+        message = error.detail
+    else:
+        message = f"Processing error: {error.detail}"
+    return Error(
+        message=message,
+        error_code=error.code,
+        request_id=request_id or msgspec.UNSET,
+        run_id=run_id or msgspec.UNSET,
+    )
 
 
 def addressed(frame: Frame, session_id: str) -> bytes:

@@ -48,11 +48,11 @@ class Showing:
 
     async def run(self, cursor: Cursor) -> bool:
         """Show, beginning behind `cursor`, until the server closes. False if the session is gone."""
-        self._viewer.start(cursor, only_run=True)
+        await self._sit_down(cursor)
         while True:
             data = await self._viewer.next()
             if self._resume_at is not None:
-                self._sit_elsewhere(self._resume_at)
+                await self._sit_elsewhere(self._resume_at)
             elif data:
                 await self._show(list(frames_in(data)))
             elif data is None:
@@ -61,11 +61,17 @@ class Showing:
             elif self._over:
                 return True
 
-    def _sit_elsewhere(self, cursor: Cursor) -> None:
+    async def _sit_down(self, cursor: Cursor) -> None:
+        """A run that we are in the middle of may end without a message: then its end is still to be told."""
+        self._viewer.start(cursor, only_run=True)
+        run = await self._parts.store.run_covering(self._ref, cursor.seq + 1)
+        self._run = run if run is not None and run.first_seq <= cursor.seq else None
+
+    async def _sit_elsewhere(self, cursor: Cursor) -> None:
         viewer = self._parts.viewer(self._ref, self._format).__enter__()
         self._viewer.__exit__()
-        self._viewer, self._resume_at, self._run = viewer, None, None
-        viewer.start(cursor, only_run=True)
+        self._viewer, self._resume_at = viewer, None
+        await self._sit_down(cursor)
         if self._over:
             viewer.nudge()
 
