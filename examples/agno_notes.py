@@ -1,4 +1,5 @@
-"""An Agno agent with tools of its own. Serve it: limelight serve examples/agno_notes.py:agent"""
+"""An Agno agent with tools of its own. Serve it: limelight serve examples/agno_notes.py:agent
+Its model is at OPENAI_BASE_URL, with OPENAI_API_KEY; `limelight understudy` prints both for a stand-in."""
 
 import os
 import time

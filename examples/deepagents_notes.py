@@ -1,4 +1,5 @@
-"""A deepagents agent with tools of its own. Serve it: limelight serve examples/deepagents_notes.py:agent"""
+"""A deepagents agent with tools of its own. Serve it: limelight serve examples/deepagents_notes.py:agent
+Its model is at OPENAI_BASE_URL, with OPENAI_API_KEY; `limelight understudy` prints both for a stand-in."""
 
 import os
 import time

@@ -1,4 +1,5 @@
-"""A plain function as an agent. Serve it: limelight serve examples/function_notes.py:agent"""
+"""A plain function as an agent. Serve it: limelight serve examples/function_notes.py:agent
+It needs no model."""
 
 import asyncio
 

@@ -1,7 +1,8 @@
-"""A smolagents agent with tools of its own. Serve it: limelight serve examples/smolagents_notes.py:agent"""
+"""A smolagents agent with tools of its own. Serve it: limelight serve examples/smolagents_notes.py:agent
+Its model is at OPENAI_BASE_URL, with OPENAI_API_KEY; `limelight understudy` prints both for a stand-in."""
 
-import os
 import time
+from os import getenv
 
 from smolagents import OpenAIModel, ToolCallingAgent, tool
 
@@ -36,5 +37,4 @@ def compile_notes(title: str) -> str:
     return "\n\n".join([f"# {title}", *NOTES.values()])
 
 
-model = OpenAIModel(model_id=os.environ.get("LIMELIGHT_MODEL", "understudy"))  # OPENAI_BASE_URL, OPENAI_API_KEY
-agent = ToolCallingAgent(tools=[list_notes, read_note, compile_notes], model=model)
+agent = ToolCallingAgent([list_notes, read_note, compile_notes], OpenAIModel(getenv("LIMELIGHT_MODEL", "understudy")))

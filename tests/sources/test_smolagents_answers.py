@@ -50,6 +50,13 @@ async def test_a_structured_answer_that_comes_as_text_is_told_apart_too(tmp_path
     assert (answer.title, answer.content) == ("Bees", "They dance.")
 
 
+async def test_smolagents_drops_reasoning_content(tmp_path: Path) -> None:
+    """As the documents say; what the model writes beside it is the thought."""
+    answer = "{tool_calls: [{name: final_answer, arguments: {answer: All done.}}]}"
+    run = await play(calling(), f"- steps: [{{reasoning: Hidden.}}, {{text: Shown.}}, {answer}]", tmp_path)
+    assert (run.reasoning(), run.answer) == ("Shown.", "All done.")
+
+
 async def test_a_list_is_a_list(tmp_path: Path) -> None:
     run = await play(calling(), answering("[1, two, {three: 3}]"), tmp_path)
     assert run.answer == [1, "two", {"three": 3}]
