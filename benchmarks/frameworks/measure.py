@@ -100,6 +100,10 @@ class Costs(msgspec.Struct):
         """What Limelight adds."""
         return self.limelight.spent(plan, part).more_than(self.alone.spent(plan, part))
 
+    def added_by_parts(self, plan: FrameworksPlan) -> list[float]:
+        """What Limelight adds to a token in all, as each part of the rounds alone would have it."""
+        return [self.added(plan, part).in_all for part in range(min(PARTS, plan.rounds))]
+
     def added_by_source(self, plan: FrameworksPlan) -> Spent:
         """How much of that its source adds."""
         return self.source.spent(plan).more_than(self.alone.spent(plan))

@@ -89,3 +89,8 @@ def test_the_report_says_what_is_added_and_whether_that_is_little_enough() -> No
     assert row in page and "it was met" in page
     costs.limelight.long = [1940.0, 1950.0]
     assert "missed for: agno." in frameworks_section(figures, PLAN)
+    costs.limelight.long = [1740.0, 2750.0]
+    page = frameworks_section(figures, PLAN)
+    assert "too busy to tell for: agno." in page and "it was met" not in page and "it was missed" not in page
+    figures.costs[Base("langgraph")] = Costs(alone=alone, source=alone, limelight=alone)
+    assert "to tell for: agno. Without these: In this run it was met." in frameworks_section(figures, PLAN)
