@@ -224,14 +224,17 @@ def test_an_agent_without_steps_gets_one_for_each_round_of_saying_and_doing() ->
 STEP = ["action_header", "action_thought", "tool_call", "tool_invocation", "observation", "action_footer", "separator"]
 
 
+@pytest.mark.parametrize("streams", [True, False])
 @pytest.mark.parametrize("agent_id", ["", "s"])
-def test_what_is_said_along_with_a_call_stands_in_its_step(agent_id: str) -> None:
-    """A model that writes text and calls in one message: the text ends only behind the beginning of the call."""
+def test_what_is_said_along_with_a_call_stands_in_its_step(agent_id: str, streams: bool) -> None:
+    """A model that writes text and calls in one message: the text, or all of it, comes behind the call's beginning."""
+    text = TextDelta(agent_id=agent_id, message_id="m", text="I look.")
     found = after_the_question(
         *([AgentStarted(agent_id="s", name="helper")] if agent_id else []),
         StepStarted(agent_id=agent_id, number=1),
-        TextDelta(agent_id=agent_id, message_id="m", text="I look."),
+        *([text] if streams else []),
         ToolStarted(agent_id=agent_id, call_id="c", name="look"),
+        *([] if streams else [text]),
         TextFinished(agent_id=agent_id, message_id="m"),
         ToolReady(agent_id=agent_id, call_id="c", args={}),
         ToolFinished(agent_id=agent_id, call_id="c", result="x"),

@@ -127,7 +127,7 @@ class V2Dialect:
         return self._steps[agent_id]
 
     def _act(self, event: ToolStarted | ToolReady | ToolOutputDelta | ToolFinished) -> None:
-        if isinstance(event, ToolStarted):
+        if isinstance(event, ToolStarted | ToolReady):
             self._voice.acts(event.agent_id)
         self._tools.take(event)
 
