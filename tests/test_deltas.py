@@ -106,7 +106,7 @@ def test_the_same_message_id_in_two_runs_is_two_texts() -> None:
 
 def test_a_joined_record_is_its_last_one_with_the_text_of_all() -> None:
     records = [Record(seq, "r", seq * 10, text(c)) for seq, c in [(4, "a"), (5, "b"), (6, "c")]]
-    assert list(join(records)) == [Joined(4, Record(6, "r", 60, text("abc")))]
+    assert list(join(records)) == [Joined(records, Record(6, "r", 60, text("abc")))]
 
 
 def test_nothing_gives_nothing() -> None:

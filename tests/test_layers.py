@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.deltas": BASE,
     "limelight.grammar": BASE,
     "limelight.sources": BASE | {"limelight.addresses", "limelight.messages", "limelight.grammar", "limelight.sources"},
-    "limelight.dialects": BASE | {"limelight.dialects", "limelight.instants", "limelight.links"},
+    "limelight.dialects": BASE | {"limelight.deltas", "limelight.dialects", "limelight.instants", "limelight.links"},
     "limelight.stores": BASE | {"limelight.deltas", "limelight.stores"},
     "limelight.runs": BASE
     | {

@@ -21,10 +21,14 @@ QUOTES = 2
 
 
 class Joined(NamedTuple):
-    """A Record that stands for `first_seq` … `record.seq`."""
+    """A Record that stands for its parts."""
 
-    first_seq: int
+    parts: list[Record]
     record: Record
+
+    @property
+    def first_seq(self) -> int:
+        return self.parts[0].seq
 
 
 def delta_key(event: Delta) -> tuple[Any, ...]:
@@ -50,7 +54,7 @@ def join(records: Iterable[Record]) -> Iterator[Joined]:
             if group:
                 yield _joined(group, texts)
                 group = []
-            yield Joined(record.seq, record)
+            yield Joined([record], record)
             continue
         event_key, event_size = delta_key(event), json_size(event.text) - QUOTES
         full = QUOTES + size + event_size > MAX_DELTA
@@ -69,9 +73,9 @@ def join(records: Iterable[Record]) -> Iterator[Joined]:
 def _joined(group: list[Record], texts: list[str]) -> Joined:
     last = group[-1]
     if len(group) == 1:
-        return Joined(last.seq, last)
+        return Joined(group, last)
     event = msgspec.structs.replace(last.event, text="".join(texts))
-    return Joined(group[0].seq, Record(last.seq, last.run_id, last.at, event))
+    return Joined(group, Record(last.seq, last.run_id, last.at, event))
 
 
 def json_size(text: str) -> int:

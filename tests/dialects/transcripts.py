@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from limelight import registry
-from limelight.deltas import join
 from limelight.dialects.base import Cursor, Dialect
 from limelight.dialects.encoder import SseEncoder
 from limelight.events import (
@@ -227,7 +226,7 @@ def resumed(make_dialect: Callable[[], Dialect], records: list[Record], after: s
     if cursor.k:
         frames.append(encoder.encode(rest[0], skip=cursor.k))
         rest = rest[1:]
-    frames += [encoder.encode(item.record, item.first_seq) for item in join(rest)]
+    frames.append(encoder.catch_up(rest))
     return parse(b"".join(frames))
 
 

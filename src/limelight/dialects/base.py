@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import msgspec
 
+from limelight.deltas import Delta
 from limelight.errors import BadCursor
 from limelight.events import AgentStarted, Event, FinalAnswer, JsonValue, Record
 
@@ -28,6 +29,11 @@ class Dialect(Protocol):
 
     def feed(self, record: Record) -> list[bytes]:
         """The payloads of this Record, in order."""
+        ...
+
+    def fits(self, event: Delta) -> bool:
+        """Whether deltas that were joined to this one may be fed as one. Not if a frame would end inside of it: what
+        comes behind that frame could not be found again by its id."""
         ...
 
     def gap(self, first: int, last: int) -> bytes:

@@ -5,9 +5,10 @@ joined from several, these inner ids count from its first one, because that is w
 Every `run_started` begins with a fresh dialect. Pure; streams and the hub's lanes are the callers.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from limelight.deltas import DELTA_TYPES, Joined, join
 from limelight.dialects.base import Dialect
 from limelight.events import Record, RunStarted
 
@@ -25,7 +26,6 @@ class SseEncoder:
     def __init__(self, make_dialect: Callable[[], Dialect]) -> None:
         self._make_dialect = make_dialect
         self._dialect = make_dialect()
-        self.joins = self._dialect.joins
         name = self._dialect.event_name
         self._head = b"\nevent: " + name.encode() + b"\ndata: " if name else b"\ndata: "
 
@@ -41,6 +41,18 @@ class SseEncoder:
                 cursor = b"%d" % record.seq if k == len(payloads) else b"%d.%d" % (inner, k)
                 frames.append(b"id: %b%b%b\n\n" % (cursor, self._head, payload))
         return b"".join(frames)
+
+    def catch_up(self, records: Iterable[Record]) -> bytes:
+        """The bytes of many Records, neighbouring deltas joined where the dialect allows it."""
+        if not self._dialect.joins:
+            return b"".join(map(self.encode, records))
+        return b"".join(map(self._encode_joined, join(records)))
+
+    def _encode_joined(self, joined: Joined) -> bytes:
+        event = joined.record.event
+        if len(joined.parts) > 1 and isinstance(event, DELTA_TYPES) and not self._dialect.fits(event):
+            return b"".join(map(self.encode, joined.parts))
+        return self.encode(joined.record, joined.first_seq)
 
     def feed(self, record: Record) -> list[bytes]:
         """Let the dialect see a Record, and give its payloads as they are."""

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from limelight.deltas import Delta
 from limelight.dialects.base import encode
 from limelight.events import Event, Record
 
@@ -15,6 +16,9 @@ class RecordsDialect:
 
     def feed(self, record: Record) -> list[bytes]:
         return [encode(record)]
+
+    def fits(self, event: Delta) -> bool:
+        return False
 
     def gap(self, first: int, last: int) -> bytes:
         return encode({"gap": {"from": first, "to": last}})

@@ -6,6 +6,7 @@ sub-agent's text is not sent, and its tools are named `agent › tool`. `docs/pr
 
 from typing import Any, ClassVar, NamedTuple, assert_never
 
+from limelight.deltas import Delta
 from limelight.dialects.base import Paragraphs, cut_of, encode, text_of
 from limelight.events import (
     AgentFinished,
@@ -123,6 +124,9 @@ class ToolCallsDialect:
                 return []
             case _:
                 assert_never(event)
+
+    def fits(self, event: Delta) -> bool:
+        return True
 
     def gap(self, first: int, last: int) -> bytes:
         return _frame("gap", **{"from": first, "to": last})

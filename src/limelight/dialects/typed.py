@@ -5,6 +5,7 @@ A client that knows only the document's types and keys works unchanged; `docs/pr
 
 from typing import Any, ClassVar, assert_never
 
+from limelight.deltas import Delta
 from limelight.dialects.base import AgentTree, Paragraphs, cut_of, encode, is_structured, text_of
 from limelight.events import (
     AgentFinished,
@@ -118,6 +119,9 @@ class TypedDialect:
                 return []
             case _:
                 assert_never(event)
+
+    def fits(self, event: Delta) -> bool:
+        return True
 
     def gap(self, first: int, last: int) -> bytes:
         return encode({"type": "gap", "data": {"from": first, "to": last}})

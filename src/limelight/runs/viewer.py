@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple, Self
 
-from limelight.deltas import join
 from limelight.dialects.base import Cursor, Dialect
 from limelight.dialects.encoder import SseEncoder
 from limelight.events import TERMINAL_TYPES, Record
@@ -161,10 +160,7 @@ class Viewer:
             if self._only_run and isinstance(record.event, TERMINAL_TYPES):
                 self._ended = True
                 break
-        if encoder.joins:
-            frames += [encoder.encode(joined.record, joined.first_seq) for joined in join(fresh)]
-        else:
-            frames += [encoder.encode(record) for record in fresh]
+        frames.append(encoder.catch_up(fresh))
         return b"".join(frames)
 
     def _board(self, encoder: SseEncoder) -> None:

@@ -7,6 +7,7 @@ under the same id, is the `final_answer`: so no answer appears twice.
 
 from typing import ClassVar, assert_never
 
+from limelight.deltas import Delta
 from limelight.dialects.base import encode
 from limelight.dialects.v2.asides import Asides
 from limelight.dialects.v2.outbox import Outbox
@@ -66,6 +67,16 @@ class V2Dialect:
         self._outbox.open(record.at, delta=isinstance(record.event, DELTAS))
         self._take(record.event)
         return self._outbox.taken()
+
+    def fits(self, event: Delta) -> bool:
+        """A text goes on on another page behind 48 KiB, and that has to be seen in the delta where it happens."""
+        match event:
+            case TextDelta() | ReasoningDelta():
+                return self._voice.has_room(event)
+            case ToolOutputDelta():
+                return self._tools.has_room(event)
+            case ToolArgsDelta():
+                return True
 
     def gap(self, first: int, last: int) -> bytes:
         return encode({"type": "gap", "from": first, "to": last})

@@ -28,6 +28,10 @@ class Stream:
     def text(self) -> str:
         return "".join(self._pieces)
 
+    def has_room(self, piece: str) -> bool:
+        """Whether this page takes all of it."""
+        return _size(piece) <= self._room
+
     def grow(self, piece: str, **more: Any) -> None:
         fits = self._fitting(piece)
         while fits < len(piece):

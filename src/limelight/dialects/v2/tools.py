@@ -41,6 +41,10 @@ class Tools:
             case ToolFinished():
                 self._finish(call, event)
 
+    def has_room(self, event: ToolOutputDelta) -> bool:
+        logs = self._calls[event.call_id].logs
+        return logs is None or logs.has_room(event.text)
+
     def _announce(self, call: OpenCall, args: dict[str, Any] | str, cut: Metadata) -> None:
         if call.announced:
             return

@@ -38,6 +38,10 @@ class Voice:
             self._streams[key] = self._open(event)
         self._streams[key].grow(event.text)
 
+    def has_room(self, event: TextDelta | ReasoningDelta) -> bool:
+        stream = self._streams.get((event.agent_id, event.message_id))
+        return stream is None or stream.has_room(event.text)
+
     def finish(self, event: TextFinished | ReasoningFinished) -> None:
         key = (event.agent_id, event.message_id)
         stream = self._streams.pop(key, None)
