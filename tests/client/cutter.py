@@ -34,7 +34,7 @@ class Cutter:
         try:
             budget = self._rng.randint(0, self._most) if self.left else None
             if await _pump(there, writer, budget):
-                self.left -= 1
+                self.left = max(0, self.left - 1)  # several may be cut at once
         finally:
             request.cancel()
             for end in (writer, back):

@@ -293,5 +293,5 @@ def test_the_names_at_the_top_are_loaded_when_they_are_used() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert "httpx" in loaded
-    assert not loaded & {"starlette", "uvicorn", "fastapi", "typer", "sqlite3"}
+    assert not loaded & {"starlette", "uvicorn", "fastapi", "typer", "sqlite3", "websockets"}
     assert not {name for name in done.stdout.split() if name.startswith(("limelight.server", "limelight.runs"))}

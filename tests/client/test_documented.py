@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.client import Client, ClientError, errors
+from limelight.client import Client, ClientError, Socket, errors
 from limelight.demo.agent import demo
 from tests import agents
 from tests.client.conftest import serving_elsewhere
@@ -35,15 +35,22 @@ def test_a_snippet_runs(number: int, tmp_path: Path) -> None:
 
 
 def test_every_method_is_in_the_table_with_its_arguments() -> None:
-    shown = {}
-    for row in rows(sections(TEXT, 2)["Methods"]):
-        for name, arguments in re.findall(r"`(\w+)\(([^)]*)\)`", row[0]):
-            shown[name] = [word.strip() for word in arguments.split(",") if word.strip()]
+    shown = methods_in("Methods")
     shown["ask"] = ["text", *shown["start"][1:]]
-    found = inspect.getmembers(Client, inspect.isfunction)
+    assert shown == methods_of(Client)
+    assert methods_in("Sockets") == methods_of(Socket)
+
+
+def methods_in(section: str) -> dict[str, list[str]]:
+    found = re.findall(r"`(\w+)\(([^)]*)\)`", "".join(row[0] for row in rows(sections(TEXT, 2)[section])))
+    return {name: [word.strip() for word in arguments.split(",") if word.strip()] for name, arguments in found}
+
+
+def methods_of(class_: type) -> dict[str, list[str]]:
+    found = inspect.getmembers(class_, inspect.isfunction)
     real = {name: list(inspect.signature(f).parameters)[1:] for name, f in found if not name.startswith("_")}
     del real["aclose"]
-    assert shown == real
+    return real
 
 
 def test_arguments_and_errors_are_in_their_tables() -> None:

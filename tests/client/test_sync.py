@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from limelight.client import Client, ConnectionLost, NotFound, SyncClient, SyncRun
+from limelight.client import Client, ConnectionLost, NotFound, Socket, SyncClient, SyncRun, SyncSocket
 from limelight.events import ApprovalRequested, ArtifactMade, kind_of
 from tests import agents
 from tests.client.cutter import same
@@ -30,13 +30,18 @@ def loop_threads() -> int:
     return sum(thread.name == "limelight-client" for thread in threading.enumerate())
 
 
-def test_it_has_the_same_methods_with_the_same_arguments() -> None:
-    def methods(of: type) -> dict[str, list[str]]:
-        found = inspect.getmembers(of, inspect.isfunction)
-        return {name: list(inspect.signature(f).parameters) for name, f in found if not name.startswith("_")}
+def methods(of: type) -> dict[str, list[str]]:
+    found = inspect.getmembers(of, inspect.isfunction)
+    return {name: list(inspect.signature(f).parameters) for name, f in found if not name.startswith("_")}
 
+
+def test_it_has_the_same_methods_with_the_same_arguments() -> None:
     assert methods(SyncClient) == {name.replace("aclose", "close"): args for name, args in methods(Client).items()}
     assert inspect.signature(SyncClient) == inspect.signature(Client)
+
+
+def test_its_sockets_have_the_same_methods_with_the_same_arguments() -> None:
+    assert methods(SyncSocket) == {name.replace("aclose", "close"): args for name, args in methods(Socket).items()}
 
 
 def test_a_run(client: SyncClient) -> None:

@@ -23,13 +23,17 @@ from limelight.client.infos import (
     ApprovalInfo,
     Fault,
     Gap,
+    Message,
     RunInfo,
     SessionInfo,
+    State,
     ToolCall,
     ToolResult,
 )
 from limelight.client.run import Run
+from limelight.client.socket import Socket
 from limelight.client.sync import SyncClient, SyncRun
+from limelight.client.sync_socket import SyncSocket
 
 __all__ = [
     "AgentInfo",
@@ -44,14 +48,18 @@ __all__ = [
     "Fault",
     "FieldError",
     "Gap",
+    "Message",
     "NotFound",
     "NotOffered",
     "Run",
     "RunInfo",
     "ServerError",
     "SessionInfo",
+    "Socket",
+    "State",
     "SyncClient",
     "SyncRun",
+    "SyncSocket",
     "ToolCall",
     "ToolResult",
     "Unauthorized",

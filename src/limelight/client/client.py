@@ -5,16 +5,30 @@ program are the callers; `sync` wraps it for those who do not use asyncio.
 """
 
 import os
+import uuid
+import weakref
 from collections.abc import AsyncGenerator, Mapping
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, overload
 
 import httpx
 import msgspec
 
-from limelight.client.infos import AgentInfo, Answer, ApprovalInfo, Gap, RunInfo, SessionInfo, ToolCall, ToolResult
+from limelight.client.infos import (
+    AgentInfo,
+    Answer,
+    ApprovalInfo,
+    Gap,
+    Message,
+    RunInfo,
+    SessionInfo,
+    State,
+    ToolCall,
+    ToolResult,
+)
 from limelight.client.patience import Patience
 from limelight.client.resuming import Connect, resuming
 from limelight.client.run import Run, Whole, ends
+from limelight.client.socket import Socket, SocketFormat
 from limelight.client.starting import RECORDS, Asking, IfBusy, Messages, asking, starting
 from limelight.client.wire import Wire, part
 from limelight.events import Decision, JsonValue, Record
@@ -38,7 +52,12 @@ class _State(msgspec.Struct):
     state: str
 
 
-class _Message(msgspec.Struct):
+class _Messages(msgspec.Struct):
+    messages: list[Message]
+    more: bool = False
+
+
+class _Said(msgspec.Struct):
     content: str
 
 
@@ -49,7 +68,7 @@ class _Structured(msgspec.Struct):
 
 
 class _Chat(msgspec.Struct):
-    message: _Message
+    message: _Said
     run_id: str
     session_id: str
     state: str
@@ -77,6 +96,7 @@ class Client:
         key = os.environ.get("LIMELIGHT_API_KEY", "") if key is None else key
         self._wire = Wire(url or os.environ.get("LIMELIGHT_URL") or DEFAULT_URL, key, user_id, user_name, timeout)
         self._give_up_seconds = give_up_seconds
+        self._sockets: weakref.WeakSet[Socket[Any]] = weakref.WeakSet()
 
     @property
     def url(self) -> str:
@@ -91,6 +111,8 @@ class Client:
     async def aclose(self) -> None:
         """End all connections. Runs go on."""
         await self._wire.aclose()
+        for socket in list(self._sockets):
+            await socket.aclose()
 
     async def agents(self) -> list[AgentInfo]:
         """What the server offers."""
@@ -228,6 +250,76 @@ class Client:
     async def delete(self, session_id: str) -> None:
         """Remove a session with all that belongs to it. A live run is stopped first."""
         await self._wire.bytes("DELETE", f"/sessions/{part(session_id)}")
+
+    async def open_session(self, agent: str | None = None, *, max_steps: int | None = None) -> State:
+        """Make a session with a name of the server's, an agent and the number of steps that its runs may take."""
+        body = {name: value for name, value in (("agent_type", agent), ("max_steps", max_steps)) if value is not None}
+        return await self._wire.call("POST", "/api/v2/sessions", State, body=body)
+
+    async def state(self, session_id: str) -> State:
+        """A session as the Web API v2 has it: with its state, its number of messages and its end."""
+        return await self._wire.call("GET", f"/api/v2/sessions/{part(session_id)}", State)
+
+    async def messages(self, session_id: str, *, after: str = "0") -> AsyncGenerator[Message]:
+        """The whole messages of a session behind a cursor, oldest first. Pages are fetched as you go."""
+        more = True
+        while more:
+            page = await self._messages(session_id, {"after": after, "limit": PAGE})
+            for message in page.messages:
+                after = message.cursor
+                yield message
+            more = page.more
+
+    async def last_messages(self, session_id: str, limit: int = PAGE, *, before: str | None = None) -> list[Message]:
+        """The newest whole messages of a session, or the last before a cursor, oldest first."""
+        params = {"limit": limit} if before is None else {"limit": limit, "before": before}
+        return (await self._messages(session_id, params)).messages
+
+    async def _messages(self, session_id: str, params: Mapping[str, Any]) -> _Messages:
+        return await self._wire.call("GET", f"/api/v2/sessions/{part(session_id)}/messages", _Messages, params=params)
+
+    @overload
+    def connect(
+        self,
+        session_id: str | None = None,
+        *,
+        agent: str | None = None,
+        max_steps: int | None = None,
+        after: str | int | None = None,
+        format: Literal["v2"] = "v2",
+    ) -> Socket[Message]: ...
+
+    @overload
+    def connect(
+        self,
+        session_id: str | None = None,
+        *,
+        agent: str | None = None,
+        max_steps: int | None = None,
+        after: str | int | None = None,
+        format: Literal["records"],
+    ) -> Socket[Record]: ...
+
+    def connect(
+        self,
+        session_id: str | None = None,
+        *,
+        agent: str | None = None,
+        max_steps: int | None = None,
+        after: str | int | None = None,
+        format: SocketFormat = "v2",
+    ) -> Socket[Any]:
+        """A session's socket, to be used as `async with`; it makes the session if there is none.
+
+        It shows the live run from its beginning on, or what comes behind `after`, as messages or as Records.
+        """
+        said = {"agent_type": agent, "max_steps": max_steps, "after": after, "format": format}
+        params = {name: str(value) for name, value in said.items() if value is not None}
+        socket: Socket[Any] = Socket(
+            self, self._wire, self._patience(), session_id or f"ses_{uuid.uuid4().hex}", params
+        )
+        self._sockets.add(socket)
+        return socket
 
     def _patience(self) -> Patience:
         return Patience(self._give_up_seconds)

@@ -14,9 +14,12 @@
 module must not know httpx.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
+
+from limelight.errors import LimelightError
 
 
 class FieldError(NamedTuple):
@@ -112,6 +115,21 @@ def refusal(status: int, body: bytes) -> ClientError:
         run_id=problem.run_id,
         errors=tuple(FieldError(error.path, error.message) for error in problem.errors),
     )
+
+
+def refusal_by_code(detail: str, code: str, run_id: str = "") -> ClientError:
+    """The error for a refusal that came without a status, as on a socket: the same class and status as over HTTP."""
+    status = _STATUS.get(code, 0)
+    return _class_of(status, code)(detail, status=status, code=code, run_id=run_id)
+
+
+def _kinds(root: type[LimelightError]) -> Iterator[type[LimelightError]]:
+    yield root
+    for kind in root.__subclasses__():
+        yield from _kinds(kind)
+
+
+_STATUS = {kind.code: kind.status for kind in reversed([*_kinds(LimelightError)])}
 
 
 def _class_of(status: int, code: str) -> type[ClientError]:

@@ -1,6 +1,7 @@
 """What the server's answers become. Keys that are not named here are ignored, so that a newer server does no harm.
 
-Times are milliseconds since 1970. Events and Records are those of `limelight.events`; this module must not know HTTP.
+Times are milliseconds since 1970; those of the Web API v2, in `Message` and `State`, are ISO 8601. Events and Records
+are those of `limelight.events`; this module must not know HTTP.
 """
 
 from typing import Any, NamedTuple
@@ -39,6 +40,54 @@ class SessionInfo(msgspec.Struct, kw_only=True, frozen=True):
     turns: int = 0
     last_seq: int = 0
     run_id: str | None = None
+
+
+class Message(msgspec.Struct, kw_only=True, frozen=True):
+    """A message of the Web API v2, whose `metadata` says what it is and which pane shows it: see docs/protocols/v2.md.
+
+    `cursor` is its place in the session: `after` goes on behind it.
+    """
+
+    message_id: str
+    role: str = ""
+    content: str = ""
+    metadata: dict[str, Any] = {}
+    timestamp: str = ""
+    step_number: int | None = None
+    session_id: str = ""
+    cursor: str = ""
+
+    @property
+    def message_type(self) -> str:
+        return str(self.metadata.get("message_type", ""))
+
+    @property
+    def whole(self) -> bool:
+        """False for the beginning and the increments of a text that grows; the whole of it follows."""
+        return not self.metadata.get("streaming")
+
+
+class State(msgspec.Struct, kw_only=True, frozen=True):
+    """What the Web API v2 says of a session. `state` is idle, processing, completed, error or expired.
+
+    `run_id` is the newest run, `cursor` the end of the log, `message_count` counts whole messages.
+    """
+
+    session_id: str
+    agent: str = msgspec.field(default="", name="agent_type")
+    state: str = "idle"
+    run_id: str | None = None
+    title: str = ""
+    message_count: int = 0
+    max_steps: int = 0
+    created_at: str = ""
+    last_activity: str = ""
+    cursor: str = "0"
+
+    @property
+    def live(self) -> bool:
+        """Whether a run goes on."""
+        return self.state == "processing"
 
 
 class Fault(msgspec.Struct, kw_only=True, frozen=True):

@@ -6,13 +6,25 @@ and inside a running loop (Jupyter). May be used from several threads at once.
 
 import weakref
 from collections.abc import Generator, Iterator, Mapping
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 from limelight.client.client import Client, SessionState
-from limelight.client.infos import AgentInfo, Answer, ApprovalInfo, Gap, RunInfo, SessionInfo, ToolResult
+from limelight.client.infos import (
+    AgentInfo,
+    Answer,
+    ApprovalInfo,
+    Gap,
+    Message,
+    RunInfo,
+    SessionInfo,
+    State,
+    ToolResult,
+)
 from limelight.client.loop_thread import LoopThread
 from limelight.client.run import Run
+from limelight.client.socket import Socket, SocketFormat
 from limelight.client.starting import IfBusy, Messages
+from limelight.client.sync_socket import SyncSocket
 from limelight.events import Decision, Record
 
 
@@ -189,3 +201,55 @@ class SyncClient:
 
     def delete(self, session_id: str) -> None:
         self._thread.run(self._client.delete(session_id))
+
+    def open_session(self, agent: str | None = None, *, max_steps: int | None = None) -> State:
+        return self._thread.run(self._client.open_session(agent, max_steps=max_steps))
+
+    def state(self, session_id: str) -> State:
+        return self._thread.run(self._client.state(session_id))
+
+    def messages(self, session_id: str, *, after: str = "0") -> Generator[Message]:
+        yield from self._thread.iterate(self._client.messages(session_id, after=after))
+
+    def last_messages(self, session_id: str, limit: int = 100, *, before: str | None = None) -> list[Message]:
+        return self._thread.run(self._client.last_messages(session_id, limit, before=before))
+
+    @overload
+    def connect(
+        self,
+        session_id: str | None = None,
+        *,
+        agent: str | None = None,
+        max_steps: int | None = None,
+        after: str | int | None = None,
+        format: Literal["v2"] = "v2",
+    ) -> SyncSocket[Message]: ...
+
+    @overload
+    def connect(
+        self,
+        session_id: str | None = None,
+        *,
+        agent: str | None = None,
+        max_steps: int | None = None,
+        after: str | int | None = None,
+        format: Literal["records"],
+    ) -> SyncSocket[Record]: ...
+
+    def connect(
+        self,
+        session_id: str | None = None,
+        *,
+        agent: str | None = None,
+        max_steps: int | None = None,
+        after: str | int | None = None,
+        format: SocketFormat = "v2",
+    ) -> SyncSocket[Any]:
+        socket: Socket[Any] = self._client.connect(
+            session_id,
+            agent=agent,
+            max_steps=max_steps,
+            after=after,
+            format=format,  # pyright: ignore[reportArgumentType, reportCallIssue]
+        )
+        return SyncSocket(self, self._thread, socket)

@@ -23,16 +23,19 @@ class Wire:
 
     def __init__(self, url: str, key: str, user_id: str, user_name: str, timeout: float) -> None:
         self.url = url.rstrip("/")
-        headers = {"authorization": f"Bearer {key}"} if key else {}
+        self.timeout = timeout
+        self.headers = headers = {"authorization": f"Bearer {key}"} if key else {}
         if user_id:
             headers["x-limelight-user-id"] = quote(user_id, safe="")
         if user_name:
             headers["x-limelight-user-name"] = quote(user_name, safe="")
+        self.trusts_environment = not _is_here(self.url)
+        """A proxy of the environment is for the world outside."""
         self._http = httpx.AsyncClient(
             headers=headers,
             timeout=timeout,
-            # A proxy of the environment is for the world outside. A stream keeps its connection, so none is too many.
-            trust_env=not _is_here(self.url),
+            trust_env=self.trusts_environment,
+            # A stream keeps its connection, so none is too many.
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
         )
 
@@ -93,6 +96,12 @@ class Wire:
     def foreign(self, what: str) -> ClientError:
         return ClientError(f"{self.url} does not seem to be a Limelight server: {what}", code="not_limelight")
 
+    def gone(self) -> ConnectionLost:
+        return ConnectionLost("the client is closed")
+
+    def no_address(self, why: object = "it has to begin with http:// or https://") -> ClientError:
+        return ClientError(f"{self.url!r} is no address: {why}")
+
     def _request(self, method: str, path: str, params: Any, body: Any, headers: Mapping[str, str]) -> httpx.Request:
         content, headers = None, dict(headers)
         if body is not None:
@@ -101,15 +110,15 @@ class Wire:
         try:
             return self._http.build_request(method, self.url + path, params=params, content=content, headers=headers)
         except httpx.InvalidURL as error:
-            raise ClientError(f"{self.url!r} is no address: {error}") from error
+            raise self.no_address(error) from error
 
     async def _send(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
         if self.closed:
-            raise ConnectionLost("the client is closed")
+            raise self.gone()
         try:
             return await self._http.send(request, stream=stream)
         except httpx.UnsupportedProtocol as error:
-            raise ClientError(f"{self.url!r} is no address: it has to begin with http:// or https://") from error
+            raise self.no_address() from error
 
 
 def part(text: str) -> str:
