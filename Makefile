@@ -40,7 +40,8 @@ bench: setup  ## Measure against other servers, and frameworks with and without 
 	@$(BIN)/python -m benchmarks
 
 golden: setup  ## Write the golden transcripts anew; look at the difference before you commit it
-	@LIMELIGHT_GOLDEN=write $(BIN)/pytest tests/dialects tests/cli/view tests/sources tests/openwebui
+	@LIMELIGHT_GOLDEN=write $(BIN)/pytest tests/dialects tests/cli/view tests/sources tests/openwebui \
+		tests/server/v2/test_conversations.py
 
 pipe: setup  ## Make openwebui/deep_agent_pipe.py anew from its parts
 	@$(BIN)/python tools/make_pipe.py

@@ -1,0 +1,154 @@
+"""Two turns with each built-in agent over the socket, streaming and whole: golden files, and what holds for all."""
+
+import os
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.builtin.catalogue import BUILT_INS
+from tests.server.v2.conversations import QUESTIONS, converse, is_loading, kind, ordered, transcript
+from tests.server.v2.sockets import Json, messages, states, whole
+
+GOLDEN = Path(__file__).parent / "golden"
+NAMES = [one.name for one in BUILT_INS]
+OF_STREAMS = {"streaming", "is_delta", "is_initial_stream", "stream_id"}
+VARYING = {"tool_id", "token_usage", "timing", "execution_duration", "agent_id", "parent_id"}
+OF_FILES = {"artifact_id", "url", "image_path"}
+
+LETTERS = {
+    "planning_header": "P",
+    "planning_content": "p",
+    "planning_footer": "q",
+    "action_header": "A",
+    "action_thought": "t",
+    "reasoning": "t",
+    "tool_call": "c",
+    "tool_invocation": "i",
+    "execution_logs": "l",
+    "observation": "o",
+    "action_footer": "f",
+    "separator": "-",
+    "final_answer": "!",
+}
+ORDER = re.compile(r"(Ppq-|At*(ci|l?o)*f-)*!?")
+"""Plans, steps, and at the end the answer: as the documents of the API have them."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_conversation(name: str, tmp_path: Path) -> None:
+    streaming = await converse(name, tmp_path / "streaming", streaming=True)
+    quiet = await converse(name, tmp_path / "whole", streaming=False)
+    for frames in (streaming, quiet):
+        states_frame_the_turns(frames)
+        ids_are_unique(frames)
+        steps_are_in_order(frames)
+    streams_fold_to_their_whole(streaming)
+    assert not [frame for frame in messages(quiet) if OF_STREAMS & set(frame["metadata"]) - {"streaming", "is_delta"}]
+    assert said(streaming) == said(quiet)
+    compare(f"{name}.streaming", streaming)
+    compare(f"{name}.whole", quiet)
+
+
+def test_there_is_a_golden_file_for_each_and_no_other() -> None:
+    assert {path.name for path in GOLDEN.iterdir()} == {
+        f"{name}.{mode}.jsonl" for name in NAMES for mode in ("streaming", "whole")
+    }
+
+
+def compare(name: str, frames: list[Json]) -> None:
+    """With the transcript that is kept; `make golden` writes it anew."""
+    path, told = GOLDEN / f"{name}.jsonl", "\n".join(transcript(frames)) + "\n"
+    if os.environ.get("LIMELIGHT_GOLDEN") == "write":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(told, encoding="utf-8")
+    assert path.exists(), f"there is no {path.name} yet: make golden, then look at it"
+    assert told == path.read_text(encoding="utf-8"), f"{path.name} differs: if that is meant, run `make golden`"
+
+
+def states_frame_the_turns(frames: list[Json]) -> None:
+    assert states(frames) == ["idle", *["processing", "completed"] * len(QUESTIONS)]
+    count = 0
+    for before, frame in zip([{}, *frames], frames, strict=False):
+        if frame.get("type") != "state":
+            count += not frame["metadata"].get("streaming")
+        elif frame["state"]["state"] == "completed":
+            assert kind(before) == "final_answer"
+            assert frame["state"]["message_count"] == count
+    asked = [frame["content"] for frame in messages(frames) if frame["role"] == "user"]
+    assert asked == list(QUESTIONS)
+
+
+def ids_are_unique(frames: list[Json]) -> None:
+    assert max(Counter(frame["message_id"] for frame in whole(frames)).values()) == 1
+    cursors = [tuple(map(int, frame["cursor"].split("."))) for frame in messages(frames)]
+    assert len(set(cursors)) == len(cursors)
+
+
+def streams_fold_to_their_whole(frames: list[Json]) -> None:
+    """Each begins empty, grows, and ends once with what it has grown to. The id stays the same."""
+    folded: dict[str, str] = {}
+    ended: set[str] = set()
+    for frame in messages(frames):
+        about, stream_id = frame["metadata"], frame["metadata"].get("stream_id")
+        if stream_id is None:
+            assert not about.get("streaming")
+            continue
+        assert frame["message_id"] == stream_id
+        assert stream_id not in ended
+        if about.get("is_initial_stream"):
+            assert (stream_id in folded, frame["content"]) == (False, "")
+            folded[stream_id] = ""
+        elif about["is_delta"]:
+            assert frame["content"]
+            folded[stream_id] += frame["content"]
+        else:
+            assert frame["content"] == folded[stream_id] != ""
+            ended.add(stream_id)
+    assert ended == set(folded)
+
+
+def steps_are_in_order(frames: list[Json]) -> None:
+    """Of each agent by itself, turn by turn: what helpers do stands in between."""
+    for turn in turns(whole(frames)):
+        for agent_id in {frame["metadata"].get("agent_id", "") for frame in turn}:
+            own = [frame for frame in turn if frame["metadata"].get("agent_id", "") == agent_id]
+            calls_end_behind_their_beginning(own)
+            word = "".join(LETTERS.get(kind(frame), "") for frame in own)
+            assert ORDER.fullmatch(word), (agent_id, word)
+            assert word.endswith("!") == (agent_id == "")
+
+
+def calls_end_behind_their_beginning(frames: list[Json]) -> None:
+    """Each by itself: calls that code makes, and calls at once, stand in each other."""
+    for frame in frames:
+        if kind(frame) == "tool_call":
+            own = [one for one in frames if one["metadata"].get("tool_id") == frame["metadata"]["tool_id"]]
+            told = [kind(one) for one in own if kind(one) in LETTERS]
+            assert told in (
+                ["tool_call", "tool_invocation", "observation"],
+                ["tool_call", "tool_invocation", "execution_logs", "observation"],
+            )
+
+
+def turns(frames: list[Json]) -> list[list[Json]]:
+    found: list[list[Json]] = []
+    for frame in frames:
+        if frame["role"] == "user":
+            found.append([])
+        found[-1].append(frame)
+    return found
+
+
+def said(frames: list[Json]) -> list[tuple[str, Any, dict[str, Any]]]:
+    """Types, contents and metadata of the whole messages, but for what is about streams or differs from run to run."""
+    left_out = OF_STREAMS | VARYING | OF_FILES
+    found: list[tuple[str, Any, dict[str, Any]]] = []
+    for frame in whole(ordered(frames)):
+        assert not is_loading(frame)
+        about = {key: value for key, value in frame["metadata"].items() if key not in left_out}
+        changing = kind(frame).endswith("footer") or kind(frame) == "artifact"
+        found.append((kind(frame), None if changing else frame["content"], about))
+    return found
