@@ -84,6 +84,21 @@ async def test_cancelling_while_it_tries_to_come_back() -> None:
         assert asyncio.all_tasks() <= before
 
 
+async def test_cancelling_one_who_waits_for_a_socket_to_come_back(served: Served) -> None:
+    async with Client(served.url, give_up_seconds=60) as client:
+        before = asyncio.all_tasks()
+        async with client.connect("s") as socket:
+            client._wire.url = "http://127.0.0.1:9"  # pyright: ignore[reportPrivateUsage]
+            assert socket._link is not None  # pyright: ignore[reportPrivateUsage]
+            socket._link.abort()  # pyright: ignore[reportPrivateUsage]
+            asking = asyncio.create_task(socket.send("hello?"))
+            await asyncio.wait({asking}, timeout=0.1)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+        await eventually(lambda: asyncio.all_tasks() <= before)
+
+
 async def test_many_streams_at_once(served: Served, waiting_run: str) -> None:
     async with Client(served.url) as client:
         streams = [client.follow(waiting_run) for _ in range(150)]
@@ -101,7 +116,8 @@ from limelight import Client
 async def main() -> None:
     client = Client()
     unheard, run = await client.start("go", session_id="a"), await client.start("go", session_id="b")
-    streams = [run, client.follow(run.run_id), client.watch("b"), client.export(run.run_id)]
+    socket = await client.connect("b").__aenter__()
+    streams = [run, client.follow(run.run_id), client.watch("b"), client.export(run.run_id), socket]
     for stream in streams:
         await anext(stream)
     CLOSE

@@ -305,6 +305,26 @@ async def test_a_session_that_is_deleted(client: Client) -> None:
     assert [session async for session in client.sessions()] == []
 
 
+async def test_a_proxy_of_the_environment_is_not_for_this_machine(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "ws_proxy"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    async with Client(served.url) as client, client.connect("s") as socket:
+        assert await socket.ping() < SECONDS
+    async with Client("http://limelight.example") as client:
+        with pytest.raises(ConnectionLost, match="does not answer"):
+            await client.connect("s").__aenter__()
+
+
+async def test_a_server_without_tls(served: Served) -> None:
+    async with Client(served.url.replace("http", "https")) as client:
+        with pytest.raises(ConnectionLost, match="does not answer"):
+            await client.connect("s").__aenter__()
+
+
 async def test_nobody_is_there() -> None:
     async with Client(f"http://127.0.0.1:{free_port()}") as client:
         with pytest.raises(ConnectionLost, match="does not answer"):
