@@ -4,9 +4,10 @@ It must not import Agno: it is loaded to find out who takes a target. What needs
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 from uuid import uuid4
 
 from limelight.addresses import without_secrets
@@ -28,6 +29,15 @@ KINDS = {"Agent": "agno.agent", "Team": "agno.team"}
 WRITING_SECONDS = 2.0
 """How long Agno may take to write a run down that was cut off."""
 STREAMED: dict[str, Any] = {"stream": True, "stream_events": True, "yield_run_output": True}
+
+
+class Scene(NamedTuple):
+    """Where a turn begins: Agno's stream, or its run that waits for a person."""
+
+    agent: Any
+    translator: AgnoTranslator
+    stream: Any = None
+    output: Any = None
 
 
 class AgnoSource(Source):
@@ -74,39 +84,41 @@ class AgnoSource(Source):
         await self._written_down(memory_key)
         await for_turn(self._target, self._db, "").adelete_session(memory_key)
 
-    async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
+    def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
+        return self._play(turn, partial(self._begin, turn))
+
+    def resume(self, turn: Turn, so_far: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
+        return self._play(turn, partial(self._find_again, turn, SoFar(so_far)))
+
+    async def _begin(self, turn: Turn) -> Scene:
         agent = for_turn(self._target, self._db, turn.instructions)
-        translator = AgnoTranslator(turn.max_steps, _address_of(agent))
         await self._recall(agent, turn)
         asked = turn.question
         stream = agent.arun(asked.text, run_id=str(uuid4()), **sent_along(asked), **self._known(turn))
-        async with aclosing(self._drive(turn, translator, agent, stream, None)) as items:
-            async for item in items:
-                yield item
+        return Scene(agent, AgnoTranslator(turn.max_steps, _address_of(agent)), stream=stream)
 
-    async def resume(self, turn: Turn, so_far: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
+    async def _find_again(self, turn: Turn, left: SoFar) -> Scene:
         agent = for_turn(self._target, self._db, "")
-        translator = AgnoTranslator(turn.max_steps, _address_of(agent))
         session = await agent.aget_session(turn.memory_key)
-        left = SoFar(so_far)
         asked = {request.call_id for request in left.requests}
         paused = [run for run in (session.runs if session else None) or () if waits_for(run, asked)]
         if not paused:
             raise Interrupted("Agno's database does not have the run any more that waited")
         tie_together(paused[-1])
+        translator = AgnoTranslator(turn.max_steps, _address_of(agent))
         translator.restore(left, paused[-1].run_id)
-        async with aclosing(self._drive(turn, translator, agent, None, paused[-1])) as items:
-            async for item in items:
-                yield item
+        return Scene(agent, translator, output=paused[-1])
 
     def _known(self, turn: Turn) -> dict[str, Any]:
         who = {"session_id": turn.memory_key, "user_id": turn.context.user.user_id}
         return {**who, "dependencies": self._dependencies(turn), **STREAMED}
 
-    async def _drive(
-        self, turn: Turn, translator: AgnoTranslator, agent: Any, stream: Any, output: Any
-    ) -> AsyncGenerator[Item, None]:
+    # One generator from Agno to the engine, and none in between: every token goes through all of them.
+    async def _play(self, turn: Turn, set_up: Callable[[], Awaitable[Scene]]) -> AsyncGenerator[Item, None]:
         """Follow Agno's stream; where there is none, or it ends in a pause, ask people first and then go on."""
+        scene = await set_up()
+        agent, translator, stream = scene.agent, scene.translator, scene.stream
+        output: Any = scene.output
         SPEAKER.set(lambda: translator.agent_of(run_id_here()))
         try:
             while stream is not None or getattr(output, "is_paused", False):

@@ -86,63 +86,56 @@ class LangGraphSource(Source):
         if hasattr(saver, "adelete_thread"):
             await saver.adelete_thread(memory_key)
 
-    async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
-        translator = LangGraphTranslator(turn.max_steps)
-        async with aclosing(self._closed_on_error(self._drive(turn, translator), translator)) as items:
-            async for item in items:
-                yield item
+    def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
+        return self._play(turn, LangGraphTranslator(turn.max_steps))
 
-    async def resume(self, turn: Turn, so_far: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
+    def resume(self, turn: Turn, so_far: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
         translator = LangGraphTranslator(turn.max_steps)
         left = SoFar(so_far)
         translator.restore(left)
-        async with aclosing(self._closed_on_error(self._drive(turn, translator, left), translator)) as items:
-            async for item in items:
-                yield item
+        return self._play(turn, translator, left)
 
-    async def _closed_on_error(
-        self, driven: AsyncGenerator[Item, None], translator: LangGraphTranslator
-    ) -> AsyncGenerator[Item, None]:
-        async with aclosing(driven):
-            try:
-                async for item in driven:
-                    yield item
-            except Exception as error:
-                for item in translator.broken(f"{type(error).__name__}: {safe_text(error)}"):
-                    yield item
-                raise
-
-    async def _drive(
+    # One generator from the graph to the engine, and none in between: every token goes through all of them.
+    async def _play(
         self, turn: Turn, translator: LangGraphTranslator, left: SoFar | None = None
     ) -> AsyncGenerator[Item, None]:
         """The whole turn, or the rest of one that was `left` while it waited for a person."""
         config = _config(turn)
         SPEAKER.set(lambda: translator.agent_at(_place_here()))
         code, goes_on = "", True
-        if left is None:
-            given = await self._input(turn, config, translator)
-        else:
-            goes_on, given = await self._asked_again(turn, config, translator, left)
-        while goes_on:
-            try:
-                async with aclosing(self._stream(given, config, turn, translator)) as items:
-                    async for item in items:
-                        yield item
-            except Exception as error:
-                if type(error).__name__ != "GraphRecursionError":
-                    raise
-                code = MAX_STEPS
-            if translator.over_limit:
-                code = MAX_STEPS
-            goes_on, given = (False, None) if code else await self._asked(turn, config, translator.take_interrupts())
-        for item in await self._ended(config, translator, code):
-            yield item
+        try:
+            if left is None:
+                given = await self._input(turn, config, translator)
+            else:
+                goes_on, given = await self._asked_again(turn, config, translator, left)
+            while goes_on:
+                try:
+                    async with aclosing(self._stretch(given, config, turn)) as parts:
+                        async for part in parts:
+                            for event in translator.feed(part_of(part)):
+                                yield event
+                            if translator.over_limit:
+                                break
+                except Exception as error:
+                    if type(error).__name__ != "GraphRecursionError":
+                        raise
+                    code = MAX_STEPS
+                finally:
+                    tell_what_goes_on(turn.context, name_at_work)
+                code = MAX_STEPS if translator.over_limit else code
+                if code:
+                    break
+                goes_on, given = await self._asked(turn, config, translator.take_interrupts())
+            for item in await self._ended(config, translator, code):
+                yield item
+        except Exception as error:
+            for item in translator.broken(f"{type(error).__name__}: {safe_text(error)}"):
+                yield item
+            raise
 
-    async def _stream(
-        self, given: Any, config: Any, turn: Turn, translator: LangGraphTranslator
-    ) -> AsyncGenerator[Item, None]:
-        """One stretch of the graph: to its end, to a stop in which a person decides, or to the last step allowed."""
-        parts = self._graph.astream(
+    def _stretch(self, given: Any, config: Any, turn: Turn) -> AsyncGenerator[Any, None]:
+        """The graph's stream: to its end, or to a stop in which a person decides."""
+        return self._graph.astream(
             given,
             config,
             context=graph_context(self._graph.context_schema, turn.context),
@@ -150,15 +143,6 @@ class LangGraphSource(Source):
             subgraphs=True,
             version="v2",
         )
-        try:
-            async with aclosing(parts):
-                async for part in parts:
-                    for event in translator.feed(part_of(part)):
-                        yield event
-                    if translator.over_limit:
-                        return
-        finally:
-            tell_what_goes_on(turn.context, name_at_work)
 
     async def _input(self, turn: Turn, config: Any, translator: LangGraphTranslator) -> Any:
         from limelight.sources.langgraph import inputs, past
