@@ -1,6 +1,7 @@
 """The agents that the server processes of these tests serve."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from typing import Any, TypedDict
 
@@ -78,6 +79,32 @@ async def quiet(messages: Any, ctx: Any) -> AsyncIterator[str]:
     """Says a word, then nothing."""
     yield "…"
     await asyncio.sleep(3600)
+
+
+async def quits(messages: Any, ctx: Any) -> AsyncIterator[str]:
+    """Leaves from a task of its own."""
+    yield "I go."
+    await asyncio.create_task(_leave())
+
+
+async def _leave() -> None:
+    sys.exit(3)
+
+
+def quitting_graph() -> Any:
+    """A graph with a node, which LangGraph plays in a task, that leaves."""
+    from langgraph.graph import StateGraph  # pyright: ignore[reportMissingTypeStubs]
+
+    class State(TypedDict):
+        question: str
+
+    async def leave(state: State) -> dict[str, str]:
+        sys.exit(3)
+
+    builder: Any = StateGraph(State)
+    builder.add_node("leave", leave)
+    builder.set_entry_point("leave")
+    return builder.compile()
 
 
 def asks() -> Any:

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import logging
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,6 +14,7 @@ from limelight.errors import SetupError
 from limelight.server.containing import AgentThreads
 from limelight.server.parts import Parts
 
+log = logging.getLogger(__name__)
 WORKERS = 128
 """Threads for what agents do with `asyncio.to_thread`; with the usual six, a few slow tools would hold up everybody."""
 MAX_FRAME = 16 * 1024 * 1024
@@ -51,8 +53,21 @@ class LimelightServer(uvicorn.Server):
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
-        with suppress(KeyboardInterrupt):
-            super().run(sockets=[self._listener])
+        with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=self.config.get_loop_factory()) as runner:
+            loop = runner.get_loop()
+            serving = loop.create_task(self.serve([self._listener]))
+            while not serving.done():
+                self._run_loop(loop, serving)
+
+    def _run_loop(self, loop: asyncio.AbstractEventLoop, serving: "asyncio.Task[None]") -> None:
+        """Until the server ends. `exit()` in a task of an agent's framework stops the loop, which then goes on: the
+        task has ended, and whoever awaits it gets the error."""
+        try:
+            loop.run_until_complete(serving)
+        except (SystemExit, KeyboardInterrupt) as error:
+            if serving.done() or not self.started:
+                raise
+            log.error("%r in a task of an agent: its run ends, the server goes on", error)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         asyncio.get_running_loop().set_default_executor(AgentThreads(WORKERS, "limelight-work"))
