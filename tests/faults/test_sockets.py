@@ -1,6 +1,7 @@
 """Sockets whose client leaves, does not read, or loses its server: nothing is lost, nobody else is held up."""
 
 import json
+import signal
 import socket as sockets
 import struct
 from collections.abc import Generator, Iterator
@@ -175,3 +176,17 @@ def test_kill_and_restart(tmp_path: Path) -> None:
         assert messages(answered)[0]["content"] == "again"
         assert sessions["cut"]["message_count"] == len(folded(seen))
         assert server.get("/api/v2/sessions/cut")[1]["message_count"] == len(folded(seen)) + len(folded(answered))
+
+
+def test_sigterm_tells_how_the_run_ended_and_that_the_server_goes(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data", "endless") as server, open_socket(server, "s") as socket:
+        say(socket, "query", query="go")
+        frames = heard(socket)
+        until(frames, "action_thought")
+        assert server.terminate(20) == -signal.SIGTERM
+        seen: list[Json] = []
+        with suppress(ConnectionClosed):
+            seen.extend(frames)
+        assert seen[-1]["state"]["state"] == "error"
+        assert messages(seen)[-1]["metadata"]["code"] == "interrupted"
+        assert socket.close_code == 1012 and socket.close_reason == "the server is shutting down"

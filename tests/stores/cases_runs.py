@@ -2,9 +2,10 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
-from limelight.errors import LeaseLost, SessionBusy
+from limelight.errors import LeaseLost, SessionBusy, SessionNotFound
 from limelight.events import RunCancelled, RunFailed, RunStarted
 from limelight.stores.base import Append, Run, RunFault, SessionRef, Store
 from tests.stores.steps import S1, Writing, begin, new_run, read_all, tokens, whole_run
@@ -38,6 +39,14 @@ class RunCases:
         assert second.run.first_seq == first.acknowledged[-1].seq + 1
         run = await store.run("r1")
         assert run is not None and (run.first_seq, run.last_seq) == (1, first.acknowledged[-1].seq)
+
+    async def test_a_run_may_need_a_session_that_is_there(self, store: Store) -> None:
+        needy = msgspec.structs.replace(new_run("r1"), makes_session=False)
+        with pytest.raises(SessionNotFound):
+            await store.begin(needy)
+        assert (await store.session(S1), await store.run("r1")) == (None, None)
+        await whole_run(store, "r0")
+        assert (await store.begin(needy)).created
 
     async def test_the_runs_of_a_session(self, store: Store) -> None:
         await whole_run(store, "r1")

@@ -55,6 +55,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a request without a past of its own continues the session's conversation."""
     max_steps: int | None = None
     """In place of the agent's own."""
+    makes_session: bool = True
+    """False: it is refused if its session is gone meanwhile."""
 
 
 class StoppedInQueue(Exception):
@@ -127,6 +129,10 @@ class Sessions:
         """A request that has not begun yet, by the id that its run will have."""
         return next((w for queue in self._queues.values() for w in queue if w.run_id == run_id), None)
 
+    def waiting_request(self, ref: SessionRef, request_id: str) -> Waiting | None:
+        """The same, by the id of the request."""
+        return next((w for w in self._queues.get(ref, ()) if w.request.request_id == request_id), None)
+
     @property
     def count(self) -> int:
         return len(self._live)
@@ -192,6 +198,7 @@ class Sessions:
                 at=now,
                 lease_until=now + LEASE_MS,
                 request_id=request.request_id,
+                makes_session=request.makes_session,
             )
         )
         if begun.created:
@@ -297,7 +304,9 @@ class Sessions:
         return True
 
     async def delete(self, ref: SessionRef) -> None:
-        """Remove a session with all that belongs to it, its live run stopped first."""
+        """Remove a session with all that belongs to it; its live run, and whoever waits for it, is stopped first."""
+        for waiting in list(self._queues.get(ref, ())):
+            waiting.stop("the session was deleted")
         while True:
             try:
                 await self._store.delete(ref)

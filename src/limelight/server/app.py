@@ -19,7 +19,7 @@ from starlette.websockets import WebSocket
 from limelight import registry
 from limelight.config import Settings, load_settings
 from limelight.config.words import nearest
-from limelight.errors import LimelightError, SetupError
+from limelight.errors import LimelightError, NotFound, SetupError
 from limelight.offering import offered
 from limelight.runs.agents import Agent, Agents
 from limelight.server.auth import Guard
@@ -51,7 +51,7 @@ def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None 
         await parts.stop()
 
     app = Starlette(
-        routes=[*(_route(endpoint, parts) for endpoint in ENDPOINTS), _socket(parts), *_documents()],
+        routes=[*(_route(endpoint, parts) for endpoint in ENDPOINTS), *_sockets(parts), *_documents()],
         lifespan=lifespan,
         middleware=[Middleware(Guard, api_key=settings.auth.api_key), Middleware(Started, parts=parts)],
         exception_handlers={
@@ -102,11 +102,15 @@ def _route(endpoint: Endpoint, parts: Parts) -> Route:
     return Route(endpoint.path, respond, methods=[endpoint.method], name=endpoint.summary)
 
 
-def _socket(parts: Parts) -> WebSocketRoute:
+def _sockets(parts: Parts) -> list[WebSocketRoute]:
     async def serve(websocket: WebSocket) -> None:
         await SessionSocket(websocket, parts).serve()
 
-    return WebSocketRoute(SOCKET_PATH, serve, name=SOCKET_SUMMARY)
+    async def refuse_others(websocket: WebSocket) -> None:
+        error = NotFound(f"there is no socket at {websocket.url.path}")
+        await refuse(error, websocket.scope, websocket.receive, websocket.send)
+
+    return [WebSocketRoute(SOCKET_PATH, serve, name=SOCKET_SUMMARY), WebSocketRoute("/{path:path}", refuse_others)]
 
 
 def _documents() -> list[Route]:

@@ -31,6 +31,8 @@ from limelight.stores.base import SessionRef, Store
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
+FAREWELL_SECONDS = 2
+"""How long streams may take to send their last frames."""
 
 
 class Parts:
@@ -124,6 +126,7 @@ class Parts:
         if ended:
             log.warning("%s: %d run(s) were ended because the server is shut down", verdict.error_id, ended)
         self.pulse.close()
+        await self.pulse.closed(FAREWELL_SECONDS)
 
     async def stop(self) -> None:
         if not self.started:

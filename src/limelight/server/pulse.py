@@ -1,6 +1,7 @@
 """The pulse: one timer for all streams. Whoever has been silent for too long gets a sign of life."""
 
 import asyncio
+from contextlib import suppress
 from typing import Protocol
 
 LOOKS = 20
@@ -29,6 +30,8 @@ class Pulse:
         self._streams: set[Beating] = set()
         self._task: asyncio.Task[None] | None = None
         self.closing = False
+        self._quiet = asyncio.Event()
+        self._quiet.set()
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run(), name="limelight-pulse")
@@ -40,15 +43,23 @@ class Pulse:
 
     def add(self, stream: Beating) -> None:
         self._streams.add(stream)
+        self._quiet.clear()
 
     def remove(self, stream: Beating) -> None:
         self._streams.discard(stream)
+        if not self._streams:
+            self._quiet.set()
 
     def close(self) -> None:
         """No new streams; those that are open end."""
         self.closing = True
         for stream in list(self._streams):
             stream.close()
+
+    async def closed(self, seconds: float) -> None:
+        """Wait until all of them have said their last, but not for those who do not listen."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._quiet.wait(), seconds)
 
     @property
     def streams(self) -> int:

@@ -95,6 +95,8 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     at: int
     lease_until: int
     request_id: str = ""
+    makes_session: bool = True
+    """False: the session has to be there."""
 
 
 class Begun(msgspec.Struct, frozen=True):
@@ -221,7 +223,8 @@ class Store(Protocol):
         ...
 
     async def begin(self, new: NewRun) -> Begun:
-        """Make a run the live one of its session, with a lease. Raises SessionBusy if there is one already."""
+        """Make a run the live one of its session, with a lease. Raises SessionBusy if there is one already, and
+        SessionNotFound if there is no session and the run may not make one."""
         ...
 
     async def run(self, run_id: str) -> Run | None: ...

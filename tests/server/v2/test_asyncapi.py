@@ -107,7 +107,8 @@ def test_no_word_of_another_specification_is_in_it() -> None:
 def test_it_describes_the_route_that_is_there(tmp_path: Path) -> None:
     settings = load_settings(environ={}, overrides={("store", "data"): str(tmp_path)})
     app = create_app(settings, [offer(agents.talker)])
-    (route,) = [route for route in app.routes if isinstance(route, WebSocketRoute)]
+    route, everywhere_else = [route for route in app.routes if isinstance(route, WebSocketRoute)]
+    assert everywhere_else.path == "/{path:path}"
     assert CHANNEL["address"] == route.path
     assert set(CHANNEL["parameters"]) == set(route.param_convertors)
     assert set(CHANNEL["bindings"]["ws"]["query"]["properties"]) == {param.name for param in QUERY}

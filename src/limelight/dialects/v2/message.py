@@ -48,8 +48,8 @@ def _fitted(value: dict[str, Any]) -> bytes:
         if len(encoded) > MAX_MESSAGE and metadata.pop(key, None) is not None:
             encoded = encode(value)
     if len(encoded) > MAX_MESSAGE:
-        value["content"] = value["content"][:PREVIEW_CHARS] + "..."
-        value["metadata"] = {key: _short(value) for key, value in metadata.items()}
+        value["content"] = beginning(value["content"], PREVIEW_CHARS)
+        value["metadata"] = {key: _short(about) for key, about in metadata.items()}
         encoded = encode(value)
     return encoded
 

@@ -9,6 +9,7 @@ from limelight.events import Decision
 from limelight.server.endpoint import shaped
 
 MAX_REQUEST_ID = 200
+DEFAULT_LIMIT = 100
 
 
 class Command(msgspec.Struct, kw_only=True, tag_field="type"):
@@ -30,7 +31,7 @@ class Ping(Command, tag="ping"):
 class GetMessages(Command, tag="get_messages"):
     """The newest messages, or those before or after a cursor; then `messages_end`."""
 
-    limit: int = 100
+    limit: int = DEFAULT_LIMIT
     before: str | int | None = None
     after: str | int | None = None
 
@@ -40,9 +41,10 @@ class GetState(Command, tag="get_state"):
 
 
 class Cancel(Command, tag="cancel"):
-    """Stop the run."""
+    """Stop the run, or the query of that `request_id`, also while it waits for its turn."""
 
     reason: str = ""
+    request_id: str = ""
 
 
 class Approve(Command, tag="approve"):
@@ -64,6 +66,8 @@ AnyCommand = Query | Ping | GetMessages | GetState | Cancel | Approve | Resume
 COMMANDS: dict[str, type[AnyCommand]] = {
     str(command.__struct_config__.tag): command for command in get_args(AnyCommand)
 }
+
+ALLOWED = {"if_busy": "if_busy is error, cancel or wait", "decision": "decision is approve, edit or reject"}
 
 
 def parse(text: str | None, limit: int) -> AnyCommand:
@@ -92,7 +96,8 @@ def _checked(value: dict[str, Any], kind: str) -> AnyCommand:
         command = shaped(value, COMMANDS[kind])
     except InvalidBody as error:
         field = error.errors[0][0] if error.errors else ""
-        raise InvalidBody(f"{field}: {error.detail}" if field else error.detail, path=field) from error
+        text = ALLOWED.get(field) if "enum" in error.detail else f"{field}: {error.detail}"
+        raise InvalidBody(text or error.detail, path=field) from error
     if isinstance(command, Query) and len(command.request_id) > MAX_REQUEST_ID:
         raise InvalidBody(f"a request_id has at most {MAX_REQUEST_ID} characters", path="request_id")
     if isinstance(command, Approve) and command.decision == "edit" and command.args is None:

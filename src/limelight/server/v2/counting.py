@@ -5,10 +5,11 @@ from collections import OrderedDict
 from limelight.deltas import join
 from limelight.dialects.encoder import SseEncoder
 from limelight.dialects.v2.whole import is_whole
-from limelight.runs.reading import BATCH
 from limelight.runs.viewer import Format
 from limelight.stores.base import Run, SessionRef, Store
 
+STRETCH = 128
+"""So many Records are read and counted at once."""
 COUNTERS = 256
 """How many live runs are remembered; the count of others begins anew."""
 
@@ -49,7 +50,7 @@ class _Counter:
     async def advance(self, store: Store, run: Run) -> None:
         """Up to where the run was when it was read, and no further: the log may have grown, or another run begun."""
         while self._seq < run.last_seq:
-            records = await store.records(run.ref, after=self._seq, limit=BATCH)
+            records = await store.records(run.ref, after=self._seq, limit=STRETCH)
             ours = [record for record in records if record.seq <= run.last_seq]
             if not ours:
                 return

@@ -4,20 +4,23 @@ A page is the same for the socket and for REST. Nothing is kept here: old messag
 belong to, and no more.
 """
 
+import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from limelight.dialects.base import Cursor
 from limelight.dialects.encoder import Frame, SseEncoder, frames_in
 from limelight.dialects.v2.whole import is_whole
+from limelight.errors import BadRequest
 from limelight.runs.reading import records_of
 from limelight.runs.viewer import Format
 from limelight.stores.base import Run, SessionRef, Store
 
 PAGE_BYTES = 16 * 1024 * 1024
 """A page ends here even if more was asked for."""
-Fits = Callable[[tuple[int, float]], bool]
+STRETCH = 64
+"""So many Records are encoded before others get their turn."""
 
 
 class Page(NamedTuple):
@@ -27,6 +30,14 @@ class Page(NamedTuple):
     more: bool
 
 
+class Wanted(NamedTuple):
+    """Which messages somebody asks for."""
+
+    limit: int
+    after: str | None = None
+    before: str | None = None
+
+
 class History:
     """The whole messages of one session, or its Records, as the format has it."""
 
@@ -34,6 +45,16 @@ class History:
         self._store = store
         self._ref = ref
         self._format = format_
+
+    async def page(self, wanted: Wanted, high: int) -> Page:
+        """What is asked for, if it can be had. `high` is the most that one may ask for."""
+        if not 1 <= wanted.limit <= high:
+            raise BadRequest(f"limit is a whole number from 1 to {high}", path="limit")
+        if wanted.after is None:
+            return await self.last(wanted.limit, None if wanted.before is None else Cursor.parse(wanted.before))
+        if wanted.before is not None:
+            raise BadRequest("give either after or before", path="after")
+        return await self.after(wanted.limit, Cursor.parse(wanted.after))
 
     async def last(self, limit: int, before: Cursor | None = None) -> Page:
         """The newest, or those right before a cursor."""
@@ -85,6 +106,8 @@ class History:
         """Those of one run, with the cursors that a viewer of the run got. Increments are no messages."""
         encoder = SseEncoder(self._format.make_dialect)
         async for record in records_of(self._store, run):
+            if record.seq % STRETCH == 0:
+                await asyncio.sleep(0)
             for frame in frames_in(encoder.encode(record)):
                 if self._format.name != "v2" or is_whole(frame.payload):
                     yield frame

@@ -1,6 +1,6 @@
 """Sessions are made by their first request or by connecting to them: with which agent, and for how many steps."""
 
-from limelight.errors import AgentMismatch, InvalidBody
+from limelight.errors import AgentMismatch, InvalidBody, SessionNotFound
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.ids import now_ms
 from limelight.server.endpoint import SESSION_ID
@@ -9,6 +9,7 @@ from limelight.stores.base import NewSession, Session, SessionRef
 
 DEFAULT_AGENT = "codact"
 MAX_STEPS = 100
+STEPS = f"max_steps is a whole number from 1 to {MAX_STEPS}"
 
 
 def agent_of(agents: Agents, agent_type: str | None) -> Agent:
@@ -22,7 +23,15 @@ def agent_of(agents: Agents, agent_type: str | None) -> Agent:
 
 def check_steps(max_steps: int | None) -> None:
     if max_steps is not None and not 1 <= max_steps <= MAX_STEPS:
-        raise InvalidBody(f"max_steps is a whole number from 1 to {MAX_STEPS}", path="max_steps")
+        raise InvalidBody(STEPS, path="max_steps")
+
+
+async def known_session(parts: Parts, ref: SessionRef) -> Session:
+    """The session, which has to be there."""
+    session = await parts.store.session(ref)
+    if session is None:
+        raise SessionNotFound("Session not found")
+    return session
 
 
 async def open_session(
@@ -34,12 +43,9 @@ async def open_session(
     check_steps(max_steps)
     if agent_type:
         agent_of(parts.agents, agent_type)
-    session = await parts.store.session(ref)
-    if session is None:
+    while (session := await parts.store.session(ref)) is None:
         agent = agent_of(parts.agents, agent_type)
         await parts.store.create(NewSession(ref=ref, agent=agent.name, at=now_ms(), max_steps=max_steps))
-        session = await parts.store.session(ref)
-        assert session is not None
     if agent_type and agent_type != session.agent:
         raise AgentMismatch(
             f"session {ref.session_id!r} has the agent {session.agent!r}, not {agent_type!r}: leave agent_type out, "

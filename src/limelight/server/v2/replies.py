@@ -3,7 +3,6 @@
 import msgspec
 
 from limelight.dialects.encoder import Frame
-from limelight.errors import LimelightError, RequestError, SessionBusy
 from limelight.events import Decision
 from limelight.server.v2.state import SessionInfo
 
@@ -53,23 +52,6 @@ class Decided(Reply, tag="decided"):
 
     approval_id: str
     decision: Decision
-
-
-def error_of(error: LimelightError, request_id: str = "") -> Error:
-    """Our error in the words of this API."""
-    run_id = ""
-    if isinstance(error, SessionBusy):
-        message, run_id = "Session is already processing a query", error.run_id
-    elif isinstance(error, RequestError):
-        message = error.detail
-    else:
-        message = f"Processing error: {error.detail}"
-    return Error(
-        message=message,
-        error_code=error.code,
-        request_id=request_id or msgspec.UNSET,
-        run_id=run_id or msgspec.UNSET,
-    )
 
 
 def addressed(frame: Frame, session_id: str) -> bytes:

@@ -4,14 +4,14 @@ import uuid
 
 import msgspec
 
-from limelight.dialects.base import Cursor
 from limelight.dialects.v2.shape import RunMessage
 from limelight.errors import BadCursor, BadRequest, SessionNotFound
 from limelight.instants import iso
 from limelight.runs.ids import now_ms
 from limelight.server.endpoint import Call, Endpoint, Param
-from limelight.server.v2.history import History
-from limelight.server.v2.opening import agent_of, open_session
+from limelight.server.v2.commands import DEFAULT_LIMIT
+from limelight.server.v2.history import History, Wanted
+from limelight.server.v2.opening import agent_of, known_session, open_session
 from limelight.server.v2.replies import addressed
 from limelight.server.v2.state import SessionInfo, session_info, steps_of
 from limelight.stores.base import Session
@@ -100,15 +100,10 @@ async def delete_session_v2(call: Call) -> SessionDeleted:
 async def get_messages(call: Call) -> _EncodedMessages:
     """Whole messages: the newest, or those right before or after a message's `cursor`."""
     session = await _session(call)
-    limit = call.number("limit", 100, low=1, high=call.parts.settings.limits.session_messages)
-    after, before = call.query("after"), call.query("before")
-    if after is not None and before is not None:
-        raise BadRequest("give either after or before", path="after")
+    high = call.parts.settings.limits.session_messages
+    limit = call.number("limit", DEFAULT_LIMIT, low=1, high=high)
     history = History(call.parts.store, session.ref, call.parts.format("v2"))
-    if after is not None:
-        page = await history.after(limit, Cursor.parse(after))
-    else:
-        page = await history.last(limit, None if before is None else Cursor.parse(before))
+    page = await history.page(Wanted(limit, call.query("after"), call.query("before")), high)
     session_id = session.ref.session_id
     return _EncodedMessages(
         session_id=session_id,
@@ -127,10 +122,7 @@ async def health_v2(call: Call) -> HealthV2:
 
 
 async def _session(call: Call) -> Session:
-    session = await call.parts.store.session(call.ref(call.path("session_id")))
-    if session is None:
-        raise SessionNotFound("Session not found")
-    return session
+    return await known_session(call.parts, call.ref(call.path("session_id")))
 
 
 _CURSOR = "The `cursor` of a message"

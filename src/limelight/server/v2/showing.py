@@ -8,21 +8,21 @@ from limelight.server.v2.line import Line
 from limelight.server.v2.replies import State
 from limelight.server.v2.state import AFTER_RUN, session_info
 from limelight.server.views import SessionState
-from limelight.stores.base import Run, Session
+from limelight.stores.base import Run, Session, SessionRef
 
 
 class Showing:
     """Use as `with`: it watches from then on. States are told of what happens now, not of what is replayed."""
 
-    def __init__(self, parts: Parts, session: Session, format_: Format, line: Line) -> None:
+    def __init__(self, parts: Parts, ref: SessionRef, format_: Format, line: Line) -> None:
         self._parts = parts
-        self._ref = session.ref
+        self._ref = ref
         self._format = format_
         self._line = line
-        self._viewer = parts.viewer(session.ref, format_)
-        self._known = session.last_seq
+        self._viewer = parts.viewer(ref, format_)
+        self._known = 0
         """Runs up to here are history."""
-        self._announced = session.run_id
+        self._announced: str | None = None
         """The run that the client knows to be going on."""
         self._run: Run | None = None
         """The run that is being shown."""
@@ -46,17 +46,25 @@ class Showing:
         self._resume_at = cursor
         self._viewer.nudge()
 
+    async def greet(self, session: Session) -> None:
+        """Tell what the session is now; what comes later is news."""
+        self._known, self._announced = session.last_seq, session.run_id
+        await self._line.tell(State(state=await session_info(self._parts, session)))
+
     async def run(self, cursor: Cursor) -> bool:
-        """Show, beginning behind `cursor`, until the server closes. False if the session is gone."""
+        """Show what is behind `cursor`, until the server closes. False if the session is gone."""
         await self._sit_down(cursor)
         while True:
             data = await self._viewer.next()
+            if self._viewer.gone and not data:
+                return False
             if self._resume_at is not None:
-                await self._sit_elsewhere(self._resume_at)
+                if not await self._sit_elsewhere(self._resume_at):
+                    return False
             elif data:
                 await self._show(list(frames_in(data)))
             elif data is None:
-                if self._viewer.gone or not await self._end_run():
+                if not await self._end_run():
                     return False
             elif self._over:
                 return True
@@ -67,13 +75,15 @@ class Showing:
         run = await self._parts.store.run_covering(self._ref, cursor.seq + 1)
         self._run = run if run is not None and run.first_seq <= cursor.seq else None
 
-    async def _sit_elsewhere(self, cursor: Cursor) -> None:
+    async def _sit_elsewhere(self, cursor: Cursor) -> bool:
+        """False if the session was deleted before we sat down again, which nobody will tell us any more."""
         viewer = self._parts.viewer(self._ref, self._format).__enter__()
         self._viewer.__exit__()
         self._viewer, self._resume_at = viewer, None
         await self._sit_down(cursor)
         if self._over:
             viewer.nudge()
+        return await self._parts.store.session(self._ref) is not None
 
     async def _show(self, frames: list[Frame]) -> None:
         if self._run is None:

@@ -6,24 +6,26 @@ further, and catches up from the store. The server that carries it sends the pin
 
 import asyncio
 import math
+from collections.abc import Coroutine
 from contextlib import suppress
+from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketState
 
 from limelight.dialects.base import Cursor
-from limelight.errors import BadCursor, BadRequest, LimelightError, SessionNotFound
+from limelight.errors import BadCursor, BadRequest, InvalidBody, LimelightError, SessionNotFound
 from limelight.runs.viewer import Format
 from limelight.server.parts import Parts
 from limelight.server.v2.answering import Answering
+from limelight.server.v2.failing import error_of
 from limelight.server.v2.line import Gone, Line
-from limelight.server.v2.opening import open_session
-from limelight.server.v2.replies import State, error_of
+from limelight.server.v2.opening import STEPS, open_session
 from limelight.server.v2.showing import Showing
-from limelight.server.v2.state import session_info
 from limelight.sources.base import User
-from limelight.stores.base import Session, SessionRef
+from limelight.stores.base import LIVE_STATES, Session, SessionRef
 
 REFUSED = 1008
+BROKEN = 1011
 RESTARTING = 1012
 SESSION_GONE = 4404
 
@@ -50,14 +52,13 @@ class SessionSocket:
         with suppress(Gone):
             await line.open()
             try:
-                format_ = self._format()
-                session = await self._open()
-                start = await self._start(session)
+                format_, after = self._format(), self._after()
+                await self._open(after)
             except LimelightError as error:
                 await line.tell(error_of(error))
                 await line.close(REFUSED, error.code)
             else:
-                await self._converse(session, format_, start, line)
+                await self._converse(format_, after, line)
 
     def _format(self) -> Format:
         wanted = self._websocket.query_params.get("format", "v2")
@@ -65,55 +66,79 @@ class SessionSocket:
             raise BadRequest(f"format is v2 or records here, not {wanted[:50]!r}", path="format")
         return self._parts.format(wanted)
 
-    async def _open(self) -> Session:
+    def _after(self) -> Cursor | None:
+        after = self._websocket.query_params.get("after")
+        return None if after is None else Cursor.parse(after)
+
+    async def _open(self, after: Cursor | None) -> None:
+        """Make the session if it is new, and if all that is asked for can be had."""
         query = self._websocket.query_params
         steps = query.get("max_steps")
         if steps is not None and not (steps.isascii() and steps.isdecimal() and len(steps) < 10):
-            raise BadRequest("max_steps is a whole number", path="max_steps")
-        return await open_session(
-            self._parts, self._ref, query.get("agent_type"), None if steps is None else int(steps)
-        )
+            raise InvalidBody(STEPS, path="max_steps")
+        known = await self._parts.store.session(self._ref)
+        last_seq = 0 if known is None else known.last_seq
+        if after is not None and after.seq > last_seq:
+            raise BadCursor(f"the session's log ends at {last_seq}: after is from another one", path="after")
+        await open_session(self._parts, self._ref, query.get("agent_type"), None if steps is None else int(steps))
 
-    async def _start(self, session: Session) -> Cursor:
-        """Behind the cursor that is asked for. Otherwise at the beginning of the live run, or else at the end."""
-        after = self._websocket.query_params.get("after")
-        if after is not None:
-            cursor = Cursor.parse(after)
-            if cursor.seq > session.last_seq:
-                raise BadCursor(f"the session's log ends at {session.last_seq}: after is from another one")
-            return cursor
-        run = None if session.run_id is None else await self._parts.store.run(session.run_id)
-        return Cursor(run.first_seq - 1 if run is not None and run.live else session.last_seq)
-
-    async def _converse(self, session: Session, format_: Format, start: Cursor, line: Line) -> None:
-        with Showing(self._parts, session, format_, line) as showing:
-            self._showing = showing
+    async def _converse(self, format_: Format, after: Cursor | None, line: Line) -> None:
+        with Showing(self._parts, self._ref, format_, line) as showing:
+            # Read only now: what happens from here on the viewer is told, that the session is deleted too.
+            session = await self._parts.store.session(self._ref)
+            if session is None:
+                await self._say_gone(line)
+                return
+            start = after or await self._start(session)
             answering = Answering(self._parts, self._ref, self._user, format_, line, showing.resume)
-            await line.tell(State(state=await session_info(self._parts, session)))
+            self._showing = showing
             self._parts.pulse.add(self)
             try:
                 if self._parts.pulse.closing:
                     showing.close()
-                await self._until_one_ends(showing, answering, start, line)
+                await showing.greet(session)
+                await self._until_one_ends(showing.run(start), answering, line)
             finally:
                 self._parts.pulse.remove(self)
 
-    async def _until_one_ends(self, showing: Showing, answering: Answering, start: Cursor, line: Line) -> None:
-        shows = asyncio.create_task(showing.run(start))
+    async def _start(self, session: Session) -> Cursor:
+        """The beginning of the live run, even if it has ended just now; or else the end."""
+        run = None if session.run_id is None else await self._parts.store.run(session.run_id)
+        is_live = session.run_state in LIVE_STATES
+        return Cursor(run.first_seq - 1 if run is not None and is_live else session.last_seq)
+
+    async def _until_one_ends(self, showing: Coroutine[Any, Any, bool], answering: Answering, line: Line) -> None:
+        shows = asyncio.create_task(showing)
         hears = asyncio.create_task(self._hear(answering))
         try:
             await asyncio.wait({shows, hears}, return_when=asyncio.FIRST_COMPLETED)
             if hears.done():
                 hears.result()
-            elif shows.result():
-                await line.close(RESTARTING, "the server is shutting down")
             else:
-                await line.tell(error_of(SessionNotFound("Session was deleted")))
-                await line.close(SESSION_GONE, "session deleted")
+                await self._farewell(shows, line)
         finally:
             for task in (shows, hears):
                 task.cancel()
             await asyncio.gather(shows, hears, return_exceptions=True)
+
+    async def _farewell(self, shows: "asyncio.Task[bool]", line: Line) -> None:
+        try:
+            is_there = shows.result()
+        except Gone:
+            raise
+        except Exception as error:
+            told = error_of(error)
+            await line.tell(told)
+            await line.close(BROKEN, told.error_code)
+        else:
+            if is_there:
+                await line.close(RESTARTING, "the server is shutting down")
+            else:
+                await self._say_gone(line)
+
+    async def _say_gone(self, line: Line) -> None:
+        await line.tell(error_of(SessionNotFound("Session was deleted")))
+        await line.close(SESSION_GONE, "session deleted")
 
     async def _hear(self, answering: Answering) -> None:
         while self._websocket.client_state is WebSocketState.CONNECTED:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from limelight.errors import SessionBusy
+from limelight.errors import SessionBusy, SessionNotFound
 from limelight.events import Record
 from limelight.stores.base import (
     LIVE_STATES,
@@ -163,6 +163,8 @@ def begin(db: sqlite3.Connection, new: NewRun, live: Live) -> tuple[Begun, int]:
             return Begun(known, created=False), id_
         if run_state in ("running", "waiting"):
             raise SessionBusy(f"run {run_id} is live in session {new.ref.session_id}", run_id=run_id)
+    elif not new.makes_session:
+        raise SessionNotFound(f"there is no session {new.ref.session_id!r}")
     else:
         id_ = db.execute(
             "INSERT INTO sessions (owner, session_id, agent, title, created_at, active_at) VALUES (?, ?, ?, ?, ?, ?)",
