@@ -307,13 +307,24 @@ def test_which_tools_are_python_is_up_to_the_agent() -> None:
     assert only(found, "tool_invocation")["metadata"]["component"] == "webide"
 
 
-def test_a_failed_tool_says_so_in_its_observation() -> None:
+@pytest.mark.parametrize(
+    ("error", "error_type"),
+    [
+        ("no such file", "ToolError"),
+        ("FileNotFoundError: no such file", "FileNotFoundError"),
+        ("FileNotFoundError", "FileNotFoundError"),
+        ("FileNotFoundError('no such file')", "FileNotFoundError"),
+        ("Code execution failed at line 'f()' due to: ZeroDivisionError: division by zero", "ZeroDivisionError"),
+        ("the Error is that there is none", "ToolError"),
+    ],
+)
+def test_a_failed_tool_says_so_in_its_observation(error: str, error_type: str) -> None:
     found = after_the_question(
         ToolStarted(call_id="c", name="open", args={}),
-        ToolFinished(call_id="c", result="Error: no such file", error="no such file"),
+        ToolFinished(call_id="c", result=f"Error: {error}", error=error),
     )
     metadata = only(found, "observation")["metadata"]
-    assert (metadata["error"], metadata["has_error"], metadata["error_type"]) == (True, True, "ToolError")
+    assert (metadata["error"], metadata["has_error"], metadata["error_type"]) == (True, True, error_type)
 
 
 def test_an_image_is_shown_by_its_address() -> None:

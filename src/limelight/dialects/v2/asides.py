@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import assert_never
 
 from limelight.dialects.base import cut_of
-from limelight.dialects.v2.message import Metadata, numbered
+from limelight.dialects.v2.message import Metadata, error_type, numbered
 from limelight.dialects.v2.outbox import Outbox
 from limelight.dialects.v2.steps import Steps
 from limelight.events import (
@@ -25,7 +25,6 @@ from limelight.events import (
 )
 
 BOXES = {"completed": "x", "in_progress": "~", "pending": " "}
-CLASS_NAME = re.compile(r"^(\w+(?:Error|Exception|Interrupt|Exit)): ")
 ENDS = {"max_steps": "The agent stopped at its limit of steps."}
 
 
@@ -49,7 +48,7 @@ class Asides:
             about = {"parent_id": event.parent_id, "tool_id": event.call_id, "is_active": True}
             self._outbox.send("agent_start", event.name, event.agent_id, **about)
         else:
-            failed = {} if event.error is None else {"error": True, "error_type": "AgentError"}
+            failed = {} if event.error is None else {"error": True, "error_type": error_type(event.error, "AgentError")}
             self._outbox.send("agent_end", event.error or "", event.agent_id, is_active=False, **failed)
 
     def approval(self, event: ApprovalRequested | ApprovalResolved) -> None:
@@ -89,8 +88,7 @@ class Asides:
     def end(self, event: RunFinished | RunFailed | RunCancelled) -> None:
         match event:
             case RunFailed():
-                named = CLASS_NAME.match(event.message)
-                kind = named[1] if named else "".join(word.capitalize() for word in event.code.split("_"))
+                kind = error_type(event.message, "".join(word.capitalize() for word in event.code.split("_")))
                 about: Metadata = {"error": True, "error_type": kind, "code": event.code, "error_id": event.error_id}
                 self._outbox.send("error", f"Error: {event.message}", **about)
             case RunCancelled():

@@ -3,7 +3,7 @@
 from typing import Any
 
 from limelight.dialects.base import cut_of, encode, text_of
-from limelight.dialects.v2.message import Metadata, args_summary, numbered
+from limelight.dialects.v2.message import Metadata, args_summary, error_type, numbered
 from limelight.dialects.v2.streams import Stream
 from limelight.events import ToolFinished, ToolStarted
 
@@ -50,7 +50,7 @@ class OpenCall:
     def observation(self, event: ToolFinished) -> tuple[str, Metadata]:
         metadata: Metadata = {**self.about, "title": f"Result of {self.name}", "has_error": event.error is not None}
         if event.error is not None:
-            metadata |= {"error": True, "error_type": "ToolError"}
+            metadata |= {"error": True, "error_type": error_type(event.error, "ToolError")}
         if event.duration_ms is not None:
             metadata["execution_duration"] = event.duration_ms / 1000
         text = text_of(event.result)

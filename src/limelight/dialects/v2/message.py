@@ -1,5 +1,6 @@
 """One message as a value: what all of them have, and the forms in which texts, counts and arguments are shown."""
 
+import re
 from typing import Any
 
 from limelight.dialects.base import encode, text_of
@@ -17,6 +18,8 @@ REPEATED = ("tool_args", "items", "answer_content", "code")
 """Metadata that says again, for machines, what the content says."""
 BOUND = "\u200d\ufe0e\ufe0f"
 """Joiners and variants: alone they mean nothing, and without them the sign before them means something else."""
+
+CLASS_NAME = re.compile(r"\b([A-Z]\w*(?:Error|Exception|Interrupt|Exit))(?=[:(]|$)")
 
 Metadata = dict[str, Any]
 
@@ -56,6 +59,12 @@ def _fitted(value: dict[str, Any]) -> bytes:
 
 def _short(value: Any) -> Any:
     return beginning(value, LONG_METADATA) if isinstance(value, str) else value
+
+
+def error_type(message: str, otherwise: str) -> str:
+    """The class of an error, as its message names it."""
+    named = CLASS_NAME.search(message)
+    return named[1] if named else otherwise
 
 
 def numbered(step: int | None) -> Metadata:

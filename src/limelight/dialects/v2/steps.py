@@ -1,6 +1,6 @@
 """The steps of one agent: headers, plans, footers. A framework's own, or made up where it has none."""
 
-from limelight.dialects.v2.message import Metadata, beginning, cost, footer_line, numbered
+from limelight.dialects.v2.message import Metadata, beginning, cost, error_type, footer_line, numbered
 from limelight.dialects.v2.outbox import Outbox
 from limelight.dialects.v2.streams import Stream
 from limelight.events import Plan, StepFinished, StepStarted, Usage
@@ -42,7 +42,12 @@ class Steps:
     def finish(self, event: StepFinished) -> None:
         known = cost(event.input_tokens, event.output_tokens, event.duration_ms)
         if event.error is not None:
-            failed = {"error": True, "error_type": "StepError", "title": "💥 Error", **self.about}
+            failed = {
+                "error": True,
+                "error_type": error_type(event.error, "StepError"),
+                "title": "💥 Error",
+                **self.about,
+            }
             self._outbox.send("error", event.error, self._agent_id, **failed)
         self._end(known)
 
