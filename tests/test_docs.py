@@ -111,6 +111,7 @@ def test_the_readme_lists_the_parts_that_are_there() -> None:
         "sources": {*find("sources")},
         "formats": {*find("dialects")},
         "stores": {*find("stores")},
+        "clients": set[str](),
         "Open WebUI": {*get_args(Display)},
     }
 
