@@ -79,11 +79,11 @@ def _verdict(figures: FrameworkFigures, plan: FrameworksPlan) -> str:
     unclear = [base for base, costs in figures.costs.items() if _spread(costs.added_by_parts(plan)) > GOAL]
     clear = {base: costs for base, costs in figures.costs.items() if base not in unclear}
     above = [base for base, costs in clear.items() if costs.added(plan).in_all > GOAL]
-    told = f"In this run it was missed for: {_names(above)}." if above else "In this run it was met."
+    told = f"it was missed for: {_names(above)}." if above else "it was met."
     if not unclear:
-        return told
+        return f"In this run {told}"
     untold = f"The machine was too busy to tell for: {_names(unclear)}."
-    return f"{untold} Without these: {told}" if clear else untold
+    return f"{untold} For the others {told}" if clear else untold
 
 
 def _spread(values: list[float]) -> float:

@@ -1,11 +1,16 @@
 """What requests carry. Keys that are not named here are ignored: Open WebUI sends its whole body along."""
 
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from limelight.events import Decision
 from limelight.messages import Role
+from limelight.runs.sessions import IfBusy
+
+MAX_REQUEST_ID = 200
+MAX_REASON = 500
+"""Characters of a reason that are kept."""
 
 
 class MessageBody(msgspec.Struct, kw_only=True):
@@ -24,7 +29,7 @@ class ChatBody(msgspec.Struct, kw_only=True):
     session_id: str | None = None
     chat_id: str | None = None
     user_id: str | None = None
-    if_busy: Literal["error", "cancel", "wait"] = "error"
+    if_busy: IfBusy = "error"
     request_id: str | None = None
     stream: bool | None = None
 

@@ -121,6 +121,11 @@ class Call:
         return shaped(await self.raw_json(), shape)
 
 
+def check_session_id(session_id: str, path: str) -> None:
+    if not SESSION_ID.fullmatch(session_id):
+        raise InvalidBody("a session id is 1 to 128 of A-Z a-z 0-9 . _ : -", path=path)
+
+
 def shaped(value: Any, shape: type[T]) -> T:
     """Check a JSON value against a struct; raises InvalidBody with the field's path."""
     try:

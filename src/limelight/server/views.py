@@ -8,6 +8,15 @@ from limelight.events import Decision, JsonValue
 from limelight.stores.base import Run, RunFault, RunState, Session
 
 SessionState = Literal["idle", "processing", "completed", "error", "expired"]
+AFTER_RUN: dict[RunState, SessionState] = {
+    "queued": "processing",
+    "running": "processing",
+    "waiting": "processing",
+    "finished": "completed",
+    "failed": "error",
+    "cancelled": "idle",
+}
+"""What a run makes of its session."""
 
 
 class AgentView(msgspec.Struct, kw_only=True):
@@ -144,17 +153,8 @@ class ReadyView(msgspec.Struct):
 
 def session_state(session: Session, now: int, expiry_ms: float) -> SessionState:
     """A session's state, from its newest run and its age."""
-    match session.run_state:
-        case "running" | "waiting" | "queued":
-            return "processing"
-        case _ if now - session.active_at > expiry_ms:
-            return "expired"
-        case "finished":
-            return "completed"
-        case "failed":
-            return "error"
-        case "cancelled" | None:
-            return "idle"
+    state = "idle" if session.run_state is None else AFTER_RUN[session.run_state]
+    return "expired" if state != "processing" and now - session.active_at > expiry_ms else state
 
 
 def session_view(session: Session, now: int, expiry_seconds: float) -> SessionView:

@@ -31,8 +31,8 @@ from limelight.runs.reading import read_story, whole_value
 from limelight.runs.sessions import Request, StoppedInQueue
 from limelight.runs.viewer import Format
 from limelight.server.auth import MAX_USER_ID
-from limelight.server.bodies import ChatBody
-from limelight.server.endpoint import SESSION_ID, Call, Endpoint, shaped
+from limelight.server.bodies import MAX_REQUEST_ID, ChatBody
+from limelight.server.endpoint import Call, Endpoint, check_session_id, shaped
 from limelight.server.routes.params import FORMAT
 from limelight.server.routes.waiting import stopped_frames
 from limelight.server.sse import EventStream
@@ -40,7 +40,6 @@ from limelight.server.views import AnswerMessage, AnswerView, ChatView, ToolSumm
 from limelight.sources.base import User
 from limelight.stores.base import Run, SessionRef
 
-MAX_REQUEST_ID = 200
 OUTPUT_PREVIEW = 10_000
 """Characters of what a tool printed that a whole answer repeats; the tool's own route has all of it."""
 
@@ -75,9 +74,8 @@ def _request(call: Call, raw: Any) -> tuple[Request, ChatBody]:
     if not any(message.role == "user" for message in body.messages):
         raise EmptyMessages("`messages` needs at least one message with the role user", path="messages")
     session_id = body.session_id or body.chat_id
-    if session_id is not None and not SESSION_ID.fullmatch(session_id):
-        field = "session_id" if body.session_id else "chat_id"
-        raise InvalidBody("a session id is 1 to 128 of A-Z a-z 0-9 . _ : -", path=field)
+    if session_id is not None:
+        check_session_id(session_id, "session_id" if body.session_id else "chat_id")
     if body.request_id is not None and len(body.request_id) > MAX_REQUEST_ID:
         raise InvalidBody(f"a request id has at most {MAX_REQUEST_ID} characters", path="request_id")
     user = _user(call, body)

@@ -23,7 +23,7 @@ from limelight.errors import (
 from limelight.runs.reading import input_of, read_story, whole_value
 from limelight.runs.sessions import StoppedInQueue, Waiting
 from limelight.runs.viewer import Format
-from limelight.server.bodies import CancelBody, DecisionBody
+from limelight.server.bodies import MAX_REASON, CancelBody, DecisionBody
 from limelight.server.endpoint import Call, Endpoint, Param, shaped
 from limelight.server.routes.params import AFTER, FORMAT
 from limelight.server.routes.waiting import stopped_frames
@@ -121,7 +121,7 @@ async def cancel_run(call: Call) -> StateView:
     body = CancelBody()
     if call.has_body:
         body = shaped(await call.raw_json(), CancelBody)
-    reason = body.reason[:500] or "stopped by the user"
+    reason = body.reason[:MAX_REASON] or "stopped by the user"
     run_id = call.path("run_id")
     if _own_waiting(call) is not None:
         await call.parts.control.cancel(run_id, reason, call.user.user_id)
@@ -145,7 +145,7 @@ async def decide(call: Call) -> DecisionView:
         call.path("approval_id"),
         body.decision,
         body.args,
-        body.reason[:500],
+        body.reason[:MAX_REASON],
         call.user.user_id,
     )
     await call.parts.control.decide(await call.run(), decision)

@@ -4,22 +4,21 @@ import asyncio
 from collections.abc import Callable
 
 from limelight.dialects.base import Cursor
-from limelight.errors import BadCursor, NotProcessing, QueueFull
+from limelight.errors import NotProcessing, QueueFull
 from limelight.messages import Message
 from limelight.runs.sessions import MAX_WAITING, Request, Waiting
 from limelight.runs.viewer import Format
+from limelight.server.bodies import MAX_REASON
 from limelight.server.parts import Parts
 from limelight.server.v2.commands import Approve, Cancel, GetMessages, GetState, Ping, Query, Resume, parse
 from limelight.server.v2.failing import error_of
 from limelight.server.v2.history import History, Wanted
 from limelight.server.v2.line import Gone, Line
-from limelight.server.v2.opening import known_session
+from limelight.server.v2.opening import check_after, known_session
 from limelight.server.v2.replies import Accepted, Decided, MessagesEnd, Pong, State
 from limelight.server.v2.state import session_info, steps_of
 from limelight.sources.base import User
 from limelight.stores.base import Decide, Run, SessionRef
-
-MAX_REASON = 500
 
 
 class Answering:
@@ -70,7 +69,9 @@ class Answering:
             case Approve():
                 await self._decide(command)
             case Resume():
-                self._resume(await self._cursor(command.after, "after"))
+                cursor = Cursor.parse(str(command.after))
+                check_after(cursor, (await known_session(self._parts, self._ref)).last_seq)
+                self._resume(cursor)
 
     async def _live_run(self) -> Run:
         session = await known_session(self._parts, self._ref)
@@ -88,13 +89,6 @@ class Answering:
                 return run.run_id
             raise NotProcessing("Session is not processing that query")
         return (await self._live_run()).run_id
-
-    async def _cursor(self, value: str | int, name: str) -> Cursor:
-        cursor = Cursor.parse(str(value))
-        last_seq = (await known_session(self._parts, self._ref)).last_seq
-        if cursor.seq > last_seq:
-            raise BadCursor(f"the session's log ends at {last_seq}: {name} is from another one", path=name)
-        return cursor
 
     async def _tell_messages(self, command: GetMessages) -> None:
         after, before = (None if cursor is None else str(cursor) for cursor in (command.after, command.before))

@@ -1,14 +1,15 @@
 """What a client may say on the socket, and what is wrong with what it said. Pure."""
 
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast, get_args
 
 import msgspec
 
 from limelight.errors import BadJson, BadRequest, BodyTooLarge, InvalidBody, UnknownMessageType
 from limelight.events import Decision
+from limelight.runs.sessions import IfBusy
+from limelight.server.bodies import MAX_REQUEST_ID
 from limelight.server.endpoint import shaped
 
-MAX_REQUEST_ID = 200
 DEFAULT_LIMIT = 100
 
 
@@ -20,7 +21,7 @@ class Query(Command, tag="query"):
     """Ask the agent. `if_busy`: refuse it, stop what runs, or wait for its turn."""
 
     query: str
-    if_busy: Literal["error", "cancel", "wait"] = "error"
+    if_busy: IfBusy = "error"
     request_id: str = ""
 
 

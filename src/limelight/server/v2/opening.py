@@ -1,9 +1,10 @@
 """Sessions are made by their first request or by connecting to them: with which agent, and for how many steps."""
 
-from limelight.errors import AgentMismatch, InvalidBody, SessionNotFound
+from limelight.dialects.base import Cursor
+from limelight.errors import AgentMismatch, BadCursor, InvalidBody, SessionNotFound
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.ids import now_ms
-from limelight.server.endpoint import SESSION_ID
+from limelight.server.endpoint import check_session_id
 from limelight.server.parts import Parts
 from limelight.stores.base import NewSession, Session, SessionRef
 
@@ -19,6 +20,12 @@ def agent_of(agents: Agents, agent_type: str | None) -> Agent:
         known = ", ".join(agent.name for agent in agents)
         raise InvalidBody(f"there is no agent_type {wanted[:100]!r}; this server has: {known}", path="agent_type")
     return agents.get(wanted)
+
+
+def check_after(after: Cursor, last_seq: int) -> None:
+    """A cursor beyond the end of the log is one of another session that had this name."""
+    if after.seq > last_seq:
+        raise BadCursor(f"the session's log ends at {last_seq}: after is from another one", path="after")
 
 
 def check_steps(max_steps: int | None) -> None:
@@ -38,8 +45,7 @@ async def open_session(
     parts: Parts, ref: SessionRef, agent_type: str | None = None, max_steps: int | None = None
 ) -> Session:
     """The session of this name, made if it is new. One that is there keeps its agent."""
-    if not SESSION_ID.fullmatch(ref.session_id):
-        raise InvalidBody("a session id is 1 to 128 of A-Z a-z 0-9 . _ : -", path="session_id")
+    check_session_id(ref.session_id, "session_id")
     check_steps(max_steps)
     if agent_type:
         agent_of(parts.agents, agent_type)

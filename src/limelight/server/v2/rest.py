@@ -9,6 +9,7 @@ from limelight.errors import BadCursor, BadRequest, SessionNotFound
 from limelight.instants import iso
 from limelight.runs.ids import now_ms
 from limelight.server.endpoint import Call, Endpoint, Param
+from limelight.server.v2.channel import TAG
 from limelight.server.v2.commands import DEFAULT_LIMIT
 from limelight.server.v2.history import History, Wanted
 from limelight.server.v2.opening import agent_of, known_session, open_session
@@ -135,7 +136,7 @@ ENDPOINTS = (
         reply=SessionCreated,
         body=NewSessionBody,
         body_required=False,
-        tag="Web API v2",
+        tag=TAG,
     ),
     Endpoint(
         method="GET",
@@ -145,7 +146,7 @@ ENDPOINTS = (
         reply=list[SessionInfo],
         query=(Param("limit", "Sessions at most", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),),
         errors=(BadRequest,),
-        tag="Web API v2",
+        tag=TAG,
     ),
     Endpoint(
         method="GET",
@@ -154,7 +155,7 @@ ENDPOINTS = (
         call=get_session_v2,
         reply=SessionInfo,
         errors=(SessionNotFound,),
-        tag="Web API v2",
+        tag=TAG,
     ),
     Endpoint(
         method="DELETE",
@@ -163,7 +164,7 @@ ENDPOINTS = (
         call=delete_session_v2,
         reply=SessionDeleted,
         errors=(SessionNotFound,),
-        tag="Web API v2",
+        tag=TAG,
     ),
     Endpoint(
         method="GET",
@@ -177,7 +178,7 @@ ENDPOINTS = (
             Param("before", f"{_CURSOR}: the last ones before it"),
         ),
         errors=(SessionNotFound, BadRequest, BadCursor),
-        tag="Web API v2",
+        tag=TAG,
     ),
     Endpoint(
         method="GET",
@@ -186,6 +187,6 @@ ENDPOINTS = (
         call=health_v2,
         reply=HealthV2,
         public=True,
-        tag="Web API v2",
+        tag=TAG,
     ),
 )

@@ -6,8 +6,8 @@ from limelight.runs.viewer import Format
 from limelight.server.parts import Parts
 from limelight.server.v2.line import Line
 from limelight.server.v2.replies import State
-from limelight.server.v2.state import AFTER_RUN, session_info
-from limelight.server.views import SessionState
+from limelight.server.v2.state import session_info
+from limelight.server.views import AFTER_RUN, SessionState
 from limelight.stores.base import Run, Session, SessionRef
 
 

@@ -13,13 +13,13 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketState
 
 from limelight.dialects.base import Cursor
-from limelight.errors import BadCursor, BadRequest, InvalidBody, LimelightError, SessionNotFound
+from limelight.errors import BadRequest, InvalidBody, LimelightError, SessionNotFound
 from limelight.runs.viewer import Format
 from limelight.server.parts import Parts
 from limelight.server.v2.answering import Answering
 from limelight.server.v2.failing import error_of
 from limelight.server.v2.line import Gone, Line
-from limelight.server.v2.opening import STEPS, open_session
+from limelight.server.v2.opening import STEPS, check_after, open_session
 from limelight.server.v2.showing import Showing
 from limelight.sources.base import User
 from limelight.stores.base import LIVE_STATES, Session, SessionRef
@@ -77,9 +77,8 @@ class SessionSocket:
         if steps is not None and not (steps.isascii() and steps.isdecimal() and len(steps) < 10):
             raise InvalidBody(STEPS, path="max_steps")
         known = await self._parts.store.session(self._ref)
-        last_seq = 0 if known is None else known.last_seq
-        if after is not None and after.seq > last_seq:
-            raise BadCursor(f"the session's log ends at {last_seq}: after is from another one", path="after")
+        if after is not None:
+            check_after(after, 0 if known is None else known.last_seq)
         await open_session(self._parts, self._ref, query.get("agent_type"), None if steps is None else int(steps))
 
     async def _converse(self, format_: Format, after: Cursor | None, line: Line) -> None:

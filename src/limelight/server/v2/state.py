@@ -6,19 +6,9 @@ from limelight.instants import iso
 from limelight.runs.ids import now_ms
 from limelight.server.parts import Parts
 from limelight.server.views import SessionState, session_state
-from limelight.stores.base import RunState, Session
+from limelight.stores.base import Session
 
 DEFAULT_STEPS = 25
-
-AFTER_RUN: dict[RunState, SessionState] = {
-    "queued": "processing",
-    "running": "processing",
-    "waiting": "processing",
-    "finished": "completed",
-    "failed": "error",
-    "cancelled": "idle",
-}
-"""What a session is after a run, whatever came next."""
 
 
 class SessionInfo(msgspec.Struct, kw_only=True):
