@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-newest test-openwebui lint format bench golden pipe clean
+.PHONY: help setup run test test-newest test-openwebui lint format bench golden pipe types clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -45,6 +45,9 @@ golden: setup  ## Write the golden transcripts anew; look at the difference befo
 
 pipe: setup  ## Make openwebui/deep_agent_pipe.py anew from its parts
 	@$(BIN)/python tools/make_pipe.py
+
+types: setup  ## Make what the page knows of the events anew: web/src/wire/events.ts and web/src/log/panes.json
+	@$(BIN)/python tools/make_wire_types.py
 
 clean:  ## Remove what setup and tests have made
 	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist

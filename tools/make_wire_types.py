@@ -1,0 +1,142 @@
+"""Writes what the page must know of the Python side: `web/src/wire/events.ts` and `web/src/log/panes.json`.
+
+`make types` calls it, and a test fails when the files are stale. The form is the one that Biome gives.
+"""
+
+import ast
+import inspect
+import json
+import types
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from limelight import events
+from limelight.dialects.v2.calls import CODE_KEYS, PYTHON_TOOLS
+from limelight.dialects.v2.panes import CODE_PANE, PANES
+
+WEB = Path(__file__).parents[1] / "web" / "src"
+EVENTS_FILE = WEB / "wire" / "events.ts"
+PANES_FILE = WEB / "log" / "panes.json"
+WIDTH = 120
+
+HEAD = """\
+// Made from src/limelight/events.py by `make types`: change that.
+// A field that is absent has its default: "", 0, false or nothing, unless its comment says otherwise.
+"""
+JSON = """\
+/** Any JSON value; what a tool is called with and what it returns. */
+export type JsonValue = JsonObject | readonly JsonValue[] | string | number | boolean | null;
+
+export interface JsonObject {
+  readonly [key: string]: JsonValue;
+}
+"""
+ALIASES = ("TodoStatus", "OutputStream", "Decision")
+PARTS: tuple[type[msgspec.Struct], ...] = (events.Todo, events.Attachment)
+PLAIN: dict[Any, str] = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
+
+
+def events_text() -> str:
+    """The text of `events.ts`."""
+    aliases = [_alias(name, [json.dumps(value) for value in get_args(getattr(events, name))]) for name in ALIASES]
+    unions = [
+        _alias("AnyEvent", [kind.__name__ for kind in events.EVENT_TYPES], "What a log holds."),
+        _alias("Terminal", [kind.__name__ for kind in events.TERMINAL_TYPES], "What ends a run."),
+        'export type EventKind = AnyEvent["kind"];\n',
+    ]
+    interfaces = [_interface(struct) for struct in (*PARTS, *events.EVENT_TYPES)]
+    record = _interface(events.Record).replace("interface Record ", "interface LogRecord ")
+    return "\n".join([HEAD, JSON, *aliases, *interfaces, *unions, record])
+
+
+def panes_text() -> str:
+    """The text of `panes.json`."""
+    table = {
+        "panes": PANES,
+        "code_pane": CODE_PANE,
+        "python_tools": sorted(PYTHON_TOOLS),
+        "code_keys": list(CODE_KEYS),
+    }
+    lines = [f"  {json.dumps(key)}: {_one_line_list(value)}" for key, value in table.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _one_line_list(value: Any) -> str:
+    """Biome keeps lists on one line if they fit, and objects as they are."""
+    return json.dumps(value) if isinstance(value, list) else json.dumps(value, indent=2).replace("\n", "\n  ")
+
+
+def _alias(name: str, members: list[str], about: str = "") -> str:
+    line = f"export type {name} = {' | '.join(members)};\n"
+    if len(line) > WIDTH:
+        line = f"export type {name} =\n" + "\n".join(f"  | {member}" for member in members) + ";\n"
+    return _comment(about) + line
+
+
+def _interface(struct: type[msgspec.Struct]) -> str:
+    config = struct.__struct_config__
+    notes = _field_notes(struct)
+    hints = get_type_hints(struct)
+    lines = [f"  readonly kind: {json.dumps(config.tag)};\n"] if config.tag_field else []
+    for field in msgspec.structs.fields(struct):
+        omitted = not field.required and config.omit_defaults
+        about = " ".join(filter(None, [notes.get(field.name, ""), _default_note(field) if omitted else ""]))
+        ts_type = _ts_type(hints[field.name], omit_null=omitted and field.default is None)
+        lines.append(_comment(about, "  ") + f"  readonly {field.name}{'?' if omitted else ''}: {ts_type};\n")
+    about = inspect.getdoc(struct) or ""
+    return _comment(about) + f"export interface {struct.__name__} {{\n" + "".join(lines) + "}\n"
+
+
+def _default_note(field: msgspec.structs.FieldInfo) -> str:
+    """What an absent field means, unless it is as empty as one expects."""
+    return f"Absent: `{json.dumps(field.default)}`." if field.default else ""
+
+
+def _ts_type(hint: Any, *, omit_null: bool = False) -> str:
+    """`omit_null`: None is the default, so it is left out and never comes as null."""
+    if hint == events.JsonValue:
+        return "JsonValue"
+    if hint == events.AnyEvent:
+        return "AnyEvent"
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return " | ".join(_ts_type(arg) for arg in args if not (omit_null and arg is type(None)))
+    if origin is Literal:
+        return next((name for name in ALIASES if getattr(events, name) == hint), " | ".join(map(json.dumps, args)))
+    if origin is tuple:
+        return f"readonly {_ts_type(args[0])}[]"
+    if origin is dict:
+        return "JsonObject"
+    return PLAIN[hint] if hint in PLAIN else str(hint.__name__)
+
+
+def _field_notes(struct: type[msgspec.Struct]) -> dict[str, str]:
+    """The texts that stand below fields."""
+    body = ast.parse(inspect.getsource(struct)).body[0]
+    assert isinstance(body, ast.ClassDef)
+    notes: dict[str, str] = {}
+    for field, below in zip(body.body, body.body[1:], strict=False):
+        match field, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(note))):
+                notes[name] = note
+            case _:
+                pass
+    return notes
+
+
+def _comment(text: str, indent: str = "") -> str:
+    if not text:
+        return ""
+    line = f"{indent}/** {text} */\n"
+    if len(line) <= WIDTH and "\n" not in text:
+        return line
+    lines = "".join(f"{indent} * {line}".rstrip() + "\n" for line in text.splitlines())
+    return f"{indent}/**\n{lines}{indent} */\n"
+
+
+if __name__ == "__main__":
+    for path, text in ((EVENTS_FILE, events_text()), (PANES_FILE, panes_text())):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
