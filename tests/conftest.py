@@ -1,10 +1,12 @@
 """Fixtures that several families of tests share."""
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
+import openai
 import pytest
 
 from tests import agents
@@ -41,3 +43,19 @@ async def served(tmp_path: Path) -> AsyncGenerator[Served]:
 def quiet_expected_errors() -> None:
     """Runs that fail on purpose write their story to the log; tests look at what clients get."""
     logging.getLogger("limelight.runs.engine").setLevel(logging.CRITICAL)
+
+
+@pytest.fixture(autouse=True)
+def clients_of_frameworks_are_closed(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """Frameworks never close their model's client; garbage collection would warn of its socket in some later test."""
+    made: list[openai.OpenAI] = []
+    begin = openai.OpenAI.__init__
+
+    def begin_and_note(self: openai.OpenAI, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **kwargs)
+        made.append(self)
+
+    monkeypatch.setattr(openai.OpenAI, "__init__", begin_and_note)
+    yield
+    for client in made:
+        client.close()
