@@ -1,0 +1,62 @@
+/** Which calls carry code, and what it is. The table of tools is the server's own. */
+
+import type { JsonObject } from "../wire/events";
+import table from "./panes.json";
+import type { Args, ToolItem } from "./view";
+
+export interface Code {
+  readonly text: string;
+  readonly language: string;
+  /** False while the arguments are still being written. */
+  readonly isWhole: boolean;
+}
+
+/** The agent's own list of Python tools, or the usual names if it has none. */
+export function isPythonTool(name: string, ofAgent: readonly string[]): boolean {
+  return (ofAgent.length > 0 ? ofAgent : table.python_tools).includes(name);
+}
+
+/** The code of a call, if it has some: of Python tools whatever they are given, of others an argument that is named so. */
+export function codeOf(
+  tool: Pick<ToolItem, "name" | "args" | "argsText" | "isPython"> & { readonly language?: string },
+): Code | null {
+  if (tool.args === null) {
+    const text = unfinishedCode(tool.argsText);
+    return text === null ? null : { text, language: languageOf(tool.name, {}, tool.isPython), isWhole: false };
+  }
+  const named = typeof tool.args === "string" ? null : codeArgument(tool.args);
+  if (!tool.isPython && named === null) return null;
+  const text = named ?? (typeof tool.args === "string" ? tool.args : JSON.stringify(tool.args));
+  return { text, language: languageOf(tool.name, tool.args, tool.isPython), isWhole: true };
+}
+
+function codeArgument(args: JsonObject): string | null {
+  for (const key of table.code_keys) {
+    const value = args[key];
+    if (typeof value === "string") return value;
+  }
+  return null;
+}
+
+function languageOf(name: string, args: Args | JsonObject, isPython: boolean): string {
+  if (isPython) return "python";
+  const said = typeof args === "string" ? undefined : (args.language ?? args.lang);
+  if (typeof said === "string" && said) return said.toLowerCase();
+  if (/sql/i.test(name)) return "sql";
+  if (/shell|bash|command|exec(?!.*py)/i.test(name)) return "bash";
+  if (/js|javascript|node/i.test(name)) return "javascript";
+  return "python";
+}
+
+/** The code in arguments of which only the beginning is there yet. */
+export function unfinishedCode(argsText: string): string | null {
+  const begin = new RegExp(`"(?:${table.code_keys.join("|")})"\\s*:\\s*"`).exec(argsText);
+  if (begin === null) return null;
+  const rest = argsText.slice(begin.index + begin[0].length);
+  const string = /^(?:[^"\\]|\\(?:u[0-9a-fA-F]{4}|[^u]))*/.exec(rest)?.[0] ?? "";
+  try {
+    return JSON.parse(`"${string}"`) as string;
+  } catch {
+    return null;
+  }
+}

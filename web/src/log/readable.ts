@@ -1,0 +1,111 @@
+/** Values of the log as people read them. */
+
+import type { JsonObject, JsonValue } from "../wire/events";
+import type { Args, ToolItem } from "./view";
+
+const TELLING = [
+  "path",
+  "file_path",
+  "filename",
+  "file",
+  "name",
+  "url",
+  "query",
+  "q",
+  "question",
+  "command",
+  "expression",
+  "pattern",
+  "description",
+  "task",
+  "request",
+  "prompt",
+  "code",
+  "text",
+];
+const LINE = 80;
+
+/** A result as text: what is text stays, anything else is JSON. */
+export function textOf(value: JsonValue): string {
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}
+
+/** Arguments as text. */
+export function argsText(args: Args): string {
+  return typeof args === "string" ? args : JSON.stringify(args, null, 2);
+}
+
+/** The one argument that tells what a call is about; "" if none does. */
+export function telling(args: Args | null): string {
+  if (args === null) return "";
+  if (typeof args === "string") return oneLine(args);
+  const keys = [...TELLING.filter((key) => key in args), ...Object.keys(args)];
+  for (const key of keys) {
+    const text = scalar(args[key]);
+    if (text) return oneLine(text);
+  }
+  return "";
+}
+
+/** What a sub-agent was asked to do, from the arguments of the call that started it. */
+export function task(args: Args | null): string {
+  if (args === null || typeof args === "string") return telling(args);
+  for (const key of ["description", "task", "question", "request", "prompt", "query", "instructions"]) {
+    const value = (args as JsonObject)[key];
+    if (typeof value === "string" && value) return value;
+  }
+  return telling(args);
+}
+
+/** A call as one line of a terminal. */
+export function callLine(tool: Pick<ToolItem, "name" | "args">): string {
+  const about = telling(tool.args);
+  return about ? `${tool.name} ${about}` : tool.name;
+}
+
+function scalar(value: JsonValue | undefined): string {
+  if (typeof value === "string") return value.trim();
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  if (Array.isArray(value) && value.every((part) => typeof part === "string")) return value.join(" ");
+  return "";
+}
+
+function oneLine(text: string): string {
+  const line = text.trim().split("\n", 1)[0] ?? "";
+  return line.length > LINE ? `${line.slice(0, LINE - 1)}…` : line;
+}
+
+/** A time span: 0.4 s, 12 s, 3 min 05 s, 1 h 02 min. */
+export function duration(ms: number): string {
+  const seconds = Math.max(0, ms) / 1000;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) return `${minutes} min ${String(whole % 60).padStart(2, "0")} s`;
+  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
+}
+
+/** A size in bytes: 512 B, 3.4 kB, 1.2 MB. */
+export function bytes(size: number): string {
+  if (size < 1000) return `${size} B`;
+  const units = ["kB", "MB", "GB", "TB"];
+  let value = size / 1000;
+  let unit = 0;
+  while (value >= 999.5 && unit < units.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
+
+/** A count of tokens: 840, 1.2k, 34k, 1.3M. */
+export function tokenCount(count: number): string {
+  if (count < 1000) return String(count);
+  if (count < 999_500) return count < 9950 ? `${(count / 1000).toFixed(1)}k` : `${Math.round(count / 1000)}k`;
+  return `${(count / 1_000_000).toFixed(1)}M`;
+}
+
+export function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,275 @@
+/** The one reducer: Records in, view state out. Pure; every kind of event is decided here. */
+
+import type { AnyEvent, LogRecord, RunStarted } from "../wire/events";
+import { cutOf, NO_TOKENS, plus } from "./amounts";
+import { RunDraft } from "./draft";
+import * as tools from "./tools";
+import type { Gap, RunView, SessionView } from "./view";
+
+/** The view after these Records. Those that it has already are left out, so that an overlap doubles nothing. */
+export function reduce(view: SessionView, records: readonly LogRecord[]): SessionView {
+  const runs = view.runs.slice();
+  const drafts = new Map<string, RunDraft>();
+  let seq = view.seq;
+  for (const record of records) {
+    if (record.seq <= seq) continue;
+    seq = record.seq;
+    let draft = drafts.get(record.run_id);
+    if (draft === undefined) {
+      const place = runs.findLastIndex((run) => run.runId === record.run_id);
+      draft = new RunDraft(runs[place] ?? begun(record));
+      if (place >= 0) runs[place] = draft.run;
+      else runs.push(draft.run);
+      drafts.set(record.run_id, draft);
+    }
+    draft.run.lastAt = record.at;
+    take(draft, record.event, record.at);
+  }
+  return seq === view.seq ? view : { ...view, runs, seq };
+}
+
+/** Records that are no longer kept. */
+export function noteGap(view: SessionView, gap: Gap): SessionView {
+  return gap.to <= view.seq ? view : { ...view, seq: gap.to, gaps: [...view.gaps, gap] };
+}
+
+/** A run of which nothing is known yet; its first Record may be gone. */
+function begun(record: LogRecord): RunView {
+  return {
+    runId: record.run_id,
+    agent: "",
+    framework: "",
+    pythonTools: [],
+    input: "",
+    inputCut: null,
+    attachments: [],
+    turn: 0,
+    state: "running",
+    startedAt: record.at,
+    endedAt: null,
+    lastAt: record.at,
+    code: "",
+    reason: "",
+    failure: null,
+    items: [],
+    agents: new Map([["", newAgent("", "", "", "", record.at)]]),
+    answer: null,
+    tools: 0,
+    codes: [],
+    terminal: [],
+    open: new Map(),
+  };
+}
+
+function newAgent(agentId: string, name: string, parentId: string, callId: string, at: number) {
+  return {
+    agentId,
+    name,
+    parentId,
+    callId,
+    startedAt: at,
+    endedAt: null,
+    state: "running" as const,
+    error: null,
+    status: "",
+    model: "",
+    usage: NO_TOKENS,
+    stepUsage: NO_TOKENS,
+    tools: 0,
+    items: [],
+  };
+}
+
+function take(draft: RunDraft, event: AnyEvent, at: number): void {
+  const agentId = event.agent_id ?? "";
+  switch (event.kind) {
+    case "run_started":
+      return begin(draft, event, at);
+    case "status":
+      return status(draft, agentId, event.text, at);
+    case "text_delta":
+      return say(draft, "text", agentId, event.message_id, event.text, at);
+    case "reasoning_delta":
+      return say(draft, "thought", agentId, event.message_id, event.text, at);
+    case "text_finished":
+      return endMessage(draft, "text", event.message_id, at);
+    case "reasoning_finished":
+      return endMessage(draft, "thought", event.message_id, at);
+    case "plan":
+      return plan(draft, agentId, event, at);
+    case "step_started":
+    case "step_finished":
+      return step(draft, agentId, event, at);
+    case "tool_started":
+      return tools.start(draft, event, at);
+    case "tool_args_delta":
+      return tools.growArgs(draft, event);
+    case "tool_ready":
+      return tools.ready(draft, event, at);
+    case "tool_output_delta":
+      return tools.print(draft, event);
+    case "tool_finished":
+      return tools.finish(draft, event, at);
+    case "approval_requested":
+      return tools.ask(draft, event, at);
+    case "approval_resolved":
+      return tools.decide(draft, event, at);
+    case "agent_started":
+      return startAgent(draft, event, at);
+    case "agent_finished":
+      return finishAgent(draft, agentId, event.error ?? null, at);
+    case "source_cited":
+      draft.add({ kind: "source", agentId, at, title: event.title, url: event.url ?? "", text: event.text ?? "" });
+      return;
+    case "artifact_made":
+      draft.add({
+        kind: "artifact",
+        agentId,
+        at,
+        artifactId: event.artifact_id,
+        name: event.name,
+        mediaType: event.media_type,
+        size: event.size,
+        callId: event.call_id ?? "",
+      });
+      return;
+    case "usage":
+      return spend(draft, agentId, event);
+    case "final_answer":
+      return answer(draft, event);
+    case "run_finished":
+      draft.run.code = event.code ?? "";
+      return end(draft, "finished", at);
+    case "run_failed":
+      draft.run.failure = { code: event.code, message: event.message, errorId: event.error_id ?? "" };
+      draft.markCutOff(event.message);
+      return end(draft, "failed", at);
+    case "run_cancelled":
+      draft.run.reason = event.reason ?? "";
+      draft.markCutOff("stopped");
+      return end(draft, "cancelled", at);
+    default:
+      // A newer server may tell of something that this page does not know; it is left out, and the rest is shown.
+      event satisfies never;
+  }
+}
+
+function begin(draft: RunDraft, event: RunStarted, at: number): void {
+  const { run } = draft;
+  run.agent = event.agent;
+  run.framework = event.framework ?? "";
+  run.pythonTools = event.python_tools ?? [];
+  run.input = event.input ?? "";
+  run.inputCut = cutOf(event);
+  run.attachments = event.attachments ?? [];
+  run.turn = event.turn ?? 1;
+  run.startedAt = at;
+  const main = draft.agent("");
+  if (main) main.name = event.agent;
+}
+
+function status(draft: RunDraft, agentId: string, text: string, at: number): void {
+  const agent = draft.agent(agentId);
+  if (agent === null || agent.status === text) return;
+  agent.status = text;
+  draft.add({ kind: "status", agentId, at, text });
+}
+
+function say(
+  draft: RunDraft,
+  kind: "text" | "thought",
+  agentId: string,
+  messageId: string,
+  text: string,
+  at: number,
+): void {
+  const name = `${kind} ${messageId}`;
+  const message = draft.edit(draft.find(name), "text", "thought");
+  if (message) message.text += text;
+  else draft.add({ kind, agentId, at, messageId, text, endedAt: null }, name);
+}
+
+function endMessage(draft: RunDraft, kind: "text" | "thought", messageId: string, at: number): void {
+  const index = draft.close(`${kind} ${messageId}`);
+  const message = draft.edit(index, "text", "thought");
+  if (message === null || index === undefined) return;
+  message.endedAt = at;
+}
+
+function plan(draft: RunDraft, agentId: string, event: Extract<AnyEvent, { kind: "plan" }>, at: number): void {
+  if (event.text) draft.add({ kind: "plan", agentId, at, text: event.text, update: event.update ?? false });
+  if (!event.items?.length) return;
+  const name = `todos ${agentId}`;
+  const list = draft.edit(draft.find(name), "todos");
+  if (list) list.todos = event.items;
+  else draft.add({ kind: "todos", agentId, at, todos: event.items }, name);
+}
+
+function step(
+  draft: RunDraft,
+  agentId: string,
+  event: Extract<AnyEvent, { kind: "step_started" | "step_finished" }>,
+  at: number,
+): void {
+  const name = `step ${agentId}`;
+  if (event.kind === "step_started") {
+    const unknown = { endedAt: null, durationMs: null, tokens: null, error: null };
+    const stepKind = event.step_kind ?? "action";
+    draft.add({ kind: "step", agentId, at, number: event.number, stepKind, state: "running", ...unknown }, name);
+    return;
+  }
+  const open = draft.edit(draft.close(name), "step");
+  if (open === null) return;
+  open.endedAt = at;
+  open.error = event.error ?? null;
+  open.state = open.error === null ? "done" : "failed";
+  open.durationMs = event.duration_ms ?? null;
+  const agent = draft.agent(agentId);
+  if (event.input_tokens == null && event.output_tokens == null) return;
+  open.tokens = { input: event.input_tokens ?? 0, output: event.output_tokens ?? 0 };
+  if (agent) agent.stepUsage = plus(agent.stepUsage, open.tokens);
+}
+
+function startAgent(draft: RunDraft, event: Extract<AnyEvent, { kind: "agent_started" }>, at: number): void {
+  const agentId = event.agent_id ?? "";
+  const parentId = event.parent_id ?? "";
+  draft.addAgent(newAgent(agentId, event.name, parentId, event.call_id ?? "", at));
+  const call = draft.edit(draft.find(`tool ${event.call_id ?? ""}`), "tool");
+  if (call) call.agentIds = [...call.agentIds, agentId];
+  else draft.add({ kind: "agent", agentId: parentId, at, childId: agentId });
+}
+
+function finishAgent(draft: RunDraft, agentId: string, error: string | null, at: number): void {
+  const agent = draft.agent(agentId);
+  if (agent === null) return;
+  agent.endedAt = at;
+  agent.error = error;
+  agent.state = error === null ? "done" : "failed";
+}
+
+function spend(draft: RunDraft, agentId: string, event: Extract<AnyEvent, { kind: "usage" }>): void {
+  const agent = draft.agent(agentId);
+  if (agent === null) return;
+  agent.usage = plus(agent.usage, { input: event.input_tokens ?? 0, output: event.output_tokens ?? 0 });
+  agent.model = event.model || agent.model;
+}
+
+function answer(draft: RunDraft, event: Extract<AnyEvent, { kind: "final_answer" }>): void {
+  const item = draft.run.items.findLastIndex((one) => one.kind === "text" && one.messageId === event.message_id);
+  draft.run.answer = {
+    content: event.content ?? "",
+    title: event.title ?? "",
+    sources: event.sources ?? [],
+    cut: cutOf(event),
+    item: item < 0 ? null : item,
+  };
+}
+
+function end(draft: RunDraft, state: "finished" | "failed" | "cancelled", at: number): void {
+  draft.run.state = state;
+  draft.run.endedAt = at;
+  const main = draft.agent("");
+  if (main === null) return;
+  main.endedAt = at;
+  main.state = state === "finished" ? "done" : state === "failed" ? "failed" : "stopped";
+}

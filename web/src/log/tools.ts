@@ -1,0 +1,173 @@
+/** Tool calls in the fold: from their first letter to their result, with the questions that they wait for. */
+
+import type {
+  ApprovalRequested,
+  ApprovalResolved,
+  ToolArgsDelta,
+  ToolFinished,
+  ToolOutputDelta,
+  ToolReady,
+  ToolStarted,
+} from "../wire/events";
+import { cutOf } from "./amounts";
+import { codeOf, isPythonTool } from "./code";
+import type { RunDraft, ToolDraft } from "./draft";
+import { callLine, textOf } from "./readable";
+import type { OutputPiece } from "./view";
+
+/** So much of what one call printed is kept; the whole of it is one request away. */
+export const MAX_OUTPUT = 1024 * 1024;
+
+export function start(draft: RunDraft, event: ToolStarted, at: number): void {
+  const agentId = event.agent_id ?? "";
+  const index = draft.add(
+    {
+      kind: "tool",
+      agentId,
+      at,
+      callId: event.call_id,
+      name: event.name,
+      args: event.args ?? null,
+      argsText: "",
+      argsCut: cutOf(event),
+      isPython: isPythonTool(event.name, draft.run.pythonTools),
+      state: "running",
+      ranAt: at,
+      endedAt: null,
+      durationMs: null,
+      output: [],
+      outputDropped: 0,
+      result: "",
+      resultCut: null,
+      error: null,
+      agentIds: [],
+      approval: null,
+      step: draft.stepOf(agentId),
+    },
+    `tool ${event.call_id}`,
+  );
+  draft.run.tools += 1;
+  const agent = draft.agent(agentId);
+  if (agent) agent.tools += 1;
+  const tool = draft.edit(index, "tool");
+  if (tool && event.args != null) announce(draft, tool);
+}
+
+export function growArgs(draft: RunDraft, event: ToolArgsDelta): void {
+  const tool = called(draft, event.call_id);
+  if (tool) tool.argsText += event.text;
+}
+
+export function ready(draft: RunDraft, event: ToolReady, at: number): void {
+  const tool = called(draft, event.call_id);
+  if (tool === null) return;
+  tool.args = event.args;
+  tool.argsText = "";
+  tool.argsCut = cutOf(event);
+  tool.ranAt = at;
+  announce(draft, tool);
+}
+
+/** The arguments are whole: they stand in the terminal, and code in its pane. */
+function announce(draft: RunDraft, tool: ToolDraft): void {
+  if (codeOf(tool) !== null) draft.run.codes = [...draft.run.codes, tool.index];
+  draft.print(tool.index, "call", callLine(tool));
+}
+
+export function print(draft: RunDraft, event: ToolOutputDelta): void {
+  const tool = called(draft, event.call_id);
+  if (tool === null) return;
+  const stream = event.stream ?? "stdout";
+  tool.output = grown(tool.output, { stream, text: event.text });
+  const size = tool.output.reduce((sum, piece) => sum + piece.text.length, 0);
+  if (size > 2 * MAX_OUTPUT) {
+    tool.output = lastOf(tool.output, MAX_OUTPUT);
+    tool.outputDropped += size - MAX_OUTPUT;
+  }
+  draft.print(tool.index, stream, event.text);
+}
+
+export function finish(draft: RunDraft, event: ToolFinished, at: number): void {
+  const tool = draft.edit(draft.close(`tool ${event.call_id}`), "tool");
+  if (tool === null) return;
+  if (tool.args === null) {
+    tool.args = tool.argsText;
+    announce(draft, tool);
+  }
+  const wasRejected = tool.state === "rejected";
+  tool.endedAt = at;
+  tool.durationMs = event.duration_ms ?? null;
+  tool.result = event.result ?? "";
+  tool.resultCut = cutOf(event);
+  tool.error = event.error ?? null;
+  tool.state = tool.error === null ? "done" : wasRejected ? "rejected" : "failed";
+  draft.print(tool.index, tool.error === null ? "result" : "error", textOf(tool.result));
+}
+
+export function ask(draft: RunDraft, event: ApprovalRequested, at: number): void {
+  const callId = event.call_id ?? "";
+  const index = draft.add(
+    {
+      kind: "approval",
+      agentId: event.agent_id ?? "",
+      at,
+      approvalId: event.approval_id,
+      callId,
+      name: event.name,
+      args: event.args,
+      argsCut: cutOf(event),
+      decisions: event.decisions ?? ["approve", "edit", "reject"],
+      expiresAt: event.expires_at ?? null,
+      decision: null,
+      editedArgs: null,
+      reason: "",
+      by: "",
+      decidedAt: null,
+    },
+    `approval ${event.approval_id}`,
+  );
+  const tool = called(draft, callId);
+  if (tool) {
+    tool.state = "waiting";
+    tool.approval = index;
+  }
+  draft.run.state = "waiting";
+}
+
+export function decide(draft: RunDraft, event: ApprovalResolved, at: number): void {
+  const asked = draft.edit(draft.close(`approval ${event.approval_id}`), "approval");
+  if (asked === null) return;
+  asked.decision = event.decision;
+  asked.editedArgs = event.args ?? null;
+  asked.reason = event.reason ?? "";
+  asked.by = event.by ?? "";
+  asked.decidedAt = at;
+  const tool = called(draft, asked.callId);
+  if (tool) {
+    tool.state = event.decision === "reject" ? "rejected" : "running";
+    tool.ranAt = at;
+    if (event.decision === "edit" && event.args != null) tool.args = event.args;
+  }
+  if (!draft.isWaiting) draft.run.state = "running";
+}
+
+function called(draft: RunDraft, callId: string): ToolDraft | null {
+  return draft.edit(draft.find(`tool ${callId}`), "tool");
+}
+
+function grown(pieces: readonly OutputPiece[], piece: OutputPiece): readonly OutputPiece[] {
+  const last = pieces[pieces.length - 1];
+  if (last === undefined || last.stream !== piece.stream) return [...pieces, piece];
+  return [...pieces.slice(0, -1), { stream: last.stream, text: last.text + piece.text }];
+}
+
+function lastOf(pieces: readonly OutputPiece[], size: number): readonly OutputPiece[] {
+  const kept: OutputPiece[] = [];
+  let room = size;
+  for (const piece of pieces.toReversed()) {
+    if (room <= 0) break;
+    kept.unshift({ stream: piece.stream, text: piece.text.slice(-room) });
+    room -= piece.text.length;
+  }
+  return kept;
+}

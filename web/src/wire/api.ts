@@ -1,0 +1,135 @@
+/** The HTTP interface, as far as the page uses it. Addresses are relative to the page, so any prefix works. */
+
+import type { Args } from "../log/view";
+import type { Decision, JsonValue } from "./events";
+
+export type SessionState = "idle" | "processing" | "completed" | "error" | "expired";
+
+export interface AgentInfo {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly framework: string;
+  readonly default: boolean;
+  /** `understudy` for the stand-in model, "" if it is not known. */
+  readonly model?: string;
+}
+
+export interface AgentList {
+  readonly agents: readonly AgentInfo[];
+  readonly version?: string;
+}
+
+export interface SessionEntry {
+  readonly session_id: string;
+  readonly title: string;
+  readonly agent: string;
+  readonly state: SessionState;
+  readonly created_at: number;
+  readonly active_at: number;
+  readonly turns: number;
+  readonly last_seq: number;
+  readonly run_id: string | null;
+}
+
+export interface SessionPage {
+  readonly sessions: readonly SessionEntry[];
+  readonly next: string | null;
+}
+
+export interface ToolCall {
+  readonly call_id: string;
+  readonly name: string;
+  readonly args: Args | null;
+  readonly output: string;
+  readonly result: JsonValue;
+  readonly error: string | null;
+  readonly media_type: string;
+  readonly size: number;
+}
+
+export interface WholeApproval {
+  readonly args: Args;
+  readonly edited_args: Args | null;
+  readonly state: "requested" | Decision;
+}
+
+/** What a server says when it refuses, or that it cannot be reached (`code` is `unreachable`). */
+export class ApiError extends Error {
+  readonly code: string;
+  readonly status: number;
+
+  constructor(message: string, code: string, status: number) {
+    super(message);
+    this.name = "ApiError";
+    this.code = code;
+    this.status = status;
+  }
+}
+
+export function address(path: string): string {
+  return new URL(path.replace(/^\//, ""), document.baseURI.replace(/[#?].*$/, "")).href;
+}
+
+export function artifactAddress(artifactId: string): string {
+  return address(`artifacts/${encodeURIComponent(artifactId)}`);
+}
+
+export const api = {
+  agents: (signal?: AbortSignal) => json<AgentList>("agents", { signal }),
+  sessions: (query: { q?: string; after?: string; limit?: number } = {}, signal?: AbortSignal) =>
+    json<SessionPage>(`sessions${search(query)}`, { signal }),
+  session: (id: string, signal?: AbortSignal) => json<SessionEntry>(`sessions/${encodeURIComponent(id)}`, { signal }),
+  rename: (id: string, title: string) =>
+    json<SessionEntry>(`sessions/${encodeURIComponent(id)}`, { method: "PATCH", body: { title } }),
+  remove: async (id: string): Promise<void> => {
+    await request(`sessions/${encodeURIComponent(id)}`, { method: "DELETE" });
+  },
+  call: (runId: string, callId: string, signal?: AbortSignal) =>
+    json<ToolCall>(`runs/${runId}/tools/${callId.split("/").map(encodeURIComponent).join("/")}`, { signal }),
+  approval: (runId: string, approvalId: string, signal?: AbortSignal) =>
+    json<WholeApproval>(`runs/${runId}/approvals/${encodeURIComponent(approvalId)}`, { signal }),
+  /** A whole text that the log has only the beginning of: an input or an answer. */
+  text: async (path: string, signal?: AbortSignal): Promise<string> => (await request(path, { signal })).text(),
+};
+
+interface Options {
+  method?: string;
+  body?: unknown;
+  signal?: AbortSignal | undefined;
+}
+
+async function json<T>(path: string, options: Options): Promise<T> {
+  return (await (await request(path, options)).json()) as T;
+}
+
+async function request(path: string, { method = "GET", body, signal }: Options): Promise<Response> {
+  const init: RequestInit = { method, signal: signal ?? null };
+  if (body !== undefined) {
+    init.body = JSON.stringify(body);
+    init.headers = { "Content-Type": "application/json" };
+  }
+  let response: Response;
+  try {
+    response = await fetch(address(path), init);
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError("The server cannot be reached.", "unreachable", 0);
+  }
+  if (response.ok) return response;
+  throw await refusal(response);
+}
+
+async function refusal(response: Response): Promise<ApiError> {
+  try {
+    const problem = (await response.json()) as { detail?: string; title?: string; code?: string };
+    return new ApiError(problem.detail ?? problem.title ?? response.statusText, problem.code ?? "", response.status);
+  } catch {
+    return new ApiError(`The server answered ${response.status}.`, "", response.status);
+  }
+}
+
+function search(query: Record<string, string | number | undefined>): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
+  return given.length === 0 ? "" : `?${new URLSearchParams(given.map(([key, value]) => [key, String(value)]))}`;
+}
