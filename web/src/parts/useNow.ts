@@ -25,7 +25,14 @@ function watch(changed: () => void): () => void {
 
 const still = () => () => {};
 
-/** The time in ms, five times a second while `ticking`. */
+let skew = 0;
+
+/** Times of the log are the server's: this machine's clock may be ahead of it by `ms`. */
+export function alignClock(ms: number): void {
+  skew = ms;
+}
+
+/** The server's time in ms, five times a second while `ticking`. */
 export function useNow(ticking = true): number {
-  return useSyncExternalStore(ticking ? watch : still, () => now);
+  return useSyncExternalStore(ticking ? watch : still, () => now - skew);
 }

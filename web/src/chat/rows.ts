@@ -1,0 +1,157 @@
+/** The chat as a flat list of rows, which is what a virtual list can show. Pure. */
+
+import type { Pending } from "../live/outbox";
+import type { ApprovalItem, Item, RunView, SessionView, ToolItem } from "../log/view";
+
+export type Row =
+  | { readonly kind: "gap"; readonly key: string; readonly from: number; readonly to: number }
+  | { readonly kind: "user"; readonly key: string; readonly run: RunView }
+  | { readonly kind: "steps"; readonly key: string; readonly run: RunView; readonly open: boolean }
+  | { readonly kind: "item"; readonly key: string; readonly run: RunView; readonly item: Item; readonly isAnswer: boolean }
+  | { readonly kind: "lanes"; readonly key: string; readonly run: RunView; readonly items: readonly Item[] }
+  | { readonly kind: "answer"; readonly key: string; readonly run: RunView }
+  | { readonly kind: "approval"; readonly key: string; readonly run: RunView; readonly asked: ApprovalItem }
+  | { readonly kind: "end"; readonly key: string; readonly run: RunView }
+  | { readonly kind: "pending"; readonly key: string; readonly pending: Pending };
+
+const cache = new WeakMap<RunView, { open: boolean; rows: readonly Row[] }>();
+
+export function rowsOf(view: SessionView, pending: readonly Pending[], isOpen: (run: RunView) => boolean): Row[] {
+  const rows: Row[] = view.gaps.map(({ from, to }) => ({ kind: "gap", key: `gap ${from}`, from, to }));
+  for (const run of view.runs) {
+    const open = isOpen(run);
+    let known = cache.get(run);
+    if (known === undefined || known.open !== open) {
+      known = { open, rows: rowsOfRun(run, open) };
+      cache.set(run, known);
+    }
+    for (const row of known.rows) rows.push(row);
+  }
+  for (const one of pending) rows.push({ kind: "pending", key: one.requestId, pending: one });
+  return rows;
+}
+
+export function rowsOfRun(run: RunView, open: boolean): readonly Row[] {
+  const rows: Row[] = [{ kind: "user", key: `${run.runId} user`, run }];
+  const items = itemsOf(run, "");
+  const speech = spokenAnswer(run, items);
+  const hasSteps = items.some((item) => item !== speech && folds(item));
+  if (hasSteps) rows.push({ kind: "steps", key: `${run.runId} steps`, run, open });
+  for (const group of grouped(run, items)) {
+    const first = group[0];
+    if (first === undefined) continue;
+    const isAnswer = first === speech;
+    if (!open && !isAnswer && folds(first)) continue;
+    if (isLane(run, first)) rows.push({ kind: "lanes", key: first.key, run, items: group });
+    else rows.push({ kind: "item", key: first.key, run, item: first, isAnswer });
+  }
+  if (run.answer !== null && speech === null) rows.push({ kind: "answer", key: `${run.runId} answer`, run });
+  for (const asked of openQuestions(run)) rows.push({ kind: "approval", key: `${asked.key} asks`, run, asked });
+  rows.push({ kind: "end", key: `${run.runId} end`, run });
+  return rows;
+}
+
+/** What an agent did, in order, without what is shown in another place. */
+export function itemsOf(run: RunView, agentId: string): readonly Item[] {
+  const agent = run.agents.get(agentId);
+  if (agent === undefined) return [];
+  const items: Item[] = [];
+  for (const index of agent.items) {
+    const item = run.items[index];
+    if (item !== undefined && isShown(run, item)) items.push(item);
+  }
+  return items;
+}
+
+function isShown(run: RunView, item: Item): boolean {
+  if (item.kind === "source") return false; // they stand under the answer
+  if (item.kind === "approval") return item.decision !== null && !belongsToCall(run, item);
+  if (item.kind === "step") return hasContent(run, item.agentId);
+  return true;
+}
+
+function belongsToCall(run: RunView, asked: ApprovalItem): boolean {
+  return run.items.some((item) => item.kind === "tool" && item.approval === asked.index);
+}
+
+/** Steps are worth a line only where there are several. */
+function hasContent(run: RunView, agentId: string): boolean {
+  let steps = 0;
+  for (const index of run.agents.get(agentId)?.items ?? []) if (run.items[index]?.kind === "step") steps += 1;
+  return steps > 1;
+}
+
+/** Files stay to be seen when the steps are folded. */
+function folds(item: Item): boolean {
+  return item.kind !== "artifact";
+}
+
+/** The text that is the answer; while the agent works, what it says last may become it. */
+function spokenAnswer(run: RunView, items: readonly Item[]): Item | null {
+  if (run.answer !== null) return run.answer.item === null ? null : (run.items[run.answer.item] ?? null);
+  for (const item of items.toReversed()) {
+    if (item.kind === "text") return item;
+    if (item.kind !== "step" && item.kind !== "artifact" && item.kind !== "status") return null;
+  }
+  return null;
+}
+
+export function isLane(run: RunView, item: Item): boolean {
+  return item.kind === "agent" || (item.kind === "tool" && item.agentIds.some((id) => run.agents.has(id)));
+}
+
+/** Neighbours that started sub-agents and worked at the same time stand side by side. */
+export function grouped(run: RunView, items: readonly Item[]): readonly (readonly Item[])[] {
+  const groups: Item[][] = [];
+  for (const item of items) {
+    const group = groups[groups.length - 1];
+    const last = group?.[group.length - 1];
+    const inParallel = last !== undefined && isLane(run, last) && isLane(run, item) && endOf(run, last) > item.at;
+    if (inParallel) group?.push(item);
+    else groups.push([item]);
+  }
+  return groups;
+}
+
+function endOf(run: RunView, item: Item): number {
+  const ended = item.kind === "tool" ? item.endedAt : item.kind === "agent" ? run.agents.get(item.childId)?.endedAt : 0;
+  return ended ?? Number.POSITIVE_INFINITY;
+}
+
+function openQuestions(run: RunView): readonly ApprovalItem[] {
+  if (run.state !== "waiting") return [];
+  return run.items.filter((item): item is ApprovalItem => item.kind === "approval" && item.decision === null);
+}
+
+/** The item of the main agent that this one is inside of: itself, or the one that started the sub-agent. */
+export function outermost(run: RunView, item: Item): Item {
+  let found = item;
+  for (let agent = run.agents.get(item.agentId); agent && agent.agentId !== ""; agent = run.agents.get(agent.parentId)) {
+    const { agentId, callId } = agent;
+    const starter = run.items.find(
+      (one) => (one.kind === "tool" && callId !== "" && one.callId === callId) || (one.kind === "agent" && one.childId === agentId),
+    );
+    if (starter !== undefined) found = starter;
+  }
+  return found;
+}
+
+/** Where an item is in the list; -1 if it is folded away. */
+export function rowOf(rows: readonly Row[], run: RunView, item: Item): number {
+  const outer = outermost(run, item);
+  return rows.findIndex((row) => {
+    if (row.kind === "item") return row.item.key === outer.key;
+    if (row.kind === "lanes") return row.items.some((one) => one.key === outer.key);
+    return row.kind === "approval" && row.asked.key === item.key;
+  });
+}
+
+/** The tools that run now, for the line that sums up what is folded. */
+export function busyTools(run: RunView): readonly ToolItem[] {
+  const tools: ToolItem[] = [];
+  for (const [name, index] of run.open) {
+    const item = name.startsWith("tool ") ? run.items[index] : undefined;
+    if (item?.kind === "tool") tools.push(item);
+  }
+  return tools;
+}

@@ -1,0 +1,36 @@
+/** What the socket of a session says, told apart. Pure. */
+
+import type { Gap } from "../log/view";
+import type { SessionState } from "./api";
+import type { Decision, LogRecord } from "./events";
+
+export interface SessionInfo {
+  readonly session_id: string;
+  readonly agent_type: string;
+  readonly state: SessionState;
+  readonly title: string;
+  readonly run_id: string | null;
+  /** The end of its log. */
+  readonly cursor: string;
+}
+
+export type Frame =
+  | { readonly type: "records"; readonly records: readonly LogRecord[] }
+  | { readonly type: "gap"; readonly gap: Gap }
+  | { readonly type: "state"; readonly state: SessionInfo }
+  | { readonly type: "accepted"; readonly request_id: string; readonly run_id: string }
+  | { readonly type: "decided"; readonly approval_id: string; readonly decision: Decision }
+  | { readonly type: "error"; readonly message: string; readonly error_code: string; readonly request_id?: string }
+  | { readonly type: "pong" }
+  | { readonly type: "other" };
+
+const REPLIES = new Set(["state", "accepted", "decided", "error", "pong"]);
+
+/** Records come several in one frame, or one by one from a server that does not pack them. */
+export function parseFrame(text: string): Frame {
+  const value = JSON.parse(text) as Record<string, unknown>;
+  if (Array.isArray(value.records)) return { type: "records", records: value.records as LogRecord[] };
+  if (typeof value.seq === "number") return { type: "records", records: [value as unknown as LogRecord] };
+  if (value.gap) return { type: "gap", gap: value.gap as Gap };
+  return REPLIES.has(String(value.type)) ? (value as unknown as Frame) : { type: "other" };
+}
