@@ -1,0 +1,41 @@
+import { AlertDialog } from "radix-ui";
+import type { ReactNode } from "react";
+import { Button } from "./Button";
+import "./overlays.css";
+
+interface Props {
+  open: boolean;
+  onOpenChange: (open: boolean) => void;
+  title: string;
+  /** What will happen, in a sentence. */
+  children: ReactNode;
+  /** The word on the button that does it. */
+  confirm: string;
+  danger?: boolean;
+  onConfirm: () => void;
+}
+
+/** Asks before something that cannot be undone. The focus is on Cancel, so that Enter alone does no harm. */
+export function ConfirmDialog({ open, onOpenChange, title, children, confirm, danger = false, onConfirm }: Props) {
+  return (
+    <AlertDialog.Root open={open} onOpenChange={onOpenChange}>
+      <AlertDialog.Portal>
+        <AlertDialog.Overlay className="dialog-veil" />
+        <AlertDialog.Content className="dialog dialog-confirm">
+          <AlertDialog.Title className="dialog-title">{title}</AlertDialog.Title>
+          <AlertDialog.Description className="dialog-description">{children}</AlertDialog.Description>
+          <footer className="dialog-foot">
+            <AlertDialog.Cancel asChild>
+              <Button>Cancel</Button>
+            </AlertDialog.Cancel>
+            <AlertDialog.Action asChild>
+              <Button look={danger ? "danger" : "main"} onClick={onConfirm}>
+                {confirm}
+              </Button>
+            </AlertDialog.Action>
+          </footer>
+        </AlertDialog.Content>
+      </AlertDialog.Portal>
+    </AlertDialog.Root>
+  );
+}

@@ -1,0 +1,110 @@
+import { Check, type LucideIcon } from "lucide-react";
+import { DropdownMenu as Radix } from "radix-ui";
+import type { ReactElement, ReactNode } from "react";
+import "./overlays.css";
+
+interface MenuProps {
+  /** The button that opens it. */
+  trigger: ReactElement;
+  /** What the menu is called for those who cannot see it. */
+  label: string;
+  align?: "start" | "center" | "end";
+  side?: "top" | "bottom";
+  open?: boolean;
+  onOpenChange?: (open: boolean) => void;
+  /** Called when it has closed; `preventDefault` leaves the focus where it is. */
+  onClosed?: (event: Event) => void;
+  children: ReactNode;
+}
+
+/** A list of things to do or to choose from, below or above a button. */
+export function Menu({
+  trigger,
+  label,
+  align = "start",
+  side = "bottom",
+  open,
+  onOpenChange,
+  onClosed,
+  children,
+}: MenuProps) {
+  return (
+    <Radix.Root {...(open === undefined ? {} : { open })} {...(onOpenChange ? { onOpenChange } : {})}>
+      <Radix.Trigger asChild>{trigger}</Radix.Trigger>
+      <Radix.Portal>
+        <Radix.Content
+          className="menu"
+          aria-label={label}
+          align={align}
+          side={side}
+          sideOffset={4}
+          collisionPadding={8}
+          {...(onClosed ? { onCloseAutoFocus: onClosed } : {})}
+        >
+          {children}
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  );
+}
+
+interface ItemProps {
+  icon?: LucideIcon;
+  /** A key that does the same. */
+  hint?: string;
+  danger?: boolean;
+  disabled?: boolean;
+  onSelect: () => void;
+  children: ReactNode;
+}
+
+export function MenuItem({ icon: Icon, hint, danger = false, disabled = false, onSelect, children }: ItemProps) {
+  return (
+    <Radix.Item className={`menu-item ${danger ? "menu-danger" : ""}`} disabled={disabled} onSelect={onSelect}>
+      {Icon && <Icon size={15} aria-hidden="true" />}
+      <span className="menu-words">{children}</span>
+      {hint && <kbd className="menu-hint">{hint}</kbd>}
+    </Radix.Item>
+  );
+}
+
+export function MenuSeparator() {
+  return <Radix.Separator className="menu-separator" />;
+}
+
+export function MenuLabel({ children }: { children: ReactNode }) {
+  return <Radix.Label className="menu-label">{children}</Radix.Label>;
+}
+
+/** Items of which one is chosen. */
+export function MenuChoices({
+  value,
+  onChoose,
+  children,
+}: {
+  value: string;
+  onChoose: (value: string) => void;
+  children: ReactNode;
+}) {
+  return (
+    <Radix.RadioGroup value={value} onValueChange={onChoose}>
+      {children}
+    </Radix.RadioGroup>
+  );
+}
+
+export function MenuChoice({ value, about, children }: { value: string; about?: ReactNode; children: ReactNode }) {
+  return (
+    <Radix.RadioItem className="menu-item menu-choice" value={value}>
+      <span className="menu-mark">
+        <Radix.ItemIndicator>
+          <Check size={15} aria-hidden="true" />
+        </Radix.ItemIndicator>
+      </span>
+      <span className="menu-words">
+        {children}
+        {about && <span className="menu-about">{about}</span>}
+      </span>
+    </Radix.RadioItem>
+  );
+}
