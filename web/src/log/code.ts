@@ -53,7 +53,7 @@ export function unfinishedCode(argsText: string): string | null {
   const begin = new RegExp(`"(?:${table.code_keys.join("|")})"\\s*:\\s*"`).exec(argsText);
   if (begin === null) return null;
   const rest = argsText.slice(begin.index + begin[0].length);
-  const string = /^(?:[^"\\]|\\(?:u[0-9a-fA-F]{4}|[^u]))*/.exec(rest)?.[0] ?? "";
+  const string = /^[^"\\]*(?:\\(?:u[0-9a-fA-F]{4}|[^u])[^"\\]*)*/.exec(rest)?.[0] ?? "";
   try {
     return JSON.parse(`"${string}"`) as string;
   } catch {

@@ -14,25 +14,18 @@ type NewItem<T extends Item = Item> = T extends Item ? Omit<T, "key" | "index"> 
 
 export class RunDraft {
   readonly run: Mutable<RunView>;
-  private readonly items: Item[];
-  private readonly open: Map<string, number>;
-  private readonly agents: Map<string, AgentView>;
-  private readonly terminal: TerminalPiece[];
   private readonly ownItems = new Set<number>();
   private readonly ownAgents = new Set<string>();
   private readonly ownLists = new Set<string>();
+  private readonly ownFields = new Set<"items" | "open" | "agents" | "terminal">();
 
   constructor(run: RunView) {
-    this.items = run.items.slice();
-    this.open = new Map(run.open);
-    this.agents = new Map(run.agents);
-    this.terminal = run.terminal.slice();
-    this.run = { ...run, items: this.items, open: this.open, agents: this.agents, terminal: this.terminal };
+    this.run = { ...run };
   }
 
   /** Put an item behind the others; `name` is how Records to come will speak of it. */
   add(item: NewItem, name?: string): number {
-    const index = this.items.length;
+    const index = this.run.items.length;
     this.items.push({ ...item, index, key: `${this.run.runId}/${index}` } as Item);
     this.ownItems.add(index);
     if (name !== undefined) this.open.set(name, index);
@@ -41,22 +34,22 @@ export class RunDraft {
   }
 
   find(name: string): number | undefined {
-    return this.open.get(name);
+    return this.run.open.get(name);
   }
 
   close(name: string): number | undefined {
-    const index = this.open.get(name);
-    this.open.delete(name);
+    const index = this.run.open.get(name);
+    if (index !== undefined) this.open.delete(name);
     return index;
   }
 
   item(index: number): Item | undefined {
-    return this.items[index];
+    return this.run.items[index];
   }
 
   /** The item to be changed, if it is of that kind. */
   edit<K extends Item["kind"]>(index: number | undefined, ...kinds: K[]): Mutable<Extract<Item, { kind: K }>> | null {
-    const item = index === undefined ? undefined : this.items[index];
+    const item = index === undefined ? undefined : this.run.items[index];
     if (index === undefined || item === undefined || !(kinds as string[]).includes(item.kind)) return null;
     if (!this.ownItems.has(index)) {
       this.items[index] = { ...item };
@@ -73,7 +66,7 @@ export class RunDraft {
 
   /** The agent to be changed. */
   agent(agentId: string): Mutable<AgentView> | null {
-    const agent = this.agents.get(agentId);
+    const agent = this.run.agents.get(agentId);
     if (agent === undefined) return null;
     if (this.ownAgents.has(agentId)) return agent as Mutable<AgentView>;
     const own = { ...agent };
@@ -84,38 +77,82 @@ export class RunDraft {
 
   /** The number of the step that the agent is in. */
   stepOf(agentId: string): number | null {
-    const item = this.edit(this.find(`step ${agentId}`), "step");
-    return item === null ? null : item.number;
+    const item = this.run.items[this.find(`step ${agentId}`) ?? -1];
+    return item?.kind === "step" ? item.number : null;
   }
 
   /** Write to the terminal, behind what the same call wrote before if nobody wrote in between. */
   print(item: number, kind: TerminalPiece["kind"], text: string): void {
-    const last = this.terminal[this.terminal.length - 1];
+    const { terminal } = this;
+    const last = terminal[terminal.length - 1];
     if (last !== undefined && last.item === item && last.kind === kind)
-      this.terminal[this.terminal.length - 1] = { item, kind, text: last.text + text };
-    else this.terminal.push({ item, kind, text });
+      terminal[terminal.length - 1] = { item, kind, text: last.text + text };
+    else terminal.push({ item, kind, text });
   }
 
-  /** Calls, steps and sub-agents that the end of the run cut off did not fail: they were stopped. */
+  /** Calls, steps and sub-agents that the end of the run cut off did not fail, and nobody rejected them: they were stopped. */
   markCutOff(reason: string): void {
-    const cut = (part: { state: Progress; error: string | null }) => part.state === "failed" && part.error === reason;
-    for (let index = this.items.length - 1; index >= 0; index--) {
-      const item = this.items[index];
-      if ((item?.kind === "tool" || item?.kind === "step") && cut(item)) {
-        const own = this.edit(index, "tool", "step");
-        if (own) own.state = "stopped";
-      }
+    const cut = (part: { state: Progress; error: string | null }) =>
+      (part.state === "failed" || part.state === "rejected") && part.error === reason;
+    for (const [index, item] of this.run.items.entries()) {
+      if ((item.kind !== "tool" && item.kind !== "step") || !cut(item)) continue;
+      const own = this.edit(index, "tool", "step");
+      if (own) own.state = "stopped";
     }
-    for (const agent of this.agents.values()) {
+    for (const agent of this.run.agents.values()) {
       const own = cut(agent) ? this.agent(agent.agentId) : null;
       if (own) own.state = "stopped";
     }
   }
 
+  /** Nothing stays open behind the end. The server closes what it opened; what is left lost its Records to a gap. */
+  settle(at: number): void {
+    for (const index of this.run.open.values()) {
+      const message = this.edit(index, "text", "thought");
+      if (message) message.endedAt = at;
+      const work = this.edit(index, "tool", "step");
+      if (work) Object.assign(work, { state: "stopped", endedAt: at });
+      const asked = this.edit(index, "approval");
+      if (asked) Object.assign(asked, { decision: "reject", by: "system", decidedAt: at });
+    }
+    if (this.run.open.size > 0) this.open.clear();
+    for (const { agentId, endedAt } of this.run.agents.values()) {
+      const agent = agentId !== "" && endedAt === null ? this.agent(agentId) : null;
+      if (agent) Object.assign(agent, { state: "stopped", endedAt: at });
+    }
+  }
+
   /** Somebody still has to decide something. */
   get isWaiting(): boolean {
-    for (const name of this.open.keys()) if (name.startsWith("approval ")) return true;
+    for (const name of this.run.open.keys()) if (name.startsWith("approval ")) return true;
     return false;
+  }
+
+  private get items(): Item[] {
+    if (this.isNew("items")) this.run.items = this.run.items.slice();
+    return this.run.items as Item[];
+  }
+
+  private get open(): Map<string, number> {
+    if (this.isNew("open")) this.run.open = new Map(this.run.open);
+    return this.run.open as Map<string, number>;
+  }
+
+  private get agents(): Map<string, AgentView> {
+    if (this.isNew("agents")) this.run.agents = new Map(this.run.agents);
+    return this.run.agents as Map<string, AgentView>;
+  }
+
+  private get terminal(): TerminalPiece[] {
+    if (this.isNew("terminal")) this.run.terminal = this.run.terminal.slice();
+    return this.run.terminal as TerminalPiece[];
+  }
+
+  /** True once for each field: then it has to be copied. */
+  private isNew(field: "items" | "open" | "agents" | "terminal"): boolean {
+    const isNew = !this.ownFields.has(field);
+    this.ownFields.add(field);
+    return isNew;
   }
 
   private listOf(agentId: string): number[] | null {

@@ -6,6 +6,9 @@ import { RunDraft } from "./draft";
 import * as tools from "./tools";
 import type { Gap, RunView, SessionView } from "./view";
 
+/** What the server says of calls that an agent left behind when it came to its end. */
+const CUT_OFF = "the run ended before this did";
+
 /** The view after these Records. Those that it has already are left out, so that an overlap doubles nothing. */
 export function reduce(view: SessionView, records: readonly LogRecord[]): SessionView {
   const runs = view.runs.slice();
@@ -139,6 +142,7 @@ function take(draft: RunDraft, event: AnyEvent, at: number): void {
       return answer(draft, event);
     case "run_finished":
       draft.run.code = event.code ?? "";
+      draft.markCutOff(CUT_OFF);
       return end(draft, "finished", at);
     case "run_failed":
       draft.run.failure = { code: event.code, message: event.message, errorId: event.error_id ?? "" };
@@ -169,8 +173,9 @@ function begin(draft: RunDraft, event: RunStarted, at: number): void {
 }
 
 function status(draft: RunDraft, agentId: string, text: string, at: number): void {
+  if (draft.run.agents.get(agentId)?.status === text) return;
   const agent = draft.agent(agentId);
-  if (agent === null || agent.status === text) return;
+  if (agent === null) return;
   agent.status = text;
   draft.add({ kind: "status", agentId, at, text });
 }
@@ -224,9 +229,9 @@ function step(
   open.error = event.error ?? null;
   open.state = open.error === null ? "done" : "failed";
   open.durationMs = event.duration_ms ?? null;
-  const agent = draft.agent(agentId);
   if (event.input_tokens == null && event.output_tokens == null) return;
   open.tokens = { input: event.input_tokens ?? 0, output: event.output_tokens ?? 0 };
+  const agent = draft.agent(agentId);
   if (agent) agent.stepUsage = plus(agent.stepUsage, open.tokens);
 }
 
@@ -268,6 +273,7 @@ function answer(draft: RunDraft, event: Extract<AnyEvent, { kind: "final_answer"
 function end(draft: RunDraft, state: "finished" | "failed" | "cancelled", at: number): void {
   draft.run.state = state;
   draft.run.endedAt = at;
+  draft.settle(at);
   const main = draft.agent("");
   if (main === null) return;
   main.endedAt = at;

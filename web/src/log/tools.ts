@@ -146,7 +146,10 @@ export function decide(draft: RunDraft, event: ApprovalResolved, at: number): vo
   if (tool) {
     tool.state = event.decision === "reject" ? "rejected" : "running";
     tool.ranAt = at;
-    if (event.decision === "edit" && event.args != null) tool.args = event.args;
+    if (event.decision === "edit" && event.args != null) {
+      tool.args = event.args;
+      tool.argsCut = cutOf(event);
+    }
   }
   if (!draft.isWaiting) draft.run.state = "running";
 }

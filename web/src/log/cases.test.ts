@@ -1,0 +1,291 @@
+import { describe, expect, it } from "vitest";
+import type { AnyEvent } from "../wire/events";
+import { tokensOf, tokensOfRun } from "./amounts";
+import { codeOf } from "./code";
+import { recordsOf, transcript } from "./golden";
+import { noteGap, reduce } from "./reduce";
+import { EMPTY, type RunView, type ToolItem } from "./view";
+
+const START: AnyEvent = { kind: "run_started", agent: "deep", input: "go" };
+const CODE: AnyEvent = { kind: "tool_started", call_id: "c", name: "python", args: { code: "print(1)" } };
+
+function folded(...events: AnyEvent[]): RunView {
+  return only(reduce(EMPTY, recordsOf([START, ...events])).runs);
+}
+
+function golden(name: string, records?: number): RunView {
+  return only(reduce(EMPTY, transcript(name).slice(0, records)).runs);
+}
+
+function only<T>(list: readonly T[]): T {
+  const [one] = list;
+  if (one === undefined || list.length > 1) throw new Error(`${list.length} instead of one`);
+  return one;
+}
+
+function call(run: RunView, callId: string): ToolItem {
+  const found = run.items.find((item) => item.kind === "tool" && item.callId === callId);
+  if (found?.kind !== "tool") throw new Error(`no call ${callId}`);
+  return found;
+}
+
+function kinds(run: RunView, agentId: string): string[] {
+  return (run.agents.get(agentId)?.items ?? []).map((index) => run.items[index]?.kind ?? "nothing");
+}
+
+describe("sub-agents", () => {
+  const run = golden("sub_agents");
+
+  it("stand in the call that started them, or as an item of their own", () => {
+    expect(call(run, "c1").agentIds).toEqual(["a1"]);
+    expect(call(run, "c2").agentIds).toEqual(["a2"]);
+    expect(run.items.filter((item) => item.kind === "agent")).toMatchObject([{ agentId: "a1", childId: "a3" }]);
+  });
+
+  it("have their own items, in their own order", () => {
+    expect(kinds(run, "")).toEqual(["tool", "tool", "text"]);
+    expect(kinds(run, "a1")).toEqual(["text", "agent"]);
+    expect(kinds(run, "a2")).toEqual(["text"]);
+    expect(kinds(run, "a3")).toEqual(["tool", "status"]);
+    expect(run.items.flatMap((item) => (item.kind === "text" ? [item.text] : []))).toEqual([
+      "Searching.",
+      "Hm.",
+      "They are done.",
+    ]);
+  });
+
+  it("end one by one, in any order", () => {
+    const half = golden("sub_agents", 14);
+    expect([...half.agents.values()].map((agent) => agent.state)).toEqual(["running", "running", "failed", "running"]);
+    expect(run.agents.get("a2")).toMatchObject({ state: "failed", error: "nothing to criticise" });
+    expect(run.agents.get("a3")).toMatchObject({ state: "done", parentId: "a1", status: "Reading", tools: 1 });
+    expect(run.tools).toBe(3);
+    expect(run.agents.get("")?.tools).toBe(2);
+  });
+});
+
+describe("arguments that stream", () => {
+  it("are text until they are whole", () => {
+    expect(call(golden("streamed_args", 4), "c1")).toMatchObject({
+      args: null,
+      argsText: '{"path": "x.txt", "content": "é"}',
+      state: "running",
+    });
+    expect(golden("streamed_args", 4).terminal).toEqual([]);
+    const ready = call(golden("streamed_args", 5), "c1");
+    expect(ready).toMatchObject({ args: { path: "x.txt", content: "é" }, argsText: "" });
+    expect(ready.ranAt).toBeGreaterThan(ready.at);
+  });
+
+  it("show code while it is written", () => {
+    const run = folded(
+      { kind: "tool_started", call_id: "c", name: "python" },
+      { kind: "tool_args_delta", call_id: "c", text: '{"code": "a = \\"é\\"\\nprint(a)\\u00' },
+    );
+    expect(codeOf(call(run, "c"))).toEqual({ text: 'a = "é"\nprint(a)', language: "python", isWhole: false });
+    expect(run.codes).toEqual([]);
+  });
+});
+
+describe("approvals", () => {
+  const ask: AnyEvent = { kind: "approval_requested", approval_id: "p", name: "python", args: {}, call_id: "c" };
+  const decided = (decision: "approve" | "edit" | "reject", more: object = {}): AnyEvent => ({
+    kind: "approval_resolved",
+    approval_id: "p",
+    decision,
+    by: "ada",
+    ...more,
+  });
+
+  it("let the run wait", () => {
+    const run = folded(CODE, ask);
+    expect(run.state).toBe("waiting");
+    expect(call(run, "c")).toMatchObject({ state: "waiting", approval: 1 });
+    expect(folded(CODE, ask, decided("approve")).state).toBe("running");
+  });
+
+  it("go on when they are approved, from that moment", () => {
+    const tool = call(folded(CODE, ask, decided("approve")), "c");
+    expect(tool.state).toBe("running");
+    expect(tool.ranAt - tool.at).toBe(6);
+  });
+
+  it("run what was edited", () => {
+    const edited = decided("edit", { args: { code: "print(2)" }, truncated: true, size: 9, result_url: "/whole" });
+    const run = folded(CODE, ask, edited);
+    expect(codeOf(call(run, "c"))?.text).toBe("print(2)");
+    expect(call(run, "c").argsCut).toEqual({ size: 9, url: "/whole" });
+    expect(run.items[1]).toMatchObject({ decision: "edit", by: "ada", editedArgs: { code: "print(2)" } });
+  });
+
+  it("are rejected, not failed", () => {
+    const end: AnyEvent = { kind: "tool_finished", call_id: "c", result: "Error: rejected", error: "rejected" };
+    expect(call(folded(CODE, ask, decided("reject"), end), "c").state).toBe("rejected");
+  });
+
+  it("wait until the last one is decided", () => {
+    const other: AnyEvent = { kind: "approval_requested", approval_id: "q", name: "publish", args: {} };
+    expect(folded(CODE, ask, other, decided("approve")).state).toBe("waiting");
+  });
+
+  it("that Stop takes away were stopped, not rejected", () => {
+    const run = folded(
+      CODE,
+      ask,
+      decided("reject", { reason: "stopped", by: "system" }),
+      { kind: "tool_finished", call_id: "c", result: "Error: stopped", error: "stopped" },
+      { kind: "run_cancelled", reason: "stopped by the user" },
+    );
+    expect(call(run, "c").state).toBe("stopped");
+  });
+});
+
+describe("the end", () => {
+  it("of a cancelled run stops its calls", () => {
+    const run = golden("cancelled");
+    expect(run).toMatchObject({ state: "cancelled", reason: "stopped by the user" });
+    expect(call(run, "c1")).toMatchObject({ state: "stopped", durationMs: 900 });
+    expect(run.agents.get("")?.state).toBe("stopped");
+  });
+
+  it("of a failed run stops what it cut off, and leaves what failed by itself", () => {
+    const run = folded(
+      { kind: "step_started", number: 1 },
+      { ...CODE, call_id: "bad" } as AnyEvent,
+      { kind: "tool_finished", call_id: "bad", result: "Error: own", error: "own" },
+      { kind: "tool_started", call_id: "t", name: "task", args: {} },
+      { kind: "agent_started", agent_id: "a", name: "helper", call_id: "t" },
+      { kind: "agent_finished", agent_id: "a", error: "lost" },
+      { kind: "tool_finished", call_id: "t", result: "Error: lost", error: "lost" },
+      { kind: "step_finished", number: 1, error: "lost" },
+      { kind: "run_failed", code: "interrupted", message: "lost" },
+    );
+    expect(call(run, "bad").state).toBe("failed");
+    expect(call(run, "t").state).toBe("stopped");
+    expect(run.agents.get("a")?.state).toBe("stopped");
+    expect(run.items[0]).toMatchObject({ kind: "step", state: "stopped" });
+    expect(run.agents.get("")?.state).toBe("failed");
+  });
+
+  it("of a finished run stops what the agent left behind", () => {
+    const error = "the run ended before this did";
+    const run = folded(CODE, { kind: "tool_finished", call_id: "c", error }, { kind: "run_finished" });
+    expect(call(run, "c").state).toBe("stopped");
+  });
+
+  it("closes what lost its own end to a gap", () => {
+    const begin: AnyEvent[] = [
+      START,
+      CODE,
+      { kind: "text_delta", message_id: "m", text: "I" },
+      { kind: "step_started", number: 1 },
+      { kind: "agent_started", agent_id: "a", name: "helper" },
+      { kind: "approval_requested", approval_id: "p", name: "publish", args: {} },
+    ];
+    const before = noteGap(reduce(EMPTY, recordsOf(begin)), { from: 7, to: 20 });
+    const run = only(reduce(before, recordsOf([{ kind: "run_finished" }], "run_0", 20)).runs);
+    expect(run.open.size).toBe(0);
+    expect(run.state).toBe("finished");
+    expect(call(run, "c").state).toBe("stopped");
+    expect(run.agents.get("a")?.state).toBe("stopped");
+    expect(run.items.filter((item) => "endedAt" in item && item.endedAt === null)).toEqual([]);
+    expect(run.items.filter((item) => item.kind === "approval")).toMatchObject([{ decision: "reject", by: "system" }]);
+  });
+});
+
+it("says where the whole of a truncated result is", () => {
+  const tool = call(golden("truncated_result"), "c1");
+  expect(tool.resultCut?.size).toBeGreaterThan(String(tool.result).length);
+  expect(tool.resultCut?.url).toContain("c1");
+});
+
+it("counts each call with code as a version", () => {
+  const run = folded(
+    CODE,
+    { kind: "tool_finished", call_id: "c", result: "1" },
+    { kind: "tool_started", call_id: "d", name: "ls", args: { path: "/" } },
+    { kind: "tool_finished", call_id: "d", result: "" },
+    { kind: "tool_started", call_id: "e", name: "python", args: "print(2)" },
+  );
+  expect(run.codes).toEqual([0, 2]);
+  expect(codeOf(call(run, "e"))).toEqual({ text: "print(2)", language: "python", isWhole: true });
+});
+
+it("takes the agent's own word for which tools are Python", () => {
+  const records = recordsOf([
+    { ...START, python_tools: ["compute"] } as AnyEvent,
+    { kind: "tool_started", call_id: "c", name: "compute", args: { it: "1 + 1" } },
+    { kind: "tool_started", call_id: "d", name: "python", args: { it: "no code" } },
+  ]);
+  expect(only(reduce(EMPTY, records).runs).codes).toEqual([0]);
+});
+
+it("updates todos in place", () => {
+  const run = golden("plan");
+  expect(run.items.map((item) => item.kind)).toEqual(["plan", "todos", "text"]);
+  expect(run.items[1]).toMatchObject({ todos: [{ status: "completed" }, { status: "completed" }] });
+  expect(golden("plan", 3).items[1]?.key).toBe(run.items[1]?.key);
+});
+
+describe("tokens", () => {
+  const steps: AnyEvent[] = [
+    { kind: "step_started", number: 1 },
+    { kind: "step_finished", number: 1, input_tokens: 10, output_tokens: 2 },
+  ];
+  const usage: AnyEvent = { kind: "usage", model: "m", input_tokens: 9, output_tokens: 1 };
+
+  it("are those of the requests where these are told", () => {
+    const run = folded(usage, ...steps);
+    expect(run.agents.get("")).toMatchObject({ usage: { input: 9, output: 1 }, stepUsage: { input: 10, output: 2 } });
+    expect(tokensOfRun(run)).toEqual({ input: 9, output: 1 });
+  });
+
+  it("are those of the steps otherwise, agent by agent", () => {
+    const run = folded(...steps, { kind: "agent_started", agent_id: "a", name: "helper" }, {
+      ...usage,
+      agent_id: "a",
+    } as AnyEvent);
+    expect([...run.agents.values()].map(tokensOf)).toEqual([
+      { input: 10, output: 2 },
+      { input: 9, output: 1 },
+    ]);
+    expect(tokensOfRun(run)).toEqual({ input: 19, output: 3 });
+  });
+});
+
+describe("a gap", () => {
+  const records = transcript("sub_agents");
+
+  it.each(records.map((record) => record.seq))("before record %i leaves the rest readable", (seq) => {
+    const gapped = noteGap(EMPTY, { from: 1, to: seq - 1 });
+    const view = reduce(gapped, records.slice(seq - 1));
+    const run = only(view.runs);
+    expect(view.seq).toBe(records.length);
+    expect(run.state).toBe("finished");
+    expect(run.open.size).toBe(0);
+    const listed = [...run.agents.values()].flatMap((agent) => agent.items);
+    expect(listed.length).toBe(run.items.length);
+  });
+
+  it("is told once, and never goes back", () => {
+    const view = noteGap(EMPTY, { from: 1, to: 5 });
+    expect(view).toMatchObject({ seq: 5, gaps: [{ from: 1, to: 5 }] });
+    expect(noteGap(view, { from: 1, to: 5 })).toBe(view);
+    expect(reduce(view, records.slice(0, 5))).toBe(view);
+  });
+});
+
+it("keeps several runs apart", () => {
+  const first = recordsOf([START, CODE]);
+  const second = recordsOf([{ ...START, turn: 2 } as AnyEvent, CODE], "run_1", 2);
+  const view = reduce(EMPTY, [...first, ...second]);
+  const after = reduce(view, recordsOf([{ kind: "tool_finished", call_id: "c", result: "1" }], "run_1", 4));
+  expect(after.runs.map((run) => run.turn)).toEqual([1, 2]);
+  expect(after.runs[0]).toBe(view.runs[0]);
+  expect(after.runs.map((run) => call(run, "c").state)).toEqual(["running", "done"]);
+});
+
+it("leaves out what it does not know, and shows the rest", () => {
+  const strange = { kind: "hologram", text: "?" } as unknown as AnyEvent;
+  expect(folded(strange, CODE).items.map((item) => item.kind)).toEqual(["tool"]);
+});

@@ -1,0 +1,77 @@
+/** Ways to cut, repeat and join a log, for tests of the fold. */
+
+import type { LogRecord } from "../wire/events";
+
+/** Numbers between 0 and 1 that are the same in every run of a test. */
+export function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32;
+    return state / 2 ** 32;
+  };
+}
+
+export function inChunks<T>(all: readonly T[], random: () => number): T[][] {
+  const chunks: T[][] = [];
+  for (let from = 0; from < all.length; ) {
+    const size = 1 + Math.floor(random() * 5);
+    chunks.push(all.slice(from, from + size));
+    from += size;
+  }
+  return chunks;
+}
+
+/** Neighbouring deltas of one text as one Record with the number and time of the last, as the server packs them. */
+export function joined(records: readonly LogRecord[]): LogRecord[] {
+  const packed: LogRecord[] = [];
+  for (const record of records) {
+    const last = packed[packed.length - 1];
+    const key = deltaKey(record);
+    if (last !== undefined && key !== null && key === deltaKey(last) && "text" in last.event && "text" in record.event)
+      packed[packed.length - 1] = {
+        ...record,
+        event: { ...record.event, text: `${last.event.text}${record.event.text}` } as LogRecord["event"],
+      };
+    else packed.push(record);
+  }
+  return packed;
+}
+
+function deltaKey({ run_id, event }: LogRecord): string | null {
+  const agent = event.agent_id ?? "";
+  switch (event.kind) {
+    case "text_delta":
+    case "reasoning_delta":
+      return [run_id, event.kind, agent, event.message_id].join();
+    case "tool_args_delta":
+      return [run_id, event.kind, agent, event.call_id].join();
+    case "tool_output_delta":
+      return [run_id, event.kind, agent, event.call_id, event.stream ?? "stdout"].join();
+    default:
+      return null;
+  }
+}
+
+/** The value with every time set to 0. */
+export function withoutTimes(value: unknown): unknown {
+  if (value instanceof Map) return new Map([...value].map(([key, one]) => [key, withoutTimes(one)]));
+  if (Array.isArray(value)) return value.map(withoutTimes);
+  if (typeof value !== "object" || value === null) return value;
+  const times = /^(at|.*At)$/;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [key, times.test(key) && one !== null ? 0 : withoutTimes(one)]),
+  );
+}
+
+/** The value, which throws from now on if somebody changes it. */
+export function frozen<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  if (value instanceof Map) {
+    for (const one of value.values()) frozen(one);
+    const forbidden = () => {
+      throw new TypeError("this map may not change");
+    };
+    Object.assign(value, { set: forbidden, delete: forbidden, clear: forbidden });
+  } else for (const one of Object.values(value)) frozen(one);
+  return Object.freeze(value);
+}

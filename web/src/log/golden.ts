@@ -1,0 +1,83 @@
+/** The server's golden transcripts as Records, for tests: the page folds what the server was tested with. */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import type { AnyEvent, LogRecord } from "../wire/events";
+
+const TESTS = resolve(import.meta.dirname, "../../../tests");
+const DIALECTS = join(TESTS, "dialects/golden");
+const SOURCES = join(TESTS, "sources/golden");
+const BEGIN = 1_700_000_000_000;
+
+export interface Transcript {
+  readonly name: string;
+  readonly records: readonly LogRecord[];
+}
+
+/** Made by hand, one for each thing that can happen. */
+export function dialectTranscripts(): Transcript[] {
+  return namesIn(DIALECTS).map((name) => ({ name, records: transcript(name) }));
+}
+
+/** What real frameworks did. */
+export function sourceTranscripts(): Transcript[] {
+  return readdirSync(SOURCES)
+    .sort()
+    .flatMap((source) =>
+      namesIn(join(SOURCES, source)).map((name) => ({
+        name: `${source}/${name}`,
+        records: recordsOf(lines(join(SOURCES, source, `${name}.jsonl`)).map(event)),
+      })),
+    );
+}
+
+export function transcript(name: string): LogRecord[] {
+  return lines(join(DIALECTS, `${name}.jsonl`)).map((line) => JSON.parse(line) as LogRecord);
+}
+
+/** The messages of Web API v2 that the server makes of the same transcript. */
+export function messagesOf(name: string): V2Message[] {
+  return lines(join(DIALECTS, `${name}.v2.sse`))
+    .filter((line) => line.startsWith("data: "))
+    .map((line) => JSON.parse(line.slice("data: ".length)) as V2Message);
+}
+
+export interface V2Message {
+  readonly content: string;
+  readonly metadata: {
+    readonly component: string;
+    readonly message_type: string;
+    readonly status: string;
+    readonly tool_id?: string;
+    readonly code?: string;
+    readonly is_delta?: boolean;
+  };
+}
+
+/** Events as the Records of one run. */
+export function recordsOf(events: readonly AnyEvent[], runId = "run_0", after = 0): LogRecord[] {
+  return events.map((one, index) => ({
+    seq: after + index + 1,
+    run_id: runId,
+    at: BEGIN + (after + index + 1) * 3,
+    event: one,
+  }));
+}
+
+/** An event of a source's golden file; what changes from run to run stands there as "…". */
+function event(line: string): AnyEvent {
+  return JSON.parse(line, (key, value: unknown) =>
+    value === "…" && /_ms$|_tokens$|_at$|^size$/.test(key) ? 7 : value,
+  ) as AnyEvent;
+}
+
+function namesIn(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".jsonl"))
+    .map((file) => basename(file, ".jsonl"))
+    .sort();
+}
+
+function lines(path: string): string[] {
+  return readFileSync(path, "utf8").split("\n").filter(Boolean);
+}

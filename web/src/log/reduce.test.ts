@@ -1,0 +1,93 @@
+import { describe, expect, it } from "vitest";
+import { frozen, inChunks, joined, seeded, withoutTimes } from "./folding";
+import { dialectTranscripts, sourceTranscripts, type Transcript } from "./golden";
+import { reduce } from "./reduce";
+import { EMPTY, type Item, type RunView, type SessionView } from "./view";
+
+const ALL: Transcript[] = [...dialectTranscripts(), ...sourceTranscripts()];
+
+it("reads the transcripts of all dialects and frameworks", () => {
+  expect(ALL.length).toBeGreaterThan(60);
+});
+
+describe.each(ALL)("$name", ({ records }) => {
+  const whole = reduce(EMPTY, records);
+
+  it("is the same record by record, at once and in chunks", () => {
+    expect(records.reduce((view, record) => reduce(view, [record]), EMPTY)).toEqual(whole);
+    for (const seed of [1, 2, 3, 4, 5]) expect(inChunks(records, seeded(seed)).reduce(reduce, EMPTY)).toEqual(whole);
+  });
+
+  it("is not changed by records that come twice", () => {
+    expect(reduce(whole, records)).toBe(whole);
+    expect(reduce(EMPTY, [...records, ...records])).toEqual(whole);
+    const random = seeded(7);
+    let view: SessionView = EMPTY;
+    for (let until = 1; until <= records.length; until += 1 + Math.floor(random() * 4)) {
+      const from = Math.floor(random() * until);
+      view = reduce(reduce(view, records.slice(0, until)), records.slice(from, until));
+    }
+    expect(reduce(view, records)).toEqual(whole);
+  });
+
+  it("is the same from joined deltas, apart from times", () => {
+    expect(withoutTimes(reduce(EMPTY, joined(records)))).toEqual(withoutTimes(whole));
+  });
+
+  it("never changes the view that it is given", () => {
+    records.reduce((view, record) => frozen(reduce(view, [record])), frozen({ ...EMPTY }));
+  });
+
+  it("keeps the identity of all that is equal", () => {
+    let before: SessionView = EMPTY;
+    for (const record of records) {
+      const after = reduce(before, [record]);
+      for (const run of after.runs)
+        keepsIdentity(
+          before.runs.find((one) => one.runId === run.runId),
+          run,
+        );
+      before = after;
+    }
+  });
+
+  it("leaves nothing open behind a terminal", () => {
+    for (const run of whole.runs) {
+      expect(["finished", "failed", "cancelled"]).toContain(run.state);
+      expect(run.open.size).toBe(0);
+      expect(run.endedAt).not.toBeNull();
+      expect(run.items.filter(isOpen)).toEqual([]);
+      expect([...run.agents.values()].filter((agent) => agent.state === "running" || agent.endedAt === null)).toEqual(
+        [],
+      );
+    }
+  });
+
+  it("gives each item its address, and each a place in one agent's list", () => {
+    for (const run of whole.runs) {
+      expect(run.items.map((item) => item.key)).toEqual(run.items.map((_, index) => `${run.runId}/${index}`));
+      const listed = [...run.agents.values()].flatMap((agent) => agent.items);
+      expect(listed.toSorted((one, other) => one - other)).toEqual(run.items.map((item) => item.index));
+    }
+  });
+});
+
+function isOpen(item: Item): boolean {
+  if (item.kind === "tool" || item.kind === "step") return item.state === "running" || item.state === "waiting";
+  if (item.kind === "text" || item.kind === "thought") return item.endedAt === null;
+  return item.kind === "approval" && item.decision === null;
+}
+
+function keepsIdentity(before: RunView | undefined, after: RunView): void {
+  if (before === undefined) return;
+  for (const [index, item] of before.items.entries()) {
+    const now = after.items[index];
+    if (now !== item) expect(now).not.toEqual(item);
+  }
+  for (const [id, agent] of before.agents) {
+    const now = after.agents.get(id);
+    if (now !== agent) expect(now).not.toEqual(agent);
+  }
+  for (const list of ["terminal", "codes", "agents", "open"] as const)
+    if (after[list] !== before[list]) expect(after[list], list).not.toEqual(before[list]);
+}
