@@ -100,6 +100,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "limelight.stores.base",
         "limelight.dialects.base",
         "limelight.dialects.encoder",
+        "limelight.dialects.records",
         "limelight.dialects.v2",
         "limelight.runs",
         "limelight.server",

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from limelight.dialects.base import Cursor
+from limelight.events import Status
 from limelight.runs.hub import LANE_RECORDS
 from limelight.runs.viewer import BATCH
 from tests.dialects.transcripts import DIALECTS, Frame, live, parse
@@ -20,6 +21,7 @@ from tests.runs.viewing import (
     statuses,
     whole_run,
 )
+from tests.strategies import as_records
 
 # What it missed, then what comes
 
@@ -192,6 +194,43 @@ async def test_only_one_run_is_shown_if_that_is_asked(ahead: bool) -> None:
         frames = await read_all(viewer)
         assert await soon(viewer) is None
     assert same(frames, live(DIALECTS["records"], first))
+
+
+@pytest.mark.parametrize("ahead", [True, False], ids=["replayed", "live"])
+async def test_runs_that_are_history_do_not_end_the_view(ahead: bool) -> None:
+    runs = [whole_run(first_seq=1 + 7 * n, run_id=f"run_{n}") for n in range(3)]
+    stage, records = Stage(), [record for run in runs for record in run]
+    async with stage.viewer() as viewer:
+        viewer.start(Cursor(0), only_run=True, through=14, fresh=not ahead)
+        stage.play(records)
+        assert same(await read_all(viewer), live(DIALECTS["records"], records[:14]))
+        viewer.go_on()
+        assert same(await read_all(viewer), live(DIALECTS["records"], records[14:]))
+
+
+async def test_a_format_that_takes_more_is_read_in_growing_batches_while_records_are_small() -> None:
+    stage = Stage()
+    stage.commit(statuses(4000))
+    batches: dict[int, int] = {}
+    for batch in (128, 2048):
+        stage.store.reads = 0
+        async with stage.viewer(batch=batch) as viewer:
+            viewer.start(Cursor(0))
+            await read_to(viewer, "4000")
+        batches[batch] = stage.store.reads
+    assert batches[128] == 32
+    assert batches[2048] <= 9
+
+
+async def test_batches_of_large_records_stay_small() -> None:
+    stage = Stage()
+    stage.commit(as_records([Status(text="x" * 4096) for _ in range(1000)]))
+    sizes: list[int] = []
+    async with stage.viewer(batch=2048) as viewer:
+        viewer.start(Cursor(0))
+        while sum(sizes) < 1000:
+            sizes.append(len(parse(await soon(viewer) or b"")))
+    assert max(sizes) == 128
 
 
 async def test_a_view_of_the_session_goes_on_from_run_to_run() -> None:

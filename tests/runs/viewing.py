@@ -16,7 +16,7 @@ from limelight.events import (
     TextFinished,
 )
 from limelight.runs.hub import Hub
-from limelight.runs.viewer import Format, Viewer
+from limelight.runs.viewer import BATCH, Format, Viewer
 from limelight.stores.base import Run, SessionRef, Store
 from tests.dialects.transcripts import DIALECTS, Frame, joined, parse, pieces
 from tests.strategies import as_records
@@ -77,8 +77,8 @@ class Stage:
         self.hub.publish(REF, records)
 
     @asynccontextmanager
-    async def viewer(self, format_: str = "records") -> AsyncGenerator[Viewer]:
-        with Viewer(self.hub, cast("Store", self.store), REF, Format(format_, DIALECTS[format_])) as viewer:
+    async def viewer(self, format_: str = "records", batch: int = BATCH) -> AsyncGenerator[Viewer]:
+        with Viewer(self.hub, cast("Store", self.store), REF, Format(format_, DIALECTS[format_], batch)) as viewer:
             yield viewer
 
 

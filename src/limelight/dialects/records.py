@@ -1,4 +1,7 @@
-"""The lossless dialect: a Record as JSON. What the client, the page and exports read; nothing is dropped or renamed."""
+"""The lossless dialect: a Record as JSON. What the client, the page and exports read; nothing is dropped or renamed.
+
+The page reads it with deltas joined, because it wants the texts and not each piece; whoever exports wants each Record.
+"""
 
 from typing import ClassVar
 
@@ -22,3 +25,12 @@ class RecordsDialect:
 
     def gap(self, first: int, last: int) -> bytes:
         return encode({"gap": {"from": first, "to": last}})
+
+
+class JoinedRecordsDialect(RecordsDialect):
+    """The same, but who catches up gets neighbouring deltas as one Record, which has the number of the last."""
+
+    joins: ClassVar[bool] = True
+
+    def fits(self, event: Delta) -> bool:
+        return True

@@ -16,7 +16,9 @@ from limelight.runs.hub import Hub, Lane
 from limelight.stores.base import SessionRef, Store
 
 BATCH = 128
-"""Records that a replay reads and sends at once."""
+"""Records that a replay reads and sends at once, unless its format takes more."""
+BATCH_BYTES = 256 * 1024
+"""A format that takes more gets as many as give about this much."""
 
 
 class Format(NamedTuple):
@@ -24,6 +26,8 @@ class Format(NamedTuple):
 
     name: str
     make_dialect: Callable[[], Dialect]
+    batch: int = BATCH
+    """Records that a replay may read at once where they are small."""
 
 
 class Viewer:
@@ -38,6 +42,9 @@ class Viewer:
         self._ref = ref
         self._format = format_
         self._only_run = False
+        self._through = 0
+        """Runs that end before this one do not end the view."""
+        self._batch = BATCH
         self._at = 0
         """The last Record that is dealt with: sent now, or known to the viewer."""
         self._skip = 0
@@ -56,12 +63,13 @@ class Viewer:
     def __exit__(self, *_: object) -> None:
         self._hub.leave(self._ref, self._channel, self._format.name)
 
-    def start(self, cursor: Cursor, *, only_run: bool = False, fresh: bool = False) -> None:
-        """Begin behind `cursor`. With `only_run` the view ends with the run that it begins in.
+    def start(self, cursor: Cursor, *, only_run: bool = False, through: int = 0, fresh: bool = False) -> None:
+        """Begin behind `cursor`. With `only_run` the view ends with the run that it begins in, but not before Record
+        `through`: so that runs which are history come in one go.
 
         `fresh` says that a run begins right there, so that there is nothing to replay unless it was very fast.
         """
-        self._only_run = only_run
+        self._only_run, self._through = only_run, through
         inside = cursor.k > 0 and cursor.seq > 0
         self._at = self._fed = cursor.seq - 1 if inside else cursor.seq
         self._skip = cursor.k if inside else 0
@@ -120,7 +128,7 @@ class Viewer:
         """What the lane has for us; b"" if there is nothing yet, also when the store was faster than the hub."""
         if self._at >= lane.head:
             return b""
-        end = lane.end_after(self._at) if self._only_run else None
+        end = lane.end_after(max(self._at, self._through - 1)) if self._only_run else None
         until = lane.head if end is None else end
         data = lane.since(self._at, until)
         self._at, self._ended = until, end is not None
@@ -135,7 +143,7 @@ class Viewer:
     async def _replay(self, encoder: SseEncoder) -> bytes:
         """The next piece of what was missed; b"" while there is none to send."""
         published = self._channel.published
-        records = await self._store.records(self._ref, after=self._fed, limit=BATCH)
+        records = await self._store.records(self._ref, after=self._fed, limit=self._batch)
         if not records:
             # What was published before we looked and is not there was removed: there is nothing to wait for.
             self._fed = max(self._fed, published)
@@ -157,11 +165,20 @@ class Viewer:
                 self._skip = 0
             else:
                 fresh.append(record)
-            if self._only_run and isinstance(record.event, TERMINAL_TYPES):
+            if self._only_run and record.seq >= self._through and isinstance(record.event, TERMINAL_TYPES):
                 self._ended = True
                 break
         frames.append(encoder.catch_up(fresh))
-        return b"".join(frames)
+        data = b"".join(frames)
+        self._pace(len(data))
+        return data
+
+    def _pace(self, size: int) -> None:
+        """Read more at once while Records are small; never so much that others wait, or that much lies in memory."""
+        if size > BATCH_BYTES:
+            self._batch = max(BATCH, self._batch // 2)
+        elif 2 * size < BATCH_BYTES:
+            self._batch = min(self._format.batch, self._batch * 2)
 
     def _board(self, encoder: SseEncoder) -> None:
         """We have all that was committed: share the lane, or become it. If more was published meanwhile, read on."""

@@ -12,7 +12,7 @@ from limelight.events import EVENT_TYPES, kind_of
 from limelight.runs.ids import now_ms
 from limelight.server.v2.asyncapi import asyncapi
 from limelight.server.v2.channel import CLIENT, SERVER, name_of
-from limelight.server.v2.replies import addressed
+from limelight.server.v2.packing import packed, single
 from tests import agents
 from tests.dialects.transcripts import SCRIPTS
 from tests.schemas import Checker, strict
@@ -27,8 +27,14 @@ CHECKERS = {
     name: Checker(strict(DOCUMENT["components"]), message["payload"]["$ref"])
     for name, message in DOCUMENT["components"]["messages"].items()
 }
-FORMATS = {"v2": {"message", "gap"}, "records": {"record", "record_gap"}}
-"""What is shown of the log in each format; replies are the same in both."""
+FORMATS = {"v2": {"message", "gap"}, "records": {"record", "record_gap"}, "packed": {"records", "record_gap"}}
+"""What is shown of the log in each format; replies are the same in all."""
+ASKED: dict[str, dict[str, Any]] = {
+    "v2": {"format": "v2"},
+    "records": {"format": "records"},
+    "packed": {"format": "records", "packed": "1"},
+}
+"""How a client asks for it."""
 REPLIES = {name_of(shape) for shape in SERVER} - {name for names in FORMATS.values() for name in names}
 
 
@@ -38,6 +44,8 @@ def name_in(frame: Json) -> str:
         return frame["type"]
     if "message_id" in frame:
         return "message"
+    if "records" in frame:
+        return "records"
     return "record_gap" if "gap" in frame else "record"
 
 
@@ -48,16 +56,21 @@ def check(frames: list[Json]) -> set[str]:
     return {name_in(frame) for frame in frames}
 
 
-def kind_in(frame: Json) -> str:
-    return frame["metadata"]["message_type"] if "metadata" in frame else frame.get("event", {}).get("kind", "")
+def kinds_in(frame: Json) -> dict[str, Json]:
+    """What a frame tells of, each with its fields."""
+    if "metadata" in frame:
+        return {frame["metadata"]["message_type"]: frame["metadata"]}
+    records = frame.get("records", [frame] if "event" in frame else [])
+    return {record["event"]["kind"]: record["event"] for record in records}
 
 
 async def turn(watching: Socket, query: str, **answer: Any) -> list[Json]:
     """Ask, and decide when a decision is wanted. All frames up to the state behind the run."""
     await watching.say("query", query=query)
-    frames = await watching.until(lambda frame: kind_in(frame) in ("approval_request", "approval_requested"))
-    asked = frames[-1].get("metadata") or frames[-1]["event"]
-    await watching.say("approve", approval_id=asked["approval_id"], **answer)
+    wanted = {"approval_request", "approval_requested"}
+    frames = await watching.until(lambda frame: bool(wanted & kinds_in(frame).keys()))
+    asked = kinds_in(frames[-1])
+    await watching.say("approve", approval_id=asked[(wanted & asked.keys()).pop()]["approval_id"], **answer)
     return frames + await watching.until_state("completed", "error", "idle")
 
 
@@ -82,18 +95,19 @@ async def talk(watching: Socket) -> list[Json]:
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("format_", FORMATS)
 def test_the_golden_transcripts_fit_the_document(format_: str, script: str) -> None:
-    sent = (GOLDEN / f"{script}.{format_}.sse").read_bytes()
-    assert check([json.loads(addressed(frame, "s")) for frame in frames_in(sent)]) < FORMATS[format_]
+    sent = (GOLDEN / f"{script}.{ASKED[format_]['format']}.sse").read_bytes()
+    dress = packed if format_ == "packed" else single
+    assert check([json.loads(frame) for frame in dress(frames_in(sent), "s")]) < FORMATS[format_]
 
 
 @pytest.mark.parametrize("format_", FORMATS)
 async def test_every_frame_of_a_conversation_fits_the_document(tmp_path: Path, format_: str) -> None:
-    async with serving(everything, data=tmp_path) as served, socket(served, format=format_) as watching:
+    async with serving(everything, data=tmp_path) as served, socket(served, **ASKED[format_]) as watching:
         frames = await talk(watching)
     seen = check(frames)
     assert seen - FORMATS[format_] == REPLIES
-    kinds = {kind_in(frame) for frame in frames} - {""}
-    assert kinds == ({kind_of(event) for event in EVENT_TYPES} if format_ == "records" else set(PANES))
+    kinds = {kind for frame in frames for kind in kinds_in(frame)}
+    assert kinds == (set(PANES) if format_ == "v2" else {kind_of(event) for event in EVENT_TYPES})
 
 
 async def test_an_agent_that_does_not_stream_sends_what_the_document_says(tmp_path: Path) -> None:
@@ -114,7 +128,7 @@ async def test_a_gap_fits_the_document(tmp_path: Path, format_: str) -> None:
             await eventually(lambda: now_ms() > ended + 1)
             await watching.ask("two")
         assert (await served.parts.store.sweep(ended + 1)).runs == 1
-        async with socket(served, format=format_, after="1") as late:
+        async with socket(served, **ASKED[format_], after="1") as late:
             frames = await late.until(lambda frame: name_in(frame) in FORMATS[format_])
     assert check(frames) == {"state", "gap" if format_ == "v2" else "record_gap"}
 
@@ -151,4 +165,4 @@ async def test_every_example_of_the_document_does_what_it_says(tmp_path: Path) -
 async def send(watching: Socket, example: Json, answer: str) -> list[Json]:
     """All that is heard up to the answer."""
     await watching.connection.send(json.dumps(example))
-    return await watching.until(lambda frame: answer in (name_in(frame), kind_in(frame)))
+    return await watching.until(lambda frame: answer in (name_in(frame), *kinds_in(frame)))

@@ -8,7 +8,7 @@ from limelight.dialects.v2.shape import RunMessage
 from limelight.server.endpoint import Param
 from limelight.server.v2 import replies
 from limelight.server.v2.commands import Approve, Cancel, Command, GetMessages, GetState, Ping, Query, Resume
-from limelight.server.v2.frames import Gap, LogFrame, RecordGap, SessionRecord
+from limelight.server.v2.frames import Gap, LogFrame, PackedRecords, RecordGap, SessionRecord
 from limelight.server.v2.opening import MAX_STEPS
 
 PATH = "/api/v2/ws/{session_id}"
@@ -32,6 +32,11 @@ QUERY = (
         "format",
         "`v2` for messages, `records` for the log as it is",
         {"type": "string", "enum": ["v2", "records"], "default": "v2"},
+    ),
+    Param(
+        "packed",
+        "With `format=records`, `1` for many Records in a frame; who catches up gets neighbouring deltas joined",
+        {"type": "string", "enum": ["0", "1"], "default": "0"},
     ),
 )
 
@@ -61,7 +66,7 @@ CLIENT = (
     Said(
         shape=GetMessages,
         examples=({"type": "get_messages", "limit": 100}, {"type": "get_messages", "limit": 20, "before": "57.1"}),
-        answers=(RunMessage, SessionRecord, replies.MessagesEnd),
+        answers=(RunMessage, SessionRecord, PackedRecords, replies.MessagesEnd),
     ),
     Said(shape=GetState, examples=({"type": "get_state"},), answers=(replies.State,)),
     Said(shape=Cancel, examples=({"type": "cancel", "reason": "not needed any more"},)),
@@ -83,7 +88,13 @@ SERVER: tuple[type, ...] = (*LOG, *replies.Reply.__subclasses__())
 """What a client hears."""
 UNASKED: tuple[type, ...] = (*LOG, replies.State, replies.Error)
 """Of this, what comes by itself."""
-_NAMES: dict[type, str] = {RunMessage: "message", SessionRecord: "record", Gap: "gap", RecordGap: "record_gap"}
+_NAMES: dict[type, str] = {
+    RunMessage: "message",
+    SessionRecord: "record",
+    PackedRecords: "records",
+    Gap: "gap",
+    RecordGap: "record_gap",
+}
 
 
 def name_of(shape: type) -> str:

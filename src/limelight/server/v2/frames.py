@@ -13,6 +13,14 @@ class SessionRecord(Record, frozen=True, kw_only=True):
     cursor: str
 
 
+class PackedRecords(msgspec.Struct, frozen=True, kw_only=True):
+    """With `packed=1`: Records of the log, several at once. `cursor` is the number of the last."""
+
+    session_id: str
+    cursor: str
+    records: list[Record]
+
+
 class Gap(msgspec.Struct, kw_only=True, tag_field="type", tag="gap"):
     """The Records from `from` to `to` are no longer kept."""
 
@@ -37,4 +45,4 @@ class RecordGap(msgspec.Struct, kw_only=True):
     gap: Range
 
 
-LogFrame = RunMessage | SessionRecord | Gap | RecordGap
+LogFrame = RunMessage | SessionRecord | PackedRecords | Gap | RecordGap

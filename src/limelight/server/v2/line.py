@@ -1,14 +1,18 @@
 """The way out of a socket, which its two halves share: one frame at a time, and some replies in one piece."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from limelight.dialects.encoder import Frame
-from limelight.server.v2.replies import Reply, addressed
+from limelight.server.v2.packing import single
+from limelight.server.v2.replies import Reply
+
+Dress = Callable[[Iterable[Frame], str], Iterator[bytes]]
+"""How frames of the log become frames of the socket."""
 
 
 class Gone(Exception):
@@ -23,6 +27,8 @@ class Line:
         self._session_id = session_id
         self._lock = asyncio.Lock()
 
+        self.dress: Dress = single
+
     async def open(self) -> None:
         await self._websocket.receive()
         await self._pass({"type": "websocket.accept"})
@@ -34,8 +40,8 @@ class Line:
     async def show(self, frames: Iterable[Frame], end: Reply | None = None) -> None:
         """Messages or Records, with nothing in between."""
         async with self._lock:
-            for frame in frames:
-                await self._send(addressed(frame, self._session_id))
+            for data in self.dress(frames, self._session_id):
+                await self._send(data)
             if end is not None:
                 await self._send(msgspec.json.encode(end))
 

@@ -8,7 +8,7 @@ from limelight.server.v2.line import Line
 from limelight.server.v2.replies import State
 from limelight.server.v2.state import session_info
 from limelight.server.views import AFTER_RUN, SessionState
-from limelight.stores.base import Run, Session, SessionRef
+from limelight.stores.base import LIVE_STATES, Run, Session, SessionRef
 
 
 class Showing:
@@ -22,6 +22,8 @@ class Showing:
         self._viewer = parts.viewer(ref, format_)
         self._known = 0
         """Runs up to here are history."""
+        self._ended = 0
+        """Runs that end up to here have ended, and the client was told."""
         self._announced: str | None = None
         """The run that the client knows to be going on."""
         self._run: Run | None = None
@@ -49,7 +51,15 @@ class Showing:
     async def greet(self, session: Session) -> None:
         """Tell what the session is now; what comes later is news."""
         self._known, self._announced = session.last_seq, session.run_id
+        self._ended = await self._last_end(session)
         await self._line.tell(State(state=await session_info(self._parts, session)))
+
+    async def _last_end(self, session: Session) -> int:
+        """Where the last run ended that does not go on."""
+        if session.run_state not in LIVE_STATES:
+            return session.last_seq
+        run = await self._parts.store.run(session.run_id or "")
+        return 0 if run is None else run.first_seq - 1
 
     async def run(self, cursor: Cursor) -> bool:
         """Show what is behind `cursor`, until the server closes. False if the session is gone."""
@@ -71,7 +81,7 @@ class Showing:
 
     async def _sit_down(self, cursor: Cursor) -> None:
         """A run that we are in the middle of may end without a message: then its end is still to be told."""
-        self._viewer.start(cursor, only_run=True)
+        self._viewer.start(cursor, only_run=True, through=self._ended)
         run = await self._parts.store.run_covering(self._ref, cursor.seq + 1)
         self._run = run if run is not None and run.first_seq <= cursor.seq else None
 
@@ -100,7 +110,7 @@ class Showing:
         self._viewer.go_on()
         if run is None or run.last_seq <= self._known:
             return True
-        self._known = run.last_seq
+        self._known = self._ended = run.last_seq
         return await self._tell(run, AFTER_RUN[run.state])
 
     async def _tell(self, run: Run, state: SessionState) -> bool:

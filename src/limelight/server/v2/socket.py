@@ -20,6 +20,7 @@ from limelight.server.v2.answering import Answering
 from limelight.server.v2.failing import error_of
 from limelight.server.v2.line import Gone, Line
 from limelight.server.v2.opening import STEPS, check_after, open_session
+from limelight.server.v2.packing import PACKED, packed
 from limelight.server.v2.showing import Showing
 from limelight.sources.base import User
 from limelight.stores.base import LIVE_STATES, Session, SessionRef
@@ -53,6 +54,8 @@ class SessionSocket:
             await line.open()
             try:
                 format_, after = self._format(), self._after()
+                if format_ is PACKED:
+                    line.dress = packed
                 await self._open(after)
             except LimelightError as error:
                 await line.tell(error_of(error))
@@ -64,7 +67,15 @@ class SessionSocket:
         wanted = self._websocket.query_params.get("format", "v2")
         if wanted not in ("v2", "records"):
             raise BadRequest(f"format is v2 or records here, not {wanted[:50]!r}", path="format")
-        return self._parts.format(wanted)
+        return PACKED if self._is_packed(wanted) else self._parts.format(wanted)
+
+    def _is_packed(self, format_: str) -> bool:
+        wanted = self._websocket.query_params.get("packed", "0")
+        if wanted not in ("0", "1"):
+            raise BadRequest(f"packed is 1 or 0, not {wanted[:50]!r}", path="packed")
+        if wanted == "1" and format_ != "records":
+            raise BadRequest("packed=1 needs format=records: other formats are not packed", path="packed")
+        return wanted == "1"
 
     def _after(self) -> Cursor | None:
         after = self._websocket.query_params.get("after")
