@@ -1,0 +1,47 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { AgentInfo } from "../wire/api";
+import { agentNamed, loadAgents } from "./agents";
+
+const deep: AgentInfo = { name: "deep", title: "Deep", description: "", framework: "langgraph", default: false };
+const demo: AgentInfo = { ...deep, name: "demo", title: "Demo", default: true };
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+test("a server that does not answer is asked again until it does", async () => {
+  const fetched = vi
+    .fn<() => Promise<Response>>()
+    .mockRejectedValueOnce(new TypeError("network"))
+    .mockResolvedValueOnce(new Response("", { status: 502 }))
+    .mockResolvedValue(Response.json({ agents: [deep], version: "2.1" }));
+  vi.stubGlobal("fetch", fetched);
+  const errors: string[] = [];
+  const loading = loadAgents(new AbortController().signal, (error) => errors.push(error));
+  await vi.runAllTimersAsync();
+  expect(await loading).toEqual({ agents: [deep], version: "2.1" });
+  expect(errors).toEqual(["The server cannot be reached.", "The server answered 502."]);
+});
+
+test("nobody waits any more: no further request", async () => {
+  const fetched = vi.fn<() => Promise<Response>>().mockRejectedValue(new TypeError("network"));
+  vi.stubGlobal("fetch", fetched);
+  const abort = new AbortController();
+  const loading = expect(loadAgents(abort.signal, () => {})).rejects.toThrow();
+  await vi.advanceTimersByTimeAsync(600);
+  const count = fetched.mock.calls.length;
+  abort.abort();
+  await loading;
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(fetched.mock.calls.length).toBe(count);
+});
+
+test("the chosen agent, else the default", () => {
+  expect(agentNamed([deep, demo], "deep")).toBe(deep);
+  expect(agentNamed([deep, demo], "gone")).toBe(demo);
+  expect(agentNamed([], "deep")).toBe(undefined);
+});

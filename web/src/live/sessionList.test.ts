@@ -1,0 +1,212 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { SessionEntry, SessionPage } from "../wire/api";
+import { SessionList } from "./sessionList";
+
+type Answer = SessionPage | SessionEntry | number | Error;
+
+interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly query: Record<string, string>;
+  readonly body: unknown;
+  readonly answer: (given: Answer) => Promise<void>;
+}
+
+let asked: Asked[];
+let lists: SessionList[];
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  asked = [];
+  lists = [];
+  vi.stubGlobal("fetch", (url: string, init: RequestInit) => {
+    const { pathname, searchParams } = new URL(url);
+    return new Promise<Response>((resolve, reject) => {
+      init.signal?.addEventListener("abort", () => reject(new DOMException("", "AbortError")));
+      const answer = async (given: Answer) => {
+        if (given instanceof Error) reject(given);
+        else if (given === 204) resolve(new Response(null, { status: 204 }));
+        else if (typeof given === "number") resolve(Response.json({ detail: `no ${given}` }, { status: given }));
+        else resolve(Response.json(given));
+        await vi.advanceTimersByTimeAsync(0);
+      };
+      const body = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
+      const query = Object.fromEntries(searchParams);
+      asked.push({ method: init.method ?? "GET", path: pathname, query, body, answer });
+    });
+  });
+});
+
+afterEach(() => {
+  for (const list of lists) list.close();
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+function entry(id: string, at: number, more: Partial<SessionEntry> = {}): SessionEntry {
+  const known = { agent: "deep", state: "completed", created_at: at, turns: 1, last_seq: 9, run_id: null } as const;
+  return { session_id: id, title: `About ${id}`, active_at: at, ...known, ...more };
+}
+
+function page(entries: SessionEntry[], next: string | null = null): SessionPage {
+  return { sessions: entries, next };
+}
+
+function watched(): { list: SessionList; leave: () => void; told: () => number } {
+  const list = new SessionList();
+  lists.push(list);
+  let count = 0;
+  const leave = list.subscribe(() => {
+    count += 1;
+  });
+  return { list, leave, told: () => count };
+}
+
+function ids(list: SessionList): string[] {
+  return list.getSnapshot().entries.map((one) => one.session_id);
+}
+
+function request(at: number): Asked {
+  const found = asked.at(at);
+  if (found === undefined) throw new Error(`no request ${at} among ${asked.length}`);
+  return found;
+}
+
+test("asks when somebody watches, and every four seconds from then on", async () => {
+  const { list, leave } = watched();
+  expect(list.getSnapshot().loading).toBe(true);
+  await request(-1).answer(page([entry("a", 1)]));
+  expect(ids(list)).toEqual(["a"]);
+  expect(list.getSnapshot().loading).toBe(false);
+  await vi.advanceTimersByTimeAsync(4_000);
+  expect(asked).toHaveLength(2);
+  await request(-1).answer(page([]));
+  expect(ids(list)).toEqual([]);
+  leave();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(asked).toHaveLength(2);
+});
+
+test("asks less often while the tab is hidden, and at once when it is seen again", async () => {
+  const seen = vi.spyOn(document, "visibilityState", "get").mockReturnValue("hidden");
+  watched();
+  await request(-1).answer(page([]));
+  await vi.advanceTimersByTimeAsync(14_000);
+  expect(asked).toHaveLength(1);
+  seen.mockReturnValue("visible");
+  document.dispatchEvent(new Event("visibilitychange"));
+  expect(asked).toHaveLength(2);
+});
+
+test("what did not change stays the same object, and nobody is told", async () => {
+  const { list, told } = watched();
+  await request(-1).answer(page([entry("b", 2), entry("a", 1)]));
+  const before = list.getSnapshot();
+  const count = told();
+  void list.refresh();
+  await request(-1).answer(page([entry("b", 2), entry("a", 1)]));
+  expect(list.getSnapshot()).toBe(before);
+  expect(told()).toBe(count);
+  void list.refresh();
+  await request(-1).answer(page([entry("a", 3), entry("b", 2)]));
+  expect(ids(list)).toEqual(["a", "b"]);
+  expect(list.getSnapshot().entries[1]).toBe(before.entries[0]);
+});
+
+test("further pages stay while the head is read again, and what is gone from the head goes", async () => {
+  const { list } = watched();
+  await request(-1).answer(page([entry("d", 4), entry("c", 3)], "3"));
+  void list.more();
+  void list.more();
+  expect(asked.filter((one) => one.query.after === "3")).toHaveLength(1);
+  await request(-1).answer(page([entry("b", 2), entry("a", 1)], "1"));
+  expect(ids(list)).toEqual(["d", "c", "b", "a"]);
+  expect(list.getSnapshot().hasMore).toBe(true);
+  void list.refresh();
+  await request(-1).answer(page([entry("e", 5), entry("c", 3)], "3"));
+  expect(ids(list)).toEqual(["e", "c", "b", "a"]);
+  void list.more();
+  expect(request(-1).query.after).toBe("1");
+  await request(-1).answer(page([entry("z", 0)]));
+  expect(ids(list)).toEqual(["e", "c", "b", "a", "z"]);
+  expect(list.getSnapshot().hasMore).toBe(false);
+});
+
+test("searches on the server once the typing pauses; answers to what was typed before are dropped", async () => {
+  const { list } = watched();
+  await request(-1).answer(page([entry("b", 2), entry("a", 1)], "1"));
+  list.search("be");
+  await vi.advanceTimersByTimeAsync(100);
+  list.search("bee");
+  expect(asked).toHaveLength(1);
+  expect(list.getSnapshot()).toMatchObject({ q: "bee", loading: true });
+  await vi.advanceTimersByTimeAsync(200);
+  const first = request(-1);
+  expect(first.query.q).toBe("bee");
+  list.search("bees");
+  await vi.advanceTimersByTimeAsync(200);
+  await request(-1).answer(page([entry("x", 1)], "1"));
+  await first.answer(page([entry("y", 1)]));
+  expect(ids(list)).toEqual(["x"]);
+  expect(list.getSnapshot().loading).toBe(false);
+});
+
+test("an older answer never replaces a newer one", async () => {
+  const { list } = watched();
+  const slow = request(-1);
+  void list.refresh();
+  await request(-1).answer(page([entry("new", 2)]));
+  await slow.answer(page([entry("old", 1)]));
+  expect(ids(list)).toEqual(["new"]);
+});
+
+test("a rename shows at once, survives an answer from before it, and is sent", async () => {
+  const { list } = watched();
+  await request(-1).answer(page([entry("a", 1)]));
+  void list.refresh();
+  const before = request(-1);
+  const done = list.rename("a", "Bees");
+  expect(list.getSnapshot().entries[0]?.title).toBe("Bees");
+  const sent = request(-1);
+  expect(sent).toMatchObject({ method: "PATCH", path: "/sessions/a", body: { title: "Bees" } });
+  await before.answer(page([entry("a", 1)]));
+  expect(list.getSnapshot().entries[0]?.title).toBe("Bees");
+  await sent.answer(entry("a", 1, { title: "Bees" }));
+  await done;
+  expect(list.getSnapshot().entries[0]?.title).toBe("Bees");
+});
+
+test("a rename that is refused is taken back and says why", async () => {
+  const { list } = watched();
+  await request(-1).answer(page([entry("a", 1)]));
+  const done = expect(list.rename("a", "Bees")).rejects.toThrow("no 422");
+  await request(-1).answer(422);
+  await done;
+  expect(list.getSnapshot()).toMatchObject({ entries: [{ title: "About a" }], error: "no 422" });
+});
+
+test("what is removed goes at once, and comes back if the server cannot be reached", async () => {
+  const { list } = watched();
+  await request(-1).answer(page([entry("b", 2), entry("a", 1)]));
+  const done = expect(list.remove("a")).rejects.toThrow("cannot be reached");
+  expect(ids(list)).toEqual(["b"]);
+  await request(-1).answer(new TypeError("network"));
+  await done;
+  expect(ids(list)).toEqual(["b", "a"]);
+  const again = list.remove("a");
+  await request(-1).answer(404);
+  await again;
+  expect(ids(list)).toEqual(["b"]);
+});
+
+test("an error keeps what is shown, and goes with the next answer", async () => {
+  const { list } = watched();
+  await request(-1).answer(page([entry("a", 1)]));
+  await vi.advanceTimersByTimeAsync(4_000);
+  await request(-1).answer(new TypeError("network"));
+  expect(list.getSnapshot().error).toBe("The server cannot be reached.");
+  expect(ids(list)).toEqual(["a"]);
+  await vi.advanceTimersByTimeAsync(4_000);
+  await request(-1).answer(page([entry("a", 1)]));
+  expect(list.getSnapshot().error).toBe(null);
+});
