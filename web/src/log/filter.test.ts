@@ -1,0 +1,83 @@
+import { describe, expect, it } from "vitest";
+import { golden, made, only } from "../timeline/madeRuns";
+import { type Filter, isActive, marked, matches, NO_FILTER, toolNames } from "./filter";
+import type { Item, RunView } from "./view";
+
+const found = (run: RunView, filter: Partial<Filter>, whole?: (item: Item) => string | undefined) =>
+  run.items.filter((item) => matches(item, { ...NO_FILTER, ...filter }, whole)).map((item) => item.index);
+
+const run = made(
+  [0, { kind: "reasoning_delta", message_id: "m0", text: "Which sales?" }],
+  [1, { kind: "tool_started", call_id: "c1", name: "read_file", args: { path: 'Q1 "sales".csv' } }],
+  [2, { kind: "tool_output_delta", call_id: "c1", text: "mean \u001b[31m41" }],
+  [2, { kind: "tool_output_delta", call_id: "c1", text: ".2\u001b[0m", stream: "stderr" }],
+  [3, { kind: "tool_finished", call_id: "c1", result: { rows: [{ name: "Straße" }] } }],
+  [4, { kind: "tool_started", call_id: "c2", name: "fetch", args: "not json" }],
+  [5, { kind: "tool_finished", call_id: "c2", result: "Error: refused", error: "refused by (host)" }],
+  [6, { kind: "text_delta", message_id: "m1", text: "Sales rose." }],
+  [7, { kind: "step_started", number: 1 }],
+  [8, { kind: "step_finished", number: 1, error: "could not be parsed" }],
+);
+
+describe("matches", () => {
+  it("lets everything through without a filter", () => {
+    expect(isActive(NO_FILTER)).toBe(false);
+    expect(isActive({ ...NO_FILTER, text: "  " })).toBe(false);
+    expect(found(run, {})).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it.each([
+    ["SALES", [0, 1, 3]],
+    ["sales rose", [3]],
+    ["rose q1", []],
+    ['"sales".csv', [1]],
+    ["41.2", [1]],
+    ["STRASSE", []],
+    ["straße rows", [1]],
+    ["not json", [2]],
+    ["(host)", [2]],
+    ["read_f csv", [1]],
+    ["parsed", [4]],
+  ])("finds %s", (text, items) => {
+    expect(found(run, { text })).toEqual(items);
+  });
+
+  it("keeps to failures and to a tool", () => {
+    expect(found(run, { errorsOnly: true })).toEqual([2, 4]);
+    expect(found(run, { tool: "fetch" })).toEqual([2]);
+    expect(found(run, { tool: "fetch", text: "sales" })).toEqual([]);
+    expect(found(run, { tool: "read_file", text: "sales" })).toEqual([1]);
+    expect(found(only(golden("cancelled")), { errorsOnly: true })).toEqual([]);
+    expect(found(only(golden("tool_error")), { errorsOnly: true })).not.toEqual([]);
+  });
+
+  it("looks into what was fetched", () => {
+    const cut = only(golden("truncated_result"));
+    expect(found(cut, { text: "needle" })).toEqual([]);
+    expect(found(cut, { text: "needle" }, () => "hay Needle hay")).not.toEqual([]);
+  });
+});
+
+it("counts the names of tools", () => {
+  expect(toolNames([run, only(golden("sub_agents"))])).toEqual([
+    { name: "task", count: 2 },
+    { name: "fetch", count: 1 },
+    { name: "read_file", count: 1 },
+    { name: "readurl", count: 1 },
+  ]);
+});
+
+describe("marked", () => {
+  it.each([
+    ["Sales of sales", ["sales"], "[Sales] of [sales]"],
+    ["foobar foo", ["foo", "foobar"], "[foobar] [foo]"],
+    ["a.b axb", ["a.b"], "[a.b] axb"],
+    ["İstanbul x", ["x"], "İstanbul [x]"],
+    ["nothing", [], "nothing"],
+    ["", ["a"], ""],
+  ])("%s", (text, words, shown) => {
+    const stretches = marked(text, words);
+    expect(stretches.map((part) => (part.hit ? `[${part.text}]` : part.text)).join("")).toBe(shown);
+    expect(stretches.map((part) => part.text).join("")).toBe(text);
+  });
+});

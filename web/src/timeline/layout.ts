@@ -1,0 +1,213 @@
+/**
+ * A run as rows over time: who did what, from when to when. Pure; the pane only draws what stands here.
+ *
+ * All times are ms from the run's start. What is not finished ends now, or where the run ended.
+ */
+
+import { tokensOf } from "../log/amounts";
+import type { AgentView, ApprovalItem, Item, Progress, RunView, StepItem, Tokens } from "../log/view";
+import { type Name, nameOf } from "./names";
+
+export interface Span {
+  readonly begin: number;
+  readonly end: number;
+}
+
+/** A stretch of a bar: arguments being written, a person being waited for, or the work itself. */
+export interface Part extends Span {
+  readonly kind: "write" | "wait" | "work";
+}
+
+export interface Row extends Span {
+  readonly key: string;
+  readonly kind: "agent" | "step" | "tool" | "text" | "thought" | "approval";
+  readonly depth: number;
+  /** It goes on: its end is the present. */
+  readonly isOpen: boolean;
+  readonly state: Progress;
+  readonly label: string;
+  /** What it is about, in a line. */
+  readonly about: string;
+  /** What a click goes to; null for the run itself. */
+  readonly item: Item | null;
+  readonly parts: readonly Part[];
+  readonly tokens: Tokens | null;
+}
+
+export interface Timeline {
+  readonly rows: readonly Row[];
+  /** How long the run has taken. */
+  readonly span: number;
+  readonly isRunning: boolean;
+}
+
+type Entry = { readonly depth: number; readonly agent: AgentView; readonly item: Item | null };
+
+interface Extent extends Span {
+  readonly isOpen: boolean;
+}
+
+export function isRunning(run: RunView): boolean {
+  return run.endedAt === null && (run.state === "running" || run.state === "waiting");
+}
+
+export function spanOf(run: RunView, now: number): number {
+  return Math.max(0, (run.endedAt ?? (isRunning(run) ? Math.max(now, run.lastAt) : run.lastAt)) - run.startedAt);
+}
+
+export function layout(run: RunView, now: number): Timeline {
+  const lines = new Lines(run, now);
+  const main = run.agents.get("");
+  // A stack of what is still to come instead of recursion: how deep agents are nested is the log's affair.
+  const todo: Entry[] = main === undefined ? [] : [{ depth: 0, agent: main, item: null }];
+  const seen = new Set<string>();
+  for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
+    const { agent, depth, item } = next;
+    if (item === null || item.kind === "agent") {
+      const child = item === null ? agent : run.agents.get(item.childId);
+      if (child === undefined || seen.has(child.agentId)) continue;
+      seen.add(child.agentId);
+      lines.addAgent(child, depth, item ?? lines.startOf(child));
+      for (const entry of entriesOf(run, child, depth + 1).reverse()) todo.push(entry);
+      continue;
+    }
+    lines.addItem(item, depth);
+    if (item.kind !== "tool") continue;
+    for (const agentId of item.agentIds.toReversed()) {
+      const child = run.agents.get(agentId);
+      if (child !== undefined) todo.push({ depth: depth + 1, agent: child, item: null });
+    }
+  }
+  return { rows: lines.rows, span: lines.span, isRunning: isRunning(run) };
+}
+
+/** What an agent did, in the order in which it began; what belongs to a step stands below it. */
+function entriesOf(run: RunView, agent: AgentView, depth: number): Entry[] {
+  const entries: Entry[] = [];
+  let step: StepItem | null = null;
+  for (const index of agent.items) {
+    const item = run.items[index];
+    if (item === undefined) continue;
+    if (item.kind === "step") step = item;
+    const isInside = step !== null && item !== step && belongsTo(item, step);
+    entries.push({ depth: isInside ? depth + 1 : depth, agent, item });
+  }
+  return entries;
+}
+
+function belongsTo(item: Item, step: StepItem): boolean {
+  if (item.kind === "tool" && item.step !== null) return item.step === step.number;
+  return step.endedAt === null || item.at < step.endedAt;
+}
+
+/** The rows as they are written, one behind the other. */
+class Lines {
+  readonly rows: Row[] = [];
+  readonly span: number;
+  private readonly questions = new Map<string, ApprovalItem[]>();
+  private readonly calls = new Map<string, Item>();
+  private readonly live: boolean;
+
+  constructor(
+    private readonly run: RunView,
+    now: number,
+  ) {
+    this.span = spanOf(run, now);
+    this.live = isRunning(run);
+    for (const item of run.items) {
+      if (item.kind === "tool") this.calls.set(item.callId, item);
+      if (item.kind !== "approval") continue;
+      const others = this.questions.get(item.callId);
+      if (others) others.push(item);
+      else this.questions.set(item.callId, [item]);
+    }
+  }
+
+  /** The call that an agent was started by. */
+  startOf(agent: AgentView): Item | null {
+    return agent.callId ? (this.calls.get(agent.callId) ?? null) : null;
+  }
+
+  addAgent(agent: AgentView, depth: number, item: Item | null): void {
+    const extent = this.extent(agent.startedAt, agent.endedAt);
+    const about = extent.isOpen ? agent.status : (agent.error ?? "");
+    const name = { label: agent.name || "agent", about };
+    this.add("agent", `agent ${agent.agentId}`, extent, agent.state, depth, name, item, tokensOf(agent));
+  }
+
+  addItem(item: Item, depth: number): void {
+    const name = nameOf(item, this.run);
+    switch (item.kind) {
+      case "tool":
+        this.add("tool", item.key, this.extent(item.at, item.endedAt), item.state, depth, name, item, null);
+        return;
+      case "step":
+        this.add("step", item.key, this.extent(item.at, item.endedAt), item.state, depth, name, item, item.tokens);
+        return;
+      case "text":
+      case "thought": {
+        const extent = this.extent(item.at, item.endedAt);
+        if (extent.end <= extent.begin && !extent.isOpen) return;
+        const state = extent.isOpen ? "running" : item.endedAt === null ? "stopped" : "done";
+        this.add(item.kind, item.key, extent, state, depth, name, item, null);
+        return;
+      }
+      case "approval": {
+        if (this.calls.has(item.callId)) return;
+        const extent = this.extent(item.at, item.decidedAt);
+        const decided = item.decision === "reject" ? "rejected" : "done";
+        const state = item.decision !== null ? decided : extent.isOpen ? "waiting" : "stopped";
+        this.add("approval", item.key, extent, state, depth, name, item, null);
+      }
+    }
+  }
+
+  private add(
+    kind: Row["kind"],
+    key: string,
+    extent: Extent,
+    told: Progress,
+    depth: number,
+    name: Name,
+    item: Item | null,
+    tokens: Tokens | null,
+  ): void {
+    // A log that was cut off may leave things open: nothing runs in a run that has ended.
+    const state = !this.live && (told === "running" || told === "waiting") ? "stopped" : told;
+    const row = { kind, key, ...extent, state, depth, ...name, item };
+    const isSpent = tokens !== null && tokens.input + tokens.output > 0;
+    this.rows.push({ ...row, tokens: isSpent ? tokens : null, parts: this.partsOf(kind, extent, item) });
+  }
+
+  private extent(from: number, to: number | null): Extent {
+    const begin = this.since(from);
+    const end = to === null ? this.span : this.since(to);
+    return { begin, end: Math.max(begin, end), isOpen: to === null && this.live };
+  }
+
+  private since(at: number): number {
+    return Math.min(this.span, Math.max(0, at - this.run.startedAt));
+  }
+
+  private partsOf(kind: Row["kind"], { begin, end }: Span, item: Item | null): readonly Part[] {
+    if (kind === "approval") return [{ kind: "wait", begin, end }];
+    if (kind !== "tool" || item?.kind !== "tool") return [{ kind: "work", begin, end }];
+    const parts: Part[] = [];
+    let at = begin;
+    for (const asked of this.questions.get(item.callId) ?? []) {
+      const wait = this.extent(asked.at, asked.decidedAt);
+      const from = Math.min(end, Math.max(at, wait.begin));
+      const to = Math.min(end, Math.max(from, wait.end));
+      parts.push(
+        { kind: parts.length === 0 ? "write" : "work", begin: at, end: from },
+        { kind: "wait", begin: from, end: to },
+      );
+      at = to;
+    }
+    const ran = item.args === null ? end : Math.min(end, Math.max(at, this.since(item.ranAt)));
+    if (parts.length === 0) parts.push({ kind: "write", begin: at, end: ran });
+    parts.push({ kind: "work", begin: Math.max(at, ran), end });
+    const real = parts.filter((part) => part.end > part.begin);
+    return real.length > 0 ? real : [{ kind: "work", begin, end }];
+  }
+}

@@ -1,0 +1,62 @@
+/** What each agent of a run took: time, tools and tokens, and what all of them took together. */
+
+import { NO_TOKENS, plus, tokensOf } from "../log/amounts";
+import type { Progress, RunView, Tokens } from "../log/view";
+import { isRunning, spanOf } from "./layout";
+
+export interface AgentLine {
+  readonly agentId: string;
+  readonly name: string;
+  readonly model: string;
+  readonly depth: number;
+  readonly state: Progress;
+  readonly ms: number;
+  /** Its part of the run's time, 0 to 1. */
+  readonly share: number;
+  readonly tools: number;
+  readonly tokens: Tokens;
+}
+
+export interface Summary {
+  readonly agents: readonly AgentLine[];
+  readonly ms: number;
+  readonly tools: number;
+  readonly tokens: Tokens;
+}
+
+/** Agents in the order in which they began, each behind the one that started it. */
+export function summarise(run: RunView, now: number): Summary {
+  const ms = spanOf(run, now);
+  const live = isRunning(run);
+  const children = new Map<string, string[]>();
+  for (const agent of run.agents.values()) {
+    if (agent.agentId === "") continue;
+    const parent = run.agents.has(agent.parentId) && agent.parentId !== agent.agentId ? agent.parentId : "";
+    const others = children.get(parent);
+    if (others) others.push(agent.agentId);
+    else children.set(parent, [agent.agentId]);
+  }
+  const agents: AgentLine[] = [];
+  const todo = [{ agentId: "", depth: 0 }];
+  for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
+    const { agentId, depth } = next;
+    const agent = run.agents.get(agentId);
+    if (agent === undefined) continue;
+    const end = (agent.endedAt ?? run.startedAt + ms) - run.startedAt;
+    const took = Math.max(0, Math.min(end, ms) - Math.max(0, agent.startedAt - run.startedAt));
+    agents.push({
+      agentId,
+      depth,
+      name: agent.name || "agent",
+      model: agent.model,
+      state: !live && (agent.state === "running" || agent.state === "waiting") ? "stopped" : agent.state,
+      ms: took,
+      share: ms > 0 ? took / ms : 0,
+      tools: agent.tools,
+      tokens: tokensOf(agent),
+    });
+    for (const child of (children.get(agentId) ?? []).toReversed()) todo.push({ agentId: child, depth: depth + 1 });
+  }
+  const tokens = agents.reduce((sum, agent) => plus(sum, agent.tokens), NO_TOKENS);
+  return { agents, ms, tools: run.tools, tokens };
+}

@@ -1,0 +1,58 @@
+/** The marks of a time axis: round numbers that stand far enough apart to be read. */
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const STEPS = [
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
+  ...[1, 2, 5, 10, 15, 30].map((count) => count * SECOND),
+  ...[1, 2, 5, 10, 15, 30].map((count) => count * MINUTE),
+  ...[1, 2, 6, 12, 24].map((count) => count * HOUR),
+];
+
+export interface Tick {
+  readonly at: number;
+  readonly label: string;
+}
+
+/** The smallest round step of which two are at least `gap` px apart, at `scale` px per ms. */
+export function tickStep(scale: number, gap: number): number {
+  const least = gap / Math.max(scale, Number.MIN_VALUE);
+  const day = 24 * HOUR;
+  return STEPS.find((step) => step >= least) ?? Math.ceil(Math.min(least, Number.MAX_SAFE_INTEGER) / day) * day;
+}
+
+/** The marks between two times. */
+export function ticks(from: number, to: number, step: number): Tick[] {
+  const marks: Tick[] = [];
+  for (let at = Math.max(0, Math.ceil(from / step)) * step; at <= to; at += step)
+    marks.push({ at, label: tickLabel(at, step) });
+  return marks;
+}
+
+/** A time on the axis, as exact as the step asks for: 0, 200 ms, 1.5 s, 2 min, 2:30, 1:05 h. */
+export function tickLabel(at: number, step: number): string {
+  if (at === 0) return "0";
+  if (at < SECOND) return `${at} ms`;
+  if (at < MINUTE) return `${decimal(at / SECOND, step)} s`;
+  const seconds = (at % MINUTE) / SECOND;
+  if (at < HOUR) {
+    const minutes = Math.floor(at / MINUTE);
+    if (seconds === 0 && step >= MINUTE) return `${minutes} min`;
+    return `${minutes}:${decimal(seconds, step).padStart(step < SECOND ? decimals(step) + 3 : 2, "0")}`;
+  }
+  const hours = Math.floor(at / HOUR);
+  const minutes = Math.floor((at % HOUR) / MINUTE);
+  if (step >= HOUR) return `${hours} h`;
+  const clock = `${hours}:${String(minutes).padStart(2, "0")}`;
+  if (step >= MINUTE) return `${clock} h`;
+  return `${clock}:${decimal(seconds, step).padStart(step < SECOND ? decimals(step) + 3 : 2, "0")}`;
+}
+
+function decimal(seconds: number, step: number): string {
+  return seconds.toFixed(decimals(step));
+}
+
+function decimals(step: number): number {
+  return step >= SECOND ? 0 : step >= 100 ? 1 : step >= 10 ? 2 : 3;
+}
