@@ -15,13 +15,13 @@ from tests.serving import asking, offer, serving
 KEY = {"authorization": "Bearer sesame"}
 
 
-async def test_with_a_key_every_route_but_the_probes_needs_it(tmp_path: Path) -> None:
+async def test_with_a_key_every_route_but_the_probes_and_the_page_needs_it(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path, auth__api_key="sesame") as served:
         for method, path in [
             *((e.method, e.path) for e in ENDPOINTS),
             ("GET", "/docs"),
             ("GET", "/nowhere"),
-            ("GET", "/"),
+            ("GET", "/assetsnot"),
         ]:
             for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": "Basic sesame"}):
                 response = await served.http.request(method, path, headers=headers)

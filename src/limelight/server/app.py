@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
@@ -26,6 +26,7 @@ from limelight.server.auth import Guard
 from limelight.server.docs_page import docs_page
 from limelight.server.endpoint import Call, Endpoint, reply_with
 from limelight.server.openapi import openapi
+from limelight.server.page import Page
 from limelight.server.parts import Parts
 from limelight.server.problems import on_crash, on_http_exception, on_limelight_error, refuse
 from limelight.server.routes import ENDPOINTS
@@ -51,7 +52,12 @@ def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None 
         await parts.stop()
 
     app = Starlette(
-        routes=[*(_route(endpoint, parts) for endpoint in ENDPOINTS), *_sockets(parts), *_documents()],
+        routes=[
+            *(_route(endpoint, parts) for endpoint in ENDPOINTS),
+            *_sockets(parts),
+            *Page().routes(),
+            *_documents(),
+        ],
         lifespan=lifespan,
         middleware=[Middleware(Guard, api_key=settings.auth.api_key), Middleware(Started, parts=parts)],
         exception_handlers={
@@ -117,14 +123,10 @@ def _documents() -> list[Route]:
     """The description of the interface, for machines and for people. All work without the internet."""
     page = docs_page(ENDPOINTS)
 
-    async def to_docs(request: Request) -> Response:
-        return RedirectResponse(request.scope.get("root_path", "") + "/docs")
-
     async def show_docs(_: Request) -> Response:
         return HTMLResponse(page)
 
     return [
-        Route("/", to_docs),
         Route("/docs", show_docs),
         Route("/openapi.json", _shown(openapi(ENDPOINTS))),
         Route("/api/v2/asyncapi.json", _shown(asyncapi())),

@@ -1,7 +1,7 @@
 """Who is asking. Comes before routing and validation, so that a stranger learns nothing.
 
-With an API key set, every route but the probes needs it as a bearer token. Without one the server is open, and
-therefore answers nobody but this machine.
+With an API key set, every route needs it as a bearer token, but for the probes and the files of the page, which hold
+no secret: the page asks for the key. Without a key the server is open, and therefore answers nobody but this machine.
 """
 
 import hmac
@@ -16,6 +16,8 @@ from limelight.sources.base import User
 from limelight.stores.base import LOCAL_OWNER
 
 PROBES = frozenset({"/health", "/ready", "/api/v2/health"})
+PAGE_FILES = ("", "/", "/icon.svg")
+PAGE_FOLDER = "/assets/"
 MAX_USER_ID = 256
 
 
@@ -32,19 +34,21 @@ class Guard:
             try:
                 path = scope["path"].removeprefix(scope.get("root_path", ""))
                 if path not in PROBES:
-                    self._check(scope, headers)
+                    self._check(scope, headers, needs_key=scope["type"] == "websocket" or not _is_of_the_page(path))
                 scope.setdefault("state", {})["user"] = self._user(headers)
             except LimelightError as error:
                 await refuse(error, scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+    def _check(self, scope: Scope, headers: dict[bytes, bytes], *, needs_key: bool) -> None:
         if not self._key:
             if not is_loopback(scope.get("client")) or not _is_local_name(headers.get(b"host", b"")):
                 raise Forbidden("without an API key this server answers only its own machine: set LIMELIGHT_API_KEY")
             if scope["type"] == "websocket" and not _is_local_origin(headers.get(b"origin")):
                 raise Forbidden("without an API key a page of another site cannot open a socket here")
+            return
+        if not needs_key:
             return
         scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() != b"bearer" or not hmac.compare_digest(token.strip(), self._key):
@@ -57,6 +61,10 @@ class Guard:
         if len(user_id) > MAX_USER_ID:  # cutting it could make two users one
             raise BadRequest(f"a user id has at most {MAX_USER_ID} characters", path="X-Limelight-User-Id")
         return User(user_id or LOCAL_OWNER, name[:MAX_USER_ID])
+
+
+def _is_of_the_page(path: str) -> bool:
+    return path in PAGE_FILES or path.startswith(PAGE_FOLDER)
 
 
 def is_loopback(address: "tuple[str, int] | list[str | int] | None") -> bool:

@@ -13,7 +13,7 @@ from limelight.errors import LimelightError, RunError, SetupError, StoreError
 from limelight.server.endpoint import Endpoint
 from limelight.server.v2 import channel
 
-_STYLE = """
+STYLE = """
 :root { color-scheme: light dark; --ink: #1d2433; --soft: #5b6577; --line: #dfe3ea; --back: #fbfbfc; --code: #f1f3f6;
   --lime: #4d7c0f; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ef; --soft: #9aa4b5; --line: #2c3442; --back: #12161d;
@@ -67,12 +67,13 @@ def docs_page(endpoints: Iterable[Endpoint]) -> str:
     )
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Limelight: HTTP interface</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head>
+<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>
 <body><main>
 <h1>Limelight</h1>
-<p>The HTTP interface of version {__version__}. For machines: <a href="openapi.json">openapi.json</a>,
-and <a href="api/v2/asyncapi.json">asyncapi.json</a> for the socket.
-Where an API key is set, send it as <code>Authorization: Bearer …</code> with every call but the probes.
+<p>The HTTP interface of version {__version__}. For people there is
+<a href="./">the page</a>. For machines: <a href="openapi.json">openapi.json</a>, and
+<a href="api/v2/asyncapi.json">asyncapi.json</a> for the socket.
+Where an API key is set, send it as <code>Authorization: Bearer …</code> with every call but the probes and the page.
 Times are milliseconds since 1970, in Web API v2 ISO 8601.</p>
 {sections}
 {_errors()}
