@@ -1,0 +1,151 @@
+/** Keys that work anywhere on the page. `mod` is ⌘ on a Mac and Ctrl elsewhere; "g c" is one key after the other. */
+
+import type { LucideIcon } from "lucide-react";
+import { useEffect, useRef } from "react";
+
+/** Something to do, as the palette lists it. */
+export interface Command {
+  readonly id: string;
+  readonly title: string;
+  /** A few more words. */
+  readonly hint?: string;
+  readonly keys?: string;
+  readonly icon?: LucideIcon;
+  readonly disabled?: boolean;
+  run(): void;
+}
+
+/** A key and what it does, as the list of keys shows it. */
+export interface KeyInfo {
+  readonly keys: string;
+  readonly title: string;
+  readonly group?: string;
+}
+
+export interface Binding extends KeyInfo {
+  /** Also while the user types in a field. */
+  readonly inFields?: boolean;
+  /** Also while a dialog or a menu is open. */
+  readonly overDialogs?: boolean;
+  readonly disabled?: boolean;
+  run(event: KeyboardEvent): void;
+}
+
+const SEQUENCE_MS = 1_000;
+const OPEN = '[role="dialog"], [role="alertdialog"], [role="menu"]';
+const UNTYPED = new Set(["button", "checkbox", "color", "file", "image", "radio", "range", "reset", "submit"]);
+
+export function isMac(): boolean {
+  return /mac|iphone|ipad/i.test(navigator.platform);
+}
+
+export function useKeys(bindings: readonly Binding[]): void {
+  const newest = useRef(bindings);
+  useEffect(() => {
+    newest.current = bindings;
+  });
+  useEffect(() => {
+    const press = keyReader(() => newest.current);
+    window.addEventListener("keydown", press);
+    return () => window.removeEventListener("keydown", press);
+  }, []);
+}
+
+/** Finds and runs what a key is bound to; remembers the first key of a sequence. */
+export function keyReader(bindings: () => readonly Binding[]): (event: KeyboardEvent) => void {
+  let begun = "";
+  let begunAt = 0;
+  return (event) => {
+    if (event.defaultPrevented || event.isComposing || MODIFIERS.has(event.key)) return;
+    const first = event.timeStamp - begunAt < SEQUENCE_MS ? begun : "";
+    begun = "";
+    const mac = isMac();
+    const usable = bindings().filter((one) => !one.disabled && isWanted(one, event));
+    const continues = (one: Binding) => first !== "" && one.keys.startsWith(`${first} `);
+    const found =
+      usable.find((one) => continues(one) && isStroke(event, secondOf(one.keys), mac)) ??
+      usable.find((one) => !one.keys.includes(" ") && isStroke(event, one.keys, mac));
+    if (found !== undefined) {
+      event.preventDefault();
+      found.run(event);
+      return;
+    }
+    const beginning = usable.find((one) => one.keys.includes(" ") && isStroke(event, firstOf(one.keys), mac));
+    if (beginning === undefined) return;
+    begun = firstOf(beginning.keys);
+    begunAt = event.timeStamp;
+  };
+}
+
+const MODIFIERS = new Set(["Shift", "Control", "Alt", "AltGraph", "Meta"]);
+
+function firstOf(keys: string): string {
+  return keys.split(" ")[0] ?? "";
+}
+
+function secondOf(keys: string): string {
+  return keys.split(" ")[1] ?? "";
+}
+
+/** Is this event that stroke, e.g. `mod+shift+o`? */
+export function isStroke(event: KeyboardEvent, stroke: string, mac: boolean): boolean {
+  const wanted = stroke.toLowerCase().split("+");
+  const key = wanted.pop() ?? "";
+  // On many keyboards `[` needs AltGr, which some systems tell as Ctrl and Alt.
+  const free = event.getModifierState?.("AltGraph") === true;
+  const ctrl = wanted.includes("ctrl") || (!mac && wanted.includes("mod"));
+  const meta = mac && wanted.includes("mod");
+  if (!free && (event.ctrlKey !== ctrl || event.altKey !== wanted.includes("alt"))) return false;
+  if (event.metaKey !== meta) return false;
+  // A sign such as `?` says by itself that Shift is held, on some keyboards and not on others.
+  const sign = key.length === 1 && key.toLowerCase() === key.toUpperCase();
+  if (!sign && event.shiftKey !== wanted.includes("shift")) return false;
+  return event.key.toLowerCase() === (NAMES[key] ?? key);
+}
+
+const NAMES: Record<string, string> = {
+  esc: "escape",
+  up: "arrowup",
+  down: "arrowdown",
+  left: "arrowleft",
+  right: "arrowright",
+  space: " ",
+};
+
+function isWanted(binding: Binding, event: KeyboardEvent): boolean {
+  if (!binding.inFields && isField(event.target)) return false;
+  return binding.overDialogs === true || document.querySelector(OPEN) === null;
+}
+
+export function isField(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  if (target instanceof HTMLInputElement) return !UNTYPED.has(target.type);
+  return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement || isEditable(target);
+}
+
+function isEditable(target: HTMLElement): boolean {
+  return target.closest('[contenteditable=""], [contenteditable="true"], [contenteditable="plaintext-only"]') !== null;
+}
+
+/** The keys of a stroke or of a sequence, as they are written on the keyboard: `["⌘", "K"]`. */
+export function keyCaps(keys: string, mac = isMac()): readonly string[] {
+  return keys.split(" ").flatMap((stroke) => stroke.split("+").map((key) => cap(key.toLowerCase(), mac)));
+}
+
+function cap(key: string, mac: boolean): string {
+  const caps: Record<string, string> = {
+    mod: mac ? "⌘" : "Ctrl",
+    shift: mac ? "⇧" : "Shift",
+    alt: mac ? "⌥" : "Alt",
+    ctrl: mac ? "⌃" : "Ctrl",
+    enter: "Enter",
+    esc: "Esc",
+    up: "↑",
+    down: "↓",
+    left: "←",
+    right: "→",
+    space: "Space",
+    delete: "Del",
+  };
+  return caps[key] ?? key.toUpperCase();
+}

@@ -1,0 +1,49 @@
+/** Light, dark, or as the system is. `public/theme.js` does the same before the first paint, so that nothing flashes. */
+
+import { useSyncExternalStore } from "react";
+import { recall, remember } from "../live/storage";
+import { Watchable } from "../live/watchable";
+
+export type ThemeChoice = "system" | "light" | "dark";
+
+export interface Theme {
+  readonly choice: ThemeChoice;
+  readonly dark: boolean;
+  readonly set: (choice: ThemeChoice) => void;
+}
+
+const KEY = "theme";
+const system = typeof matchMedia === "function" ? matchMedia("(prefers-color-scheme: dark)") : null;
+const theme = new Watchable<Theme>(made(stored()));
+
+function stored(): ThemeChoice {
+  const choice = recall<unknown>(KEY, "system");
+  return choice === "light" || choice === "dark" ? choice : "system";
+}
+
+function made(choice: ThemeChoice): Theme {
+  return { choice, dark: choice === "dark" || (choice === "system" && system?.matches === true), set };
+}
+
+function set(choice: ThemeChoice): void {
+  remember(KEY, choice === "system" ? null : choice);
+  apply(choice);
+}
+
+function apply(choice: ThemeChoice): void {
+  const root = document.documentElement;
+  if (choice === "system") delete root.dataset.theme;
+  else root.dataset.theme = choice;
+  theme.set(made(choice));
+}
+
+apply(stored());
+system?.addEventListener("change", () => theme.set(made(theme.getSnapshot().choice)));
+// Another tab has chosen.
+window.addEventListener("storage", (event) => {
+  if (event.key === null || event.key === `limelight.${KEY}`) apply(stored());
+});
+
+export function useTheme(): Theme {
+  return useSyncExternalStore(theme.subscribe, theme.getSnapshot);
+}
