@@ -1,4 +1,15 @@
+import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
+import { App } from "./app/App";
+import { Trouble } from "./app/Trouble";
+import "./styles/base.css";
 
 const root = document.getElementById("root");
-if (root) createRoot(root).render(<p>Limelight</p>);
+if (root)
+  createRoot(root).render(
+    <StrictMode>
+      <Trouble>
+        <App />
+      </Trouble>
+    </StrictMode>,
+  );

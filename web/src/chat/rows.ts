@@ -7,7 +7,13 @@ export type Row =
   | { readonly kind: "gap"; readonly key: string; readonly from: number; readonly to: number }
   | { readonly kind: "user"; readonly key: string; readonly run: RunView }
   | { readonly kind: "steps"; readonly key: string; readonly run: RunView; readonly open: boolean }
-  | { readonly kind: "item"; readonly key: string; readonly run: RunView; readonly item: Item; readonly isAnswer: boolean }
+  | {
+      readonly kind: "item";
+      readonly key: string;
+      readonly run: RunView;
+      readonly item: Item;
+      readonly isAnswer: boolean;
+    }
   | { readonly kind: "lanes"; readonly key: string; readonly run: RunView; readonly items: readonly Item[] }
   | { readonly kind: "answer"; readonly key: string; readonly run: RunView }
   | { readonly kind: "approval"; readonly key: string; readonly run: RunView; readonly asked: ApprovalItem }
@@ -53,32 +59,16 @@ export function rowsOfRun(run: RunView, open: boolean): readonly Row[] {
 
 /** What an agent did, in order, without what is shown in another place. */
 export function itemsOf(run: RunView, agentId: string): readonly Item[] {
-  const agent = run.agents.get(agentId);
-  if (agent === undefined) return [];
-  const items: Item[] = [];
-  for (const index of agent.items) {
-    const item = run.items[index];
-    if (item !== undefined && isShown(run, item)) items.push(item);
-  }
-  return items;
+  const all = (run.agents.get(agentId)?.items ?? []).map((index) => run.items[index]);
+  const steps = all.reduce((count, item) => count + (item?.kind === "step" ? 1 : 0), 0);
+  return all.filter((item): item is Item => item !== undefined && isShown(item, steps));
 }
 
-function isShown(run: RunView, item: Item): boolean {
+function isShown(item: Item, steps: number): boolean {
   if (item.kind === "source") return false; // they stand under the answer
-  if (item.kind === "approval") return item.decision !== null && !belongsToCall(run, item);
-  if (item.kind === "step") return hasContent(run, item.agentId);
+  if (item.kind === "approval") return item.decision !== null && item.callId === ""; // others stand in their tool
+  if (item.kind === "step") return steps > 1; // the only step is worth no line
   return true;
-}
-
-function belongsToCall(run: RunView, asked: ApprovalItem): boolean {
-  return run.items.some((item) => item.kind === "tool" && item.approval === asked.index);
-}
-
-/** Steps are worth a line only where there are several. */
-function hasContent(run: RunView, agentId: string): boolean {
-  let steps = 0;
-  for (const index of run.agents.get(agentId)?.items ?? []) if (run.items[index]?.kind === "step") steps += 1;
-  return steps > 1;
 }
 
 /** Files stay to be seen when the steps are folded. */
@@ -126,10 +116,16 @@ function openQuestions(run: RunView): readonly ApprovalItem[] {
 /** The item of the main agent that this one is inside of: itself, or the one that started the sub-agent. */
 export function outermost(run: RunView, item: Item): Item {
   let found = item;
-  for (let agent = run.agents.get(item.agentId); agent && agent.agentId !== ""; agent = run.agents.get(agent.parentId)) {
+  for (
+    let agent = run.agents.get(item.agentId);
+    agent && agent.agentId !== "";
+    agent = run.agents.get(agent.parentId)
+  ) {
     const { agentId, callId } = agent;
     const starter = run.items.find(
-      (one) => (one.kind === "tool" && callId !== "" && one.callId === callId) || (one.kind === "agent" && one.childId === agentId),
+      (one) =>
+        (one.kind === "tool" && callId !== "" && one.callId === callId) ||
+        (one.kind === "agent" && one.childId === agentId),
     );
     if (starter !== undefined) found = starter;
   }

@@ -7,6 +7,7 @@
 
 import { noteGap, reduce } from "../log/reduce";
 import { type ApprovalItem, type Args, EMPTY, type SessionView } from "../log/view";
+import { ApiError, api } from "../wire/api";
 import type { Decision, LogRecord } from "../wire/events";
 import { type Frame, parseFrame, type SessionInfo } from "../wire/frames";
 import { Link, type LinkStatus } from "./link";
@@ -29,6 +30,7 @@ export interface LiveSession {
   readonly clockSkew: number;
 }
 
+const DELETED: LinkStatus = { kind: "ended", why: "deleted", reason: "" };
 const PACE = 40;
 const SLICE = 1500;
 
@@ -208,13 +210,22 @@ export class SessionStore extends Watchable<LiveSession> {
   }
 
   private refused(message: string, code: string, requestId: string | undefined): void {
-    if (code === "bad_cursor" && requestId === undefined) return this.startOver();
-    if (requestId === undefined) this.change({ notice: message, deciding: new Set() });
+    if (code === "bad_cursor" && requestId === undefined) void this.startOver();
+    else if (requestId === undefined) this.change({ notice: message, deciding: new Set() });
     else this.post(this.now.pending.map((one) => (one.requestId === requestId ? { ...one, error: message } : one)));
   }
 
-  /** The session that had this name is gone, and another has it: nothing of what we have is true. */
-  private startOver(): void {
+  /**
+   * Our place is not in the log: the session is gone, or another has its name and nothing of what we have is true.
+   * Only in the second case we connect again, because connecting would bring a deleted session back to life.
+   */
+  private async startOver(): Promise<void> {
+    try {
+      await api.session(this.sessionId);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) this.change({ link: DELETED });
+      return;
+    }
     this.inbox.length = 0;
     this.folded = EMPTY;
     this.goal = 0;

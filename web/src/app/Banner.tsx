@@ -1,0 +1,51 @@
+import { PlugZap, Trash2, TriangleAlert } from "lucide-react";
+import type { LiveSession, SessionStore } from "../live/session";
+import { duration } from "../log/readable";
+import { Button } from "../parts/Button";
+import { useNow } from "../parts/useNow";
+
+/** Says when the page is not connected, and since when; and what the server refused. */
+export function Banner({ live, store }: { live: LiveSession; store: SessionStore }) {
+  const { link, notice } = live;
+  if (link.kind === "lost") return <Lost since={link.since} onTry={() => store.reconnect()} />;
+  if (link.kind === "ended")
+    return (
+      <p className="banner banner-bad" role="alert">
+        {link.why === "deleted" ? (
+          <Trash2 size={15} aria-hidden="true" />
+        ) : (
+          <TriangleAlert size={15} aria-hidden="true" />
+        )}
+        {link.why === "deleted"
+          ? "This conversation was deleted. What you see is what was there."
+          : `The server does not show this conversation: ${notice ?? link.reason}`}
+      </p>
+    );
+  if (notice === null) return null;
+  return (
+    <p className="banner banner-bad" role="alert">
+      <TriangleAlert size={15} aria-hidden="true" />
+      {notice}
+      <Button look="quiet" onClick={() => store.dismiss()}>
+        Dismiss
+      </Button>
+    </p>
+  );
+}
+
+function Lost({ since, onTry }: { since: number; onTry(): void }) {
+  useNow();
+  const ago = duration(Date.now() - since);
+  return (
+    <p className="banner" role="status">
+      <PlugZap size={15} aria-hidden="true" />
+      <span>
+        Disconnected since {new Date(since).toLocaleTimeString()} <span aria-hidden="true">({ago})</span>. It comes back
+        by itself.
+      </span>
+      <Button look="quiet" onClick={onTry}>
+        Try now
+      </Button>
+    </p>
+  );
+}

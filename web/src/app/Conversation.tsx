@@ -1,0 +1,71 @@
+import { memo, useCallback, useEffect, useState } from "react";
+import { Chat } from "../chat/Chat";
+import { Composer } from "../chat/Composer";
+import { FilterBar } from "../chat/FilterBar";
+import type { LiveSession, SessionStore } from "../live/session";
+import { type Filter, NO_FILTER } from "../log/filter";
+import type { Item, RunView } from "../log/view";
+import { Banner } from "./Banner";
+import type { Route } from "./route";
+
+interface Props {
+  readonly live: LiveSession;
+  readonly store: SessionStore;
+  readonly route: Route;
+  readonly isSearching: boolean;
+  readonly asksToStop: boolean;
+  onSearchEnd(): void;
+  onPick(run: RunView, item: Item): void;
+}
+
+/** One session: what was said and done, and the field to go on. */
+export const Conversation = memo(function Conversation(props: Props) {
+  const { live, store, route, onPick, onSearchEnd } = props;
+  const [filter, setFilter] = useState<Filter>(NO_FILTER);
+  useEffect(() => {
+    if (!props.isSearching) setFilter(NO_FILTER);
+  }, [props.isSearching]);
+  const pick = useCallback(
+    (run: RunView, item: Item) => {
+      onSearchEnd();
+      onPick(run, item);
+    },
+    [onPick, onSearchEnd],
+  );
+  const newest = live.view.runs[live.view.runs.length - 1];
+  const isEnded = live.link.kind === "ended";
+  return (
+    <>
+      {props.isSearching && (
+        <FilterBar runs={live.view.runs} filter={filter} onChange={setFilter} onClose={onSearchEnd} />
+      )}
+      <Banner live={live} store={store} />
+      <div className="chat">
+        {live.loading === null || live.view.seq > 0 ? (
+          <Chat live={live} store={store} route={route} filter={filter} onPick={pick} />
+        ) : (
+          <Loading part={live.loading} />
+        )}
+      </div>
+      <Composer
+        key={live.sessionId}
+        sessionId={live.sessionId}
+        isBusy={newest !== undefined && newest.endedAt === null}
+        isDisabled={isEnded}
+        last={newest?.input ?? ""}
+        asksToStop={props.asksToStop}
+        onSend={(text, ifBusy) => store.ask(text, ifBusy)}
+        onStop={() => store.stop()}
+      />
+    </>
+  );
+});
+
+function Loading({ part }: { part: number }) {
+  return (
+    <div className="loading" role="status">
+      <progress value={part} max={1} aria-label="Loading the conversation" />
+      <span>Loading …</span>
+    </div>
+  );
+}

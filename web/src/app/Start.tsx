@@ -1,0 +1,41 @@
+import { ChevronDown } from "lucide-react";
+import { Composer } from "../chat/Composer";
+import { Button } from "../parts/Button";
+import { Menu, MenuItem } from "../parts/Menu";
+import type { AgentInfo } from "../wire/api";
+import { Welcome } from "./Welcome";
+
+interface Props {
+  readonly agents: readonly AgentInfo[];
+  readonly agent: AgentInfo | undefined;
+  onAgent(name: string): void;
+  onAsk(text: string, agent?: string): void;
+}
+
+/** A new conversation: what this is, and the field to begin. */
+export function Start({ agents, agent, onAgent, onAsk }: Props) {
+  return (
+    <div className="start">
+      <div className="start-welcome">
+        <Welcome agents={agents} agent={agent?.name ?? ""} onAsk={onAsk} />
+      </div>
+      <Composer sessionId={null} isBusy={false} isDisabled={agent === undefined} last="" onSend={(text) => onAsk(text)}>
+        <Menu
+          label="Agent"
+          side="top"
+          trigger={
+            <Button look="quiet" aria-label={`Agent: ${agent?.title ?? "none"}`}>
+              {agent?.title ?? "Agent"} <ChevronDown size={14} aria-hidden="true" />
+            </Button>
+          }
+        >
+          {agents.map((one) => (
+            <MenuItem key={one.name} onSelect={() => onAgent(one.name)}>
+              {one.title}
+            </MenuItem>
+          ))}
+        </Menu>
+      </Composer>
+    </div>
+  );
+}

@@ -1,0 +1,134 @@
+import {
+  ChevronsDownUp,
+  ChevronsUpDown,
+  Keyboard,
+  Moon,
+  PanelRight,
+  Plus,
+  Search,
+  Square,
+  SquarePen,
+  Sun,
+} from "lucide-react";
+import type { LiveSession, SessionStore } from "../live/session";
+import type { SessionList } from "../live/sessionList";
+import type { AgentInfo } from "../wire/api";
+import type { Binding, Command, KeyInfo } from "./keys";
+import { PANES, type Pane } from "./Side";
+import { useTheme } from "./theme";
+
+interface Given {
+  readonly agents: readonly AgentInfo[];
+  readonly list: SessionList;
+  readonly live: LiveSession | null;
+  readonly store: SessionStore | null;
+  readonly title: string;
+  onNew(): void;
+  onAgent(name: string): void;
+  onPane(pane: Pane): void;
+  onSide(): void;
+  onSearch(): void;
+  onFoldAll(open: boolean): void;
+  onKeys(): void;
+  onPalette(): void;
+  onRemoved(sessionId: string): void;
+}
+
+/** Keys that work in one place only, and are bound there. */
+export const FIELD_KEYS: readonly KeyInfo[] = [
+  { keys: "enter", title: "Send, or queue while the agent works", group: "While you write" },
+  { keys: "mod+enter", title: "Interrupt the agent and send", group: "While you write" },
+  { keys: "shift+enter", title: "New line", group: "While you write" },
+  { keys: "up", title: "Bring back your last message", group: "While you write" },
+  { keys: "esc", title: "Stop the agent (press it twice)", group: "While the agent works" },
+  { keys: "[", title: "The version of the code before", group: "In the code" },
+  { keys: "]", title: "The next version of the code", group: "In the code" },
+];
+
+/** All that can be done from the palette, and the keys for it. */
+export function useCommands(given: Given): { commands: readonly Command[]; bindings: readonly Binding[] } {
+  const theme = useTheme();
+  const hasSession = given.live !== null;
+  const newest = given.live?.view.runs[given.live.view.runs.length - 1];
+  const isBusy = newest !== undefined && newest.endedAt === null;
+  const commands: Command[] = [
+    { id: "new", title: "New conversation", keys: "mod+shift+o", icon: Plus, run: given.onNew },
+    {
+      id: "stop",
+      title: "Stop the agent",
+      icon: Square,
+      disabled: !isBusy,
+      run: () => given.store?.stop(),
+    },
+    {
+      id: "search",
+      title: "Search in steps and results",
+      keys: "/",
+      icon: Search,
+      disabled: !hasSession,
+      run: given.onSearch,
+    },
+    ...PANES.map(({ id, title, icon }, place) => ({
+      id: `pane-${id}`,
+      title: `Show ${title.toLowerCase()}`,
+      keys: `g ${"ctlf"[place]}`,
+      icon,
+      disabled: !hasSession,
+      run: () => given.onPane(id),
+    })),
+    {
+      id: "side",
+      title: "Show or hide the side",
+      keys: "mod+b",
+      icon: PanelRight,
+      disabled: !hasSession,
+      run: given.onSide,
+    },
+    {
+      id: "expand",
+      title: "Expand all steps",
+      keys: "e",
+      icon: ChevronsUpDown,
+      disabled: !hasSession,
+      run: () => given.onFoldAll(true),
+    },
+    {
+      id: "fold",
+      title: "Collapse all steps",
+      keys: "shift+e",
+      icon: ChevronsDownUp,
+      disabled: !hasSession,
+      run: () => given.onFoldAll(false),
+    },
+    {
+      id: "theme",
+      title: theme.dark ? "Light colours" : "Dark colours",
+      icon: theme.dark ? Sun : Moon,
+      run: () => theme.set(theme.dark ? "light" : "dark"),
+    },
+    ...given.agents.map((agent) => ({
+      id: `agent-${agent.name}`,
+      title: `New conversation with ${agent.title}`,
+      hint: agent.description,
+      icon: SquarePen,
+      run: () => {
+        given.onAgent(agent.name);
+        given.onNew();
+      },
+    })),
+    { id: "keys", title: "Keys", keys: "?", icon: Keyboard, run: given.onKeys },
+  ];
+  return { commands, bindings: bindingsOf(commands, given) };
+}
+
+function bindingsOf(commands: readonly Command[], given: Given): readonly Binding[] {
+  const own: Binding[] = [
+    { keys: "mod+k", title: "Conversations and commands", inFields: true, overDialogs: true, run: given.onPalette },
+  ];
+  for (const { id, title, keys, disabled, run } of commands) {
+    // Esc asks before it stops, so it has a listener of its own.
+    if (keys === undefined || id === "stop") continue;
+    own.push({ keys, title, inFields: keys.startsWith("mod+"), disabled: disabled ?? false, run });
+  }
+  return own;
+}

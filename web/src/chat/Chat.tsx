@@ -1,0 +1,127 @@
+import { ArrowDown } from "lucide-react";
+import { memo, useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { Virtualizer, type VirtualizerHandle } from "virtua";
+import type { Route } from "../app/route";
+import type { LiveSession, SessionStore } from "../live/session";
+import { type Filter, isActive, wordsOf } from "../log/filter";
+import type { Item, RunView } from "../log/view";
+import { Button } from "../parts/Button";
+import { type ChatContext, ChatProvider } from "./context";
+import { folds } from "./folds";
+import { Hits } from "./Hits";
+import { RowView } from "./RowView";
+import { type Row, rowOf, rowsOf } from "./rows";
+import { useFollow } from "./useFollow";
+import "./chat.css";
+
+interface Props {
+  readonly live: LiveSession;
+  readonly store: SessionStore;
+  readonly route: Route;
+  readonly filter: Filter;
+  onPick(run: RunView, item: Item): void;
+}
+
+/** The conversation: a virtual list that follows its end while the user is there. */
+export const Chat = memo(function Chat({ live, store, route, filter, onPick }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const inner = useRef<HTMLDivElement>(null);
+  const list = useRef<VirtualizerHandle>(null);
+  const { isFollowing, toEnd, follow } = useFollow(box, inner);
+  const { isOpen, toggle } = useFolds(live, isFollowing, route);
+  const rows = useMemo(() => rowsOf(live.view, live.pending, isOpen), [live.view, live.pending, isOpen]);
+  const context = useMemo<ChatContext>(
+    () => ({ store, deciding: live.deciding, focus: focusKey(route), words: wordsOf(filter.text), pick: onPick }),
+    [store, live.deciding, route, filter, onPick],
+  );
+  useScrollToFocus(live, rows, route, list, follow);
+
+  if (isActive(filter))
+    return (
+      <ChatProvider value={context}>
+        <Hits runs={live.view.runs} filter={filter} />
+      </ChatProvider>
+    );
+  return (
+    <ChatProvider value={context}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling box has to be reachable by keyboard */}
+      <div className="chat-scroll" ref={box} role="log" aria-live="off" aria-label="Conversation" tabIndex={0}>
+        <div ref={inner}>
+          <Virtualizer ref={list} data={rows} scrollRef={box} bufferSize={400}>
+            {(row) => <RowView key={row.key} row={row} onToggle={toggle} />}
+          </Virtualizer>
+          <div className="chat-foot" />
+        </div>
+      </div>
+      {!isFollowing && (
+        <Button className="to-now" onClick={toEnd}>
+          <ArrowDown size={14} aria-hidden="true" /> Jump to now
+        </Button>
+      )}
+    </ChatProvider>
+  );
+});
+
+function focusKey(route: Route): string | null {
+  return route.runId !== null && route.item !== null ? `${route.runId}/${route.item}` : null;
+}
+
+/** Which runs have their steps open: running ones, those a link points into, and those that the user opened. */
+function useFolds(live: LiveSession, isFollowing: boolean, route: Route) {
+  const chosen = useSyncExternalStore(folds.subscribe, folds.getSnapshot);
+  const newest = live.view.runs[live.view.runs.length - 1];
+  const stays = useStaysOpen(newest, isFollowing);
+  const focused = route.item === null ? null : route.runId;
+  const isOpen = useCallback(
+    (run: RunView) => chosen.get(run.runId) ?? (run.endedAt === null || run.runId === stays || run.runId === focused),
+    [chosen, stays, focused],
+  );
+  const toggle = useCallback((run: RunView) => folds.choose([run], !isOpen(run)), [isOpen]);
+  return { isOpen, toggle };
+}
+
+/** The run whose end the user did not follow: they would be thrown off their place if its steps folded under them. */
+function useStaysOpen(newest: RunView | undefined, isFollowing: boolean): string | null {
+  const [stays, setStays] = useState<string | null>(null);
+  const runId = newest?.runId ?? null;
+  const isLive = newest !== undefined && newest.endedAt === null;
+  if (isLive && stays !== runId) setStays(runId);
+  else if (!isLive && isFollowing && stays !== null) setStays(null);
+  return stays;
+}
+
+/** Goes to what the address names, once for each address. */
+function useScrollToFocus(
+  live: LiveSession,
+  rows: readonly Row[],
+  route: Route,
+  list: React.RefObject<VirtualizerHandle | null>,
+  follow: (wanted: boolean) => void,
+) {
+  const done = useRef<Route | null>(null);
+  useEffect(() => {
+    if (route.runId === null || done.current === route || live.loading !== null) return;
+    const run = live.view.runs.find((one) => one.runId === route.runId);
+    if (run === undefined) return;
+    const item = route.item === null ? undefined : run.items[route.item];
+    const place = item
+      ? rowOf(rows, run, item)
+      : rows.findIndex((row) => row.kind === "user" && row.run.runId === run.runId);
+    if (place < 0) return;
+    done.current = route;
+    follow(false);
+    list.current?.scrollToIndex(place, { align: item ? "center" : "start" });
+    if (item) bringIntoView(item.key);
+  }, [live, rows, route, list, follow]);
+}
+
+/** Inside a lane the row is only the outermost box; the item itself may be further down. */
+function bringIntoView(key: string): void {
+  let tries = 0;
+  const look = () => {
+    const element = document.querySelector(`[data-item="${CSS.escape(key)}"]`);
+    if (element) element.scrollIntoView({ block: "center" });
+    if (++tries < 4) setTimeout(look, 80);
+  };
+  setTimeout(look, 30);
+}

@@ -1,0 +1,133 @@
+import { ArrowUp, ChevronDown, Square } from "lucide-react";
+import { type KeyboardEvent, type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
+import { recall, remember } from "../live/storage";
+import { Button } from "../parts/Button";
+import { Menu, MenuItem } from "../parts/Menu";
+
+interface Props {
+  /** The session whose unfinished message this is; null for a new one. */
+  readonly sessionId: string | null;
+  readonly isBusy: boolean;
+  readonly isDisabled?: boolean;
+  /** The message that ↑ brings back. */
+  readonly last: string;
+  /** Esc was pressed once while the agent works. */
+  readonly asksToStop?: boolean;
+  readonly placeholder?: string;
+  readonly children?: ReactNode;
+  onSend(text: string, ifBusy: "wait" | "cancel"): void;
+  onStop?(): void;
+}
+
+/** Where the user writes. While the agent works a message waits for its turn, or interrupts it. */
+export function Composer(props: Props) {
+  const { sessionId, isBusy, isDisabled = false, last, onSend } = props;
+  const [text, setText] = useDraft(sessionId);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const id = useId();
+  useGrowing(field, text);
+  useEffect(() => field.current?.focus({ preventScroll: true }), []);
+
+  const send = (ifBusy: "wait" | "cancel") => {
+    if (text.trim() === "" || isDisabled) return;
+    onSend(text.trim(), ifBusy);
+    setText("");
+    field.current?.focus();
+  };
+  const press = (event: KeyboardEvent<HTMLTextAreaElement>) => {
+    if (event.nativeEvent.isComposing) return;
+    if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      send(event.ctrlKey || event.metaKey ? "cancel" : "wait");
+    } else if (event.key === "ArrowUp" && text === "" && last !== "") {
+      event.preventDefault();
+      setText(last);
+    }
+  };
+  return (
+    <div className="composer">
+      <label className="unseen" htmlFor={id}>
+        Message
+      </label>
+      <textarea
+        id={id}
+        ref={field}
+        value={text}
+        rows={1}
+        placeholder={props.placeholder ?? (isBusy ? "Ask, or send while it works …" : "Ask …")}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={press}
+      />
+      <div className="composer-bar">
+        <div className="composer-extra">{props.children}</div>
+        {props.asksToStop && (
+          <span className="composer-hint" role="status">
+            Press Esc again to stop the agent
+          </span>
+        )}
+        {isBusy && props.onStop && (
+          <Button className="composer-stop" onClick={props.onStop}>
+            <Square size={12} fill="currentColor" aria-hidden="true" /> Stop
+          </Button>
+        )}
+        <SendButton isBusy={isBusy} isDisabled={isDisabled || text.trim() === ""} onSend={send} />
+      </div>
+    </div>
+  );
+}
+
+function SendButton(props: { isBusy: boolean; isDisabled: boolean; onSend(ifBusy: "wait" | "cancel"): void }) {
+  const { isBusy, isDisabled, onSend } = props;
+  return (
+    <span className="send">
+      <Button look="main" disabled={isDisabled} aria-label={isBusy ? "Queue" : "Send"} onClick={() => onSend("wait")}>
+        {isBusy ? "Queue" : <ArrowUp size={16} aria-hidden="true" />}
+      </Button>
+      {isBusy && (
+        <Menu
+          label="How to send"
+          align="end"
+          side="top"
+          trigger={
+            <Button look="main" disabled={isDisabled} aria-label="How to send">
+              <ChevronDown size={14} aria-hidden="true" />
+            </Button>
+          }
+        >
+          <MenuItem hint="Enter" onSelect={() => onSend("wait")}>
+            Queue: when the agent is done
+          </MenuItem>
+          <MenuItem hint="Ctrl Enter" onSelect={() => onSend("cancel")}>
+            Interrupt: stop the agent and ask this
+          </MenuItem>
+        </Menu>
+      )}
+    </span>
+  );
+}
+
+/** What was typed and not sent, per session; a reload does not lose it. */
+function useDraft(sessionId: string | null): [string, (text: string) => void] {
+  const key = `draft.${sessionId ?? "new"}`;
+  const [text, setText] = useState(() => recall(key, ""));
+  useEffect(() => {
+    const timer = setTimeout(() => remember(key, text === "" ? null : text), 300);
+    return () => clearTimeout(timer);
+  }, [key, text]);
+  const change = (next: string) => {
+    if (next === "") remember(key, null);
+    setText(next);
+  };
+  return [text, change];
+}
+
+/** As high as the text, up to a third of the window. */
+function useGrowing(field: React.RefObject<HTMLTextAreaElement | null>, text: string): void {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: its height follows the text
+  useLayoutEffect(() => {
+    const element = field.current;
+    if (element === null) return;
+    element.style.height = "auto";
+    element.style.height = `${Math.min(element.scrollHeight, window.innerHeight / 3)}px`;
+  }, [field, text]);
+}

@@ -1,0 +1,67 @@
+import { Search, X } from "lucide-react";
+import { useEffect, useId, useRef } from "react";
+import { type Filter, NO_FILTER, toolNames } from "../log/filter";
+import type { RunView } from "../log/view";
+import { Button } from "../parts/Button";
+
+interface Props {
+  readonly runs: readonly RunView[];
+  readonly filter: Filter;
+  onChange(filter: Filter): void;
+  onClose(): void;
+}
+
+/** Search within what the agent did: by words, by tool, only errors. */
+export function FilterBar({ runs, filter, onChange, onClose }: Props) {
+  const field = useRef<HTMLInputElement>(null);
+  const id = useId();
+  useEffect(() => field.current?.focus(), []);
+  const close = () => {
+    onChange(NO_FILTER);
+    onClose();
+  };
+  return (
+    <search className="filter">
+      <Search size={15} aria-hidden="true" />
+      <label className="unseen" htmlFor={id}>
+        Search in steps and results
+      </label>
+      <input
+        id={id}
+        ref={field}
+        className="filter-text"
+        placeholder="Search in steps and results"
+        value={filter.text}
+        onChange={(event) => onChange({ ...filter, text: event.target.value })}
+        onKeyDown={(event) => {
+          if (event.key !== "Escape") return;
+          event.stopPropagation();
+          close();
+        }}
+      />
+      <select
+        aria-label="Tool"
+        value={filter.tool}
+        onChange={(event) => onChange({ ...filter, tool: event.target.value })}
+      >
+        <option value="">All tools</option>
+        {toolNames(runs).map(({ name, count }) => (
+          <option key={name} value={name}>
+            {name} ({count})
+          </option>
+        ))}
+      </select>
+      <label className="filter-errors">
+        <input
+          type="checkbox"
+          checked={filter.errorsOnly}
+          onChange={(event) => onChange({ ...filter, errorsOnly: event.target.checked })}
+        />
+        Errors only
+      </label>
+      <Button look="quiet" aria-label="Close search" onClick={close}>
+        <X size={15} aria-hidden="true" />
+      </Button>
+    </search>
+  );
+}

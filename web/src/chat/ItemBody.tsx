@@ -1,0 +1,72 @@
+import { memo } from "react";
+import { FileCard } from "../files/FileCard";
+import { plural } from "../log/readable";
+import type { Item, RunView } from "../log/view";
+import { Markdown } from "../text/Markdown";
+import { useChat } from "./context";
+import { Decided } from "./Decided";
+import { PlanCard } from "./PlanCard";
+import { StepLine } from "./StepLine";
+import { Thought } from "./Thought";
+import { Todos } from "./Todos";
+import { ToolRow } from "./ToolRow";
+
+interface Props {
+  readonly run: RunView;
+  readonly item: Item;
+  readonly isNested?: boolean;
+}
+
+/** One thing that an agent did, in the form that fits it. */
+export const ItemBody = memo(function ItemBody({ run, item, isNested = false }: Props) {
+  const { focus } = useChat();
+  const place = { "data-item": item.key, className: focus === item.key ? "focused" : undefined };
+  switch (item.kind) {
+    case "text":
+      return (
+        <div {...place} className={`speech ${isNested ? "speech-nested" : ""} ${place.className ?? ""}`}>
+          <Markdown text={item.text} streaming={item.endedAt === null} />
+        </div>
+      );
+    case "thought":
+      return <Thought item={item} />;
+    case "tool":
+      return <ToolRow run={run} tool={item} />;
+    case "plan":
+      return <PlanCard item={item} />;
+    case "todos":
+      return <Todos item={item} />;
+    case "step":
+      return <StepLine item={item} />;
+    case "status":
+      return (
+        <p {...place} className={`status-line ${place.className ?? ""}`}>
+          {item.text}
+        </p>
+      );
+    case "approval":
+      return (
+        <div {...place}>
+          <p className="quiet">Asked for {item.name}</p>
+          <Decided asked={item} />
+        </div>
+      );
+    case "artifact":
+      return (
+        <div {...place}>
+          <FileCard item={item} />
+        </div>
+      );
+    case "source":
+      return (
+        <p {...place} className="status-line">
+          Cited {item.title}
+        </p>
+      );
+    case "agent":
+      return <p className="status-line">{plural(1, "sub-agent")}</p>;
+    default:
+      item satisfies never;
+      return null;
+  }
+});

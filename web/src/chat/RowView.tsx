@@ -1,0 +1,53 @@
+import { memo } from "react";
+import type { RunView } from "../log/view";
+import { Answer } from "./Answer";
+import { Approval } from "./Approval";
+import { ItemBody } from "./ItemBody";
+import { Lanes } from "./Lanes";
+import { PendingMessage } from "./PendingMessage";
+import { RunEnd } from "./RunEnd";
+import type { Row } from "./rows";
+import { StepsHeader } from "./StepsHeader";
+import { UserMessage } from "./UserMessage";
+
+/** One row of the chat. */
+export const RowView = memo(function RowView({ row, onToggle }: { row: Row; onToggle(run: RunView): void }) {
+  return <div className={`row row-${row.kind}`}>{body(row, onToggle)}</div>;
+});
+
+function body(row: Row, onToggle: (run: RunView) => void) {
+  switch (row.kind) {
+    case "user":
+      return <UserMessage run={row.run} />;
+    case "steps":
+      return <StepsHeader run={row.run} isOpen={row.open} onToggle={onToggle} />;
+    case "item":
+      return row.isAnswer && row.run.answer !== null ? (
+        <Answer run={row.run} />
+      ) : (
+        <div className={row.isAnswer || row.item.kind === "artifact" ? undefined : "step"}>
+          <ItemBody run={row.run} item={row.item} />
+        </div>
+      );
+    case "lanes":
+      return (
+        <div className="step">
+          <Lanes run={row.run} items={row.items} />
+        </div>
+      );
+    case "answer":
+      return <Answer run={row.run} />;
+    case "approval":
+      return <Approval run={row.run} asked={row.asked} />;
+    case "end":
+      return <RunEnd run={row.run} />;
+    case "pending":
+      return <PendingMessage pending={row.pending} />;
+    case "gap":
+      return (
+        <p className="quiet">
+          Records {row.from} to {row.to} are no longer kept.
+        </p>
+      );
+  }
+}

@@ -1,0 +1,66 @@
+import { memo } from "react";
+import { tokensOfRun } from "../log/amounts";
+import { duration, plural, telling, tokenCount } from "../log/readable";
+import type { RunView } from "../log/view";
+import { StateIcon } from "../parts/StateIcon";
+import { useNow } from "../parts/useNow";
+import { busyTools } from "./rows";
+
+const LIMITS: Record<string, string> = { max_steps: "It reached its limit of steps; this is what it had by then." };
+
+/** How a run ended and what it cost; while it works, that it is alive and what it does. */
+export const RunEnd = memo(function RunEnd({ run }: { run: RunView }) {
+  if (run.endedAt === null) return <Alive run={run} />;
+  const tokens = tokensOfRun(run);
+  const cost = [
+    duration(run.endedAt - run.startedAt),
+    run.tools > 0 ? plural(run.tools, "tool") : "",
+    tokens.input + tokens.output > 0 ? `${tokenCount(tokens.input)} in, ${tokenCount(tokens.output)} out` : "",
+  ];
+  return (
+    <footer className="run-end">
+      {run.failure !== null && (
+        <div className="run-failure" role="note">
+          <StateIcon state="failed" />
+          <div>
+            <strong>{run.failure.code === "interrupted" ? "Interrupted" : "The run failed"}</strong>
+            <p>{run.failure.message}</p>
+            <p className="quiet">
+              {run.failure.code}
+              {run.failure.errorId !== "" && ` · ${run.failure.errorId} in the server's log`}
+            </p>
+          </div>
+        </div>
+      )}
+      {run.state === "cancelled" && (
+        <p className="run-stopped">
+          <StateIcon state="stopped" /> {run.reason === "" ? "Stopped" : `Stopped: ${run.reason}`}
+        </p>
+      )}
+      {run.code !== "" && <p className="run-stopped">{LIMITS[run.code] ?? `It ended with: ${run.code}`}</p>}
+      <p className="run-cost">{cost.filter((part) => part !== "").join(" · ")}</p>
+    </footer>
+  );
+});
+
+function Alive({ run }: { run: RunView }) {
+  const now = useNow();
+  const busy = busyTools(run);
+  const last = run.items[run.items.length - 1];
+  const main = run.agents.get("");
+  const doing =
+    run.state === "waiting"
+      ? "Waits for you"
+      : busy.length > 0
+        ? busy.map((tool) => `${tool.name} ${telling(tool.args)}`.trim()).join(", ")
+        : last?.kind === "text" && last.endedAt === null
+          ? "Writing"
+          : main?.status || "Thinking";
+  return (
+    <p className="alive" aria-live="off">
+      <StateIcon state={run.state === "waiting" ? "waiting" : "running"} />
+      <span className="alive-doing">{doing}</span>
+      <span className="time">{duration(Math.max(now, run.startedAt) - run.startedAt)}</span>
+    </p>
+  );
+}

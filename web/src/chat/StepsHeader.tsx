@@ -1,0 +1,28 @@
+import { ChevronRight } from "lucide-react";
+import { memo } from "react";
+import { duration, plural, telling } from "../log/readable";
+import type { RunView } from "../log/view";
+import { useNow } from "../parts/useNow";
+import { busyTools } from "./rows";
+
+interface Props {
+  readonly run: RunView;
+  readonly isOpen: boolean;
+  onToggle(run: RunView): void;
+}
+
+/** The one line that all steps of a run fold into. */
+export const StepsHeader = memo(function StepsHeader({ run, isOpen, onToggle }: Props) {
+  const isLive = run.endedAt === null;
+  const now = useNow(isLive);
+  const busy = isLive && !isOpen ? busyTools(run).map((tool) => `${tool.name} ${telling(tool.args)}`) : [];
+  const took = (run.endedAt ?? Math.max(now, run.startedAt)) - run.startedAt;
+  return (
+    <button type="button" className="steps-head" aria-expanded={isOpen} onClick={() => onToggle(run)}>
+      <ChevronRight className="chevron" size={15} aria-hidden="true" />
+      <span className="steps-title">Execution steps{run.tools > 0 && ` (${plural(run.tools, "tool")})`}</span>
+      <span className="tool-about">{busy.join(", ")}</span>
+      <span className="time">{duration(took)}</span>
+    </button>
+  );
+});

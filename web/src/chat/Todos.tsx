@@ -1,0 +1,33 @@
+import { memo } from "react";
+import type { TodosItem } from "../log/view";
+import { StateIcon } from "../parts/StateIcon";
+import type { TodoStatus } from "../wire/events";
+import { useChat } from "./context";
+
+const STATES: Record<TodoStatus, "pending" | "running" | "done"> = {
+  pending: "pending",
+  in_progress: "running",
+  completed: "done",
+};
+
+/** The agent's list, as it stands now. */
+export const Todos = memo(function Todos({ item }: { item: TodosItem }) {
+  const { focus } = useChat();
+  const done = item.todos.filter((todo) => todo.status === "completed").length;
+  return (
+    <section className={`todos ${focus === item.key ? "focused" : ""}`} aria-label="To do" data-item={item.key}>
+      <p className="todos-count">
+        {done} of {item.todos.length} done
+      </p>
+      <ul>
+        {item.todos.map((todo, place) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the list is replaced as a whole, its places are what stays
+          <li key={place} className={`todo todo-${todo.status}`}>
+            <StateIcon state={STATES[todo.status]} size={14} />
+            <span>{todo.content}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+});

@@ -1,0 +1,59 @@
+import { ChevronRight } from "lucide-react";
+import { memo, useId } from "react";
+import { duration, telling } from "../log/readable";
+import type { RunView, ToolItem } from "../log/view";
+import { StateIcon } from "../parts/StateIcon";
+import { useNow } from "../parts/useNow";
+import { useChat } from "./context";
+import { Marked } from "./Marked";
+import { useOpened } from "./opened";
+import { ToolDetails } from "./ToolDetails";
+
+/** One call of a tool: a line with its state, its name, the argument that matters and its time; all else behind it. */
+export const ToolRow = memo(function ToolRow({ run, tool }: { run: RunView; tool: ToolItem }) {
+  const { focus } = useChat();
+  const isFocused = focus === tool.key;
+  const [isOpen, setOpen] = useOpened(tool.key, tool.state === "failed" || isFocused);
+  const id = useId();
+  return (
+    <div className={`tool tool-${tool.state} ${isFocused ? "focused" : ""}`} data-item={tool.key}>
+      <button
+        type="button"
+        className="tool-line"
+        aria-expanded={isOpen}
+        aria-controls={isOpen ? id : undefined}
+        onClick={() => setOpen(!isOpen)}
+      >
+        <StateIcon state={tool.state} />
+        <span className="tool-name">
+          <Marked text={tool.name} />
+        </span>
+        <span className="tool-about">
+          <Marked text={telling(tool.args)} />
+        </span>
+        <ToolTime tool={tool} />
+        <ChevronRight className="chevron" size={14} aria-hidden="true" />
+      </button>
+      {isOpen && (
+        <div id={id} className="tool-details">
+          <ToolDetails run={run} tool={tool} />
+        </div>
+      )}
+    </div>
+  );
+});
+
+/** How long it took; a running clock while it runs. */
+function ToolTime({ tool }: { tool: ToolItem }) {
+  const isRunning = tool.endedAt === null && tool.state !== "waiting";
+  const now = useNow(isRunning);
+  if (tool.state === "waiting") return <span className="time">waits for you</span>;
+  const took = tool.durationMs ?? (tool.endedAt ?? Math.max(now, tool.ranAt)) - tool.ranAt;
+  const word = tool.state === "stopped" ? "stopped · " : tool.state === "rejected" ? "rejected · " : "";
+  return (
+    <span className="time">
+      {word}
+      {duration(took)}
+    </span>
+  );
+}

@@ -1,0 +1,70 @@
+import { describe, expect, it } from "vitest";
+import { dialectTranscripts, sourceTranscripts, transcript } from "../log/golden";
+import { reduce } from "../log/reduce";
+import { EMPTY, type RunView } from "../log/view";
+import { outermost, rowOf, rowsOf, rowsOfRun } from "./rows";
+
+function runOf(name: string, count?: number): RunView {
+  const view = reduce(EMPTY, transcript(name).slice(0, count));
+  const run = view.runs[0];
+  if (run === undefined) throw new Error(`nothing in ${name}`);
+  return run;
+}
+
+describe("rows", () => {
+  const all = [...dialectTranscripts(), ...sourceTranscripts()];
+  it.each(all)("of $name have keys of their own, with the question first and the end last", ({ records }) => {
+    const rows = rowsOf(reduce(EMPTY, records), [], () => true);
+    expect(new Set(rows.map((row) => row.key)).size).toBe(rows.length);
+    expect(rows[0]?.kind).toBe("user");
+    expect(rows[rows.length - 1]?.kind).toBe("end");
+  });
+
+  it("fold to the answer", () => {
+    const rows = rowsOfRun(runOf("one_tool"), false);
+    expect(rows.map((row) => row.kind)).toEqual(["user", "steps", "item", "end"]);
+    expect(rows[2]).toMatchObject({ isAnswer: true, item: { kind: "text" } });
+  });
+
+  it("show files when the steps are folded", () => {
+    const kinds = rowsOfRun(runOf("code_output"), false).map((row) => (row.kind === "item" ? row.item.kind : row.kind));
+    expect(kinds).toEqual(["user", "steps", "artifact", "text", "end"]);
+  });
+
+  it("put sub-agents that work at once side by side", () => {
+    const lanes = rowsOfRun(runOf("sub_agents"), true).filter((row) => row.kind === "lanes");
+    expect(lanes).toHaveLength(1);
+    expect(lanes[0]?.kind === "lanes" && lanes[0].items).toHaveLength(2);
+  });
+
+  it("ask below the steps, also when these are folded", () => {
+    const asking = runOf("approval", 3);
+    expect(rowsOfRun(asking, false).map((row) => row.kind)).toEqual(["user", "steps", "approval", "end"]);
+    expect(rowsOfRun(runOf("approval"), false).some((row) => row.kind === "approval")).toBe(false);
+  });
+
+  it("keep what the agent says last in sight while it works", () => {
+    const speaking = runOf("text", 2);
+    expect(rowsOfRun(speaking, false).map((row) => row.kind)).toEqual(["user", "item", "end"]);
+  });
+
+  it("show an answer that was never streamed", () => {
+    expect(rowsOfRun(runOf("answer_never_streamed"), false).map((row) => row.kind)).toContain("answer");
+  });
+
+  it("are the same as before for a run that did not change", () => {
+    const view = reduce(EMPTY, transcript("sub_agents"));
+    const open = () => true;
+    expect(rowsOf(view, [], open)[1]).toBe(rowsOf({ ...view }, [], open)[1]);
+  });
+
+  it("are found by an item deep inside them", () => {
+    const run = runOf("sub_agents");
+    const inner = run.items.find((item) => item.kind === "tool" && item.name === "readurl");
+    if (inner === undefined) throw new Error("no such call");
+    expect(outermost(run, inner)).toMatchObject({ callId: "c1" });
+    const rows = rowsOfRun(run, true);
+    expect(rows[rowOf(rows, run, inner)]?.kind).toBe("lanes");
+    expect(rowOf(rowsOfRun(run, false), run, inner)).toBe(-1);
+  });
+});
