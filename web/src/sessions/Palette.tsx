@@ -1,0 +1,106 @@
+import { Command as Cmdk } from "cmdk";
+import { MessageSquare, Search } from "lucide-react";
+import { useEffect, useState, useSyncExternalStore } from "react";
+import { Keys } from "../app/Keys";
+import type { Command } from "../app/keys";
+import { SessionList } from "../live/sessionList";
+import { Dialog } from "../parts/Dialog";
+import { matching } from "./matching";
+import { SessionIcon } from "./SessionIcon";
+import "./palette.css";
+
+interface Props {
+  open: boolean;
+  onOpenChange: (open: boolean) => void;
+  list: SessionList;
+  commands: readonly Command[];
+  onOpen: (id: string) => void;
+}
+
+const RECENT = 5;
+const FOUND = 20;
+
+/** Everything by typing: conversations and commands. */
+export function Palette({ open, onOpenChange, ...rest }: Props) {
+  return (
+    <Dialog open={open} onOpenChange={onOpenChange} title="Search and commands" titleUnseen className="palette-dialog">
+      <Choices {...rest} onClose={() => onOpenChange(false)} />
+    </Dialog>
+  );
+}
+
+function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOpenChange"> & { onClose: () => void }) {
+  const [text, setText] = useState("");
+  const { found, searching } = useFound(list, text);
+  const chosen = matching(commands, text);
+  const close = (run: () => void) => {
+    onClose();
+    // The dialog gives the focus back first; then the command may take it.
+    requestAnimationFrame(run);
+  };
+  const sessions = found.length > 0 && (
+    <Cmdk.Group key="sessions" heading={text ? "Conversations" : "Recent"}>
+      {found.map((entry) => (
+        <Cmdk.Item
+          key={entry.session_id}
+          value={`session ${entry.session_id}`}
+          onSelect={() => close(() => onOpen(entry.session_id))}
+        >
+          <SessionIcon entry={entry} />
+          <span className="palette-title" dir="auto">
+            {entry.title || "New conversation"}
+          </span>
+          <span className="palette-hint">{entry.agent}</span>
+        </Cmdk.Item>
+      ))}
+    </Cmdk.Group>
+  );
+  const actions = chosen.length > 0 && (
+    <Cmdk.Group key="commands" heading="Commands">
+      {chosen.map((command) => {
+        const Icon = command.icon ?? MessageSquare;
+        return (
+          <Cmdk.Item
+            key={command.id}
+            value={`command ${command.id}`}
+            disabled={command.disabled === true}
+            onSelect={() => close(() => command.run())}
+          >
+            <Icon size={15} aria-hidden="true" />
+            <span className="palette-title">{command.title}</span>
+            {command.hint && <span className="palette-hint">{command.hint}</span>}
+            {command.keys && <Keys keys={command.keys} />}
+          </Cmdk.Item>
+        );
+      })}
+    </Cmdk.Group>
+  );
+  return (
+    <Cmdk label="Search and commands" shouldFilter={false} loop>
+      <div className="palette-search">
+        <Search size={16} aria-hidden="true" />
+        <Cmdk.Input value={text} onValueChange={setText} placeholder="Find a conversation or a command" />
+      </div>
+      <Cmdk.List>
+        {!searching && <Cmdk.Empty>Nothing fits “{text}”.</Cmdk.Empty>}
+        {text ? [actions, sessions] : [sessions, actions]}
+      </Cmdk.List>
+    </Cmdk>
+  );
+}
+
+/** Conversations with this text in their title, also those that the list has not loaded; the newest if there is none. */
+function useFound(list: SessionList, text: string) {
+  const [results] = useState(() => new SessionList({ poll: false }));
+  const recent = useSyncExternalStore(list.subscribe, list.getSnapshot);
+  const found = useSyncExternalStore(results.subscribe, results.getSnapshot);
+  const wanted = text.trim();
+  useEffect(() => results.search(wanted), [results, wanted]);
+  if (wanted === "") {
+    const entries = recent.q === "" ? recent.entries : found.entries;
+    return { found: entries.slice(0, RECENT), searching: false };
+  }
+  const lower = wanted.toLowerCase();
+  const entries = found.entries.filter((entry) => entry.title.toLowerCase().includes(lower));
+  return { found: entries.slice(0, FOUND), searching: found.loading || found.q !== wanted };
+}

@@ -1,0 +1,133 @@
+import { BookOpen, Plus, Search, X } from "lucide-react";
+import { useCallback, useRef, useState, useSyncExternalStore } from "react";
+import { Keys } from "../app/Keys";
+import type { Theme } from "../app/theme";
+import type { SessionList } from "../live/sessionList";
+import { Button } from "../parts/Button";
+import { type AgentInfo, address, type SessionEntry } from "../wire/api";
+import { AgentMenu } from "./AgentMenu";
+import { DeleteSession } from "./DeleteSession";
+import { ExportNotice } from "./ExportNotice";
+import { SessionRows } from "./SessionRows";
+import { ThemeMenu } from "./ThemeMenu";
+import "./sessions.css";
+
+interface Props {
+  list: SessionList;
+  agents: readonly AgentInfo[];
+  version?: string;
+  current: string | null;
+  /** Who new conversations are with. */
+  agent: string;
+  theme: Theme;
+  onAgent: (name: string) => void;
+  onOpen: (id: string) => void;
+  onNew: () => void;
+  onRemoved: (id: string) => void;
+  onPalette: () => void;
+}
+
+/** The left side: all conversations, and what holds for all of them. */
+export function Sidebar(props: Props) {
+  const { list, agents, version = "", current, agent, theme, onAgent, onOpen, onNew, onRemoved, onPalette } = props;
+  const { entries, q, hasMore, loading, error } = useSyncExternalStore(list.subscribe, list.getSnapshot);
+  const [doomed, setDoomed] = useState<SessionEntry | null>(null);
+  const [refused, setRefused] = useState("");
+  const field = useRef<HTMLInputElement>(null);
+
+  const rename = useCallback(
+    (id: string, title: string) => {
+      setRefused("");
+      list.rename(id, title).catch((reason: Error) => setRefused(`Not renamed: ${reason.message}`));
+    },
+    [list],
+  );
+  const remove = (id: string) => {
+    setRefused("");
+    list.remove(id).then(
+      () => onRemoved(id),
+      (reason: Error) => setRefused(`Not deleted: ${reason.message}`),
+    );
+  };
+  const clear = () => {
+    list.search("");
+    field.current?.focus();
+  };
+  const notice = refused || error;
+
+  return (
+    <nav className="sessions" aria-label="Conversations">
+      <header className="sessions-head">
+        <span className="sessions-brand">
+          <img src={address("icon.svg")} alt="" width={20} height={20} />
+          Limelight
+        </span>
+        <div className="sessions-actions">
+          <Button className="sessions-new" onClick={onNew}>
+            <Plus size={15} aria-hidden="true" />
+            New
+          </Button>
+          <Button look="quiet" className="sessions-palette" aria-label="Search and commands" onClick={onPalette}>
+            <Keys keys="mod+k" />
+          </Button>
+        </div>
+        {/* biome-ignore lint/a11y/useSemanticElements: a search element is not yet in all browsers */}
+        <div className="sessions-search" role="search">
+          <Search size={14} aria-hidden="true" />
+          <input
+            ref={field}
+            type="text"
+            aria-label="Search conversations"
+            placeholder="Search"
+            value={q}
+            onChange={(event) => list.search(event.target.value)}
+            onKeyDown={(event) => {
+              if (event.key !== "Escape" || q === "") return;
+              event.preventDefault();
+              clear();
+            }}
+          />
+          {q && (
+            <Button look="quiet" aria-label="Clear the search" onClick={clear}>
+              <X size={14} aria-hidden="true" />
+            </Button>
+          )}
+        </div>
+      </header>
+      {entries.length > 0 ? (
+        <SessionRows
+          entries={entries}
+          current={current}
+          hasMore={hasMore}
+          onMore={list.more}
+          onOpen={onOpen}
+          onRename={rename}
+          onRemove={setDoomed}
+        />
+      ) : (
+        <p className="sessions-none">
+          {loading ? "" : error ? "" : q ? `Nothing is called “${q}”.` : "No conversations yet."}
+        </p>
+      )}
+      <ExportNotice />
+      <div role="status">{notice && <p className="sessions-notice sessions-bad">{notice}</p>}</div>
+      <footer className="sessions-foot">
+        <AgentMenu agents={agents} agent={agent} onAgent={onAgent} />
+        <span className="sessions-gap" />
+        <a
+          className="button button-quiet"
+          href={address("docs")}
+          target="_blank"
+          rel="noreferrer"
+          aria-label="Documentation"
+          title={version ? `Documentation · Limelight ${version}` : "Documentation"}
+        >
+          <BookOpen size={15} aria-hidden="true" />
+        </a>
+        <ThemeMenu theme={theme} />
+        {version && <span className="sessions-version">{version}</span>}
+      </footer>
+      <DeleteSession entry={doomed} onClose={() => setDoomed(null)} onDelete={remove} />
+    </nav>
+  );
+}
