@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-newest test-openwebui lint format bench golden pipe types clean
+.PHONY: help setup page run test test-newest test-openwebui lint format bench golden pipe types lock clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -15,10 +15,16 @@ help:  ## Show this list
 setup:  ## Install everything into .venv (done by the others when needed)
 	@tools/setup.sh
 
+page: setup  ## Build the page, if its sources have changed
+	@tools/page.sh
+
 run: setup  ## Serve the built-in agents on http://127.0.0.1:8000 (PORT= changes it)
+	@tools/page.sh || echo "limelight: going on with the page as it was built before, or without one" >&2
 	@exec $(BIN)/limelight serve --port $(PORT)
 
-test: setup lint  ## Check types and style, run all tests
+test: setup lint page  ## Check types and style, run all tests
+	@tools/web.sh run test
+	@tools/chromium.sh
 	@$(BIN)/pytest -n $(WORKERS)
 
 test-newest: setup  ## Try the newest versions of the frameworks, in a venv of their own (some minutes)
@@ -31,10 +37,12 @@ lint: setup  ## Check types and style
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/basedpyright --warnings
+	@tools/web.sh run check
 
 format: setup  ## Put the code into its form
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+	@tools/web.sh run format
 
 bench: setup  ## Measure against other servers, and frameworks with and without it (some minutes)
 	@$(BIN)/python -m benchmarks
@@ -49,5 +57,8 @@ pipe: setup  ## Make openwebui/deep_agent_pipe.py anew from its parts
 types: setup  ## Make what the page knows of the events anew: web/src/wire/events.ts and web/src/log/panes.json
 	@$(BIN)/python tools/make_wire_types.py
 
+lock: setup  ## Complete web/package-lock.json with the packages of other kinds of machines
+	@$(BIN)/python -m tools.complete_lock
+
 clean:  ## Remove what setup and tests have made
-	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist
+	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist web/node_modules src/limelight/page

@@ -1,12 +1,29 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import react from "@vitejs/plugin-react";
+import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
 const server = process.env.LIMELIGHT_URL ?? "http://127.0.0.1:8000";
 
+/** A compressed twin beside each file that gets smaller by it: the server sends what is there, and compresses nothing. */
+const compressed: Plugin = {
+  name: "compressed",
+  apply: "build",
+  writeBundle({ dir = "" }, bundle) {
+    for (const file of Object.values(bundle)) {
+      const body = Buffer.from(file.type === "chunk" ? file.code : file.source);
+      const small = gzipSync(body, { level: 9 });
+      if (small.length < 0.9 * body.length) writeFileSync(join(dir, `${file.fileName}.gz`), small);
+    }
+  },
+};
+
 export default defineConfig({
   // Relative, so that the page works under any prefix that a proxy or a host application gives it.
   base: "./",
-  plugins: [react()],
+  plugins: [react(), compressed],
   build: {
     outDir: "../src/limelight/page",
     emptyOutDir: true,

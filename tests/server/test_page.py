@@ -23,6 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (built / "assets").mkdir(parents=True)
     (built / "index.html").write_text("<!doctype html><title>Limelight</title>")
     (built / "icon.svg").write_text("<svg/>")
+    (built / "theme.js").write_text("1")
     (built / "assets" / "index-abc.js").write_bytes(SCRIPT)
     (built / "assets" / "index-abc.js.gz").write_bytes(gzip.compress(SCRIPT))
     (built / "assets" / "font-abc.woff2").write_bytes(b"wOF2")
@@ -55,6 +56,7 @@ async def test_the_page_is_at_the_root_with_a_strict_policy(folder: Path, tmp_pa
     ("path", "media_type"),
     [
         ("/icon.svg", "image/svg+xml"),
+        ("/theme.js", "text/javascript; charset=utf-8"),
         ("/assets/index-abc.js", "text/javascript; charset=utf-8"),
         ("/assets/font-abc.woff2", "font/woff2"),
     ],
@@ -134,9 +136,9 @@ async def test_a_link_out_of_the_folder_is_no_file_of_the_page(folder: Path) -> 
 
 async def test_the_files_need_no_key_and_everything_else_does(folder: Path, tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path / "data", auth__api_key="sesame") as served:
-        for path in ("/", "/icon.svg", "/assets/index-abc.js"):
+        for path in ("/", "/icon.svg", "/theme.js", "/assets/index-abc.js"):
             assert (await served.http.get(path)).status_code == 200, path
-        for path in ("/docs", "/agents", "/sessions"):
+        for path in ("/docs", "/agents", "/sessions", "/icon.svg/", "/x/theme.js", "/assets"):
             assert (await served.http.get(path)).status_code == 401, path
 
 

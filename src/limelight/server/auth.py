@@ -11,13 +11,12 @@ from urllib.parse import unquote
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from limelight.errors import BadRequest, Forbidden, LimelightError, Unauthorized
+from limelight.server.page import is_of_the_page
 from limelight.server.problems import refuse
 from limelight.sources.base import User
 from limelight.stores.base import LOCAL_OWNER
 
 PROBES = frozenset({"/health", "/ready", "/api/v2/health"})
-PAGE_FILES = ("", "/", "/icon.svg")
-PAGE_FOLDER = "/assets/"
 MAX_USER_ID = 256
 
 
@@ -34,7 +33,7 @@ class Guard:
             try:
                 path = scope["path"].removeprefix(scope.get("root_path", ""))
                 if path not in PROBES:
-                    self._check(scope, headers, needs_key=scope["type"] == "websocket" or not _is_of_the_page(path))
+                    self._check(scope, headers, needs_key=scope["type"] == "websocket" or not is_of_the_page(path))
                 scope.setdefault("state", {})["user"] = self._user(headers)
             except LimelightError as error:
                 await refuse(error, scope, receive, send)
@@ -61,10 +60,6 @@ class Guard:
         if len(user_id) > MAX_USER_ID:  # cutting it could make two users one
             raise BadRequest(f"a user id has at most {MAX_USER_ID} characters", path="X-Limelight-User-Id")
         return User(user_id or LOCAL_OWNER, name[:MAX_USER_ID])
-
-
-def _is_of_the_page(path: str) -> bool:
-    return path in PAGE_FILES or path.startswith(PAGE_FOLDER)
 
 
 def is_loopback(address: "tuple[str, int] | list[str | int] | None") -> bool:

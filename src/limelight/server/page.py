@@ -17,7 +17,8 @@ from limelight.server.docs_page import STYLE
 
 FOLDER = Path(limelight.__file__).parent / "page"
 INDEX = "index.html"
-ICON = "icon.svg"
+BESIDE = ("icon.svg", "theme.js")
+"""Files beside it that keep their names."""
 HASHED = "assets/"
 """Files in here have a checksum in their names: another content has another name."""
 TYPES = {
@@ -52,6 +53,11 @@ load this again. That needs Node 20.19 or newer; where there is none, one is fet
 """
 
 
+def is_of_the_page(path: str) -> bool:
+    """Whether a path is for everybody: the page's files hold no secret. "" is a mount without its slash."""
+    return path in ("", "/") or path.removeprefix("/") in BESIDE or path.startswith(f"/{HASHED}")
+
+
 class File(NamedTuple):
     """One file, as it is and compressed, if the build has done that."""
 
@@ -80,13 +86,14 @@ class Page:
         async def index(request: Request) -> Response:
             return respond(request, self.file(INDEX) or File(INDEX, UNBUILT.encode(), None))
 
-        async def icon(request: Request) -> Response:
-            return respond(request, self._known(ICON))
+        async def beside(request: Request) -> Response:
+            return respond(request, self._known(request.url.path.rpartition("/")[2]))
 
         async def asset(request: Request) -> Response:
             return respond(request, self._known(HASHED + request.path_params["name"]))
 
-        return [Route("/", index), Route(f"/{ICON}", icon), Route(f"/{HASHED}{{name:path}}", asset)]
+        others = [Route(f"/{name}", beside) for name in BESIDE]
+        return [Route("/", index), *others, Route(f"/{HASHED}{{name:path}}", asset)]
 
     def _known(self, name: str) -> File:
         file = self.file(name)

@@ -1,0 +1,14 @@
+#!/bin/sh
+# Installs Chromium if it is missing. Root can do that; others are told what is needed.
+set -eu
+
+fail() {
+  echo "limelight: $1" >&2
+  exit 2
+}
+
+command -v chromium >/dev/null && exit 0
+[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || fail "Chromium is needed: apt-get install chromium"
+echo "Installing Chromium ..."
+{ apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } ||
+  fail "Chromium could not be installed: see the lines above"
