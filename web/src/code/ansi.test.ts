@@ -1,0 +1,55 @@
+import { expect, it } from "vitest";
+import { spans } from "./ansi";
+
+const E = "\u001b[";
+
+it.each<[string, [string, string][]]>([
+  ["plain", [["plain", ""]]],
+  [
+    `${E}31mred${E}0m plain`,
+    [
+      ["red", "ansi-red"],
+      [" plain", ""],
+    ],
+  ],
+  [
+    `${E}1;4;32ma${E}22mb${E}24;39mc`,
+    [
+      ["a", "ansi-bold ansi-underline ansi-green"],
+      ["b", "ansi-underline ansi-green"],
+      ["c", ""],
+    ],
+  ],
+  [
+    `${E}44ma${E}49mb`,
+    [
+      ["a", "ansi-on-blue"],
+      ["b", ""],
+    ],
+  ],
+  [
+    `${E}91ma${E}104mb`,
+    [
+      ["a", "ansi-red"],
+      ["b", "ansi-red ansi-on-blue"],
+    ],
+  ],
+  [
+    `${E}38;5;9ma${E}38;5;21mb${E}38;5;240mc`,
+    [
+      ["a", "ansi-red"],
+      ["b", "ansi-blue"],
+      ["c", "ansi-black"],
+    ],
+  ],
+  [`${E}38;2;250;200;10;1ma`, [["a", "ansi-bold ansi-yellow"]]],
+  [`${E}38:2::10:200:10ma${E}4:0mb`, [["ab", "ansi-green"]]],
+  [`${E}m${E}58;5;1mx`, [["x", ""]]],
+  ["10%\r20%\r30%\nnext\r\nline", [["30%\nnext\nline", ""]]],
+  ["abc\b\bd", [["ad", ""]]],
+  ["\b\bx", [["x", ""]]],
+  [`${E}2J\u001b]0;title\u0007x`, [["x", ""]]],
+  ["", []],
+])("%j", (text, expected) => {
+  expect(spans(text).map((span) => [span.text, span.className])).toEqual(expected);
+});

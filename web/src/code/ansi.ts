@@ -1,0 +1,126 @@
+/**
+ * Text with colours as spans with class names. Pure.
+ *
+ * Colours become those of the page, so that they can be read in light and dark: the sixteen by name, all others by the
+ * nearest of them. A carriage return begins the line anew and a backspace takes one character back, as progress bars mean it.
+ */
+
+import { harmless } from "../terminal/harmless";
+
+export interface Span {
+  readonly text: string;
+  /** "" for plain text. */
+  readonly className: string;
+}
+
+const NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"] as const;
+type Name = (typeof NAMES)[number];
+
+interface Style {
+  colour: Name | "";
+  ground: Name | "";
+  flags: Set<string>;
+}
+
+/** Styles that a number puts on; another number takes several off. */
+const ON: Record<number, string> = { 1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "inverse", 9: "struck" };
+const OFF: Record<number, readonly string[]> = {
+  22: ["bold", "dim"],
+  23: ["italic"],
+  24: ["underline"],
+  27: ["inverse"],
+  29: ["struck"],
+};
+
+export function spans(text: string): Span[] {
+  const style: Style = { colour: "", ground: "", flags: new Set() };
+  const done: Span[] = [];
+  let line: Span[] = [];
+  for (const part of harmless(text)
+    .replaceAll(/\r+\n/g, "\n")
+    .split(/(\u001b\[[0-9;:]*[mK]|[\n\r\b])/)) {
+    if (part === "\n") {
+      done.push(...line, { text: "\n", className: "" });
+      line = [];
+    } else if (part === "\r") line = [];
+    else if (part === "\b") line = shorter(line);
+    else if (part.startsWith("\u001b")) {
+      if (part.endsWith("m")) change(style, part.slice(2, -1));
+    } else if (part !== "") line.push({ text: part, className: classOf(style) });
+  }
+  return joined([...done, ...line]);
+}
+
+function shorter(line: readonly Span[]): Span[] {
+  const last = line[line.length - 1];
+  if (last === undefined) return [];
+  const text = [...last.text].slice(0, -1).join("");
+  return text === "" ? line.slice(0, -1) : [...line.slice(0, -1), { ...last, text }];
+}
+
+function joined(list: readonly Span[]): Span[] {
+  const result: Span[] = [];
+  for (const span of list) {
+    const last = result[result.length - 1];
+    if (last?.className === span.className) result[result.length - 1] = { ...last, text: last.text + span.text };
+    else result.push(span);
+  }
+  return result;
+}
+
+function classOf({ colour, ground, flags }: Style): string {
+  const names = [...flags].sort().map((flag) => `ansi-${flag}`);
+  if (colour) names.push(`ansi-${colour}`);
+  if (ground) names.push(`ansi-on-${ground}`);
+  return names.join(" ");
+}
+
+function change(style: Style, parameters: string): void {
+  const codes = parameters.split(";");
+  for (let at = 0; at < codes.length; at++) {
+    const parts = (codes[at] ?? "").split(":").map(Number);
+    const code = parts[0] ?? 0;
+    if (code === 38 || code === 48 || code === 58) {
+      const size = codes[at + 1] === "5" ? 2 : 4;
+      const values = parts.length > 1 ? parts.slice(1) : codes.slice(at + 1, at + 1 + size).map(Number);
+      if (parts.length === 1) at += size;
+      const name = values[0] === 5 ? ofTable(values[1] ?? 0) : nearest(values.slice(-3));
+      if (code === 38) style.colour = name;
+      if (code === 48) style.ground = name;
+    } else one(style, code, parts[1]);
+  }
+}
+
+function one(style: Style, code: number, detail: number | undefined): void {
+  const flag = ON[code];
+  if (code === 0) {
+    style.colour = "";
+    style.ground = "";
+    style.flags.clear();
+  } else if (flag !== undefined) {
+    if (detail === 0) style.flags.delete(flag);
+    else style.flags.add(flag);
+  } else if (OFF[code]) for (const off of OFF[code]) style.flags.delete(off);
+  else if (code === 39) style.colour = "";
+  else if (code === 49) style.ground = "";
+  else if ((code >= 30 && code <= 37) || (code >= 90 && code <= 97)) style.colour = NAMES[code % 10] ?? "";
+  else if ((code >= 40 && code <= 47) || (code >= 100 && code <= 107)) style.ground = NAMES[code % 10] ?? "";
+}
+
+/** A colour of the table of 256: sixteen by name, a cube of 6 × 6 × 6, and greys. */
+function ofTable(index: number): Name | "" {
+  if (index < 16) return NAMES[index % 8] ?? "";
+  if (index >= 232) return index < 244 ? "black" : "white";
+  const cube = index - 16;
+  return nearest([Math.floor(cube / 36) * 51, (Math.floor(cube / 6) % 6) * 51, (cube % 6) * 51]);
+}
+
+/** The name of a colour by which of its parts stand out. */
+function nearest([red = 0, green = 0, blue = 0]: readonly number[]): Name {
+  const high = Math.max(red, green, blue);
+  const low = Math.min(red, green, blue);
+  if (high - low < 40) return high < 128 ? "black" : "white";
+  const middle = (high + low) / 2;
+  const index = (red > middle ? 1 : 0) + (green > middle ? 2 : 0) + (blue > middle ? 4 : 0);
+  return NAMES[index] ?? "white";
+}

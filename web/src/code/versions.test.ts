@@ -1,0 +1,68 @@
+import { expect, it } from "vitest";
+import { recordsOf, sourceTranscripts } from "../log/golden";
+import { reduce } from "../log/reduce";
+import { EMPTY, type RunView } from "../log/view";
+import type { AnyEvent } from "../wire/events";
+import { codeFileName, firstLine, versionsOf } from "./versions";
+
+const START: AnyEvent = { kind: "run_started", agent: "a", turn: 1 };
+
+function runsOf(...events: AnyEvent[]): readonly RunView[] {
+  return reduce(EMPTY, recordsOf([START, ...events])).runs;
+}
+
+it("are the calls with code, and the one that is being written", () => {
+  const runs = runsOf(
+    { kind: "tool_started", call_id: "c", name: "python", args: { code: "one" } },
+    { kind: "tool_started", call_id: "d", name: "ls", args: {} },
+    { kind: "tool_started", call_id: "e", name: "python" },
+    { kind: "tool_args_delta", call_id: "e", text: '{"code": "tw' },
+    { kind: "tool_started", call_id: "f", name: "python" },
+  );
+  expect(versionsOf(runs).map(({ code, turn }) => [turn, code.text, code.isWhole])).toEqual([
+    [1, "one", true],
+    [1, "tw", false],
+  ]);
+});
+
+it("stand in the order in which they began", () => {
+  const runs = runsOf(
+    { kind: "tool_started", call_id: "c", name: "python" },
+    { kind: "tool_started", call_id: "d", name: "python", args: { code: "second" } },
+    { kind: "tool_ready", call_id: "c", args: { code: "first" } },
+  );
+  expect(versionsOf(runs).map(({ code }) => code.text)).toEqual(["first", "second"]);
+});
+
+it("keep their identity while they do not change", () => {
+  const records = recordsOf([
+    START,
+    { kind: "tool_started", call_id: "c", name: "python", args: { code: "one" } },
+    { kind: "text_delta", message_id: "m", text: "x" },
+  ]);
+  const before = reduce(EMPTY, records.slice(0, 2));
+  const after = reduce(before, records.slice(2));
+  expect(versionsOf(after.runs)[0]).toBe(versionsOf(before.runs)[0]);
+});
+
+it("grow as a real agent writes them", () => {
+  const code = sourceTranscripts().find(({ name }) => name === "smolagents_code/code");
+  let view = EMPTY;
+  const seen: string[] = [];
+  for (const record of code?.records ?? []) {
+    view = reduce(view, [record]);
+    const newest = versionsOf(view.runs).at(-1)?.code.text;
+    if (newest !== undefined && newest !== seen.at(-1)) seen.push(newest);
+  }
+  const growing = seen.filter((text, index) => text.startsWith(seen[index - 1] ?? ""));
+  expect(growing.length).toBeGreaterThan(10);
+  expect(versionsOf(view.runs).length).toBeGreaterThan(1);
+});
+
+it("have a line that tells them apart, and a name as files", () => {
+  expect(firstLine("# Count\n\nimport os\nx")).toBe("import os");
+  expect(firstLine("# only this")).toBe("# only this");
+  expect(codeFileName(2, "python")).toBe("step-2.py");
+  expect(codeFileName(3, "shell")).toBe("step-3.sh");
+  expect(codeFileName(4, null)).toBe("step-4.txt");
+});

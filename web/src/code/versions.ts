@@ -1,0 +1,75 @@
+/** Every version of the code that the agents ran, in the order in which it began to be written. Pure. */
+
+import { type Code, codeOf } from "../log/code";
+import type { RunView, ToolItem } from "../log/view";
+
+export interface Version {
+  readonly key: string;
+  readonly turn: number;
+  readonly item: ToolItem;
+  readonly code: Code;
+}
+
+/** A call that did not change is the same version, so that nothing of it is drawn again. */
+const known = new WeakMap<ToolItem, Version | null>();
+
+export function versionsOf(runs: readonly RunView[]): Version[] {
+  return runs.flatMap((run) =>
+    [...run.codes, ...beingWritten(run)]
+      .toSorted((one, other) => one - other)
+      .flatMap((index) => {
+        const version = versionAt(run, index);
+        return version === null ? [] : [version];
+      }),
+  );
+}
+
+/** Calls whose arguments are not whole yet. */
+function beingWritten(run: RunView): number[] {
+  const places: number[] = [];
+  for (const [name, index] of run.open) {
+    const item = name.startsWith("tool ") ? run.items[index] : undefined;
+    if (item?.kind === "tool" && item.args === null) places.push(index);
+  }
+  return places;
+}
+
+function versionAt(run: RunView, index: number): Version | null {
+  const item = run.items[index];
+  if (item?.kind !== "tool") return null;
+  const before = known.get(item);
+  if (before !== undefined) return before;
+  const code = codeOf(item);
+  const version = code === null ? null : { key: item.key, turn: run.turn, item, code };
+  known.set(item, version);
+  return version;
+}
+
+/** The first line that says something. */
+export function firstLine(code: string): string {
+  return (
+    code
+      .split("\n")
+      .find((line) => /\w/.test(line) && !/^\s*(#|\/\/|--)/.test(line))
+      ?.trim() ?? code.trim()
+  );
+}
+
+const ENDINGS: Record<string, string> = {
+  python: "py",
+  javascript: "js",
+  typescript: "ts",
+  tsx: "tsx",
+  shell: "sh",
+  sql: "sql",
+  json: "json",
+  yaml: "yaml",
+  html: "html",
+  css: "css",
+  markdown: "md",
+};
+
+/** The name of a file for it. `language` is one of those that `languageName` gives, or null. */
+export function codeFileName(number: number, language: string | null): string {
+  return `step-${number}.${(language !== null && ENDINGS[language]) || "txt"}`;
+}

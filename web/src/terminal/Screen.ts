@@ -1,0 +1,146 @@
+/** The terminal's screen: xterm.js, to be read only. Everything that it is given has gone through `harmless`. */
+
+import { FitAddon } from "@xterm/addon-fit";
+import { SearchAddon } from "@xterm/addon-search";
+import { Terminal } from "@xterm/xterm";
+import { themeOf, watchTheme } from "./theme";
+import type { Written } from "./transcript";
+
+const SCROLLBACK = 20_000;
+/** The terminal rests between pieces of this size, so that a long log does not block the page. */
+const PIECE = 64 * 1024;
+const CLEAN = "\u001bc";
+const NO_CURSOR = "\u001b[?25l";
+
+export interface Watcher {
+  /** Does it show the end, and follow it? */
+  readonly onFollow: (isFollowing: boolean) => void;
+  readonly onSelect: (hasSelection: boolean) => void;
+  readonly onMatches: (current: number, count: number) => void;
+}
+
+export class Screen {
+  private readonly terminal: Terminal;
+  private readonly fitting = new FitAddon();
+  private readonly searching = new SearchAddon({ highlightLimit: 500 });
+  private readonly endings: (() => void)[] = [];
+  private isFollowing = true;
+
+  constructor(
+    private readonly host: HTMLElement,
+    watcher: Watcher,
+  ) {
+    this.terminal = new Terminal({
+      disableStdin: true,
+      convertEol: true,
+      scrollback: SCROLLBACK,
+      cursorBlink: false,
+      cursorInactiveStyle: "none",
+      fontSize: 12.5,
+      lineHeight: 1.35,
+      minimumContrastRatio: 4.5,
+      // What is found is marked by decorations, which count as a proposal.
+      allowProposedApi: true,
+      linkHandler: null,
+    });
+    this.terminal.loadAddon(this.fitting);
+    this.terminal.loadAddon(this.searching);
+    this.dress();
+    this.terminal.open(host);
+    this.terminal.write(NO_CURSOR);
+    this.isolate();
+    this.endings.push(watchTheme(() => this.dress()));
+    const subscriptions = [
+      this.terminal.onRender(() => this.tellFollow(watcher)),
+      this.terminal.onSelectionChange(() => watcher.onSelect(this.terminal.hasSelection())),
+      this.searching.onDidChangeResults(({ resultIndex, resultCount }) =>
+        watcher.onMatches(resultIndex + 1, resultCount),
+      ),
+    ];
+    for (const subscription of subscriptions) this.endings.push(() => subscription.dispose());
+    const sizes = new ResizeObserver(() => this.fit());
+    sizes.observe(host);
+    this.endings.push(() => sizes.disconnect());
+    this.fit();
+  }
+
+  write({ startOver, text }: Written): void {
+    if (startOver) this.terminal.write(CLEAN + NO_CURSOR);
+    for (let at = 0; at < text.length; at += PIECE) this.terminal.write(text.slice(at, at + PIECE));
+  }
+
+  /** Move by lines; whole pages and both ends have names. */
+  scroll(to: number | "page up" | "page down" | "begin" | "end"): void {
+    if (to === "page up") this.terminal.scrollPages(-1);
+    else if (to === "page down") this.terminal.scrollPages(1);
+    else if (to === "begin") this.terminal.scrollToTop();
+    else if (to === "end") this.terminal.scrollToBottom();
+    else this.terminal.scrollLines(to);
+  }
+
+  find(text: string, direction: "typed" | "next" | "previous"): void {
+    if (text === "") {
+      this.searching.clearDecorations();
+      this.terminal.clearSelection();
+      return;
+    }
+    const style = getComputedStyle(this.host);
+    const read = (name: string) => style.getPropertyValue(name).trim();
+    const decorations = {
+      matchBackground: read("--wait-soft"),
+      matchOverviewRuler: read("--wait"),
+      activeMatchBackground: read("--accent-soft"),
+      activeMatchBorder: read("--accent"),
+      activeMatchColorOverviewRuler: read("--accent"),
+    };
+    if (direction === "previous") this.searching.findPrevious(text, { decorations });
+    else this.searching.findNext(text, { decorations, incremental: direction === "typed" });
+  }
+
+  get selection(): string {
+    return this.terminal.getSelection();
+  }
+
+  selectAll(): void {
+    this.terminal.selectAll();
+  }
+
+  dispose(): void {
+    for (const end of this.endings) end();
+    this.terminal.dispose();
+  }
+
+  /** It takes its size from its container; one that is hidden has none. */
+  private fit(): void {
+    if (this.host.clientWidth === 0 || this.host.clientHeight === 0) return;
+    this.fitting.fit();
+  }
+
+  private dress(): void {
+    const style = getComputedStyle(this.host);
+    this.terminal.options.fontFamily = style.getPropertyValue("--mono").trim() || "monospace";
+    this.terminal.options.theme = themeOf(
+      (name) => style.getPropertyValue(name).trim(),
+      getComputedStyle(document.documentElement).colorScheme === "dark",
+    );
+  }
+
+  /** Nobody can type here, so nobody is led to a field for it: the pane around it takes the keys. */
+  private isolate(): void {
+    const field = this.terminal.textarea;
+    if (field) {
+      field.tabIndex = -1;
+      field.readOnly = true;
+      field.addEventListener("focus", () => this.host.parentElement?.focus({ preventScroll: true }));
+    }
+    this.terminal.attachCustomKeyEventHandler(() => false);
+  }
+
+  private tellFollow(watcher: Watcher): void {
+    const { viewportY, baseY } = this.terminal.buffer.active;
+    const isFollowing = viewportY >= baseY;
+    if (isFollowing === this.isFollowing) return;
+    this.isFollowing = isFollowing;
+    watcher.onFollow(isFollowing);
+  }
+}

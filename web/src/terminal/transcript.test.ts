@@ -1,0 +1,184 @@
+import { describe, expect, it } from "vitest";
+import { inChunks, joined, seeded } from "../log/folding";
+import { dialectTranscripts, recordsOf, sourceTranscripts, transcript } from "../log/golden";
+import { reduce } from "../log/reduce";
+import { EMPTY, type RunView } from "../log/view";
+import type { AnyEvent, LogRecord } from "../wire/events";
+import { plain } from "./harmless";
+import { MAX_RESULT, MAX_WRITE, plainEnd, plainTranscript, TerminalWriter } from "./transcript";
+
+const E = "\u001b";
+const START: AnyEvent = { kind: "run_started", agent: "deep", input: "Compare\nthe files", turn: 2 };
+const CALL: AnyEvent = { kind: "tool_started", call_id: "c", name: "python", args: { code: "print(1)" } };
+
+function runsOf(...events: AnyEvent[]): readonly RunView[] {
+  return reduce(EMPTY, recordsOf([START, ...events])).runs;
+}
+
+function printed(text: string, call_id = "c", stream: "stdout" | "stderr" = "stdout"): AnyEvent {
+  return { kind: "tool_output_delta", call_id, text, stream };
+}
+
+function shown(...events: AnyEvent[]): string {
+  return plainTranscript(runsOf(...events));
+}
+
+describe("what it writes", () => {
+  it("is a line for the turn, one for the call, and what was printed", () => {
+    expect(shown(CALL, printed("1\n"), { kind: "tool_finished", call_id: "c", result: "None" })).toBe(
+      "— turn 2 · Compare —\n❯ python print(1)\n1\nNone",
+    );
+  });
+
+  it("begins results on a line of their own", () => {
+    expect(shown(CALL, printed("no end of line"), { kind: "tool_finished", call_id: "c", result: "x" })).toContain(
+      "no end of line\nx",
+    );
+  });
+
+  it("has colours for errors, and takes those of the tool back", () => {
+    const error: AnyEvent = { kind: "tool_finished", call_id: "c", result: "Error: bad", error: "bad" };
+    const { text } = new TerminalWriter().next(runsOf(CALL, printed(`${E}[32mgreen`), error));
+    expect(text).toContain(`${E}[32mgreen${E}[0m`);
+    expect(text).toContain(`${E}[31mError: bad`);
+  });
+
+  it("keeps stderr apart when it resets its colour", () => {
+    const { text } = new TerminalWriter().next(runsOf(CALL, printed(`a${E}[0mb`, "c", "stderr")));
+    expect(text).toContain(`${E}[91ma${E}[0m${E}[91mb`);
+  });
+
+  it("cuts long results", () => {
+    const result = "x".repeat(MAX_RESULT + 1_234);
+    const text = shown(CALL, { kind: "tool_finished", call_id: "c", result });
+    expect(text).toContain(`${"x".repeat(MAX_RESULT)}\n… 1,234 more characters: open the tool's row`);
+    expect(text).not.toContain("x".repeat(MAX_RESULT + 1));
+  });
+
+  it("says how large a result is of which the server sent the beginning", () => {
+    expect(plainTranscript(reduce(EMPTY, transcript("truncated_result")).runs)).toMatch(/… [\d.]+ kB in all: open/);
+  });
+
+  it("says who writes when calls run side by side", () => {
+    const other: AnyEvent = { kind: "tool_started", call_id: "d", name: "ls", args: { path: "/" } };
+    expect(shown(CALL, other, printed("1\n"), printed("2\n"), printed("x", "d"), printed("3", "c"))).toBe(
+      "— turn 2 · Compare —\n❯ python print(1)\n❯ ls /\n[python print(1)]\n1\n2\n[ls /]\nx\n[python print(1)]\n3",
+    );
+  });
+
+  it("names the sub-agent that made a call", () => {
+    expect(plainTranscript(reduce(EMPTY, transcript("sub_agents")).runs)).toContain(
+      "❯ reader › readurl https://example.org/",
+    );
+  });
+
+  it("takes no orders from names, arguments or questions", () => {
+    const evil = `${E}[2J${E}]0;x\u0007\n❯ fake`;
+    const runs = reduce(
+      EMPTY,
+      recordsOf([
+        { kind: "run_started", agent: evil, input: evil },
+        { kind: "tool_started", call_id: "c", name: evil, args: { path: evil } },
+      ]),
+    ).runs;
+    const { text } = new TerminalWriter().next(runs);
+    expect(text).not.toMatch(/\u001b(?!\[[0-9;]*m)|\u0007/);
+    expect(text.match(/\n/g)?.length).toBe(1);
+  });
+
+  it("is not more than a terminal can hold", () => {
+    const { text } = new TerminalWriter().next(
+      runsOf(CALL, ...Array.from({ length: 5 }, () => printed(`${"y".repeat(999_999)}\n`))),
+    );
+    expect(text.length).toBeLessThan(MAX_WRITE + 100);
+    expect(plain(text)).toMatch(/^… what was before is left out\ny/);
+  });
+});
+
+describe("what is new", () => {
+  const all = [...dialectTranscripts(), ...sourceTranscripts()];
+
+  it.each(all)("adds up to the whole: $name", ({ records }) => {
+    const whole = plain(new TerminalWriter().next(reduce(EMPTY, records).runs).text);
+    for (const seed of [1, 2, 3]) expect(plain(written(inChunks(records, seeded(seed))))).toBe(whole);
+    expect(plain(written(joined(records).map((record) => [record])))).toBe(whole);
+  });
+
+  it("carries sequences over the border of pieces", () => {
+    const text = written(
+      recordsOf([START, CALL, printed(`a${E}]0;ti`), printed(`tle\u0007b${E}[3`), printed("1mc")]).map((r) => [r]),
+    );
+    expect(text).toContain("b");
+    expect(text).toContain(`${E}[31mc`);
+    expect(plain(text)).toContain("abc");
+  });
+
+  it("stays in the colour that was chosen", () => {
+    const text = written(recordsOf([START, CALL, printed(`${E}[31ma`), printed("b")]).map((record) => [record]));
+    expect(text).toContain(`${E}[31mab`);
+  });
+
+  it("is nothing when nothing was printed", () => {
+    const writer = new TerminalWriter();
+    const before = reduce(EMPTY, recordsOf([START, CALL]));
+    expect(writer.next(before.runs).text).not.toBe("");
+    const after = reduce(before, recordsOf([{ kind: "text_delta", message_id: "m", text: "hm" }], "run_0", 2));
+    expect(writer.next(after.runs)).toEqual({ startOver: false, text: "" });
+  });
+
+  function written(chunks: readonly (readonly LogRecord[])[]): string {
+    const writer = new TerminalWriter();
+    let view = EMPTY;
+    let text = "";
+    for (const chunk of chunks) {
+      view = reduce(view, chunk);
+      const next = writer.next(view.runs);
+      expect(next.startOver).toBe(false);
+      text += next.text;
+    }
+    return text;
+  }
+});
+
+describe("starting over", () => {
+  const one = runsOf(CALL, printed("1\n"));
+  const other = reduce(EMPTY, recordsOf([START, CALL, printed("2\n")], "run_9")).runs;
+
+  it("happens when the session is another", () => {
+    const writer = new TerminalWriter();
+    writer.next(one);
+    const { startOver, text } = writer.next(other);
+    expect(startOver).toBe(true);
+    expect(text).toBe(new TerminalWriter().next(other).text);
+  });
+
+  it("happens when older runs come in front", () => {
+    const writer = new TerminalWriter();
+    writer.next(one);
+    expect(writer.next([...other, ...one]).startOver).toBe(true);
+    expect(writer.next([...other, ...one])).toEqual({ startOver: false, text: "" });
+  });
+
+  it("happens when the history is gone or shorter", () => {
+    const writer = new TerminalWriter();
+    writer.next(one);
+    expect(writer.next([])).toEqual({ startOver: true, text: "" });
+    writer.next(one);
+    expect(writer.next(runsOf(CALL, printed("1"))).startOver).toBe(true);
+  });
+
+  it("does not happen when a run is added", () => {
+    const writer = new TerminalWriter();
+    writer.next(one);
+    const { startOver, text } = writer.next([...one, ...other]);
+    expect(startOver).toBe(false);
+    expect(plain(text)).toMatch(/^\n— turn 2/);
+  });
+});
+
+it("gives the end of a run alone", () => {
+  const runs = runsOf(CALL, printed("long\n".repeat(1000)), { kind: "tool_finished", call_id: "c", result: "end" });
+  const text = runs[0] ? plainEnd(runs[0], 13) : "";
+  expect(text.endsWith("long\nlong\nend")).toBe(true);
+  expect(text.length).toBeLessThan(100);
+});

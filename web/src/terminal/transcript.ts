@@ -1,0 +1,194 @@
+/**
+ * From runs to what the terminal writes. Pure but for what it remembers: each call gives only what is new.
+ *
+ * Calls stand in bold, output as it came, results and errors behind it. Whatever comes from the log goes through
+ * `harmless`, a stream of its own for each stretch, so that no call can colour or cut what another one prints.
+ */
+
+import { bytes } from "../log/readable";
+import type { RunView, TerminalPiece, ToolItem } from "../log/view";
+import { Harmless, plain } from "./harmless";
+
+const ESC = "\u001b[";
+const RESET = `${ESC}0m`;
+const BOLD = `${ESC}1m`;
+const DIM = `${ESC}2m`;
+const PROMPT = `${ESC}1;32m`;
+const BASE: Record<TerminalPiece["kind"], string> = {
+  call: BOLD,
+  stdout: "",
+  stderr: `${ESC}91m`,
+  result: DIM,
+  error: `${ESC}31m`,
+};
+
+export const MAX_RESULT = 2_000;
+const MAX_TITLE = 80;
+/** More than the terminal's lines can hold in any case; it is not worth the time to write. */
+export const MAX_WRITE = 4_000_000;
+
+export interface Written {
+  /** What stands there is of no use any more: empty the terminal first. */
+  readonly startOver: boolean;
+  readonly text: string;
+}
+
+/** How far a run has been written. */
+interface Place {
+  readonly runId: string;
+  terminal: readonly TerminalPiece[];
+  pieces: number;
+  /** Characters of the last piece. */
+  characters: number;
+}
+
+export class TerminalWriter {
+  private places: Place[] = [];
+  private stream = new Harmless();
+  /** Who wrote last: a run, a place in it, a kind. */
+  private runId = "";
+  private item = -1;
+  private isAtLineStart = true;
+  /** A colour is on. It stays on between pieces of one stretch, as in any terminal. */
+  private isColoured = false;
+
+  next(runs: readonly RunView[]): Written {
+    const startOver = !this.continues(runs);
+    if (startOver) this.forget();
+    let text = "";
+    for (const [index, run] of runs.entries()) {
+      const place = this.places[index] ?? { runId: run.runId, terminal: [], pieces: 0, characters: 0 };
+      this.places[index] = place;
+      if (place.terminal !== run.terminal) text += this.write(run, place);
+    }
+    return { startOver, text: newest(text) };
+  }
+
+  /** What was written before is the beginning of what these runs say. */
+  private continues(runs: readonly RunView[]): boolean {
+    return this.places.every((place, index) => {
+      const run = runs[index];
+      if (run?.runId !== place.runId || run.terminal.length < place.pieces) return false;
+      return place.pieces === 0 || (run.terminal[place.pieces - 1]?.text.length ?? 0) >= place.characters;
+    });
+  }
+
+  private forget(): void {
+    this.places = [];
+    this.runId = "";
+    this.item = -1;
+    this.isAtLineStart = true;
+    this.isColoured = false;
+  }
+
+  private write(run: RunView, place: Place): string {
+    let text = "";
+    for (let index = Math.max(0, place.pieces - 1); index < run.terminal.length; index++) {
+      const piece = run.terminal[index];
+      if (piece === undefined) continue;
+      const isNew = index >= place.pieces;
+      const from = isNew ? 0 : place.characters;
+      if (isNew) text += this.lead(run, piece);
+      if (piece.text.length > from) text += this.piece(run, piece, from);
+      place.pieces = index + 1;
+      place.characters = piece.text.length;
+    }
+    place.terminal = run.terminal;
+    return text;
+  }
+
+  /** What stands before a stretch: whose it is, where that is not plain. */
+  private lead(run: RunView, piece: TerminalPiece): string {
+    let lead = this.freshLine();
+    if (this.runId !== run.runId) {
+      lead += this.runId === "" ? "" : "\n";
+      lead += `${DIM}— turn ${run.turn || "?"}${title(run)} —${RESET}\n`;
+    } else if (piece.kind !== "call" && this.item !== piece.item && piece.text !== "") {
+      const call = run.terminal.find((one) => one.item === piece.item && one.kind === "call");
+      lead += `${DIM}[${named(run, piece.item, call?.text ?? "")}]${RESET}\n`;
+    }
+    this.runId = run.runId;
+    if (piece.text !== "") this.item = piece.item;
+    this.stream = new Harmless();
+    return lead;
+  }
+
+  private piece(run: RunView, piece: TerminalPiece, from: number): string {
+    if (piece.kind === "call") {
+      const line = `${PROMPT}❯${RESET} ${BOLD}${named(run, piece.item, piece.text)}${RESET}`;
+      this.isAtLineStart = false;
+      return line;
+    }
+    const isResult = piece.kind === "result" || piece.kind === "error";
+    const base = BASE[piece.kind];
+    const shown = this.stream.feed(isResult ? piece.text.slice(0, MAX_RESULT) : piece.text.slice(from));
+    if (shown !== "") this.isAtLineStart = /\n(?:\u001b\[[0-9;:]*[mK])*$/.test(shown);
+    if (base || shown.includes(ESC)) this.isColoured = true;
+    const coloured = (from === 0 ? base : "") + shown.replaceAll(/\u001b\[0?m/g, `$&${base}`);
+    return isResult ? coloured + this.more(run, piece) : coloured;
+  }
+
+  /** How much of a result is not here. */
+  private more(run: RunView, piece: TerminalPiece): string {
+    const cut = callAt(run, piece.item)?.resultCut ?? null;
+    const left = piece.text.length - MAX_RESULT;
+    if (left <= 0 && cut === null) return "";
+    const amount = cut ? `${bytes(cut.size)} in all` : `${left.toLocaleString("en")} more characters`;
+    const line = `${this.freshLine()}${DIM}… ${amount}: open the tool's row${RESET}`;
+    this.isAtLineStart = false;
+    return line;
+  }
+
+  private freshLine(): string {
+    const line = (this.isColoured ? RESET : "") + (this.isAtLineStart ? "" : "\n");
+    this.isColoured = false;
+    this.isAtLineStart = true;
+    return line;
+  }
+}
+
+/** Everything as plain text, to be copied. */
+export function plainTranscript(runs: readonly RunView[]): string {
+  return plain(new TerminalWriter().next(runs).text).replaceAll("\r\n", "\n");
+}
+
+/** The end of a run as plain text, without the cost of its beginning. */
+export function plainEnd(run: RunView, size: number): string {
+  const pieces: TerminalPiece[] = [];
+  let room = size;
+  for (let index = run.terminal.length - 1; index >= 0 && room > 0; index--) {
+    const piece = run.terminal[index];
+    if (piece === undefined) break;
+    const isLong = (piece.kind === "stdout" || piece.kind === "stderr") && piece.text.length > room;
+    pieces.unshift(isLong ? { ...piece, text: piece.text.slice(-room) } : piece);
+    room -= piece.text.length;
+  }
+  return plainTranscript([{ ...run, terminal: pieces }]);
+}
+
+function title(run: RunView): string {
+  const line =
+    plain(run.input)
+      .trim()
+      .split(/[\n\r]/, 1)[0] ?? "";
+  return line === "" ? "" : ` · ${line.length > MAX_TITLE ? `${line.slice(0, MAX_TITLE - 1)}…` : line}`;
+}
+
+/** A call on one line, with the sub-agent that made it. */
+function named(run: RunView, item: number, call: string): string {
+  const tool = callAt(run, item);
+  const agent = tool?.agentId ? (run.agents.get(tool.agentId)?.name ?? "") : "";
+  const line = call || (tool?.name ?? "");
+  return plain(agent ? `${agent} › ${line}` : line).replaceAll(/[\n\r\b]/g, " ");
+}
+
+function callAt(run: RunView, item: number): ToolItem | null {
+  const call = run.items[item];
+  return call?.kind === "tool" ? call : null;
+}
+
+function newest(text: string): string {
+  if (text.length <= MAX_WRITE) return text;
+  const tail = text.slice(-MAX_WRITE);
+  return `${RESET}${DIM}… what was before is left out${RESET}\n${tail.slice(tail.indexOf("\n") + 1)}`;
+}
