@@ -75,9 +75,10 @@ function oneLine(text: string): string {
   return line.length > LINE ? `${line.slice(0, LINE - 1)}…` : line;
 }
 
-/** A time span: 0.4 s, 12 s, 3 min 05 s, 1 h 02 min. */
+/** A time span: 30 ms, 0.4 s, 12 s, 3 min 05 s, 1 h 02 min. */
 export function duration(ms: number): string {
-  const seconds = Math.max(0, ms) / 1000;
+  if (ms < 95) return `${Math.max(0, Math.round(ms))} ms`;
+  const seconds = ms / 1000;
   if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
   const whole = Math.round(seconds);
   if (whole < 60) return `${whole} s`;
