@@ -1,0 +1,63 @@
+import { memo, useMemo } from "react";
+import type { JsonValue } from "../wire/events";
+import { hostOf, safeAddress } from "./addresses";
+import { Markdown } from "./Markdown";
+import { SafeLink } from "./SafeLink";
+import { type Source, sourceOf } from "./structured";
+import { Value } from "./Value";
+import { straight } from "./visible";
+import "./text.css";
+
+function SourceLine({ source }: { source: Source }) {
+  const { title, address } = source;
+  if (!address) return <>{straight(title)}</>;
+  const host = hostOf(address);
+  const label = straight(title || address);
+  return (
+    <>
+      <SafeLink href={address} label={label}>
+        {label}
+      </SafeLink>
+      {title && host && <span className="text-address"> — {host}</span>}
+    </>
+  );
+}
+
+/** An answer as a document: title, content, and its sources as numbered links that `[1]` in the text leads to. */
+export const AnswerBody = memo(function AnswerBody({
+  title,
+  content,
+  sources,
+  streaming = false,
+}: {
+  title: string;
+  content: JsonValue;
+  sources: readonly string[];
+  streaming?: boolean;
+}) {
+  const listed = useMemo(() => sources.map(sourceOf), [sources]);
+  const addresses = useMemo(() => listed.map((source) => safeAddress(source.address)), [listed]);
+  return (
+    <article className="text-answer">
+      {title && <h2 className="text-answer-title">{straight(title)}</h2>}
+      {typeof content === "string" ? (
+        <Markdown text={content} streaming={streaming} sources={addresses} />
+      ) : (
+        <Value value={content} />
+      )}
+      {listed.length > 0 && (
+        <section className="text-sources">
+          <h3>Sources</h3>
+          <ol>
+            {listed.map((source, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: its number is its name
+              <li key={index}>
+                <SourceLine source={source} />
+              </li>
+            ))}
+          </ol>
+        </section>
+      )}
+    </article>
+  );
+});

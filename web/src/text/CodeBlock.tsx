@@ -1,0 +1,21 @@
+import { memo } from "react";
+import { CopyButton } from "../parts/CopyButton";
+import { Highlighted } from "./Highlighted";
+import { visible } from "./visible";
+import "./text.css";
+
+/** Code in a frame, with its language and a button that copies it. */
+export const CodeBlock = memo(function CodeBlock({ code, language }: { code: string; language: string }) {
+  return (
+    <figure className="text-code">
+      <figcaption>
+        <span>{visible(language).slice(0, 40) || "text"}</span>
+        <CopyButton text={code} label="Copy code" />
+      </figcaption>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <pre tabIndex={0}>
+        <Highlighted code={code} language={language} />
+      </pre>
+    </figure>
+  );
+});

@@ -1,0 +1,66 @@
+import { memo, useEffect, useRef, useState } from "react";
+import { formulaOf } from "./formulas";
+
+type Render = (tex: string, element: HTMLElement, options: object) => void;
+
+let arriving: Promise<Render> | undefined;
+let arrived: Render | undefined;
+
+/** KaTeX comes with the first formula. */
+function load(): Promise<Render> {
+  arriving ??= Promise.all([import("katex"), import("katex/dist/katex.min.css")])
+    .then(([{ default: katex }]) => {
+      arrived = katex.render;
+      return katex.render;
+    })
+    .catch((error) => {
+      arriving = undefined;
+      throw error;
+    });
+  return arriving;
+}
+
+// No links, no images and no HTML in a formula; sizes and macros cannot grow without end.
+const OPTIONS = {
+  throwOnError: true,
+  trust: false,
+  strict: "ignore",
+  maxSize: 20,
+  maxExpand: 200,
+  output: "htmlAndMathml",
+};
+
+/** A formula; as it was written until KaTeX is there, or if KaTeX does not understand it. */
+export const Formula = memo(function Formula({ source }: { source: string }) {
+  const place = useRef<HTMLSpanElement>(null);
+  const [render, setRender] = useState<Render | undefined>(() => arrived);
+  const [failed, setFailed] = useState("");
+  const { tex, display } = formulaOf(source);
+  useEffect(() => {
+    if (render) return;
+    let wanted = true;
+    load().then(
+      (loaded) => wanted && setRender(() => loaded),
+      () => {},
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [render]);
+  useEffect(() => {
+    if (!render || !place.current) return;
+    try {
+      // KaTeX builds its nodes one by one; no HTML is parsed.
+      render(tex, place.current, { ...OPTIONS, displayMode: display });
+    } catch {
+      place.current.replaceChildren();
+      setFailed(source);
+    }
+  }, [render, tex, display, source]);
+  const isDrawn = render !== undefined && failed !== source;
+  return (
+    <span className={display ? "text-formula text-formula-display" : "text-formula"}>
+      {isDrawn ? <span ref={place} key="drawn" /> : <code key="raw">{source}</code>}
+    </span>
+  );
+});

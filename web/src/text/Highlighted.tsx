@@ -1,0 +1,65 @@
+import { memo, useEffect, useMemo, useState } from "react";
+import type { Growing, Piece } from "./highlighting";
+import { languageName, loadLanguage } from "./languages";
+import { visible } from "./visible";
+import "./text.css";
+
+/** Longer code stays plain: colours are not worth the wait. */
+const LIMIT = 100_000;
+
+type Colour = (code: string) => readonly Piece[];
+
+const ready = new Map<string, () => Colour>();
+
+/** Something that colours one code, which may grow; null if the language is not known. */
+async function load(name: string): Promise<(() => Colour) | null> {
+  const [support, { Growing, piecesOf }] = await Promise.all([loadLanguage(name), import("./highlighting")]);
+  if (!support) return null;
+  const make = () => {
+    const growing: Growing = new Growing();
+    return (code: string) => piecesOf(code, growing.parse(support.language.parser, code));
+  };
+  ready.set(name, make);
+  return make;
+}
+
+function useColour(language: string): Colour | null {
+  const name = languageName(language);
+  const [colour, setColour] = useState<{ name: string; of: Colour } | null>(() => {
+    const make = name === null ? undefined : ready.get(name);
+    return name !== null && make ? { name, of: make() } : null;
+  });
+  useEffect(() => {
+    if (name === null || colour?.name === name) return;
+    let wanted = true;
+    load(name).then(
+      (make) => wanted && make && setColour({ name, of: make() }),
+      () => {},
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [name, colour]);
+  return colour?.name === name ? colour.of : null;
+}
+
+/** Code in colours, as soon as its language has arrived; the letters are the same before and after. */
+export const Highlighted = memo(function Highlighted({ code, language }: { code: string; language: string }) {
+  const shown = useMemo(() => visible(code), [code]);
+  const colour = useColour(shown.length > LIMIT ? "" : language);
+  const pieces = useMemo(() => colour?.(shown) ?? [{ text: shown, look: "" }], [colour, shown]);
+  return (
+    <code className="text-highlighted">
+      {pieces.map((piece, index) =>
+        piece.look ? (
+          // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no other name, and only the last ones change
+          <span key={index} className={`code-${piece.look}`}>
+            {piece.text}
+          </span>
+        ) : (
+          piece.text
+        ),
+      )}
+    </code>
+  );
+});

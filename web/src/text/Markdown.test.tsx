@@ -1,0 +1,169 @@
+import { cleanup, fireEvent, render, screen, waitFor } from "@testing-library/react";
+import { afterEach, expect, test, vi } from "vitest";
+import { Markdown } from "./Markdown";
+import * as tree from "./tree";
+
+vi.mock("./tree", async (original) => {
+  const real = await original<typeof import("./tree")>();
+  return { ...real, treeOf: vi.fn(real.treeOf) };
+});
+vi.mock("./Highlighted", () => ({ Highlighted: ({ code }: { code: string }) => <code>{code}</code> }));
+
+afterEach(cleanup);
+
+const shown = (text: string) => render(<Markdown text={text} />).container;
+
+const SECTION = `## Part N
+
+Some **bold** and _light_ words with \`code\`, a [link](https://example.org/N) and the note[^N].
+
+- one N
+- two
+  - inner
+
+| a | b |
+|---|--:|
+| N | 2 |
+
+\`\`\`python
+def f(x):
+
+    return x + N
+\`\`\`
+
+> quoted N
+
+[^N]: The note of part N.
+
+`;
+
+const ANSWER = Array.from({ length: 40 }, (_, index) => SECTION.replaceAll("N", String(index + 1))).join("");
+
+function tokensOf(text: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => text.slice(0, Math.ceil(((index + 1) * text.length) / count)));
+}
+
+test("3,000 tokens: finished blocks are neither parsed nor drawn again, and the end is what the whole would be", () => {
+  const parse = vi.mocked(tree.treeOf);
+  const prefixes = tokensOf(ANSWER, 3000);
+  parse.mockClear();
+  const { container, rerender } = render(<Markdown text="" streaming />);
+  let first: Element | null = null;
+  for (const prefix of prefixes) {
+    rerender(<Markdown text={prefix} streaming />);
+    first ??= prefix.length > 400 ? container.querySelector("h3") : null;
+  }
+  rerender(<Markdown text={ANSWER} streaming={false} />);
+  // At most two for each token: the block that grows, and a block that a new definition belongs to.
+  expect(parse.mock.calls.length).toBeLessThan(2 * prefixes.length);
+  const read = parse.mock.calls.reduce((sum, [text]) => sum + text.length, 0);
+  expect(read).toBeLessThan(prefixes.length * 200);
+  const headings = parse.mock.calls.filter(([text]) => text === "## Part 1\n\n");
+  expect(headings.length).toBeLessThanOrEqual(1);
+  expect(first).not.toBeNull();
+  expect(container.querySelector("h3")).toBe(first);
+  const streamed = container.innerHTML;
+  cleanup();
+  expect(streamed).toBe(shown(ANSWER).innerHTML);
+  expect(streamed).toContain("Part 40");
+}, 60_000);
+
+test("one more token at the end of 200 kB costs no more than a few milliseconds", () => {
+  const long = ANSWER.repeat(Math.ceil(200_000 / ANSWER.length));
+  const { rerender } = render(<Markdown text={long} streaming />);
+  vi.mocked(tree.treeOf).mockClear();
+  const before = performance.now();
+  for (let count = 1; count <= 50; count += 1)
+    rerender(<Markdown text={`${long}word ${"x".repeat(count)}`} streaming />);
+  expect(vi.mocked(tree.treeOf).mock.calls.length).toBeLessThan(60);
+  expect((performance.now() - before) / 50).toBeLessThan(50);
+}, 60_000);
+
+test("what is open at the end is closed while it is written", () => {
+  const { container, rerender } = render(<Markdown text="so **bo" streaming />);
+  expect(container.querySelector("strong")?.textContent).toBe("bo");
+  rerender(<Markdown text="so **bo" streaming={false} />);
+  expect(container.querySelector("strong")).toBeNull();
+  rerender(<Markdown text="see [the docs](https://exam" streaming />);
+  expect(container.textContent).toBe("see the docs");
+  expect(container.querySelector("a")).toBeNull();
+});
+
+test("the elements of GitHub's markdown", () => {
+  const page = shown(
+    "# T\n\n1. a\n2. b\n\n- [x] done\n- [ ] open\n\n~~gone~~ https://example.org and me@example.org\n\n|a|\n|:-:|\n|1|\n\n---\n\n> q",
+  );
+  expect(page.querySelector("h2.text-h1")?.textContent).toBe("T");
+  expect(page.querySelectorAll("ol > li")).toHaveLength(2);
+  expect([...page.querySelectorAll("input")].map((box) => [box.checked, box.disabled])).toEqual([
+    [true, true],
+    [false, true],
+  ]);
+  expect(page.querySelector("del")?.textContent).toBe("gone");
+  expect([...page.querySelectorAll("a")].map((link) => link.href)).toEqual([
+    "https://example.org/",
+    "mailto:me@example.org",
+  ]);
+  expect(page.querySelector("td")?.style.textAlign).toBe("center");
+  expect(page.querySelector("hr")).not.toBeNull();
+  expect(page.querySelector("blockquote")?.textContent?.trim()).toBe("q");
+});
+
+test("links open beside the page and tell nobody where they were", () => {
+  const link = shown("[a](https://example.org)").querySelector("a");
+  expect(link?.target).toBe("_blank");
+  expect(link?.rel).toBe("noopener noreferrer nofollow");
+});
+
+test("definitions and footnotes are found wherever they stand", () => {
+  const page = shown(
+    "See [the Docs] and[^x] that[^y].\n\n[the docs]: https://example.org/d\n\n[^x]: First.\n[^y]: Second.\n\n    More.",
+  );
+  expect(page.querySelector("a")?.href).toBe("https://example.org/d");
+  expect([...page.querySelectorAll("sup a")].map((mark) => mark.textContent)).toEqual(["1", "2"]);
+  const notes = [...page.querySelectorAll(".text-notes > li")];
+  expect(notes.map((note) => note.textContent?.replace(/\s+/g, " ").trim())).toEqual(["First.", "Second. More."]);
+  const mark = page.querySelectorAll<HTMLElement>("sup a")[1];
+  const scroll = vi.fn();
+  if (notes[1]) notes[1].scrollIntoView = scroll;
+  const before = window.location.href;
+  if (mark) fireEvent.click(mark);
+  expect(scroll).toHaveBeenCalled();
+  expect(document.activeElement).toBe(notes[1]);
+  expect(window.location.href).toBe(before);
+});
+
+test("a link to a heading goes there, and leaves the page's address alone", () => {
+  const page = shown("[go](#my-part)\n\n## My part!");
+  const heading = page.querySelector<HTMLElement>("h3");
+  if (heading) heading.scrollIntoView = vi.fn();
+  fireEvent.click(screen.getByText("go"));
+  expect(document.activeElement).toBe(heading);
+});
+
+test("code keeps its text, at the top and within a list", () => {
+  const page = shown("```py\na < b & c\n```\n\n- x\n\n  ```\n  y\n  ```");
+  expect([...page.querySelectorAll("pre")].map((code) => code.textContent)).toEqual(["a < b & c", "y"]);
+  expect([...page.querySelectorAll("figcaption")].map((line) => line.textContent)).toEqual(["py", "text"]);
+});
+
+test("formulas are shown as written until they are drawn; prices stay", async () => {
+  const page = shown("From $5 to $6: $x_1^2$ and\n\n$$\n\\frac{a}{b}\n$$\n\n`$y^2$` \\(z_1\\)");
+  expect(page.textContent).toContain("$x_1^2$");
+  await waitFor(() => expect(page.querySelectorAll(".katex")).toHaveLength(3), { timeout: 10_000 });
+  expect(page.querySelectorAll(".katex-display")).toHaveLength(1);
+  expect(page.textContent).toContain("From $5 to $6");
+  expect(page.querySelector("p > code")?.textContent).toBe("$y^2$");
+}, 20_000);
+
+test("a formula that cannot be drawn stays as it was written", async () => {
+  const page = shown("$\\frac{a$ and $b_1$");
+  await waitFor(() => expect(page.querySelectorAll(".katex")).toHaveLength(1), { timeout: 10_000 });
+  expect(page.querySelector(".text-formula > code")?.textContent).toBe("$\\frac{a$");
+}, 20_000);
+
+test("a block that is too long to be prose is plain text", () => {
+  const page = shown("*a* ".repeat(30_000));
+  expect(page.querySelector("em")).toBeNull();
+  expect(page.querySelector("pre.text-plain")).not.toBeNull();
+});

@@ -1,0 +1,137 @@
+/**
+ * A markdown text as blocks that can be parsed one by one, so that a token costs the last block and not the whole text.
+ *
+ * A block ends at a blank line where nothing of it can go on: whatever is indented, or a further item of a list, stays with
+ * what was before. Two blocks too many in one are still right, one cut in two is not. Code between fences is a block of its
+ * own, which needs no parser at all, and so is a footnote.
+ */
+
+export interface Block {
+  /** Where it begins in the text: its name among its neighbours, which stays when the text grows. */
+  readonly start: number;
+  readonly kind: "prose" | "fence" | "footnote";
+  readonly text: string;
+}
+
+const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n]*)$/;
+const FOOTNOTE = /^\[\^[^\]\s]{1,100}\]:/;
+const LIST = /^ {0,3}(?:[-+*]|\d{1,9}[.)])(?:[ \t]|$)/;
+const BLANK = /^[ \t]*$/;
+const INDENTED = /^[ \t]/;
+
+/** The fence that a line opens; backticks in the rest of the line make it inline code. */
+function opens(line: string): string | null {
+  const match = FENCE.exec(line);
+  const marks = match?.[1];
+  if (!marks || (marks.startsWith("`") && match[2]?.includes("`"))) return null;
+  return marks;
+}
+
+function closes(line: string, fence: string): boolean {
+  const match = FENCE.exec(line);
+  const marks = match?.[1];
+  return marks?.[0] === fence[0] && (marks?.length ?? 0) >= fence.length && BLANK.test(match?.[2] ?? "");
+}
+
+/** The blocks of `text` from `from` on, which must be where a block begins. */
+function cut(text: string, from: number): Block[] {
+  const blocks: Block[] = [];
+  let start = from;
+  let kind: Block["kind"] = "prose";
+  let fence: string | null = null;
+  /** A fence inside an item or a quote: its blank lines do not end anything. */
+  let inner: string | null = null;
+  let isList = false;
+  let afterBlank = false;
+  let isEmpty = true;
+  const end = (at: number) => {
+    if (!isEmpty) blocks.push({ start, kind, text: text.slice(start, at) });
+    start = at;
+    kind = "prose";
+    isList = false;
+    isEmpty = true;
+    inner = null;
+  };
+  for (let at = from; at < text.length; ) {
+    const newline = text.indexOf("\n", at);
+    const next = newline < 0 ? text.length : newline + 1;
+    const line = text.slice(at, newline < 0 ? next : newline).replace(/\r$/, "");
+    const isBlank = BLANK.test(line);
+    if (fence !== null) {
+      if (closes(line, fence)) {
+        fence = null;
+        end(next);
+      }
+    } else if (inner !== null && (isBlank || INDENTED.test(line))) {
+      if (closes(line.trimStart(), inner)) inner = null;
+    } else if (!isBlank) {
+      inner = null;
+      const belongs = INDENTED.test(line) && (isList || kind === "footnote");
+      const marks = belongs ? null : opens(line);
+      const isNote = FOOTNOTE.test(line);
+      const goesOn = INDENTED.test(line) || (isList && LIST.test(line));
+      if (marks !== null || isNote || (afterBlank && !goesOn)) end(at);
+      if (marks !== null) {
+        fence = marks;
+        kind = "fence";
+      } else if (isNote) {
+        kind = "footnote";
+      } else if (isEmpty) {
+        isList = LIST.test(line);
+      }
+      isEmpty = false;
+      if (marks === null && (isList || kind === "footnote")) inner = opens(line.replace(LIST, "").trimStart());
+    }
+    afterBlank = isBlank;
+    at = next;
+  }
+  end(text.length);
+  return blocks;
+}
+
+export function blocksOf(text: string): readonly Block[] {
+  return cut(text, 0);
+}
+
+/** Blocks of a text that grows: what is finished is neither read again nor a new object. */
+export class Blocks {
+  private text = "";
+  private blocks: readonly Block[] = [];
+
+  of(text: string): readonly Block[] {
+    if (text === this.text) return this.blocks;
+    // The last line may still become something else, and with it where the last block begins; the one before stays.
+    const firm = text.startsWith(this.text) ? Math.max(0, this.blocks.length - 2) : 0;
+    const kept = this.blocks.slice(0, firm);
+    const from = firm > 0 ? (this.blocks[firm]?.start ?? 0) : 0;
+    const before = new Map(this.blocks.slice(firm).map((block) => [block.start, block]));
+    const fresh = cut(text, from).map((block) => {
+      const old = before.get(block.start);
+      return old?.kind === block.kind && old.text === block.text ? old : block;
+    });
+    this.text = text;
+    this.blocks = [...kept, ...fresh];
+    return this.blocks;
+  }
+}
+
+export interface Fence {
+  readonly language: string;
+  readonly code: string;
+  readonly closed: boolean;
+}
+
+/** What a block of kind `fence` holds. */
+export function fenceOf(text: string): Fence {
+  const lines = text.replace(/\r\n/g, "\n").split("\n");
+  const first = FENCE.exec(lines[0] ?? "");
+  const indent = /^ */.exec(lines[0] ?? "")?.[0].length ?? 0;
+  const marks = first?.[1] ?? "```";
+  let last = lines.length - 1;
+  while (last > 0 && BLANK.test(lines[last] ?? "") && !closes(lines[last] ?? "", marks)) last -= 1;
+  const closed = last > 0 && closes(lines[last] ?? "", marks);
+  const inside = lines.slice(1, closed ? last : lines.length);
+  if (!closed && inside.at(-1) === "") inside.pop();
+  const code = inside.map((line) => line.replace(new RegExp(`^ {0,${indent}}`), "")).join("\n");
+  return { language: (first?.[2] ?? "").trim().split(/\s/, 1)[0] ?? "", code, closed };
+}

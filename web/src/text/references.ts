@@ -1,0 +1,91 @@
+/**
+ * What a block needs from elsewhere in the text: the addresses of `[label]` links, the numbers of its footnotes, and the
+ * sources that `[1]` stands for. They are added to the block's own text, so blocks that use none stay as they are. Pure.
+ */
+
+import type { Block } from "./blocks";
+
+const DEFINITION = /^ {0,3}\[(?!\^)((?:\\.|[^[\]\\\n]){1,300})\]:[ \t]*\S/;
+const LABEL = /\[((?:\\.|[^[\]\\\n]){1,300})\]/g;
+const CITATION =
+  /(?<ticks>(?<!`)`+(?!`))[\s\S]{0,2000}?(?<!`)\k<ticks>(?!`)|(?<![\]\\!])\[(?<number>\d{1,3})\](?![(:[])/g;
+
+const normal = (label: string) => label.trim().replace(/\s+/g, " ").toLowerCase();
+const labels = new WeakMap<Block, readonly string[]>();
+
+function labelsOf(block: Block): readonly string[] {
+  const before = labels.get(block);
+  if (before) return before;
+  const found = [...new Set([...block.text.matchAll(LABEL)].map((match) => normal(match[1] ?? "")))];
+  labels.set(block, found);
+  return found;
+}
+
+export interface Footnote {
+  readonly number: number;
+  readonly text: string;
+}
+
+export interface References {
+  /** Lines to add, by label. */
+  readonly lines: ReadonlyMap<string, string>;
+  readonly notes: readonly Footnote[];
+}
+
+const defines = (block: Block) => block.kind === "footnote" || (block.kind === "prose" && DEFINITION.test(block.text));
+
+/** All that is defined in a text. Footnotes are numbered as they are defined, so a number never changes while it grows. */
+function collect(defining: readonly Block[]): References {
+  const lines = new Map<string, string>();
+  const notes: Footnote[] = [];
+  for (const block of defining) {
+    if (block.kind === "footnote") {
+      const label = /^\[\^[^\]]+\]:/.exec(block.text)?.[0] ?? "";
+      const text = block.text.slice(label.length).replace(/^(?: {4}|\t)/gm, "");
+      notes.push({ number: notes.length + 1, text: text.trim() });
+      const key = normal(label.slice(1, -2));
+      if (!lines.has(key)) lines.set(key, `${label} ${notes.length}`);
+      continue;
+    }
+    for (const line of block.text.split("\n")) {
+      const label = DEFINITION.exec(line)?.[1];
+      if (label === undefined) break;
+      if (!lines.has(normal(label))) lines.set(normal(label), line);
+    }
+  }
+  return { lines, notes };
+}
+
+/** References of a text that grows: the same object until another one is defined. */
+export class Definitions {
+  private defining: readonly Block[] = [];
+  private references: References = collect([]);
+
+  of(blocks: readonly Block[]): References {
+    const defining = blocks.filter(defines);
+    const isSame =
+      defining.length === this.defining.length && defining.every((block, at) => block === this.defining[at]);
+    if (!isSame) {
+      this.defining = defining;
+      this.references = collect(defining);
+    }
+    return this.references;
+  }
+}
+
+/** A block's text with the definitions that it uses. */
+export function withReferences(block: Block, { lines }: References): string {
+  if (lines.size === 0 || block.kind !== "prose") return block.text;
+  const used = labelsOf(block).flatMap((label) => lines.get(label) ?? []);
+  return used.length === 0 ? block.text : `${block.text}\n\n${used.join("\n")}`;
+}
+
+/** `[1]` as a link to the first of `sources`, and so on; null is a source that no link may lead to. */
+export function withCitations(text: string, sources: readonly (string | null)[]): string {
+  if (sources.length === 0 || !text.includes("[")) return text;
+  return text.replace(CITATION, (match, ...rest) => {
+    const { number } = rest.at(-1) as Record<string, string | undefined>;
+    const source = number === undefined ? null : sources[Number(number) - 1];
+    return source ? `[&#91;${number}&#93;](<${source.replace(/[<>]/g, encodeURIComponent)}>)` : match;
+  });
+}
