@@ -34,6 +34,13 @@ it("stand in the order in which they began", () => {
   expect(versionsOf(runs).map(({ code }) => code.text)).toEqual(["first", "second"]);
 });
 
+it("of which the log holds the beginning are read as far as they go", () => {
+  const args = '{"code": "import os\\nos.li';
+  const cut = { truncated: true, size: 50_000, result_url: "/whole" };
+  const runs = runsOf({ kind: "tool_started", call_id: "c", name: "python", args, ...cut });
+  expect(versionsOf(runs)[0]?.code.text).toBe("import os\nos.li");
+});
+
 it("keep their identity while they do not change", () => {
   const records = recordsOf([
     START,
@@ -60,7 +67,8 @@ it("grow as a real agent writes them", () => {
 });
 
 it("have a line that tells them apart, and a name as files", () => {
-  expect(firstLine("# Count\n\nimport os\nx")).toBe("import os");
+  expect(firstLine("# Count\n\nimport os\nx = 1")).toBe("x = 1");
+  expect(firstLine("import os\nimport re")).toBe("import os");
   expect(firstLine("# only this")).toBe("# only this");
   expect(codeFileName(2, "python")).toBe("step-2.py");
   expect(codeFileName(3, "shell")).toBe("step-3.sh");

@@ -1,6 +1,6 @@
 /** Every version of the code that the agents ran, in the order in which it began to be written. Pure. */
 
-import { type Code, codeOf } from "../log/code";
+import { type Code, codeOf, unfinishedCode } from "../log/code";
 import type { RunView, ToolItem } from "../log/view";
 
 export interface Version {
@@ -39,20 +39,24 @@ function versionAt(run: RunView, index: number): Version | null {
   if (item?.kind !== "tool") return null;
   const before = known.get(item);
   if (before !== undefined) return before;
-  const code = codeOf(item);
+  const code = readable(item);
   const version = code === null ? null : { key: item.key, turn: run.turn, item, code };
   known.set(item, version);
   return version;
 }
 
-/** The first line that says something. */
+/** Arguments that are too long for the log come as the beginning of their text; the code in it is read all the same. */
+function readable(item: ToolItem): Code | null {
+  const code = codeOf(item);
+  if (code === null || item.argsCut === null || typeof item.args !== "string") return code;
+  return { ...code, text: unfinishedCode(item.args) ?? code.text };
+}
+
+/** The first line that says what it is about: neither a comment nor an import, if there is another. */
 export function firstLine(code: string): string {
-  return (
-    code
-      .split("\n")
-      .find((line) => /\w/.test(line) && !/^\s*(#|\/\/|--)/.test(line))
-      ?.trim() ?? code.trim()
-  );
+  const lines = code.split("\n").filter((line) => /\w/.test(line) && !/^\s*(#|\/\/|--)/.test(line));
+  const line = lines.find((one) => !/^\s*(import|from|use|using)\b/.test(one)) ?? lines[0] ?? code;
+  return line.trim();
 }
 
 const ENDINGS: Record<string, string> = {

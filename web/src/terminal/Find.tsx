@@ -21,7 +21,7 @@ export function Find({ field, matches, onFind }: Props) {
     onFind(typed, "typed");
   };
   return (
-    <search className="terminal-find">
+    <div className="terminal-find">
       <Search size={14} aria-hidden="true" />
       <input
         ref={field}
@@ -56,6 +56,6 @@ export function Find({ field, matches, onFind }: Props) {
           </Button>
         </>
       )}
-    </search>
+    </div>
   );
 }

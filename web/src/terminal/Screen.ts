@@ -39,6 +39,7 @@ export class Screen {
       fontSize: 12.5,
       lineHeight: 1.35,
       minimumContrastRatio: 4.5,
+      overviewRuler: { width: 10 },
       // What is found is marked by decorations, which count as a proposal.
       allowProposedApi: true,
       linkHandler: null,

@@ -1,0 +1,129 @@
+import { Compartment, EditorState, type Extension, RangeSetBuilder } from "@codemirror/state";
+import { Decoration, EditorView, lineNumbers } from "@codemirror/view";
+import { memo, useEffect, useRef } from "react";
+import { loadLanguage } from "../text/languages";
+import type { DiffLine } from "./diff";
+import { codeLook } from "./theme";
+
+interface Props {
+  readonly text: string;
+  readonly language: string;
+  readonly label: string;
+  /** What became of each line, if it is the difference to another version. */
+  readonly lines: readonly DiffLine[] | null;
+}
+
+/** So near to the end, in pixels, somebody wants to see what comes. */
+const NEAR = 40;
+
+interface Editor {
+  readonly view: EditorView;
+  readonly language: Compartment;
+  readonly label: Compartment;
+  readonly marks: Compartment;
+  text: string;
+  lines: readonly DiffLine[] | null;
+}
+
+/** Code to be read. One editor is kept while the code grows; only what is new is given to it. */
+export const CodeEditor = memo(function CodeEditor({ text, language, label, lines }: Props) {
+  const host = useRef<HTMLDivElement>(null);
+  const editor = useRef<Editor | null>(null);
+
+  useEffect(() => {
+    if (host.current === null) return;
+    const made = newEditor(host.current);
+    editor.current = made;
+    return () => {
+      made.view.destroy();
+      editor.current = null;
+    };
+  }, []);
+
+  useEffect(() => {
+    if (editor.current) show(editor.current, text, lines);
+  }, [text, lines]);
+
+  useEffect(() => {
+    const { current } = editor;
+    const attributes = { "aria-label": label, "aria-readonly": "true", tabindex: "0" };
+    current?.view.dispatch({ effects: current.label.reconfigure(EditorView.contentAttributes.of(attributes)) });
+  }, [label]);
+
+  useEffect(() => {
+    let isWanted = true;
+    void loadLanguage(language).then((support) => {
+      const { current } = editor;
+      if (isWanted) current?.view.dispatch({ effects: current.language.reconfigure(support ?? []) });
+    });
+    return () => {
+      isWanted = false;
+    };
+  }, [language]);
+
+  return <div className="code-editor" ref={host} />;
+});
+
+function newEditor(parent: HTMLElement): Editor {
+  const compartments = { language: new Compartment(), label: new Compartment(), marks: new Compartment() };
+  const view = new EditorView({
+    parent,
+    state: EditorState.create({
+      extensions: [
+        EditorState.readOnly.of(true),
+        EditorView.editable.of(false),
+        compartments.language.of([]),
+        compartments.label.of([]),
+        compartments.marks.of(marking(null)),
+        codeLook,
+      ],
+    }),
+  });
+  return { view, ...compartments, text: "", lines: null };
+}
+
+function show(editor: Editor, text: string, lines: readonly DiffLine[] | null): void {
+  const { view, marks, text: before } = editor;
+  const { scrollDOM } = view;
+  const isGrowing = before !== "" && text.startsWith(before);
+  const isAtEnd = scrollDOM.scrollHeight - scrollDOM.scrollTop - scrollDOM.clientHeight < NEAR;
+  view.dispatch({
+    changes: isGrowing
+      ? { from: view.state.doc.length, insert: text.slice(before.length) }
+      : { from: 0, to: view.state.doc.length, insert: text },
+    effects: lines === editor.lines ? [] : marks.reconfigure(marking(lines)),
+  });
+  editor.text = text;
+  editor.lines = lines;
+  if (!isGrowing) scrollDOM.scrollTop = 0;
+  else if (isAtEnd && text !== before)
+    view.requestMeasure({
+      read: () => scrollDOM.scrollHeight,
+      write: (height) => {
+        scrollDOM.scrollTop = height;
+      },
+    });
+}
+
+/** Numbers of lines, or of those that are left, with a sign for each that came or went. */
+function marking(lines: readonly DiffLine[] | null): Extension {
+  if (lines === null) return lineNumbers();
+  const signs = { same: " ", added: "+", removed: "−" };
+  return [
+    lineNumbers({
+      formatNumber: (number) => {
+        const line = lines[number - 1];
+        return line ? `${line.number ?? ""} ${signs[line.mark]}` : "";
+      },
+    }),
+    EditorView.decorations.of((view) => {
+      const builder = new RangeSetBuilder<Decoration>();
+      for (const [index, line] of lines.entries()) {
+        if (line.mark === "same" || index >= view.state.doc.lines) continue;
+        const { from } = view.state.doc.line(index + 1);
+        builder.add(from, from, Decoration.line({ class: `code-${line.mark}` }));
+      }
+      return builder.finish();
+    }),
+  ];
+}

@@ -1,0 +1,134 @@
+import { act, cleanup, render, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { recordsOf } from "../log/golden";
+import { reduce } from "../log/reduce";
+import { EMPTY, type SessionView, type ToolItem } from "../log/view";
+import { download } from "../parts/download";
+import type { AnyEvent } from "../wire/events";
+import CodePane from "./CodePane";
+import { versionsOf } from "./versions";
+
+vi.mock("../parts/download");
+
+const EVENTS: AnyEvent[] = [
+  { kind: "run_started", agent: "codact", turn: 1 },
+  { kind: "tool_started", call_id: "c", name: "python", args: { code: "first = 1\n" } },
+  { kind: "tool_output_delta", call_id: "c", text: "\u001b[31mred\u001b[0m\u001b]0;title\u0007 text" },
+  { kind: "tool_finished", call_id: "c", result: "41", duration_ms: 1_300 },
+  { kind: "tool_started", call_id: "d", name: "run_sql", args: { code: "select 2" } },
+  { kind: "tool_finished", call_id: "d", result: "Error: no table", error: "no table" },
+  { kind: "tool_started", call_id: "e", name: "python" },
+  { kind: "tool_args_delta", call_id: "e", text: '{"code": "third' },
+  { kind: "tool_args_delta", call_id: "e", text: " = 3" },
+];
+
+function after(count: number): SessionView {
+  return reduce(EMPTY, recordsOf(EVENTS).slice(0, count));
+}
+
+function pane(count: number, focus: ToolItem | null = null, onPick = () => {}) {
+  return <CodePane runs={after(count).runs} focus={focus} onPick={onPick} />;
+}
+
+const code = () => screen.getByRole("textbox").textContent;
+const step = () => screen.getByText(/^step \d/).textContent;
+
+beforeEach(() => {
+  // jsdom has no layout; CodeMirror asks for it, and the pane asks whether it is seen.
+  const box = [new DOMRect(0, 0, 10, 10)] as unknown as DOMRectList;
+  Range.prototype.getClientRects = () => box;
+  vi.spyOn(Element.prototype, "getClientRects").mockReturnValue(box);
+});
+afterEach(cleanup);
+
+it("says what will be here", () => {
+  render(pane(1));
+  expect(screen.getByText("When the agent writes code, it appears here, version by version.")).toBeTruthy();
+});
+
+it("follows the newest version, and keeps its editor while code is written", () => {
+  const { rerender } = render(pane(2));
+  expect(code()).toBe("first = 1");
+  rerender(pane(8));
+  expect(step()).toBe("step 3 of 3");
+  expect(code()).toBe("third");
+  const editor = screen.getByRole("textbox");
+  rerender(pane(9));
+  expect(screen.getByRole("textbox")).toBe(editor);
+  expect(code()).toBe("third = 3");
+  expect(screen.getByText("being written")).toBeTruthy();
+});
+
+it("stays at the version that was picked, until it is told to follow", async () => {
+  const picked = vi.fn();
+  const { rerender } = render(pane(6, null, picked));
+  await userEvent.click(screen.getByRole("button", { name: "Previous step" }));
+  expect(picked).toHaveBeenCalledWith(expect.objectContaining({ callId: "c" }));
+  expect(code()).toBe("first = 1");
+  rerender(pane(9));
+  expect([step(), code()]).toEqual(["step 1 of 3", "first = 1"]);
+  await userEvent.click(screen.getByRole("button", { name: "Follow" }));
+  expect([step(), code()]).toEqual(["step 3 of 3", "third = 3"]);
+  expect(screen.queryByRole("button", { name: "Follow" })).toBeNull();
+});
+
+it("goes back and forth by [ and ], but not while somebody types", async () => {
+  render(
+    <>
+      <input aria-label="elsewhere" />
+      {pane(9)}
+    </>,
+  );
+  await userEvent.keyboard("[[[[");
+  expect(step()).toBe("step 1 of 3");
+  await userEvent.keyboard("]");
+  expect(step()).toBe("step 2 of 3");
+  await userEvent.click(screen.getByLabelText("elsewhere"));
+  await userEvent.keyboard("]");
+  expect(step()).toBe("step 2 of 3");
+});
+
+it("lists the versions", async () => {
+  render(pane(9));
+  await userEvent.click(screen.getByText(/^step 3/));
+  const choices = screen.getAllByRole("menuitemradio");
+  expect(choices.map((choice) => choice.textContent)).toEqual([
+    "first = 1step 1 · python · 1.3 s",
+    expect.stringContaining("select 2step 2 · run_sql"),
+    "third = 3step 3 · python",
+  ]);
+  await userEvent.click(screen.getByText("select 2"));
+  expect(code()).toBe("select 2");
+});
+
+it("goes to the call that was chosen elsewhere", () => {
+  const { rerender } = render(pane(9));
+  const first = versionsOf(after(9).runs)[0]?.item ?? null;
+  rerender(pane(9, first));
+  expect(step()).toBe("step 1 of 3");
+});
+
+it("shows what was printed in colour, and what came back", async () => {
+  render(pane(6));
+  expect(screen.getByText("Error: no table").closest(".code-error")).not.toBeNull();
+  await userEvent.keyboard("[[");
+  expect(screen.getByText("red").className).toBe("ansi-red");
+  expect(screen.getByRole("region", { name: "What it printed" }).textContent).toBe("red textresult41");
+  expect(screen.getByText("1.3 s")).toBeTruthy();
+});
+
+it("shows what changed since the version before", async () => {
+  render(pane(6));
+  await userEvent.click(screen.getByRole("button", { name: "Changes" }));
+  expect(document.querySelector(".code-removed")?.textContent).toBe("first = 1");
+  expect(document.querySelector(".code-added")?.textContent).toBe("select 2");
+  await act(() => userEvent.click(screen.getByRole("button", { name: "Changes" })));
+  expect(document.querySelector(".code-added")).toBeNull();
+});
+
+it("gives the code as a file", async () => {
+  render(pane(6));
+  await userEvent.click(screen.getByRole("button", { name: "Download step-2.sql" }));
+  expect(download).toHaveBeenCalledWith("step-2.sql", ["select 2"], "text/plain");
+});

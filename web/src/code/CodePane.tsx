@@ -1,0 +1,158 @@
+import { ArrowDownToLine, ChevronLeft, ChevronRight, CodeXml, Download, FileDiff } from "lucide-react";
+import { memo, useEffect, useMemo, useRef, useState } from "react";
+import { bytes } from "../log/readable";
+import type { Item, RunView, ToolItem } from "../log/view";
+import { Button } from "../parts/Button";
+import { CopyButton } from "../parts/CopyButton";
+import { download } from "../parts/download";
+import { languageName } from "../text/languages";
+import { CodeEditor } from "./CodeEditor";
+import { diffLines } from "./diff";
+import { Output } from "./Output";
+import { useVersion } from "./useVersion";
+import { VersionMenu } from "./VersionMenu";
+import { codeFileName, type Version, versionsOf } from "./versions";
+import "./code.css";
+
+interface Props {
+  readonly runs: readonly RunView[];
+  /** The call that was chosen elsewhere, if one was. */
+  readonly focus: ToolItem | null;
+  readonly onPick: (item: Item) => void;
+  /** Show a call in the terminal, if there is one beside. */
+  readonly onTerminal?: (item: ToolItem) => void;
+}
+
+/** Every version of the code that the agent ran, with its output. */
+const CodePane = memo(function CodePane({ runs, focus, onPick, onTerminal }: Props) {
+  const pane = useRef<HTMLDivElement>(null);
+  const versions = useMemo(() => versionsOf(runs), [runs]);
+  const choice = useVersion(versions, focus);
+  const [showsChanges, setShowsChanges] = useState(false);
+  const version = versions[choice.index];
+  const before = versions[choice.index - 1];
+
+  const pick = (key: string) => {
+    const picked = versions.find((one) => one.key === key);
+    if (picked === undefined) return;
+    choice.pick(key);
+    onPick(picked.item);
+  };
+  const pickAt = (index: number) => pick(versions[index]?.key ?? "");
+
+  const step = useRef(pickAt);
+  step.current = pickAt;
+  const place = useRef(choice.index);
+  place.current = choice.index;
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const by = event.key === "[" ? -1 : event.key === "]" ? 1 : 0;
+      if (by === 0 || event.ctrlKey || event.metaKey || isTyping(event.target)) return;
+      // Hidden behind another tab it has no box.
+      if (pane.current?.getClientRects().length) step.current(place.current + by);
+    };
+    document.addEventListener("keydown", press);
+    return () => document.removeEventListener("keydown", press);
+  }, []);
+
+  if (version === undefined)
+    return (
+      <div className="code-pane code-empty">
+        <CodeXml size={20} aria-hidden="true" />
+        <p>When the agent writes code, it appears here, version by version.</p>
+      </div>
+    );
+  const name = codeFileName(choice.index + 1, languageName(version.code.language));
+  return (
+    <div className="code-pane" ref={pane}>
+      <div className="code-bar">
+        <Button
+          look="quiet"
+          aria-label="Previous step"
+          title="Previous step ( [ )"
+          disabled={before === undefined}
+          onClick={() => pickAt(choice.index - 1)}
+        >
+          <ChevronLeft size={15} />
+        </Button>
+        <VersionMenu versions={versions} index={choice.index} onPick={pick} />
+        <Button
+          look="quiet"
+          aria-label="Next step"
+          title="Next step ( ] )"
+          disabled={choice.index >= versions.length - 1}
+          onClick={() => pickAt(choice.index + 1)}
+        >
+          <ChevronRight size={15} />
+        </Button>
+        <span className="code-space" />
+        {!choice.isFollowing && (
+          <Button look="quiet" title="Show the newest step, always" onClick={choice.follow}>
+            <ArrowDownToLine size={14} aria-hidden="true" />
+            Follow
+          </Button>
+        )}
+        <Button
+          look="quiet"
+          className="code-toggle"
+          aria-label="Changes"
+          aria-pressed={showsChanges}
+          title="Changes since the step before"
+          disabled={before === undefined}
+          onClick={() => setShowsChanges(!showsChanges)}
+        >
+          <FileDiff size={14} aria-hidden="true" />
+          <span className="code-word">Changes</span>
+        </Button>
+        <CopyButton label="Copy the code" text={version.code.text} />
+        <Button
+          look="quiet"
+          aria-label={`Download ${name}`}
+          title={`Download ${name}`}
+          onClick={() => download(name, [version.code.text], "text/plain")}
+        >
+          <Download size={14} />
+        </Button>
+      </div>
+      <div className="code-parts">
+        <Code version={version} before={showsChanges ? before : undefined} number={choice.index + 1} />
+        <Output key={version.key} item={version.item} isWhole={version.code.isWhole} onTerminal={onTerminal} />
+      </div>
+    </div>
+  );
+});
+
+const Code = memo(function Code({
+  version: { code, item },
+  before,
+  number,
+}: {
+  version: Version;
+  before: Version | undefined;
+  number: number;
+}) {
+  const now = trimmed(code.text);
+  const lines = useMemo(() => (before ? diffLines(trimmed(before.code.text), now) : null), [before, now]);
+  const text = useMemo(() => (lines ? lines.map((line) => line.text).join("\n") : now), [lines, now]);
+  return (
+    <div className="code-side">
+      {item.argsCut && (
+        <p className="code-left">Only the beginning; {bytes(item.argsCut.size)} in all: open the tool's row</p>
+      )}
+      <CodeEditor text={text} lines={lines} language={code.language} label={`Code of step ${number}`} />
+    </div>
+  );
+});
+
+/** Without empty lines at the end, which would only have numbers. */
+function trimmed(code: string): string {
+  return code.replace(/\n+$/, "");
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  );
+}
+
+export default CodePane;

@@ -1,0 +1,88 @@
+import { memo, useLayoutEffect, useRef } from "react";
+import { bytes, duration } from "../log/readable";
+import type { ToolItem } from "../log/view";
+import { Button } from "../parts/Button";
+import { STATE_WORDS, StateIcon } from "../parts/StateIcon";
+import { useNow } from "../parts/useNow";
+import { AnsiText } from "./AnsiText";
+import { shownOf } from "./output";
+
+interface Props {
+  readonly item: ToolItem;
+  readonly isWhole: boolean;
+  readonly onTerminal: ((item: ToolItem) => void) | undefined;
+}
+
+/** So near to the end, in pixels, somebody wants to see what comes. */
+const NEAR = 30;
+
+/** What a call printed and what came back, live. */
+export const Output = memo(function Output({ item, isWhole, onTerminal }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(true);
+  useLayoutEffect(() => {
+    if (box.current && isAtEnd.current && item.endedAt === null) box.current.scrollTop = box.current.scrollHeight;
+  }, [item]);
+  const { pieces, before, result, after } = shownOf(item);
+  const isEmpty = pieces.length === 0 && result === "";
+  const rest = onTerminal && (
+    <Button look="quiet" className="code-terminal" onClick={() => onTerminal(item)}>
+      open in terminal
+    </Button>
+  );
+  return (
+    <section className="code-output" aria-label="Output">
+      <header className="code-output-head">
+        <StateIcon state={item.state} size={14} />
+        <span>{isWhole ? STATE_WORDS[item.state] : "being written"}</span>
+        {isWhole && <Spent item={item} />}
+      </header>
+      {/* biome-ignore lint/a11y/useSemanticElements: a region that scrolls has to be focusable */}
+      <div
+        className="code-printed"
+        ref={box}
+        role="region"
+        aria-label="What it printed"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard has to get there
+        tabIndex={0}
+        onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
+          isAtEnd.current = scrollHeight - scrollTop - clientHeight < NEAR;
+        }}
+      >
+        {before > 0 && (
+          <p className="code-left">
+            … {before.toLocaleString("en")} characters before this{rest ? ": " : " are in the terminal"}
+            {rest}
+          </p>
+        )}
+        {pieces.map((piece, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: stretches of output have no other name
+          <AnsiText key={index} className={`code-${piece.stream}`} text={piece.text} />
+        ))}
+        {result !== "" && (
+          <div className={item.error === null ? "code-result" : "code-result code-error"}>
+            <span className="code-result-name">{item.error === null ? "result" : "error"}</span>
+            <AnsiText text={result} />
+          </div>
+        )}
+        {after !== 0 && (
+          <p className="code-left">
+            {after === null
+              ? `… ${bytes(item.resultCut?.size ?? 0)} in all: open the tool's row`
+              : `… ${after.toLocaleString("en")} more characters: open the tool's row`}
+          </p>
+        )}
+        {isEmpty && isWhole && (
+          <p className="code-left">{item.endedAt === null ? "Nothing printed yet" : "It printed nothing"}</p>
+        )}
+      </div>
+    </section>
+  );
+});
+
+function Spent({ item }: { item: ToolItem }) {
+  const isRunning = item.state === "running";
+  const now = useNow(isRunning);
+  const ms = item.durationMs ?? (item.endedAt ?? (isRunning ? now : item.ranAt)) - item.ranAt;
+  return <span className="code-spent">{duration(ms)}</span>;
+}

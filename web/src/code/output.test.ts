@@ -1,0 +1,42 @@
+import { expect, it } from "vitest";
+import { recordsOf } from "../log/golden";
+import { reduce } from "../log/reduce";
+import { EMPTY, type ToolItem } from "../log/view";
+import type { AnyEvent } from "../wire/events";
+import { MAX_PRINTED, MAX_RESULT, shownOf } from "./output";
+
+function call(...events: AnyEvent[]): ToolItem {
+  const start: AnyEvent = { kind: "tool_started", call_id: "c", name: "python", args: {} };
+  const item = reduce(EMPTY, recordsOf([start, ...events])).runs[0]?.items[0];
+  if (item?.kind !== "tool") throw new Error("no call");
+  return item;
+}
+
+const out = (text: string, stream: "stdout" | "stderr" = "stdout"): AnyEvent => ({
+  kind: "tool_output_delta",
+  call_id: "c",
+  text,
+  stream,
+});
+
+it("is all that was printed, if that is little", () => {
+  const item = call(out("a"), out("b", "stderr"));
+  expect(shownOf(item)).toEqual({ pieces: item.output, before: 0, result: "", after: 0 });
+});
+
+it("is the end of what was printed, over streams", () => {
+  const { pieces, before } = shownOf(call(out("first"), out("x".repeat(MAX_PRINTED - 2), "stderr"), out("end")));
+  expect(before).toBe(6);
+  expect(pieces.map((piece) => piece.text.length)).toEqual([MAX_PRINTED - 3, 3]);
+});
+
+it("is the beginning of what came back", () => {
+  const result = "y".repeat(MAX_RESULT + 5);
+  const shown = shownOf(call({ kind: "tool_finished", call_id: "c", result }));
+  expect([shown.result.length, shown.after]).toEqual([MAX_RESULT, 5]);
+});
+
+it("does not count what only the server has", () => {
+  const cut = { truncated: true, size: 50_000, result_url: "/whole" };
+  expect(shownOf(call({ kind: "tool_finished", call_id: "c", result: "begin", ...cut })).after).toBeNull();
+});

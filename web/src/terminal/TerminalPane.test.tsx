@@ -1,0 +1,123 @@
+import { act, cleanup, render, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { recordsOf } from "../log/golden";
+import { reduce } from "../log/reduce";
+import { EMPTY, type RunView } from "../log/view";
+import type { AnyEvent } from "../wire/events";
+import { plain } from "./harmless";
+import { Screen, type Watcher } from "./Screen";
+import TerminalPane from "./TerminalPane";
+import type { Written } from "./transcript";
+
+// xterm.js needs a canvas, which jsdom has not.
+vi.mock("./Screen", () => ({
+  Screen: vi.fn(
+    class {
+      write = vi.fn();
+      scroll = vi.fn();
+      find = vi.fn();
+      selectAll = vi.fn();
+      dispose = vi.fn();
+    },
+  ),
+}));
+
+const EVENTS: AnyEvent[] = [
+  { kind: "run_started", agent: "codact", input: "go" },
+  { kind: "tool_started", call_id: "c", name: "python", args: { code: "print(1)" } },
+  { kind: "tool_output_delta", call_id: "c", text: "one\n" },
+  { kind: "tool_output_delta", call_id: "c", text: "two\n" },
+];
+
+function runsAfter(count: number, runId = "run_0"): readonly RunView[] {
+  return reduce(EMPTY, recordsOf(EVENTS, runId).slice(0, count)).runs;
+}
+
+function xterm() {
+  const made = vi.mocked(Screen);
+  const [, watcher] = made.mock.calls.at(-1) ?? [];
+  const instance = made.mock.instances.at(-1);
+  if (watcher === undefined || instance === undefined) throw new Error("no screen");
+  return { watcher: watcher as Watcher, instance: vi.mocked(instance) };
+}
+
+function written(): Written[] {
+  return xterm().instance.write.mock.calls.map(([one]) => one);
+}
+
+beforeEach(() => {
+  vi.mocked(Screen).mockClear();
+});
+afterEach(cleanup);
+
+it("says so when nothing was printed", () => {
+  const { rerender } = render(<TerminalPane runs={runsAfter(1)} />);
+  expect(screen.getByText("Nothing has been printed yet")).toBeTruthy();
+  rerender(<TerminalPane runs={runsAfter(2)} />);
+  expect(screen.queryByText("Nothing has been printed yet")).toBeNull();
+});
+
+it("writes only what is new", () => {
+  const { rerender } = render(<TerminalPane runs={runsAfter(3)} />);
+  rerender(<TerminalPane runs={runsAfter(4)} />);
+  expect(written().map(({ text }) => plain(text))).toEqual(["— turn 1 · go —\n❯ python print(1)\none\n", "two\n"]);
+});
+
+it("starts over for another session", () => {
+  const { rerender } = render(<TerminalPane runs={runsAfter(3)} />);
+  rerender(<TerminalPane runs={runsAfter(3, "run_9")} />);
+  expect(written().map(({ startOver }) => startOver)).toEqual([false, true]);
+});
+
+it("offers a way back to the end to those who scrolled up", async () => {
+  render(<TerminalPane runs={runsAfter(4)} />);
+  const { watcher, instance } = xterm();
+  expect(screen.queryByRole("button", { name: "Jump to now" })).toBeNull();
+  act(() => watcher.onFollow(false));
+  await userEvent.click(screen.getByRole("button", { name: "Jump to now" }));
+  expect(instance.scroll).toHaveBeenCalledWith("end");
+});
+
+it("scrolls by keys", async () => {
+  render(<TerminalPane runs={runsAfter(4)} />);
+  act(() => screen.getByRole("region", { name: "Terminal output" }).focus());
+  await userEvent.keyboard("{PageUp}{PageDown}{Home}{End}{ArrowUp}x");
+  expect(xterm().instance.scroll.mock.calls.map(([to]) => to)).toEqual(["page up", "page down", "begin", "end", -1]);
+});
+
+it("finds text, and says how often", async () => {
+  render(<TerminalPane runs={runsAfter(4)} />);
+  const { watcher, instance } = xterm();
+  act(() => screen.getByRole("region", { name: "Terminal output" }).focus());
+  await userEvent.keyboard("{Control>}f{/Control}on{Enter}{Shift>}{Enter}{/Shift}");
+  expect(instance.find.mock.calls).toEqual([
+    ["o", "typed"],
+    ["on", "typed"],
+    ["on", "next"],
+    ["on", "previous"],
+  ]);
+  act(() => watcher.onMatches(1, 3));
+  expect(screen.getByText("1 of 3")).toBeTruthy();
+  await userEvent.keyboard("{Escape}");
+  expect(instance.find).toHaveBeenLastCalledWith("", "typed");
+});
+
+it("copies everything as plain text", async () => {
+  const user = userEvent.setup();
+  render(<TerminalPane runs={runsAfter(4)} />);
+  await user.click(screen.getByRole("button", { name: "Copy all as plain text" }));
+  expect(await navigator.clipboard.readText()).toBe("— turn 1 · go —\n❯ python print(1)\none\ntwo\n");
+});
+
+it("can be read by those who do not see it", () => {
+  render(<TerminalPane runs={runsAfter(4)} />);
+  expect(screen.getByRole("region", { name: "Terminal output" }).textContent).toContain("one\ntwo");
+});
+
+it("lets go of the screen", () => {
+  const { unmount } = render(<TerminalPane runs={runsAfter(4)} />);
+  const { instance } = xterm();
+  unmount();
+  expect(instance.dispose).toHaveBeenCalledOnce();
+});
