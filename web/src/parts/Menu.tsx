@@ -29,7 +29,8 @@ export function Menu({
   children,
 }: MenuProps) {
   return (
-    <Radix.Root {...(open === undefined ? {} : { open })} {...(onOpenChange ? { onOpenChange } : {})}>
+    // Not modal: the page behind it stays readable for screen readers, and a click there is not lost.
+    <Radix.Root modal={false} {...(open === undefined ? {} : { open })} {...(onOpenChange ? { onOpenChange } : {})}>
       <Radix.Trigger asChild>{trigger}</Radix.Trigger>
       <Radix.Portal>
         <Radix.Content

@@ -81,10 +81,10 @@ function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOp
         <Search size={16} aria-hidden="true" />
         <Cmdk.Input value={text} onValueChange={setText} placeholder="Find a conversation or a command" />
       </div>
-      <Cmdk.List>
-        {!searching && <Cmdk.Empty>Nothing fits “{text}”.</Cmdk.Empty>}
-        {text ? [actions, sessions] : [sessions, actions]}
-      </Cmdk.List>
+      <Cmdk.List>{text ? [actions, sessions] : [sessions, actions]}</Cmdk.List>
+      <div role="status">
+        {!searching && !sessions && !actions && <p className="palette-empty">Nothing fits “{text}”.</p>}
+      </div>
     </Cmdk>
   );
 }

@@ -13,7 +13,10 @@ export function RenameField({ title, onRename, onCancel }: Props) {
   const [text, setText] = useState(title);
   const field = useRef<HTMLInputElement>(null);
   const over = useRef(false);
-  useEffect(() => field.current?.select(), []);
+  useEffect(() => {
+    field.current?.focus();
+    field.current?.select();
+  }, []);
   const finish = (keep: boolean) => {
     if (over.current) return;
     over.current = true;

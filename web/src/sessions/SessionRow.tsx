@@ -1,5 +1,5 @@
 import { Ellipsis, FileJson, FileText, Link, Pencil, Trash2 } from "lucide-react";
-import { type MouseEvent, memo, useEffect, useRef, useState } from "react";
+import { type MouseEvent, memo, useRef, useState } from "react";
 import { hashOf, linkTo } from "../app/route";
 import { sessionExport } from "../live/sessionExport";
 import { Menu, MenuItem, MenuSeparator } from "../parts/Menu";
@@ -12,8 +12,6 @@ interface Props {
   current: boolean;
   /** The one that the Tab key comes to. */
   active: boolean;
-  /** Take the focus, because an arrow key has moved here. */
-  focused: boolean;
   renaming: boolean;
   onOpen: (id: string) => void;
   onActive: (id: string) => void;
@@ -24,17 +22,13 @@ interface Props {
 
 /** One conversation: how it went, its title, and a menu of what can be done with it. */
 export const SessionRow = memo(function SessionRow(props: Props) {
-  const { entry, current, active, focused, renaming, onOpen, onActive, onRenaming, onRename, onRemove } = props;
+  const { entry, current, active, renaming, onOpen, onActive, onRenaming, onRename, onRemove } = props;
   const id = entry.session_id;
   const title = entry.title || "New conversation";
   const link = useRef<HTMLAnchorElement>(null);
   const [menu, setMenu] = useState(false);
   const renameNext = useRef(false);
   const tabIndex = active ? 0 : -1;
-
-  useEffect(() => {
-    if (focused) link.current?.focus();
-  }, [focused]);
 
   const open = (event: MouseEvent) => {
     // A new tab is the browser's to open.

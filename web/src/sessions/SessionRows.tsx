@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useCallback, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type RefObject, useCallback, useMemo, useRef, useState } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
 import type { SessionEntry } from "../wire/api";
 import { grouped, type ListRow, startOfDay } from "./groups";
@@ -17,6 +17,8 @@ interface Props {
 const ROW = 34;
 /** How near to the end the next page is asked for. */
 const NEAR = 600;
+/** A row that was far away is drawn, measured and shown within a few frames; before that it takes no focus. */
+const TRIES = 20;
 const STEPS: Record<string, (at: number, count: number) => number> = {
   ArrowDown: (at, count) => Math.min(at + 1, count - 1),
   ArrowUp: (at) => Math.max(at - 1, 0),
@@ -29,13 +31,16 @@ export function SessionRows({ entries, current, hasMore, onMore, onOpen, onRenam
   const today = startOfDay(Date.now());
   const rows = useMemo(() => grouped(entries, today), [entries, today]);
   const [walked, setWalked] = useState<string | null>(null);
-  const [focused, setFocused] = useState<string | null>(null);
+  const [left, setLeft] = useState<string | null>(null);
   const [renaming, setRenaming] = useState<string | null>(null);
   const virtual = useRef<VirtualizerHandle>(null);
+  const frame = useRef<HTMLDivElement>(null);
 
   const known = (id: string | null) => id !== null && entries.some((entry) => entry.session_id === id);
   const active = known(walked) ? walked : known(current) ? current : (entries[0]?.session_id ?? null);
-  const activeRow = rows.findIndex((row) => row.kind === "session" && row.entry.session_id === active);
+  const rowOf = (id: string | null) => rows.findIndex((row) => row.kind === "session" && row.entry.session_id === id);
+  // The row that had the focus stays until the next one has it: the focus must not fall off the list.
+  const held = [rowOf(active), rowOf(left)].filter((row, at, all) => row >= 0 && all.indexOf(row) === at);
   const setActive = useCallback((id: string) => setWalked(id), []);
 
   const near = () => {
@@ -54,24 +59,26 @@ export function SessionRows({ entries, current, hasMore, onMore, onOpen, onRenam
     else if (event.key === "Delete") onRemove(entry);
     else if (step) {
       const next = entries[step(at, entries.length)]?.session_id ?? null;
-      const row = rows.findIndex((one) => one.kind === "session" && one.entry.session_id === next);
-      virtual.current?.scrollToIndex(row, { align: "nearest" });
+      // The first one has a heading above it.
+      if (next === entries[0]?.session_id) virtual.current?.scrollTo(0);
+      else virtual.current?.scrollToIndex(rowOf(next), { align: "nearest" });
+      setLeft(active);
       setWalked(next);
-      setFocused(next);
+      focusRow(frame, next, TRIES);
     } else return;
     event.preventDefault();
   };
 
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the keys are those of the links within
-    <div className="sessions-scroll" onKeyDown={press} onBlur={() => setFocused(null)}>
+    <div ref={frame} className="sessions-scroll" onKeyDown={press}>
       <Virtualizer
         ref={virtual}
         as="ul"
         item="li"
         data={rows}
         itemSize={ROW}
-        {...(activeRow >= 0 ? { keepMounted: [activeRow] } : {})}
+        keepMounted={held}
         onScroll={near}
         onResize={near}
       >
@@ -86,7 +93,6 @@ export function SessionRows({ entries, current, hasMore, onMore, onOpen, onRenam
               entry={row.entry}
               current={row.entry.session_id === current}
               active={row.entry.session_id === active}
-              focused={row.entry.session_id === focused}
               renaming={row.entry.session_id === renaming}
               onOpen={onOpen}
               onActive={setActive}
@@ -99,4 +105,13 @@ export function SessionRows({ entries, current, hasMore, onMore, onOpen, onRenam
       </Virtualizer>
     </div>
   );
+}
+
+function focusRow(frame: RefObject<HTMLElement | null>, id: string | null, tries: number): void {
+  requestAnimationFrame(() => {
+    const rows = [...(frame.current?.querySelectorAll<HTMLElement>("[data-session]") ?? [])];
+    const link = rows.find((row) => row.dataset.session === id)?.querySelector("a");
+    link?.focus();
+    if (tries > 0 && (!link || document.activeElement !== link)) focusRow(frame, id, tries - 1);
+  });
 }

@@ -1,4 +1,4 @@
-import { BookOpen, Plus, Search, X } from "lucide-react";
+import { BookOpen, Command, Plus, Search, X } from "lucide-react";
 import { useCallback, useRef, useState, useSyncExternalStore } from "react";
 import { Keys } from "../app/Keys";
 import type { Theme } from "../app/theme";
@@ -67,7 +67,9 @@ export function Sidebar(props: Props) {
             <Plus size={15} aria-hidden="true" />
             New
           </Button>
-          <Button look="quiet" className="sessions-palette" aria-label="Search and commands" onClick={onPalette}>
+          <Button look="quiet" className="sessions-palette" onClick={onPalette}>
+            <Command size={15} aria-hidden="true" />
+            <span className="unseen">Search and commands</span>
             <Keys keys="mod+k" />
           </Button>
         </div>

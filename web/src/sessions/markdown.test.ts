@@ -18,7 +18,7 @@ test("a question, its steps and its answer", () => {
     { kind: "tool_started", call_id: "2", name: "task", args: { description: "Look" } },
     { kind: "agent_started", agent_id: "r-1", name: "researcher", call_id: "2" },
     { kind: "tool_started", agent_id: "r-1", call_id: "3", name: "search", args: { query: "`bees`" } },
-    { kind: "tool_finished", agent_id: "r-1", call_id: "3", result: "", error: "not\nfound", duration_ms: 50 },
+    { kind: "tool_finished", agent_id: "r-1", call_id: "3", result: "", error: "not\nfound", duration_ms: 1500 },
     { kind: "agent_finished", agent_id: "r-1" },
     { kind: "tool_finished", call_id: "2", result: "y", duration_ms: 4000 },
     { kind: "final_answer", content: "They **dance**.", title: "Bees", sources: ["https://example.org"] },
@@ -36,7 +36,7 @@ test("a question, its steps and its answer", () => {
 - \`ls\` \`/\` (0.1 s)
 - \`task\` \`Look\` (4.0 s)
   - sub-agent \`researcher\`
-    - \`search\` \`\` \`bees\` \`\` (failed, 0.1 s): \`not found\`
+    - \`search\` \`\` \`bees\` \`\` (failed, 1.5 s): \`not found\`
 
 ## deep
 

@@ -1,0 +1,38 @@
+import { cleanup, render, screen, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, expect, test, vi } from "vitest";
+import type { AgentInfo } from "../wire/api";
+import { promptsFor } from "./prompts";
+import { Welcome } from "./Welcome";
+
+const deep: AgentInfo = {
+  name: "deep",
+  title: "Deep agent",
+  description: "",
+  framework: "langgraph",
+  default: true,
+  model: "understudy",
+};
+
+afterEach(cleanup);
+
+test("three prompts of the chosen agent, which ask it", async () => {
+  const onAsk = vi.fn();
+  render(<Welcome agents={[deep, { ...deep, name: "codact", default: false }]} agent="codact" onAsk={onAsk} />);
+  const prompts = within(screen.getByRole("list")).getAllByRole("button");
+  expect(prompts).toHaveLength(3);
+  await userEvent.setup().click(screen.getByText("Add up 12, 19, 23 and 41 in Python"));
+  expect(onAsk).toHaveBeenCalledWith("Add up 12, 19, 23 and 41 in Python", "codact");
+});
+
+test("says that a stand-in plays, and only then", () => {
+  const { rerender } = render(<Welcome agents={[deep]} agent="deep" onAsk={() => {}} />);
+  expect(screen.getByText(/follows a script/)).toBeTruthy();
+  expect(screen.getByText(/LIMELIGHT_MODEL=/)).toBeTruthy();
+  rerender(<Welcome agents={[{ ...deep, model: "gpt-5-mini" }]} agent="deep" onAsk={() => {}} />);
+  expect(screen.queryByText(/follows a script/)).toBe(null);
+});
+
+test("an agent of one's own has prompts too, whatever it is called", () => {
+  for (const name of ["mine", "constructor", "__proto__", ""]) expect(promptsFor(name)).toHaveLength(3);
+});

@@ -1,0 +1,66 @@
+import { cleanup, render, screen, waitFor } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import type { Command } from "../app/keys";
+import { SessionList } from "../live/sessionList";
+import { fillGaps } from "../parts/jsdomGaps";
+import { serve, session } from "./fakeSessions";
+import { Palette } from "./Palette";
+
+beforeAll(fillGaps);
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+});
+
+function command(id: string, title: string, more: Partial<Command> = {}): Command {
+  return { id, title, run: vi.fn(), ...more };
+}
+
+function show(commands: Command[]) {
+  const onOpen = vi.fn();
+  const onOpenChange = vi.fn();
+  render(<Palette open onOpenChange={onOpenChange} list={new SessionList()} commands={commands} onOpen={onOpen} />);
+  return { user: userEvent.setup(), onOpen, onOpenChange };
+}
+
+function options(): (string | null)[] {
+  return screen.queryAllByRole("option").map((one) => one.querySelector(".palette-title")?.textContent ?? null);
+}
+
+test("recent conversations and all commands to begin with", async () => {
+  serve(...["a", "b", "c", "d", "e", "f"].map((id) => session(id, `About ${id}`)));
+  show([command("new", "New conversation")]);
+  await waitFor(() =>
+    expect(options()).toEqual(["About a", "About b", "About c", "About d", "About e", "New conversation"]),
+  );
+});
+
+test("typing finds commands, and conversations on the server", async () => {
+  serve(session("a", "Bees"), session("b", "Keys of a piano"));
+  const keys = command("keys", "Keys");
+  const { user, onOpen, onOpenChange } = show([command("new", "New conversation"), command("k", "Show keys"), keys]);
+  await user.type(screen.getByRole("combobox"), "key");
+  await waitFor(() => expect(options()).toEqual(["Keys", "Show keys", "Keys of a piano"]));
+  await user.keyboard("{Enter}");
+  await waitFor(() => expect(keys.run).toHaveBeenCalledOnce());
+  expect(onOpenChange).toHaveBeenCalledWith(false);
+  await user.keyboard("{ArrowUp}{Enter}");
+  await waitFor(() => expect(onOpen).toHaveBeenCalledWith("b"));
+});
+
+test("what cannot be done now is passed over", async () => {
+  serve();
+  const stop = command("stop", "Stop the agent", { disabled: true });
+  const { user } = show([stop]);
+  await user.type(screen.getByRole("combobox"), "stop{Enter}");
+  expect(screen.getByRole("option").getAttribute("aria-disabled")).toBe("true");
+  expect(stop.run).not.toHaveBeenCalled();
+});
+
+test("says when nothing fits", async () => {
+  serve(session("a", "Bees"));
+  const { user } = show([command("new", "New conversation")]);
+  await user.type(screen.getByRole("combobox"), "xyz");
+  expect(await screen.findByText("Nothing fits “xyz”.")).toBeTruthy();
+});

@@ -1,0 +1,173 @@
+import { cleanup, render, screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import type { ReactNode } from "react";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import { SessionList } from "../live/sessionList";
+import { fillGaps } from "../parts/jsdomGaps";
+import type { AgentInfo } from "../wire/api";
+import { serve, session } from "./fakeSessions";
+import { Sidebar } from "./Sidebar";
+
+// There is no layout here, so nothing would be in sight.
+vi.mock("virtua", () => ({
+  Virtualizer: ({ data, children }: { data: unknown[]; children: (one: unknown) => ReactNode }) => (
+    <ul>
+      {data.map((one, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the rows have keys of their own
+        <li key={at}>{children(one)}</li>
+      ))}
+    </ul>
+  ),
+}));
+
+const AGENTS: AgentInfo[] = [
+  { name: "deep", title: "Deep agent", description: "Plans.", framework: "langgraph", default: true },
+  { name: "demo", title: "Demo", description: "Looks up.", framework: "function", default: false },
+];
+
+beforeAll(fillGaps);
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+});
+
+async function show(current: string | null = null) {
+  const calls = { onOpen: vi.fn(), onNew: vi.fn(), onRemoved: vi.fn(), onPalette: vi.fn(), onAgent: vi.fn() };
+  const theme = { choice: "system", dark: false, set: vi.fn() } as const;
+  const list = new SessionList();
+  const shown = { list, agents: AGENTS, version: "2.0.0", agent: "deep", theme, current, ...calls };
+  const { container } = render(<Sidebar {...shown} />);
+  await screen.findAllByRole("link");
+  return { user: userEvent.setup(), container, theme, ...calls };
+}
+
+function titles(): string[] {
+  const rows = screen.getAllByRole("link").map((link) => link.textContent ?? "");
+  return rows.filter((title) => title !== "");
+}
+
+test("conversations with their state and title, in groups", async () => {
+  const old = new Date(2020, 4, 5).getTime();
+  serve(
+    session("a", "Bees", { state: "processing" }),
+    session("b", "Tides", { state: "error" }),
+    session("c", "Kites", { state: "expired", active_at: old }),
+  );
+  await show("b");
+  expect(screen.getAllByRole("heading").map((one) => one.textContent)).toEqual(["Today", "May 2020"]);
+  expect(
+    within(screen.getByRole("link", { name: /Bees/ }))
+      .getByRole("img")
+      .getAttribute("aria-label"),
+  ).toBe("running");
+  expect(screen.getByRole("link", { current: "page" }).textContent).toBe("Tides");
+});
+
+test("a title is text, whatever is in it", async () => {
+  const hostile = "<img src=x onerror=alert(1)>";
+  serve(session("a/../b", hostile));
+  const { container } = await show();
+  const link = screen.getByRole("link", { name: `done ${hostile}` });
+  expect(link.textContent).toBe(hostile);
+  expect(link.getAttribute("href")).toBe("#/s/a%2F..%2Fb");
+  expect(container.querySelector('img[src="x"]')).toBe(null);
+});
+
+test("arrow keys walk, Enter opens, and Tab comes to one row only", async () => {
+  serve(session("a", "Bees"), session("b", "Tides"), session("c", "Kites"));
+  const { user, onOpen } = await show("b");
+  screen.getByRole("link", { name: /Tides/ }).focus();
+  await user.keyboard("{ArrowDown}");
+  await waitFor(() => expect(document.activeElement?.textContent).toBe("Kites"));
+  await user.keyboard("{ArrowDown}{Home}{ArrowUp}");
+  await waitFor(() => expect(document.activeElement?.textContent).toBe("Bees"));
+  await user.keyboard("{Enter}");
+  expect(onOpen).toHaveBeenCalledWith("a");
+  const stops = screen.getAllByRole("link").filter((link) => link.tabIndex === 0);
+  expect(stops.map((link) => link.textContent || link.ariaLabel)).toEqual(["Bees", "Documentation"]);
+});
+
+test("F2 renames in place; Esc leaves it as it was", async () => {
+  const server = serve(session("a", "Bees"));
+  const { user } = await show();
+  screen.getByRole("link", { name: /Bees/ }).focus();
+  await user.keyboard("{F2}");
+  await user.keyboard("Wasps{Escape}");
+  expect(titles()).toContain("Bees");
+  expect(server.asked).toEqual([]);
+  screen.getByRole("link", { name: /Bees/ }).focus();
+  await user.keyboard("{F2}Hornets{Enter}");
+  expect(titles()).toContain("Hornets");
+  await waitFor(() => expect(server.asked).toEqual(["PATCH /sessions/a"]));
+});
+
+test("the menu renames too, and the field has the focus", async () => {
+  serve(session("a", "Bees"));
+  const { user } = await show();
+  await user.click(screen.getByRole("button", { name: "More for Bees" }));
+  await user.click(await screen.findByRole("menuitem", { name: /Rename/ }));
+  const field = await screen.findByRole<HTMLInputElement>("textbox", { name: "Title" });
+  expect(document.activeElement).toBe(field);
+  expect(field.selectionEnd).toBe(4);
+});
+
+test("deleting asks first", async () => {
+  const server = serve(session("a", "Bees"), session("b", "Tides"));
+  const { user, onRemoved } = await show("a");
+  screen.getByRole("link", { name: /Bees/ }).focus();
+  await user.keyboard("{Delete}");
+  const dialog = await screen.findByRole("alertdialog");
+  expect(within(dialog).getByText(/“Bees”/)).toBeTruthy();
+  await user.keyboard("{Enter}");
+  expect(server.asked).toEqual([]);
+  screen.getByRole("link", { name: /Bees/ }).focus();
+  await user.keyboard("{Delete}");
+  await user.click(await screen.findByRole("button", { name: "Delete" }));
+  await waitFor(() => expect(onRemoved).toHaveBeenCalledWith("a"));
+  expect(titles()).not.toContain("Bees");
+});
+
+test("what the server refuses comes back, with the reason", async () => {
+  const server = serve(session("a", "Bees"));
+  const { user } = await show();
+  server.refuses = true;
+  screen.getByRole("link", { name: /Bees/ }).focus();
+  await user.keyboard("{F2}Wasps{Enter}");
+  expect(await screen.findByText("Not renamed: it is locked")).toBeTruthy();
+  expect(titles()).toContain("Bees");
+});
+
+test("a right click opens the menu; links can be copied", async () => {
+  serve(session("a", "Bees"));
+  const { user } = await show();
+  await user.pointer({ target: screen.getByRole("link", { name: /Bees/ }), keys: "[MouseRight]" });
+  await user.click(await screen.findByRole("menuitem", { name: "Copy link" }));
+  expect(await navigator.clipboard.readText()).toMatch(/#\/s\/a$/);
+});
+
+test("search, and an empty result says so", async () => {
+  serve(session("a", "Bees"), session("b", "Tides"));
+  const { user } = await show();
+  const field = screen.getByRole("textbox", { name: "Search conversations" });
+  await user.type(field, "tid");
+  await waitFor(() => expect(titles()).not.toContain("Bees"));
+  await user.type(field, "xx");
+  expect(await screen.findByText("Nothing is called “tidxx”.")).toBeTruthy();
+  await user.keyboard("{Escape}");
+  await waitFor(() => expect(titles()).toContain("Bees"));
+  expect(document.activeElement).toBe(field);
+});
+
+test("the agent for new conversations, and light or dark", async () => {
+  serve(session("a", "Bees"));
+  const { user, onAgent, theme } = await show();
+  await user.click(screen.getByRole("button", { name: "Agent for new conversations: Deep agent" }));
+  const chosen = await screen.findByRole("menuitemradio", { name: /Deep agent/ });
+  expect(chosen.getAttribute("aria-checked")).toBe("true");
+  expect(chosen.textContent).toContain("default");
+  await user.click(screen.getByRole("menuitemradio", { name: /Demo/ }));
+  expect(onAgent).toHaveBeenCalledWith("demo");
+  await user.click(screen.getByRole("button", { name: /Light or dark/ }));
+  await user.click(await screen.findByRole("menuitemradio", { name: "Dark" }));
+  expect(theme.set).toHaveBeenCalledWith("dark");
+});
