@@ -23,7 +23,7 @@ export const Markdown = memo(function Markdown({
 }) {
   const [{ growing, definitions }] = useState(() => ({ growing: new Blocks(), definitions: new Definitions() }));
   const blocks = growing.of(text);
-  const references = definitions.of(blocks);
+  const { lines, notes } = definitions.of(blocks);
   const passages = Array.from({ length: Math.ceil(blocks.length / PASSAGE) }, (_, index) => index * PASSAGE);
   return (
     <div className="text">
@@ -31,14 +31,14 @@ export const Markdown = memo(function Markdown({
         <Passage
           key={from}
           blocks={blocks.slice(from, from + PASSAGE)}
-          references={references}
+          lines={lines}
           sources={sources}
           open={streaming && from + PASSAGE >= blocks.length}
         />
       ))}
-      {references.notes.length > 0 && (
+      {notes.length > 0 && (
         <ol className="text-notes" aria-label="Footnotes">
-          {references.notes.map((note) => (
+          {notes.map((note) => (
             <li key={note.number} data-anchor={`note-${note.number}`} tabIndex={-1}>
               <Prose text={note.text} />
             </li>

@@ -26,7 +26,7 @@ const Fence = memo(function Fence({ text }: { text: string }) {
 
 interface Props {
   readonly blocks: readonly Block[];
-  readonly references: References;
+  readonly lines: References["lines"];
   readonly sources: readonly (string | null)[];
   /** Whether its last block is still being written. */
   readonly open: boolean;
@@ -35,7 +35,7 @@ interface Props {
 function isSame(one: Props, other: Props): boolean {
   return (
     one.open === other.open &&
-    one.references === other.references &&
+    one.lines === other.lines &&
     one.sources === other.sources &&
     one.blocks.length === other.blocks.length &&
     one.blocks.every((block, index) => block === other.blocks[index])
@@ -43,12 +43,12 @@ function isSame(one: Props, other: Props): boolean {
 }
 
 /** Some blocks in a row, so that a long text is not gone through block by block for each token. */
-export const Passage = memo(function Passage({ blocks, references, sources, open }: Props) {
+export const Passage = memo(function Passage({ blocks, lines, sources, open }: Props) {
   const last = open ? blocks.at(-1) : undefined;
   return blocks.map((block) => {
     if (block.kind === "footnote") return null;
     if (block.kind === "fence") return <Fence key={block.start} text={block.text} />;
-    const text = withCitations(withReferences(block, references), sources);
+    const text = withCitations(withReferences(block, lines), sources);
     const isOpen = block === last && text.length <= PROSE_LIMIT;
     return <Prose key={block.start} text={isOpen ? remend(text, UNFINISHED) : text} />;
   });

@@ -7,8 +7,9 @@ import type { Block } from "./blocks";
 
 const DEFINITION = /^ {0,3}\[(?!\^)((?:\\.|[^[\]\\\n]){1,300})\]:[ \t]*\S/;
 const LABEL = /\[((?:\\.|[^[\]\\\n]){1,300})\]/g;
-const CITATION =
-  /(?<ticks>(?<!`)`+(?!`))[\s\S]{0,2000}?(?<!`)\k<ticks>(?!`)|(?<![\]\\!])\[(?<number>\d{1,3})\](?![(:[])/g;
+// Code is left alone, and so is `[words][1]`, which is a link by itself.
+const CITATIONS =
+  /(?<ticks>(?<!`)`+(?!`))[\s\S]{0,2000}?(?<!`)\k<ticks>(?!`)|(?<![\]\\!])(?<cited>(?:\[\d{1,3}\])+)(?![(:[])/g;
 
 const normal = (label: string) => label.trim().replace(/\s+/g, " ").toLowerCase();
 const labels = new WeakMap<Block, readonly string[]>();
@@ -56,7 +57,7 @@ function collect(defining: readonly Block[]): References {
   return { lines, notes };
 }
 
-/** References of a text that grows: the same object until another one is defined. */
+/** References of a text that grows: the same lines until another one is defined. */
 export class Definitions {
   private defining: readonly Block[] = [];
   private references: References = collect([]);
@@ -66,15 +67,19 @@ export class Definitions {
     const isSame =
       defining.length === this.defining.length && defining.every((block, at) => block === this.defining[at]);
     if (!isSame) {
+      const { lines, notes } = collect(defining);
+      const before = this.references.lines;
+      const isKnown = lines.size === before.size && [...lines].every(([label, line]) => before.get(label) === line);
       this.defining = defining;
-      this.references = collect(defining);
+      // A footnote that grows is no other line for those who refer to it.
+      this.references = { lines: isKnown ? before : lines, notes };
     }
     return this.references;
   }
 }
 
 /** A block's text with the definitions that it uses. */
-export function withReferences(block: Block, { lines }: References): string {
+export function withReferences(block: Block, lines: References["lines"]): string {
   if (lines.size === 0 || block.kind !== "prose") return block.text;
   const used = labelsOf(block).flatMap((label) => lines.get(label) ?? []);
   return used.length === 0 ? block.text : `${block.text}\n\n${used.join("\n")}`;
@@ -83,9 +88,12 @@ export function withReferences(block: Block, { lines }: References): string {
 /** `[1]` as a link to the first of `sources`, and so on; null is a source that no link may lead to. */
 export function withCitations(text: string, sources: readonly (string | null)[]): string {
   if (sources.length === 0 || !text.includes("[")) return text;
-  return text.replace(CITATION, (match, ...rest) => {
-    const { number } = rest.at(-1) as Record<string, string | undefined>;
-    const source = number === undefined ? null : sources[Number(number) - 1];
-    return source ? `[&#91;${number}&#93;](<${source.replace(/[<>]/g, encodeURIComponent)}>)` : match;
+  const linked = (mark: string, number: string) => {
+    const source = sources[Number(number) - 1];
+    return source ? `[&#91;${number}&#93;](<${source.replace(/[<>]/g, encodeURIComponent)}>)` : mark;
+  };
+  return text.replace(CITATIONS, (match, ...rest) => {
+    const { cited } = rest.at(-1) as Record<string, string | undefined>;
+    return cited === undefined ? match : cited.replace(/\[(\d+)\]/g, linked);
   });
 }
