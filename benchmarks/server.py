@@ -33,7 +33,7 @@ class Server:
         self.port = _free_port()
         self._core = core
         self._environ = {k: v for k, v in os.environ.items() if not k.startswith("LIMELIGHT_")}
-        self._environ |= {"PYTHONPATH": PYTHONPATH, "LIMELIGHT_LOG": "ERROR"}
+        self._environ |= {"PYTHONPATH": PYTHONPATH, "LIMELIGHT_LOG": "ERROR", "LIMELIGHT_UNDERSTUDY_PACE_MS": "0"}
         if tokens is not None:
             self._environ["BENCH_TOKENS"] = str(tokens)
 

@@ -1,6 +1,7 @@
 """Fixtures that several families of tests share."""
 
 import logging
+import os
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ import pytest
 
 from tests import agents
 from tests.serving import Served, serving
+
+# The stand-in model of a server takes its time for those who watch; nobody watches here.
+os.environ["LIMELIGHT_UNDERSTUDY_PACE_MS"] = "0"
 
 # A machine that is busy with something else is no reason to fail.
 hypothesis.settings.register_profile("limelight", deadline=None)

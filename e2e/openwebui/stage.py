@@ -82,7 +82,12 @@ def limelight(folder: Path, *targets: str, **environment: str) -> Program:
         str(folder / "data"),
         *targets,
     ]
-    environment = {"LIMELIGHT_API_KEY": KEY, "LIMELIGHT_GATES": str(folder / "gates"), **environment}
+    environment = {
+        "LIMELIGHT_API_KEY": KEY,
+        "LIMELIGHT_UNDERSTUDY_PACE_MS": "0",
+        "LIMELIGHT_GATES": str(folder / "gates"),
+        **environment,
+    }
     return Program(command, folder / "limelight.log", environment, f"http://127.0.0.1:{port}", 30)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -232,3 +233,15 @@ async def test_leaving_ends_a_reply_that_takes_its_time() -> None:
     assert loop.time() - began < 20
     await stream.close()
     await client.close()
+
+
+async def test_it_takes_its_time_between_words_when_it_improvises() -> None:
+    async with Understudy(key="k", pace=0.01) as understudy, httpx.AsyncClient(trust_env=False) as http:
+        body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Say something about bees"}]}
+        began = time.monotonic()
+        answer = await http.post(
+            f"{understudy.base_url}/chat/completions", json=body, headers={"authorization": "Bearer k"}
+        )
+        words = answer.text.count('"content"')
+        assert words > 10
+        assert time.monotonic() - began >= words * 0.01 * 0.5

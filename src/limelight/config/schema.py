@@ -98,6 +98,13 @@ class ToolSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     ] = False
 
 
+class UnderstudySettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    pace_ms: Annotated[
+        float,
+        _setting("Milliseconds between two words of the understudy", "LIMELIGHT_UNDERSTUDY_PACE_MS", ge=0, le=60_000),
+    ] = 15
+
+
 class AgentSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     target: Annotated[str, _setting("`module:name`, `file.py:name`, or the name of a built-in agent")] = ""
     title: Annotated[str, _setting("Name for people; default: the agent's name")] = ""
@@ -142,6 +149,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     approvals: ApprovalSettings = msgspec.field(default_factory=ApprovalSettings)
     auth: AuthSettings = msgspec.field(default_factory=AuthSettings)
     tools: ToolSettings = msgspec.field(default_factory=ToolSettings)
+    understudy: UnderstudySettings = msgspec.field(default_factory=UnderstudySettings)
     agents: dict[str, AgentSettings] = {}
     origin: Origin = Origin()
 
@@ -176,6 +184,7 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "approvals": ApprovalSettings,
     "auth": AuthSettings,
     "tools": ToolSettings,
+    "understudy": UnderstudySettings,
     AGENT: AgentSettings,
 }
 """Each section of the file, by its name."""

@@ -10,8 +10,9 @@ from limelight.understudy.server import Understudy
 class ServerHome:
     """The `home` that sources are opened with."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, pace: float = 0) -> None:
         self._data = data
+        self._pace = pace
         self._lock = asyncio.Lock()
         self._understudy: Understudy | None = None
         self._open = AsyncExitStack()
@@ -24,7 +25,7 @@ class ServerHome:
     async def understudy(self) -> tuple[str, str]:
         async with self._lock:
             if self._understudy is None:
-                self._understudy = await self._open.enter_async_context(Understudy())
+                self._understudy = await self._open.enter_async_context(Understudy(pace=self._pace))
         return self._understudy.base_url, self._understudy.key
 
     async def close(self) -> None:

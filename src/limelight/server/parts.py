@@ -97,7 +97,7 @@ class Parts:
 
     async def _open_agents(self) -> None:
         """All at once: each may import a framework, in a thread. If one cannot be opened, the server does not start."""
-        self._home = ServerHome(Path(self.settings.store.data))
+        self._home = ServerHome(Path(self.settings.store.data), self.settings.understudy.pace_ms / 1000)
         ends = await asyncio.gather(*(self._open(agent, self._home) for agent in self.agents), return_exceptions=True)
         for error in ends:
             if error is not None:

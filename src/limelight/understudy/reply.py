@@ -75,6 +75,14 @@ class Reply(msgspec.Struct, frozen=True):
         return first if isinstance(first, FaultPiece) else None
 
 
+def paced(reply: Reply, pace: float) -> Reply:
+    """The same reply with so many seconds before each piece, as a model would take its time."""
+    if not pace:
+        return reply
+    pieces = tuple(msgspec.structs.replace(piece, delay=piece.delay + pace) for piece in reply.pieces)
+    return msgspec.structs.replace(reply, pieces=pieces)
+
+
 def spoken(text: str, delay: float = 0) -> list[AnyPiece]:
     """A text word by word; joined, the pieces are the text again."""
     return [TextPiece(text=word, delay=delay) for word in _words(text)]

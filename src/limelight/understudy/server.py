@@ -27,7 +27,7 @@ from limelight.understudy.chunks import CREATED, chunk_of, closing, completion, 
 from limelight.understudy.conversation import Request, read_request
 from limelight.understudy.improviser import improvise
 from limelight.understudy.player import play
-from limelight.understudy.reply import CutPiece, FaultPiece, Reply
+from limelight.understudy.reply import CutPiece, FaultPiece, Reply, paced
 from limelight.understudy.scripts import Script
 
 HOST = "127.0.0.1"
@@ -37,11 +37,11 @@ CUT = "limelight.cut"
 """The key under which a request's scope holds the function that closes its connection."""
 
 
-def create_app(scripts: Sequence[Script], key: str) -> Starlette:
-    """The application. Without scripts it improvises."""
+def create_app(scripts: Sequence[Script], key: str, pace: float = 0) -> Starlette:
+    """The application. Without scripts it improvises, with `pace` seconds between two words."""
 
     def answer(request: Request) -> Reply:
-        return play(scripts, request) if scripts else improvise(request)
+        return play(scripts, request) if scripts else paced(improvise(request), pace)
 
     async def models(http: HttpRequest) -> Response:
         _check_key(http, key)
@@ -190,10 +190,11 @@ class _Server(uvicorn.Server):
 class Understudy:
     """The endpoint as an async context manager: it serves in this event loop until the block is left."""
 
-    def __init__(self, scripts: Sequence[Script] = (), *, port: int = 0, key: str = "") -> None:
+    def __init__(self, scripts: Sequence[Script] = (), *, port: int = 0, key: str = "", pace: float = 0) -> None:
         self.key = key or f"understudy-{secrets.token_hex(16)}"
         self.port = port
         self._scripts = scripts
+        self._pace = pace
 
     @property
     def base_url(self) -> str:
@@ -204,7 +205,7 @@ class Understudy:
         listener = _bind(self.port)
         self.port = listener.getsockname()[1]
         config = uvicorn.Config(
-            create_app(self._scripts, self.key),
+            create_app(self._scripts, self.key, self._pace),
             http=Cuttable,
             log_config=None,
             lifespan="off",
