@@ -148,9 +148,6 @@ export class WholeResults {
   }
 }
 
-/** The one that the page's search looks into. */
-export const wholeResults = new WholeResults();
-
 export function isCut(item: ToolItem): boolean {
   return item.resultCut !== null || item.argsCut !== null || item.outputDropped > 0;
 }

@@ -51,6 +51,17 @@ export function isRunning(run: RunView): boolean {
   return run.endedAt === null && (run.state === "running" || run.state === "waiting");
 }
 
+/** How far an agent has come. The main one waits with its run; in a run that has ended nobody goes on. */
+export function agentState(run: RunView, agent: AgentView): Progress {
+  if (run.state === "waiting" && agent.agentId === "") return "waiting";
+  return settled(agent.state, isRunning(run));
+}
+
+/** A log that was cut off may leave things open: nothing runs in a run that has ended. */
+function settled(state: Progress, isLive: boolean): Progress {
+  return !isLive && (state === "running" || state === "waiting") ? "stopped" : state;
+}
+
 export function spanOf(run: RunView, now: number): number {
   return Math.max(0, (run.endedAt ?? (isRunning(run) ? Math.max(now, run.lastAt) : run.lastAt)) - run.startedAt);
 }
@@ -132,7 +143,16 @@ class Lines {
     const extent = this.extent(agent.startedAt, agent.endedAt);
     const about = extent.isOpen ? agent.status : (agent.error ?? "");
     const name = { label: agent.name || "agent", about };
-    this.add("agent", `agent ${agent.agentId}`, extent, agent.state, depth, name, item, tokensOf(agent));
+    this.add(
+      "agent",
+      `agent ${agent.agentId}`,
+      extent,
+      agentState(this.run, agent),
+      depth,
+      name,
+      item,
+      tokensOf(agent),
+    );
   }
 
   addItem(item: Item, depth: number): void {
@@ -172,8 +192,7 @@ class Lines {
     item: Item | null,
     tokens: Tokens | null,
   ): void {
-    // A log that was cut off may leave things open: nothing runs in a run that has ended.
-    const state = !this.live && (told === "running" || told === "waiting") ? "stopped" : told;
+    const state = settled(told, this.live);
     const row = { kind, key, ...extent, state, depth, ...name, item };
     const isSpent = tokens !== null && tokens.input + tokens.output > 0;
     this.rows.push({ ...row, tokens: isSpent ? tokens : null, parts: this.partsOf(kind, extent, item) });

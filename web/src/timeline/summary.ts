@@ -2,7 +2,7 @@
 
 import { NO_TOKENS, plus, tokensOf } from "../log/amounts";
 import type { Progress, RunView, Tokens } from "../log/view";
-import { isRunning, spanOf } from "./layout";
+import { agentState, spanOf } from "./layout";
 
 export interface AgentLine {
   readonly agentId: string;
@@ -11,6 +11,8 @@ export interface AgentLine {
   readonly depth: number;
   readonly state: Progress;
   readonly ms: number;
+  /** When it began, as a part of the run's time, 0 to 1. */
+  readonly offset: number;
   /** Its part of the run's time, 0 to 1. */
   readonly share: number;
   readonly tools: number;
@@ -27,7 +29,6 @@ export interface Summary {
 /** Agents in the order in which they began, each behind the one that started it. */
 export function summarise(run: RunView, now: number): Summary {
   const ms = spanOf(run, now);
-  const live = isRunning(run);
   const children = new Map<string, string[]>();
   for (const agent of run.agents.values()) {
     if (agent.agentId === "") continue;
@@ -42,15 +43,17 @@ export function summarise(run: RunView, now: number): Summary {
     const { agentId, depth } = next;
     const agent = run.agents.get(agentId);
     if (agent === undefined) continue;
+    const begin = Math.min(ms, Math.max(0, agent.startedAt - run.startedAt));
     const end = (agent.endedAt ?? run.startedAt + ms) - run.startedAt;
-    const took = Math.max(0, Math.min(end, ms) - Math.max(0, agent.startedAt - run.startedAt));
+    const took = Math.max(0, Math.min(end, ms) - begin);
     agents.push({
       agentId,
       depth,
       name: agent.name || "agent",
       model: agent.model,
-      state: !live && (agent.state === "running" || agent.state === "waiting") ? "stopped" : agent.state,
+      state: agentState(run, agent),
       ms: took,
+      offset: ms > 0 ? begin / ms : 0,
       share: ms > 0 ? took / ms : 0,
       tools: agent.tools,
       tokens: tokensOf(agent),

@@ -1,0 +1,89 @@
+import { memo, useState } from "react";
+import { duration, plural, tokenCount } from "../log/readable";
+import { Button } from "../parts/Button";
+import { StateIcon } from "../parts/StateIcon";
+import { visible } from "../text/visible";
+import type { AgentLine, Summary } from "./summary";
+
+const FEW = 6;
+
+/** Time, tools and tokens of each agent at a glance. */
+export const AgentTable = memo(function AgentTable({ summary }: { summary: Summary }) {
+  const [all, setAll] = useState(false);
+  const { agents, tokens } = summary;
+  const shown = all || agents.length <= FEW + 1 ? agents : agents.slice(0, FEW);
+  return (
+    <div className="timeline-agents">
+      <table>
+        <caption className="unseen">Time, tools and tokens of each agent</caption>
+        <thead>
+          <tr>
+            <th scope="col">Agent</th>
+            <th scope="col" className="timeline-wide">
+              Share of the run
+            </th>
+            <th scope="col">Time</th>
+            <th scope="col">Tools</th>
+            <th scope="col">Tokens in</th>
+            <th scope="col">Out</th>
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((agent) => (
+            <AgentRow key={agent.agentId} agent={agent} />
+          ))}
+        </tbody>
+        {agents.length > 1 && (
+          <tfoot>
+            <tr>
+              <th scope="row">{plural(agents.length, "agent")}</th>
+              <td className="timeline-wide" />
+              <td>{duration(summary.ms)}</td>
+              <td>{summary.tools.toLocaleString("en")}</td>
+              <td>{amount(tokens.input)}</td>
+              <td>{amount(tokens.output)}</td>
+            </tr>
+          </tfoot>
+        )}
+      </table>
+      {agents.length > FEW + 1 && (
+        <Button look="quiet" aria-expanded={all} onClick={() => setAll(!all)}>
+          {all ? "Show fewer agents" : `Show all ${agents.length} agents`}
+        </Button>
+      )}
+    </div>
+  );
+});
+
+function AgentRow({ agent }: { agent: AgentLine }) {
+  const share = (
+    <span className="timeline-share" title={`${Math.round(agent.share * 100)} % of the run`}>
+      <span
+        className={`timeline-share-part timeline-is-${agent.state}`}
+        style={{ marginInlineStart: `${agent.offset * 100}%`, width: `${agent.share * 100}%` }}
+      />
+    </span>
+  );
+  return (
+    <tr>
+      <th scope="row">
+        <span className="timeline-agent" style={{ paddingInlineStart: Math.min(agent.depth, 5) * 14 }}>
+          <StateIcon state={agent.state} size={14} />
+          <span className="timeline-agent-name">{visible(agent.name)}</span>
+          {agent.model && <span className="timeline-agent-model">{visible(agent.model)}</span>}
+        </span>
+        <span className="timeline-narrow">{share}</span>
+      </th>
+      <td className="timeline-wide">{share}</td>
+      <td>{duration(agent.ms)}</td>
+      <td>{agent.tools.toLocaleString("en")}</td>
+      <td>{amount(agent.tokens.input)}</td>
+      <td>{amount(agent.tokens.output)}</td>
+    </tr>
+  );
+}
+
+/** Nothing told is not nothing spent. */
+function amount(tokens: number): string {
+  return tokens > 0 ? tokenCount(tokens) : "–";
+}

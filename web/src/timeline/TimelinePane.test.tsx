@@ -1,0 +1,130 @@
+import { cleanup, fireEvent, render, screen, within } from "@testing-library/react";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Item, RunView } from "../log/view";
+import { golden, made, only, session } from "./madeRuns";
+import TimelinePane from "./TimelinePane";
+
+const SIZE = { width: 600, height: 600 };
+
+/** A window that has a size, for the virtual list. */
+class Observer {
+  constructor(private readonly tell: ResizeObserverCallback) {}
+  observe(target: Element): void {
+    const height = target.classList.contains("timeline-scroll") ? SIZE.height : 28;
+    this.tell(
+      [{ target, contentRect: { ...SIZE, height } } as unknown as ResizeObserverEntry],
+      this as unknown as ResizeObserver,
+    );
+  }
+  unobserve(): void {}
+  disconnect(): void {}
+}
+
+beforeEach(() => {
+  vi.stubGlobal("ResizeObserver", Observer);
+  // The list asks the window of its own document.
+  Object.assign(document.defaultView ?? {}, { ResizeObserver: Observer });
+  Element.prototype.scrollTo = () => {};
+  vi.spyOn(HTMLElement.prototype, "clientWidth", "get").mockReturnValue(SIZE.width);
+  vi.spyOn(HTMLElement.prototype, "offsetParent", "get").mockReturnValue(document.body);
+});
+
+afterEach(cleanup);
+
+function show(run: RunView, more: { runs?: readonly RunView[]; focus?: Item | null } = {}) {
+  const onPick = vi.fn();
+  const onPickRun = vi.fn();
+  render(
+    <TimelinePane
+      runs={more.runs ?? [run]}
+      run={run}
+      focus={more.focus ?? null}
+      onPick={onPick}
+      onPickRun={onPickRun}
+    />,
+  );
+  return { onPick, onPickRun };
+}
+
+const names = () => screen.getAllByRole("treeitem").map((row) => row.textContent ?? "");
+const itemNamed = (run: RunView, callId: string) =>
+  run.items.find((item) => item.kind === "tool" && item.callId === callId) ?? null;
+
+describe("the timeline", () => {
+  it("shows each thing with its level, and agents at a glance", async () => {
+    show(only(golden("sub_agents")));
+    await screen.findByText("readurl");
+    expect(names().some((text) => text.includes("readurl") && text.includes("begins at 30 ms, took 3 ms"))).toBe(true);
+    expect(screen.getAllByRole("treeitem")[5]?.getAttribute("aria-level")).toBe("5");
+    const table = screen.getByRole("table");
+    expect(within(table).getAllByRole("row")).toHaveLength(6);
+    expect(within(table).getByText("reader")).toBeTruthy();
+  });
+
+  it("goes to what is clicked, or chosen by keys", async () => {
+    const run = only(golden("sub_agents"));
+    const { onPick, onPickRun } = show(run);
+    const tree = screen.getByRole("tree");
+    fireEvent.click(await screen.findByText("readurl"));
+    expect(onPick).toHaveBeenLastCalledWith(itemNamed(run, "c3"));
+    fireEvent.keyDown(tree, { key: "Home" });
+    fireEvent.keyDown(tree, { key: "Enter" });
+    expect(onPickRun).toHaveBeenCalledWith(run);
+    fireEvent.keyDown(tree, { key: "ArrowDown" });
+    fireEvent.keyDown(tree, { key: "Enter" });
+    expect(onPick).toHaveBeenLastCalledWith(itemNamed(run, "c1"));
+  });
+
+  it("marks what has the focus elsewhere", () => {
+    const run = only(golden("sub_agents"));
+    show(run, { focus: itemNamed(run, "c3") });
+    const [picked] = screen.getAllByRole("treeitem", { selected: true });
+    expect(picked?.textContent).toContain("readurl");
+    expect(screen.getByRole("tree").getAttribute("aria-activedescendant")).toBe(picked?.id);
+  });
+
+  it("lets another turn be picked", () => {
+    const { runs } = session(
+      [[0, { kind: "run_started", agent: "a", input: "first", turn: 1 }]],
+      [[9, { kind: "run_started", agent: "a", input: "second", turn: 2 }]],
+    );
+    const [first, second] = runs;
+    if (!first || !second) throw new Error("two runs");
+    const { onPickRun } = show(second, { runs });
+    fireEvent.change(screen.getByLabelText("Turn"), { target: { value: "0" } });
+    expect(onPickRun).toHaveBeenCalledWith(first);
+  });
+
+  it("explains itself while there is nothing to see", () => {
+    show(made());
+    expect(screen.getByText(/Nothing has happened yet/)).toBeTruthy();
+    expect(screen.queryByRole("tree")).toBeNull();
+  });
+
+  it("shows names full of markup and hidden characters as text", async () => {
+    show(
+      made(
+        [
+          0,
+          {
+            kind: "tool_started",
+            call_id: "c",
+            name: "<img src=x onerror=alert(1)>",
+            args: { path: "a\u202egpj.exe" },
+          },
+        ],
+        [1, { kind: "tool_finished", call_id: "c", result: "" }],
+      ),
+    );
+    expect(await screen.findByText("<img src=x onerror=alert(1)>")).toBeTruthy();
+    expect(document.querySelector("img")).toBeNull();
+    expect(screen.getByText("a⟨U+202E⟩gpj.exe")).toBeTruthy();
+  });
+
+  it("keeps few rows of many in the page", async () => {
+    const many = Array.from({ length: 5000 }, (_, at) => [at, { kind: "step_started", number: at }] as const);
+    show(made(...many));
+    await screen.findByText("Step 3");
+    expect(screen.getAllByRole("treeitem").length).toBeLessThan(200);
+  });
+});

@@ -1,0 +1,34 @@
+/** Where a key leads from a row. Pure. */
+
+import type { Row } from "./layout";
+
+const PAGE = 10;
+
+/** The place of the row that the key asks for; null if the key asks for none. */
+export function moved(rows: readonly Row[], from: number, key: string): number | null {
+  const last = rows.length - 1;
+  const here = rows[from];
+  if (here === undefined) return null;
+  switch (key) {
+    case "ArrowDown":
+      return Math.min(last, from + 1);
+    case "ArrowUp":
+      return Math.max(0, from - 1);
+    case "PageDown":
+      return Math.min(last, from + PAGE);
+    case "PageUp":
+      return Math.max(0, from - PAGE);
+    case "Home":
+      return 0;
+    case "End":
+      return last;
+    case "ArrowRight":
+      return (rows[from + 1]?.depth ?? 0) > here.depth ? from + 1 : from;
+    case "ArrowLeft": {
+      for (let place = from - 1; place >= 0; place--) if ((rows[place]?.depth ?? 0) < here.depth) return place;
+      return from;
+    }
+    default:
+      return null;
+  }
+}
