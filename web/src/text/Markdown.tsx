@@ -1,11 +1,24 @@
 import { memo, useState } from "react";
 import { Blocks } from "./blocks";
 import { Passage, Prose } from "./Passage";
-import { Definitions } from "./references";
+import { Definitions, type Footnote } from "./references";
 import "./text.css";
 
 const NONE: readonly (string | null)[] = [];
-const PASSAGE = 40;
+/** Blocks that are looked at together: for a token, one of each passage and those of the last one. */
+const PASSAGE = 16;
+
+const Notes = memo(function Notes({ notes }: { notes: readonly Footnote[] }) {
+  return (
+    <ol className="text-notes" aria-label="Footnotes">
+      {notes.map((note) => (
+        <li key={note.number} data-anchor={`note-${note.number}`} tabIndex={-1}>
+          <Prose text={note.text} />
+        </li>
+      ))}
+    </ol>
+  );
+});
 
 /**
  * A text of the log as markdown. Nothing of it becomes HTML, and nothing of it is fetched.
@@ -36,15 +49,7 @@ export const Markdown = memo(function Markdown({
           open={streaming && from + PASSAGE >= blocks.length}
         />
       ))}
-      {notes.length > 0 && (
-        <ol className="text-notes" aria-label="Footnotes">
-          {notes.map((note) => (
-            <li key={note.number} data-anchor={`note-${note.number}`} tabIndex={-1}>
-              <Prose text={note.text} />
-            </li>
-          ))}
-        </ol>
-      )}
+      {notes.length > 0 && <Notes notes={notes} />}
     </div>
   );
 });
