@@ -338,3 +338,22 @@ def test_only_one_agent_is_loaded_if_only_one_is_wanted() -> None:
 
 def test_the_catalogue_is_in_order() -> None:
     assert [one.name for one in BUILT_INS] == ALL
+
+
+# Which model plays
+
+
+def models(*arguments: str, **options: Any) -> dict[str, str]:
+    return {agent.name: agent.model for agent in offer(*arguments, **options).agents}
+
+
+def test_the_understudy_is_told_apart_from_agents_without_a_model() -> None:
+    assert models() == {**dict.fromkeys(ALL, "understudy"), "demo": ""}
+
+
+def test_a_model_is_known_by_its_name_and_that_of_ones_own_agent_is_not() -> None:
+    environ = {"LIMELIGHT_MODEL": "big", "OPENAI_API_KEY": "k"}
+    assert models("", environ=environ) == {**dict.fromkeys(ALL, "big"), "demo": ""}
+    table = '[agents.react]\nmodel = "small"\nbase_url = "http://127.0.0.1:11434/v1"\n'
+    assert models(table, environ=environ)["react"] == "small"
+    assert models(f"{OWN}[agents.codact]") == {"mine": "", "codact": "understudy"}

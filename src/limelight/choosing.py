@@ -92,8 +92,10 @@ class Choosing:
     def _made(self, name: str, one: BuiltIn, table: AgentSettings) -> Agent:
         options = option_mistakes(table, one.kind.OPTIONS, one.kind.framework)
         self._refuse(name, [*table_mistakes(table, one), *options])
+        has_model = "model" in one.honours
+        model = self._model(name, table) if has_model else ModelChoice()
         kit = Kit(
-            model=self._model(name, table) if "model" in one.honours else ModelChoice(),
+            model=model,
             lookup=self._lookup(),
             samples=not table.workspace,
             planning_interval=table.planning_interval,
@@ -101,7 +103,9 @@ class Choosing:
         )
         source = make_source(one, name, kit, _options(table))
         title = one.title if name == one.name else name
-        return _adjusted(Agent(name=name, source=source, title=title, description=one.description), table)
+        played_by = model.model if has_model else ""
+        agent = Agent(name=name, source=source, title=title, description=one.description, model=played_by)
+        return _adjusted(agent, table)
 
     def _model(self, name: str, table: AgentSettings) -> ModelChoice:
         try:

@@ -13,6 +13,7 @@ import schemathesis
 from fastapi import FastAPI
 from starlette.applications import Starlette
 
+from limelight import __version__
 from limelight.config import load_settings
 from limelight.errors import StoreUnavailable
 from limelight.server.app import create_app
@@ -62,6 +63,14 @@ async def test_the_store_is_closed_in_order_and_opens_again(tmp_path: Path) -> N
         async with serving(agents.talker, data=tmp_path) as served:
             await served.http.post("/chat", json=asking("hi", session_id="s"))
             assert (await served.http.get("/sessions/s")).json()["turns"] == turn
+
+
+async def test_agents_are_listed_with_the_version_and_their_model(tmp_path: Path) -> None:
+    cast = [offer(agents.talker), offer(agents.echo, model="understudy")]
+    async with serving(agents=cast, data=tmp_path) as served:
+        listed = (await served.http.get("/agents")).json()
+    assert listed["version"] == __version__
+    assert [(agent["name"], agent["model"]) for agent in listed["agents"]] == [("talker", ""), ("echo", "understudy")]
 
 
 async def test_probes(served: Served) -> None:

@@ -25,6 +25,8 @@ class AgentInfo(msgspec.Struct, kw_only=True, frozen=True):
     title: str = ""
     description: str = ""
     framework: str = ""
+    model: str = ""
+    """The model that plays it: `understudy` is the stand-in, "" is none or unknown."""
     default: bool = False
 
 

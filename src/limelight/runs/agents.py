@@ -15,6 +15,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     source: Source
     title: str
     description: str
+    model: str = ""
+    """The model that plays it, if Limelight has chosen it; `understudy` is the stand-in."""
     enable_streaming: bool = True
     """False: texts, thoughts and arguments are said whole."""
     max_steps: int | None = None

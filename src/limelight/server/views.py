@@ -24,10 +24,12 @@ class AgentView(msgspec.Struct, kw_only=True):
     title: str
     description: str
     framework: str
+    model: str
     default: bool
 
 
 class AgentsView(msgspec.Struct):
+    version: str
     agents: list[AgentView]
 
 
