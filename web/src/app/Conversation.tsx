@@ -16,6 +16,8 @@ interface Props {
   readonly asksToStop: boolean;
   onSearchEnd(): void;
   onPick(run: RunView, item: Item): void;
+  /** The user has asked something, and wants to see what comes of it. */
+  onAsked(): void;
 }
 
 /** One session: what was said and done, and the field to go on. */
@@ -54,7 +56,10 @@ export const Conversation = memo(function Conversation(props: Props) {
         isDisabled={isEnded}
         last={newest?.input ?? ""}
         asksToStop={props.asksToStop}
-        onSend={(text, ifBusy) => store.ask(text, ifBusy)}
+        onSend={(text, ifBusy) => {
+          props.onAsked();
+          store.ask(text, ifBusy);
+        }}
         onStop={() => store.stop()}
       />
     </>

@@ -11,7 +11,6 @@ import {
   Sun,
 } from "lucide-react";
 import type { LiveSession, SessionStore } from "../live/session";
-import type { SessionList } from "../live/sessionList";
 import type { AgentInfo } from "../wire/api";
 import type { Binding, Command, KeyInfo } from "./keys";
 import { PANES, type Pane } from "./Side";
@@ -19,10 +18,8 @@ import { useTheme } from "./theme";
 
 interface Given {
   readonly agents: readonly AgentInfo[];
-  readonly list: SessionList;
   readonly live: LiveSession | null;
   readonly store: SessionStore | null;
-  readonly title: string;
   onNew(): void;
   onAgent(name: string): void;
   onPane(pane: Pane): void;
@@ -31,7 +28,6 @@ interface Given {
   onFoldAll(open: boolean): void;
   onKeys(): void;
   onPalette(): void;
-  onRemoved(sessionId: string): void;
 }
 
 /** Keys that work in one place only, and are bound there. */

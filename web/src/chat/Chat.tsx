@@ -35,6 +35,7 @@ export const Chat = memo(function Chat({ live, store, route, filter, onPick }: P
     [store, live.deciding, route, filter, onPick],
   );
   useScrollToFocus(live, rows, route, list, follow);
+  useToEndWhenAsked(live.pending.length, toEnd);
 
   if (isActive(filter))
     return (
@@ -88,6 +89,15 @@ function useStaysOpen(newest: RunView | undefined, isFollowing: boolean): string
   if (isLive && stays !== runId) setStays(runId);
   else if (!isLive && isFollowing && stays !== null) setStays(null);
   return stays;
+}
+
+/** Whoever asks something wants to see it. */
+function useToEndWhenAsked(count: number, toEnd: () => void): void {
+  const before = useRef(count);
+  useEffect(() => {
+    if (count > before.current) toEnd();
+    before.current = count;
+  }, [count, toEnd]);
 }
 
 /** Goes to what the address names, once for each address. */

@@ -1,0 +1,45 @@
+import { useCallback, useEffect, useState } from "react";
+import { remember } from "../live/storage";
+import type { RunView } from "../log/view";
+import { type Pane, useActivePane } from "./Side";
+import { useMedia } from "./useMedia";
+import { useRemembered } from "./useRemembered";
+
+export interface Panes {
+  readonly isNarrow: boolean;
+  /** What a narrow screen shows. */
+  readonly tab: Pane | "chat";
+  /** What the right side of a wide one shows. */
+  readonly pane: Pane;
+  readonly hasSide: boolean;
+  readonly show: (pane: Pane) => void;
+  readonly showTab: (tab: Pane | "chat") => void;
+  readonly showChat: () => void;
+  readonly toggleSide: () => void;
+}
+
+/** Which pane is shown: the one that the agent works in, until the user picks one. */
+export function usePanes(sessionId: string | null, newest: RunView | undefined): Panes {
+  const isNarrow = useMedia("(max-width: 899px)");
+  const [hasSide, setHasSide] = useRemembered("side", true);
+  const [picked, setPicked] = useState<Pane | null>(null);
+  const [tab, showTab] = useState<Pane | "chat">("chat");
+  const active = useActivePane(newest);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another session has its own activity
+  useEffect(() => {
+    showTab("chat");
+    setPicked(null);
+  }, [sessionId]);
+  const show = useCallback(
+    (wanted: Pane) => {
+      setPicked(wanted);
+      remember("pane", wanted);
+      if (isNarrow) showTab(wanted);
+      else setHasSide(true);
+    },
+    [isNarrow, setHasSide],
+  );
+  const showChat = useCallback(() => showTab("chat"), []);
+  const toggleSide = useCallback(() => setHasSide(!hasSide), [hasSide, setHasSide]);
+  return { isNarrow, tab, pane: picked ?? active, hasSide, show, showTab, showChat, toggleSide };
+}
