@@ -1,6 +1,6 @@
 import { X } from "lucide-react";
 import { Dialog as Radix } from "radix-ui";
-import type { ReactNode } from "react";
+import type { ReactNode, RefObject } from "react";
 import { Button } from "./Button";
 import "./overlays.css";
 
@@ -13,6 +13,8 @@ interface Props {
   /** The title is for those who cannot see the dialog; it has no head then. */
   titleUnseen?: boolean;
   className?: string;
+  /** What has the focus when it opens; otherwise the first that can. */
+  focusFirst?: RefObject<HTMLElement | null>;
   children?: ReactNode;
 }
 
@@ -24,6 +26,7 @@ export function Dialog({
   description,
   titleUnseen = false,
   className = "",
+  focusFirst,
   children,
 }: Props) {
   const untold = description === undefined ? { "aria-describedby": undefined } : {};
@@ -31,7 +34,15 @@ export function Dialog({
     <Radix.Root open={open} onOpenChange={onOpenChange}>
       <Radix.Portal>
         <Radix.Overlay className="dialog-veil" />
-        <Radix.Content className={`dialog ${className}`} {...untold}>
+        <Radix.Content
+          className={`dialog ${className}`}
+          {...untold}
+          onOpenAutoFocus={(event) => {
+            if (!focusFirst?.current) return;
+            event.preventDefault();
+            focusFirst.current.focus();
+          }}
+        >
           {titleUnseen ? (
             <Radix.Title className="unseen">{title}</Radix.Title>
           ) : (

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { type RefObject, useRef, useState } from "react";
 import { Button } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
 import type { SessionEntry } from "../wire/api";
@@ -13,24 +13,31 @@ interface Props {
 
 /** Renames a conversation from anywhere, also where the list is out of sight. */
 export function RenameDialog({ entry, onClose, onRename }: Props) {
+  const field = useRef<HTMLInputElement>(null);
+  const done = (title: string) => {
+    if (entry && title !== entry.title) onRename(entry.session_id, title);
+    onClose();
+  };
   return (
-    <Dialog open={entry !== null} onOpenChange={(open) => open || onClose()} title="Rename this conversation">
-      {entry && (
-        <Fields
-          key={entry.session_id}
-          title={entry.title}
-          onCancel={onClose}
-          onDone={(title) => {
-            onRename(entry.session_id, title);
-            onClose();
-          }}
-        />
-      )}
+    <Dialog
+      open={entry !== null}
+      onOpenChange={(open) => open || onClose()}
+      title="Rename this conversation"
+      focusFirst={field}
+    >
+      {entry && <Fields field={field} title={entry.title} onDone={done} onCancel={onClose} />}
     </Dialog>
   );
 }
 
-function Fields({ title, onDone, onCancel }: { title: string; onDone: (title: string) => void; onCancel: () => void }) {
+interface FieldsProps {
+  field: RefObject<HTMLInputElement | null>;
+  title: string;
+  onDone: (title: string) => void;
+  onCancel: () => void;
+}
+
+function Fields({ field, title, onDone, onCancel }: FieldsProps) {
   const [text, setText] = useState(title);
   const wanted = text.trim();
   return (
@@ -41,6 +48,7 @@ function Fields({ title, onDone, onCancel }: { title: string; onDone: (title: st
       }}
     >
       <input
+        ref={field}
         className="sessions-field"
         aria-label="Title"
         maxLength={200}

@@ -1,0 +1,22 @@
+import { cleanup, render, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import { fillGaps } from "../parts/jsdomGaps";
+import { RenameDialog } from "./RenameDialog";
+
+beforeAll(fillGaps);
+afterEach(cleanup);
+
+test("the title is ready to be written over, and an empty one is not taken", async () => {
+  const onRename = vi.fn();
+  const onClose = vi.fn();
+  render(<RenameDialog entry={{ session_id: "a", title: "Bees" }} onClose={onClose} onRename={onRename} />);
+  const user = userEvent.setup();
+  expect(document.activeElement).toBe(screen.getByRole("textbox", { name: "Title" }));
+  await user.keyboard(" {Enter}");
+  expect(onRename).not.toHaveBeenCalled();
+  expect(onClose).not.toHaveBeenCalled();
+  await user.keyboard("Wasps{Enter}");
+  expect(onRename).toHaveBeenCalledWith("a", "Wasps");
+  expect(onClose).toHaveBeenCalledOnce();
+});
