@@ -41,7 +41,7 @@ const PROMPTS: Readonly<Record<string, readonly Prompt[]>> = {
   codact: [
     { text: "Add up 12, 19, 23 and 41 in Python", shows: "A plan, code, and what it prints" },
     { text: "Run a slow tool and print what it returns", shows: "The clock of a running step" },
-    { text: "Look up bread, and try an error on the way", shows: "Code that fails, with its traceback" },
+    { text: "Look up bread, and try an error on the way", shows: "Code that fails, and why" },
   ],
   demo: [
     { text: "What do bees do in winter?", shows: "Todos, a sub-agent, a report as a file" },
