@@ -4,6 +4,7 @@ import { tokensOf, tokensOfRun } from "./amounts";
 import { codeOf } from "./code";
 import { recordsOf, transcript } from "./golden";
 import { noteGap, reduce } from "./reduce";
+import { MAX_OUTPUT } from "./tools";
 import { EMPTY, type RunView, type ToolItem } from "./view";
 
 const START: AnyEvent = { kind: "run_started", agent: "deep", input: "go" };
@@ -197,6 +198,33 @@ it("says where the whole of a truncated result is", () => {
   const tool = call(golden("truncated_result"), "c1");
   expect(tool.resultCut?.size).toBeGreaterThan(String(tool.result).length);
   expect(tool.resultCut?.url).toContain("c1");
+});
+
+describe("output", () => {
+  const out = (text: string, stream: "stdout" | "stderr" = "stdout"): AnyEvent => ({
+    kind: "tool_output_delta",
+    call_id: "c",
+    text,
+    stream,
+  });
+
+  it("is kept in stretches of one stream", () => {
+    const run = folded(CODE, out("a"), out("b"), out("c", "stderr"), out("d"));
+    expect(call(run, "c").output.map((piece) => piece.text)).toEqual(["ab", "c", "d"]);
+  });
+
+  it("is let go at its beginning when there is too much", () => {
+    const events = Array.from({ length: 40 }, (_, index) =>
+      out(String.fromCharCode(65 + index).repeat(60_000), index % 3 ? "stdout" : "stderr"),
+    );
+    const tool = call(folded(CODE, ...events), "c");
+    const kept = tool.output.map((piece) => piece.text).join("");
+    const whole = events.map((event) => ("text" in event ? event.text : "")).join("");
+    expect(whole.endsWith(kept)).toBe(true);
+    expect(kept.length + tool.outputDropped).toBe(whole.length);
+    expect(kept.length).toBeGreaterThanOrEqual(MAX_OUTPUT);
+    expect(kept.length).toBeLessThanOrEqual(2 * MAX_OUTPUT);
+  });
 });
 
 it("counts each call with code as a version", () => {

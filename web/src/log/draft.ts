@@ -5,7 +5,10 @@
  * time. What was not touched keeps its identity, and the page draws nothing anew that kept it.
  */
 
-import type { AgentView, Item, Progress, RunView, TerminalPiece, ToolItem } from "./view";
+import type { AgentView, Item, OutputPiece, Progress, RunView, TerminalPiece, ToolItem } from "./view";
+
+/** A stretch of output that is longer is begun anew, because whoever reads its end has to copy all of it. */
+const MAX_PIECE = 64 * 1024;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -17,6 +20,7 @@ export class RunDraft {
   private readonly ownItems = new Set<number>();
   private readonly ownAgents = new Set<string>();
   private readonly ownLists = new Set<string>();
+  private readonly ownOutputs = new Map<number, Printed>();
   private readonly ownFields = new Set<"items" | "open" | "agents" | "terminal">();
 
   constructor(run: RunView) {
@@ -81,11 +85,22 @@ export class RunDraft {
     return item?.kind === "step" ? item.number : null;
   }
 
+  /** What a call printed, to be added to, with its size. */
+  outputOf(tool: ToolDraft): Printed {
+    const known = this.ownOutputs.get(tool.index);
+    if (known) return known;
+    const pieces = tool.output.slice();
+    const own = { pieces, size: pieces.reduce((sum, piece) => sum + piece.text.length, 0) };
+    this.ownOutputs.set(tool.index, own);
+    tool.output = pieces;
+    return own;
+  }
+
   /** Write to the terminal, behind what the same call wrote before if nobody wrote in between. */
   print(item: number, kind: TerminalPiece["kind"], text: string): void {
     const { terminal } = this;
     const last = terminal[terminal.length - 1];
-    if (last !== undefined && last.item === item && last.kind === kind)
+    if (last !== undefined && last.item === item && last.kind === kind && last.text.length < MAX_PIECE)
       terminal[terminal.length - 1] = { item, kind, text: last.text + text };
     else terminal.push({ item, kind, text });
   }
@@ -167,3 +182,8 @@ export class RunDraft {
 }
 
 export type ToolDraft = Mutable<ToolItem>;
+
+interface Printed {
+  readonly pieces: OutputPiece[];
+  size: number;
+}

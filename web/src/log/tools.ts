@@ -78,11 +78,15 @@ export function print(draft: RunDraft, event: ToolOutputDelta): void {
   const tool = called(draft, event.call_id);
   if (tool === null) return;
   const stream = event.stream ?? "stdout";
-  tool.output = grown(tool.output, { stream, text: event.text });
-  const size = tool.output.reduce((sum, piece) => sum + piece.text.length, 0);
-  if (size > 2 * MAX_OUTPUT) {
-    tool.output = lastOf(tool.output, MAX_OUTPUT);
-    tool.outputDropped += size - MAX_OUTPUT;
+  const printed = draft.outputOf(tool);
+  append(printed.pieces, { stream, text: event.text });
+  printed.size += event.text.length;
+  if (printed.size > 2 * MAX_OUTPUT) {
+    const kept = lastOf(printed.pieces, MAX_OUTPUT);
+    printed.pieces.length = 0;
+    for (const piece of kept) printed.pieces.push(piece);
+    tool.outputDropped += printed.size - MAX_OUTPUT;
+    printed.size = MAX_OUTPUT;
   }
   draft.print(tool.index, stream, event.text);
 }
@@ -105,14 +109,14 @@ export function finish(draft: RunDraft, event: ToolFinished, at: number): void {
 }
 
 export function ask(draft: RunDraft, event: ApprovalRequested, at: number): void {
-  const callId = event.call_id ?? "";
+  const tool = called(draft, event.call_id ?? "");
   const index = draft.add(
     {
       kind: "approval",
       agentId: event.agent_id ?? "",
       at,
       approvalId: event.approval_id,
-      callId,
+      callId: tool?.callId ?? "",
       name: event.name,
       args: event.args,
       argsCut: cutOf(event),
@@ -126,7 +130,6 @@ export function ask(draft: RunDraft, event: ApprovalRequested, at: number): void
     },
     `approval ${event.approval_id}`,
   );
-  const tool = called(draft, callId);
   if (tool) {
     tool.state = "waiting";
     tool.approval = index;
@@ -158,19 +161,20 @@ function called(draft: RunDraft, callId: string): ToolDraft | null {
   return draft.edit(draft.find(`tool ${callId}`), "tool");
 }
 
-function grown(pieces: readonly OutputPiece[], piece: OutputPiece): readonly OutputPiece[] {
+function append(pieces: OutputPiece[], piece: OutputPiece): void {
   const last = pieces[pieces.length - 1];
-  if (last === undefined || last.stream !== piece.stream) return [...pieces, piece];
-  return [...pieces.slice(0, -1), { stream: last.stream, text: last.text + piece.text }];
+  if (last === undefined || last.stream !== piece.stream) pieces.push(piece);
+  else pieces[pieces.length - 1] = { stream: last.stream, text: last.text + piece.text };
 }
 
+/** The end of what was printed. */
 function lastOf(pieces: readonly OutputPiece[], size: number): readonly OutputPiece[] {
-  const kept: OutputPiece[] = [];
+  let from = pieces.length;
   let room = size;
-  for (const piece of pieces.toReversed()) {
-    if (room <= 0) break;
-    kept.unshift({ stream: piece.stream, text: piece.text.slice(-room) });
-    room -= piece.text.length;
+  while (from > 0 && room > 0) {
+    from -= 1;
+    room -= pieces[from]?.text.length ?? 0;
   }
-  return kept;
+  const [first, ...others] = pieces.slice(from);
+  return first === undefined ? [] : [{ stream: first.stream, text: first.text.slice(Math.max(0, -room)) }, ...others];
 }

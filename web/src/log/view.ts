@@ -182,7 +182,7 @@ export interface AnswerView {
   readonly item: number | null;
 }
 
-/** A stretch of what the terminal shows. A neighbouring stretch of the same call and kind is joined to it. */
+/** A stretch of what the terminal shows. A neighbouring stretch of the same call and kind is joined to it, if it is not long. */
 export interface TerminalPiece {
   readonly item: number;
   readonly kind: "call" | OutputStream | "result" | "error";

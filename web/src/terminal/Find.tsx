@@ -2,24 +2,21 @@ import { ChevronDown, ChevronUp, Search } from "lucide-react";
 import { type RefObject, useState } from "react";
 import { Button } from "../parts/Button";
 
-export interface Matches {
-  readonly current: number;
-  readonly count: number;
-}
-
 interface Props {
   readonly field: RefObject<HTMLInputElement | null>;
-  readonly matches: Matches;
-  readonly onFind: (text: string, direction: "typed" | "next" | "previous") => void;
+  /** False if it is nowhere. */
+  readonly onFind: (text: string, direction: "typed" | "next" | "previous") => boolean;
 }
 
 /** A small field that finds text in the terminal. */
-export function Find({ field, matches, onFind }: Props) {
+export function Find({ field, onFind }: Props) {
   const [text, setText] = useState("");
+  const [isFound, setFound] = useState(true);
   const look = (typed: string) => {
     setText(typed);
-    onFind(typed, "typed");
+    setFound(onFind(typed, "typed"));
   };
+  const go = (direction: "next" | "previous") => setFound(onFind(text, direction));
   return (
     <div className="terminal-find">
       <Search size={14} aria-hidden="true" />
@@ -34,24 +31,19 @@ export function Find({ field, matches, onFind }: Props) {
         onChange={(event) => look(event.target.value)}
         onKeyDown={(event) => {
           event.stopPropagation();
-          if (event.key === "Enter") onFind(text, event.shiftKey ? "previous" : "next");
+          if (event.key === "Enter") go(event.shiftKey ? "previous" : "next");
           if (event.key === "Escape") look("");
         }}
       />
       <span className="terminal-matches" aria-live="polite">
-        {text === "" ? "" : matches.count === 0 ? "none" : `${matches.current || "–"} of ${matches.count}`}
+        {text !== "" && !isFound && "not found"}
       </span>
-      {text !== "" && (
+      {text !== "" && isFound && (
         <>
-          <Button
-            look="quiet"
-            aria-label="Previous match"
-            title="Previous match"
-            onClick={() => onFind(text, "previous")}
-          >
+          <Button look="quiet" aria-label="Previous match" title="Previous match" onClick={() => go("previous")}>
             <ChevronUp size={14} />
           </Button>
-          <Button look="quiet" aria-label="Next match" title="Next match" onClick={() => onFind(text, "next")}>
+          <Button look="quiet" aria-label="Next match" title="Next match" onClick={() => go("next")}>
             <ChevronDown size={14} />
           </Button>
         </>

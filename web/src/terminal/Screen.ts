@@ -16,13 +16,12 @@ export interface Watcher {
   /** Does it show the end, and follow it? */
   readonly onFollow: (isFollowing: boolean) => void;
   readonly onSelect: (hasSelection: boolean) => void;
-  readonly onMatches: (current: number, count: number) => void;
 }
 
 export class Screen {
   private readonly terminal: Terminal;
   private readonly fitting = new FitAddon();
-  private readonly searching = new SearchAddon({ highlightLimit: 500 });
+  private readonly searching = new SearchAddon();
   private readonly endings: (() => void)[] = [];
   private isFollowing = true;
 
@@ -40,8 +39,6 @@ export class Screen {
       lineHeight: 1.35,
       minimumContrastRatio: 4.5,
       overviewRuler: { width: 10 },
-      // What is found is marked by decorations, which count as a proposal.
-      allowProposedApi: true,
       linkHandler: null,
     });
     this.terminal.loadAddon(this.fitting);
@@ -54,9 +51,6 @@ export class Screen {
     const subscriptions = [
       this.terminal.onRender(() => this.tellFollow(watcher)),
       this.terminal.onSelectionChange(() => watcher.onSelect(this.terminal.hasSelection())),
-      this.searching.onDidChangeResults(({ resultIndex, resultCount }) =>
-        watcher.onMatches(resultIndex + 1, resultCount),
-      ),
     ];
     for (const subscription of subscriptions) this.endings.push(() => subscription.dispose());
     const sizes = new ResizeObserver(() => this.fit());
@@ -79,23 +73,12 @@ export class Screen {
     else this.terminal.scrollLines(to);
   }
 
-  find(text: string, direction: "typed" | "next" | "previous"): void {
-    if (text === "") {
-      this.searching.clearDecorations();
-      this.terminal.clearSelection();
-      return;
-    }
-    const style = getComputedStyle(this.host);
-    const read = (name: string) => style.getPropertyValue(name).trim();
-    const decorations = {
-      matchBackground: read("--wait-soft"),
-      matchOverviewRuler: read("--wait"),
-      activeMatchBackground: read("--accent-soft"),
-      activeMatchBorder: read("--accent"),
-      activeMatchColorOverviewRuler: read("--accent"),
-    };
-    if (direction === "previous") this.searching.findPrevious(text, { decorations });
-    else this.searching.findNext(text, { decorations, incremental: direction === "typed" });
+  /** Select the next place where this text stands; false if there is none. Marks for all of them would cost a search per line. */
+  find(text: string, direction: "typed" | "next" | "previous"): boolean {
+    if (text === "") this.terminal.clearSelection();
+    if (text === "") return true;
+    if (direction === "previous") return this.searching.findPrevious(text);
+    return this.searching.findNext(text, { incremental: direction === "typed" });
   }
 
   get selection(): string {

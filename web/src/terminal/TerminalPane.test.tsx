@@ -77,6 +77,7 @@ it("offers a way back to the end to those who scrolled up", async () => {
   act(() => watcher.onFollow(false));
   await userEvent.click(screen.getByRole("button", { name: "Jump to now" }));
   expect(instance.scroll).toHaveBeenCalledWith("end");
+  expect(document.activeElement).toBe(screen.getByRole("region", { name: "Terminal output" }));
 });
 
 it("scrolls by keys", async () => {
@@ -86,9 +87,10 @@ it("scrolls by keys", async () => {
   expect(xterm().instance.scroll.mock.calls.map(([to]) => to)).toEqual(["page up", "page down", "begin", "end", -1]);
 });
 
-it("finds text, and says how often", async () => {
+it("finds text, and says so when there is none", async () => {
   render(<TerminalPane runs={runsAfter(4)} />);
-  const { watcher, instance } = xterm();
+  const { instance } = xterm();
+  instance.find.mockImplementation((text) => text.length < 3);
   act(() => screen.getByRole("region", { name: "Terminal output" }).focus());
   await userEvent.keyboard("{Control>}f{/Control}on{Enter}{Shift>}{Enter}{/Shift}");
   expect(instance.find.mock.calls).toEqual([
@@ -97,8 +99,9 @@ it("finds text, and says how often", async () => {
     ["on", "next"],
     ["on", "previous"],
   ]);
-  act(() => watcher.onMatches(1, 3));
-  expect(screen.getByText("1 of 3")).toBeTruthy();
+  expect(screen.queryByText("not found")).toBeNull();
+  await userEvent.keyboard("x");
+  expect(screen.getByText("not found")).toBeTruthy();
   await userEvent.keyboard("{Escape}");
   expect(instance.find).toHaveBeenLastCalledWith("", "typed");
 });

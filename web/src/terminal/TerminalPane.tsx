@@ -4,7 +4,7 @@ import { type KeyboardEvent, memo, useEffect, useRef, useState } from "react";
 import type { RunView } from "../log/view";
 import { Button } from "../parts/Button";
 import { CopyButton } from "../parts/CopyButton";
-import { Find, type Matches } from "./Find";
+import { Find } from "./Find";
 import { Screen } from "./Screen";
 import { TerminalText } from "./TerminalText";
 import { plainTranscript, TerminalWriter } from "./transcript";
@@ -27,14 +27,12 @@ const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunVi
   const writer = useRef<TerminalWriter | null>(null);
   const [isFollowing, setFollowing] = useState(true);
   const [hasSelection, setHasSelection] = useState(false);
-  const [matches, setMatches] = useState<Matches>({ current: 0, count: 0 });
 
   useEffect(() => {
     if (host.current === null) return;
     const made = new Screen(host.current, {
       onFollow: setFollowing,
       onSelect: setHasSelection,
-      onMatches: (current, count) => setMatches({ current, count }),
     });
     screen.current = made;
     writer.current = new TerminalWriter();
@@ -48,7 +46,8 @@ const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunVi
     if (writer.current) screen.current?.write(writer.current.next(runs));
   }, [runs]);
 
-  const press = (event: KeyboardEvent) => {
+  const press = (event: KeyboardEvent<HTMLElement>) => {
+    delete event.currentTarget.dataset.by;
     const move = MOVES[event.key];
     const isCommand = event.ctrlKey || event.metaKey;
     if (move !== undefined && !isCommand && !event.altKey) screen.current?.scroll(move);
@@ -58,11 +57,17 @@ const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunVi
     event.preventDefault();
   };
 
+  const jump = () => {
+    screen.current?.scroll("end");
+    // The button goes away; the keys are to be of use all the same.
+    host.current?.parentElement?.focus({ preventScroll: true });
+  };
+
   const isEmpty = runs.every((run) => run.terminal.length === 0);
   return (
     <div className="terminal-pane">
       <div className="terminal-bar">
-        <Find field={field} matches={matches} onFind={(text, direction) => screen.current?.find(text, direction)} />
+        <Find field={field} onFind={(text, direction) => screen.current?.find(text, direction) ?? false} />
         {hasSelection && (
           <span className="terminal-copy">
             selection
@@ -78,6 +83,12 @@ const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunVi
         aria-label="Terminal output"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard has to get there
         tabIndex={0}
+        onPointerDown={({ currentTarget }) => {
+          currentTarget.dataset.by = "pointer";
+        }}
+        onBlur={({ currentTarget }) => {
+          delete currentTarget.dataset.by;
+        }}
         onKeyDown={press}
         onCopy={(event) => {
           const selection = screen.current?.selection;
@@ -96,7 +107,7 @@ const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunVi
         </p>
       )}
       {!isFollowing && !isEmpty && (
-        <Button className="terminal-now" onClick={() => screen.current?.scroll("end")}>
+        <Button className="terminal-now" onClick={jump}>
           <ArrowDownToLine size={14} aria-hidden="true" />
           Jump to now
         </Button>

@@ -13,8 +13,9 @@ const STRING_ENDS = new Set(["\u0007", "\u009c", "\u0018", "\u001a"]);
 /** Characters that turn the direction of text, so that it reads otherwise than it is. */
 const TURNING = /[\u202a-\u202e\u2066-\u2069]/g;
 const SHOWN = "\ufffd";
-/** A run of characters that mean nothing but themselves. */
-const PLAIN = /[^\u0000-\u001f\u007f-\u009f]+/y;
+/** A run of characters that mean nothing but themselves, and a whole sequence for colours: most of what is ever printed. */
+const PLAIN = /[^\u0000-\u0007\u000b\u000c\u000e-\u001f\u007f-\u009f]+/y;
+const COLOUR = /\u001b\[([0-9;:]{0,32})m/y;
 
 /** So long may a sequence be; what claims to be longer is text again, so that nothing is swallowed for ever. */
 const MAX_SEQUENCE = 64;
@@ -37,6 +38,13 @@ export class Harmless {
         if (run !== undefined) {
           out += run.replace(TURNING, SHOWN);
           at += run.length - 1;
+          continue;
+        }
+        COLOUR.lastIndex = at;
+        const colour = COLOUR.exec(piece);
+        if (colour !== null) {
+          out += colours(colour[1] ?? "");
+          at += colour[0].length - 1;
           continue;
         }
       }
@@ -128,6 +136,16 @@ const WITH_COLON = /^(?:4:[0-5]|[345]8:5:\d{1,3}|[345]8:2:\d{0,3}(?::\d{1,3}){3}
 
 /** Of "select graphic rendition" what can be read: neither blinking nor hidden text. */
 function colours(parameters: string): string {
+  const before = known.get(parameters);
+  if (before !== undefined) return before;
+  const shown = readable(parameters);
+  if (known.size < 1000) known.set(parameters, shown);
+  return shown;
+}
+
+const known = new Map<string, string>();
+
+function readable(parameters: string): string {
   if (parameters === "") return `${ESC}[m`;
   if (!/^[0-9;:]*$/.test(parameters)) return "";
   const given = parameters.split(";").map((one) => one.replace(/^0+(?=\d)/, "") || "0");

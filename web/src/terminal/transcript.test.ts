@@ -87,11 +87,21 @@ describe("what it writes", () => {
   });
 
   it("is not more than a terminal can hold", () => {
-    const { text } = new TerminalWriter().next(
-      runsOf(CALL, ...Array.from({ length: 5 }, () => printed(`${"y".repeat(999_999)}\n`))),
-    );
-    expect(text.length).toBeLessThan(MAX_WRITE + 100);
-    expect(plain(text)).toMatch(/^… what was before is left out\ny/);
+    const runs = runsOf(CALL, ...Array.from({ length: 50 }, (_, index) => printed(`${"y".repeat(99_999)}\n${index}`)));
+    const { startOver, text } = new TerminalWriter().next(runs);
+    expect(startOver).toBe(false);
+    expect(text.length).toBeLessThan(1.5 * MAX_WRITE);
+    expect(plain(text)).toMatch(/^… what was before is left out\n(?:.*\n)+49$/);
+  });
+
+  it("is not more than that over many turns", () => {
+    const runs = Array.from(
+      { length: 4 },
+      (_, turn) => reduce(EMPTY, recordsOf([START, CALL, printed(`${"y".repeat(999_999)}\n`)], `run_${turn}`)).runs,
+    ).flat();
+    const { text } = new TerminalWriter().next(runs);
+    expect(text.length).toBeLessThan(1.5 * MAX_WRITE);
+    expect(plain(text)).toMatch(/^… what was before is left out/);
   });
 });
 
@@ -116,6 +126,14 @@ describe("what is new", () => {
   it("stays in the colour that was chosen", () => {
     const text = written(recordsOf([START, CALL, printed(`${E}[31ma`), printed("b")]).map((record) => [record]));
     expect(text).toContain(`${E}[31mab`);
+  });
+
+  it("goes on where a long stretch is cut", () => {
+    const long = "z".repeat(70_000);
+    const text = written(
+      recordsOf([START, CALL, printed(long), printed(`${long}${E}[3`), printed("1mend")]).map((r) => [r]),
+    );
+    expect(plain(text)).toBe(`— turn 2 · Compare —\n❯ python print(1)\n${long}${long}end`);
   });
 
   it("is nothing when nothing was printed", () => {

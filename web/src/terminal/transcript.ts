@@ -25,7 +25,8 @@ const BASE: Record<TerminalPiece["kind"], string> = {
 export const MAX_RESULT = 2_000;
 const MAX_TITLE = 80;
 /** More than the terminal's lines can hold in any case; it is not worth the time to write. */
-export const MAX_WRITE = 4_000_000;
+export const MAX_WRITE = 2_000_000;
+const LEFT_OUT = `${DIM}… what was before is left out${RESET}\n`;
 
 export interface Written {
   /** What stands there is of no use any more: empty the terminal first. */
@@ -45,9 +46,10 @@ interface Place {
 export class TerminalWriter {
   private places: Place[] = [];
   private stream = new Harmless();
-  /** Who wrote last: a run, a place in it, a kind. */
+  /** Who wrote last: a run, a place in it, and what. */
   private runId = "";
   private item = -1;
+  private kind: TerminalPiece["kind"] | null = null;
   private isAtLineStart = true;
   /** A colour is on. It stays on between pieces of one stretch, as in any terminal. */
   private isColoured = false;
@@ -77,13 +79,20 @@ export class TerminalWriter {
     this.places = [];
     this.runId = "";
     this.item = -1;
+    this.kind = null;
     this.isAtLineStart = true;
     this.isColoured = false;
   }
 
   private write(run: RunView, place: Place): string {
     let text = "";
-    for (let index = Math.max(0, place.pieces - 1); index < run.terminal.length; index++) {
+    const next = Math.max(0, place.pieces - 1);
+    const begin = newestFrom(run.terminal, next);
+    if (begin > next) {
+      text += this.freshLine() + LEFT_OUT;
+      place.pieces = begin;
+    }
+    for (let index = begin; index < run.terminal.length; index++) {
       const piece = run.terminal[index];
       if (piece === undefined) continue;
       const isNew = index >= place.pieces;
@@ -99,6 +108,8 @@ export class TerminalWriter {
 
   /** What stands before a stretch: whose it is, where that is not plain. */
   private lead(run: RunView, piece: TerminalPiece): string {
+    // A long stretch comes in several pieces.
+    if (this.runId === run.runId && this.item === piece.item && this.kind === piece.kind) return "";
     let lead = this.freshLine();
     if (this.runId !== run.runId) {
       lead += this.runId === "" ? "" : "\n";
@@ -108,7 +119,10 @@ export class TerminalWriter {
       lead += `${DIM}[${named(run, piece.item, call?.text ?? "")}]${RESET}\n`;
     }
     this.runId = run.runId;
-    if (piece.text !== "") this.item = piece.item;
+    if (piece.text !== "") {
+      this.item = piece.item;
+      this.kind = piece.kind;
+    }
     this.stream = new Harmless();
     return lead;
   }
@@ -121,7 +135,9 @@ export class TerminalWriter {
     }
     const isResult = piece.kind === "result" || piece.kind === "error";
     const base = BASE[piece.kind];
-    const shown = this.stream.feed(isResult ? piece.text.slice(0, MAX_RESULT) : piece.text.slice(from));
+    const shown = this.stream.feed(
+      isResult ? piece.text.slice(0, MAX_RESULT) : piece.text.slice(from).slice(-MAX_WRITE),
+    );
     if (shown !== "") this.isAtLineStart = /\n(?:\u001b\[[0-9;:]*[mK])*$/.test(shown);
     if (base || shown.includes(ESC)) this.isColoured = true;
     const coloured = (from === 0 ? base : "") + shown.replaceAll(/\u001b\[0?m/g, `$&${base}`);
@@ -187,8 +203,18 @@ function callAt(run: RunView, item: number): ToolItem | null {
   return call?.kind === "tool" ? call : null;
 }
 
+/** The place of the first piece that is worth writing, at or behind `from`. */
+function newestFrom(pieces: readonly TerminalPiece[], from: number): number {
+  let room = MAX_WRITE;
+  for (let index = pieces.length - 1; index > from; index--) {
+    room -= pieces[index]?.text.length ?? 0;
+    if (room <= 0) return index;
+  }
+  return from;
+}
+
 function newest(text: string): string {
-  if (text.length <= MAX_WRITE) return text;
+  if (text.length <= 1.5 * MAX_WRITE) return text;
   const tail = text.slice(-MAX_WRITE);
-  return `${RESET}${DIM}… what was before is left out${RESET}\n${tail.slice(tail.indexOf("\n") + 1)}`;
+  return RESET + LEFT_OUT + tail.slice(tail.indexOf("\n") + 1);
 }
