@@ -1,0 +1,128 @@
+import { cleanup, fireEvent, render, screen } from "@testing-library/react";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { ArtifactItem } from "../log/view";
+import { made, type Told } from "../timeline/madeRuns";
+import { AttachmentCard } from "./AttachmentCard";
+import { FileCard } from "./FileCard";
+import FilesPane from "./FilesPane";
+import { readText } from "./readText";
+
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+});
+
+const file = (name: string, media_type: string, size = 9): Told[] => [
+  [1, { kind: "tool_started", call_id: "c1", name: "write_file", args: {} }],
+  [2, { kind: "artifact_made", artifact_id: "art/1", name, media_type, size, call_id: "c1" }],
+];
+
+function answering(body: BodyInit, status = 200) {
+  const fetched = vi.fn<typeof fetch>(async () => new Response(body, { status }));
+  vi.stubGlobal("fetch", fetched);
+  return fetched;
+}
+
+describe("the files pane", () => {
+  it("fetches a text only when it is opened, and shows markup as text", async () => {
+    const fetched = answering("<script>alert(1)</script>");
+    const run = made(...file("a.txt", "text/plain"), [
+      3,
+      { kind: "artifact_made", artifact_id: "b", name: "b.zip", media_type: "application/zip", size: 1 },
+    ]);
+    render(<FilesPane runs={[run]} onPick={() => {}} />);
+    expect(fetched).not.toHaveBeenCalled();
+    expect(screen.queryByRole("button", { name: /b\.zip/ })).toBeNull();
+    fireEvent.click(screen.getByRole("button", { name: /a\.txt/ }));
+    expect(await screen.findByText("<script>alert(1)</script>")).toBeTruthy();
+    expect(String(fetched.mock.calls[0]?.[0])).toMatch(/artifacts\/art%2F1$/);
+    expect(document.querySelector("#root script, pre script")).toBeNull();
+  });
+
+  it("shows values in a table", async () => {
+    answering("name,sum\nNorth,12\n");
+    render(<FilesPane runs={[made(...file("a.csv", "text/csv"))]} onPick={() => {}} />);
+    expect(await screen.findByRole("columnheader", { name: "sum" })).toBeTruthy();
+    expect(screen.getByRole("cell", { name: "12" })).toBeTruthy();
+  });
+
+  it("says why something cannot be shown", async () => {
+    answering("", 404);
+    render(<FilesPane runs={[made(...file("a.txt", "text/plain"))]} onPick={() => {}} />);
+    expect((await screen.findByRole("alert")).textContent).toBe("This file is no longer kept.");
+  });
+
+  it("goes to the call that made a file", () => {
+    answering("");
+    const run = made(...file("a.txt", "text/plain"));
+    const onPick = vi.fn();
+    render(<FilesPane runs={[run]} onPick={onPick} />);
+    fireEvent.click(screen.getByRole("button", { name: "write_file" }));
+    expect(onPick).toHaveBeenCalledWith(run.items[0]);
+  });
+
+  it("says so when there is none", () => {
+    render(<FilesPane runs={[made()]} onPick={() => {}} />);
+    expect(screen.getByText(/No files yet/)).toBeTruthy();
+  });
+});
+
+describe("cards", () => {
+  const artifact = (name: string, mediaType: string): ArtifactItem => ({
+    kind: "artifact",
+    key: "run/0",
+    index: 0,
+    agentId: "",
+    at: 0,
+    artifactId: "art_1",
+    name,
+    mediaType,
+    size: 2048,
+    callId: "",
+  });
+
+  it("show an image of this server, and a name for what it is", () => {
+    render(<FileCard item={artifact("a\u202egnp.exe", "image/png")} />);
+    const image = screen.getByRole("img");
+    expect(image.getAttribute("src")).toMatch(/\/artifacts\/art_1$/);
+    expect(image.getAttribute("alt")).toBe("a⟨U+202E⟩gnp.exe");
+    fireEvent.error(image);
+    expect(screen.getByText(/cannot be shown/)).toBeTruthy();
+    expect(screen.getByText("2.0 kB")).toBeTruthy();
+  });
+
+  it("never fetch what the user only gave the address of", () => {
+    render(<AttachmentCard attachment={{ media_type: "image/png", url: "https://example.org/x.png" }} />);
+    expect(screen.queryByRole("img")).toBeNull();
+    expect(screen.getByRole("link").getAttribute("rel")).toContain("noopener");
+    cleanup();
+    render(<AttachmentCard attachment={{ media_type: "text/html", name: "bad", url: "javascript:alert(1)" }} />);
+    expect(screen.queryByRole("link")).toBeNull();
+  });
+});
+
+describe("readText", () => {
+  const { signal } = new AbortController();
+
+  it("stops at what is too long or no text", async () => {
+    answering("0123456789");
+    await expect(readText("a", signal, 9)).rejects.toThrow("too long");
+    answering("a\0b");
+    await expect(readText("a", signal)).rejects.toThrow("no text");
+    answering("", 500);
+    await expect(readText("a", signal)).rejects.toThrow("500");
+  });
+
+  it("joins letters that came in two pieces", async () => {
+    const [one, two] = [new Uint8Array([0xc3]), new Uint8Array([0xa9])];
+    const stream = new ReadableStream({
+      start(control) {
+        control.enqueue(one);
+        control.enqueue(two);
+        control.close();
+      },
+    });
+    answering(stream);
+    expect(await readText("a", signal)).toBe("é");
+  });
+});

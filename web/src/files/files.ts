@@ -1,0 +1,93 @@
+/** All files of a session: what agents made and what the user sent, newest first. Pure. */
+
+import type { ArtifactItem, RunView, ToolItem } from "../log/view";
+
+export interface FileVersion {
+  readonly key: string;
+  readonly name: string;
+  readonly mediaType: string;
+  /** Null where it is not told. */
+  readonly size: number | null;
+  readonly at: number;
+  readonly turn: number;
+  /** Where the bytes are; "" if they were not kept. */
+  readonly artifactId: string;
+  /** The address that the user gave instead of bytes. It is never fetched by itself. */
+  readonly url: string;
+  /** Null for what the user sent. */
+  readonly item: ArtifactItem | null;
+  readonly madeBy: ToolItem | null;
+  readonly agent: string;
+}
+
+export interface FileGroup {
+  readonly key: string;
+  readonly newest: FileVersion;
+  /** Earlier files of the same name, newest first. */
+  readonly older: readonly FileVersion[];
+}
+
+export function filesOf(runs: readonly RunView[]): FileGroup[] {
+  const groups = new Map<string, FileVersion[]>();
+  for (const version of runs.flatMap(versionsOf)) {
+    const key = version.name || version.key;
+    const same = groups.get(key);
+    if (same) same.push(version);
+    else groups.set(key, [version]);
+  }
+  return [...groups.values()].flatMap(grouped).sort((one, other) => other.newest.at - one.newest.at);
+}
+
+/** What says whether `filesOf` would give the same: runs change with each token, their files seldom. */
+export function filesKey(runs: readonly RunView[]): string {
+  return runs.map((run) => `${run.runId} ${run.attachments.length} ${artifactsOf(run).length}`).join();
+}
+
+function grouped(versions: FileVersion[]): FileGroup[] {
+  const [newest, ...older] = versions.toReversed();
+  return newest === undefined ? [] : [{ key: newest.key, newest, older }];
+}
+
+function versionsOf(run: RunView): FileVersion[] {
+  return [...sentWith(run), ...madeIn(run)];
+}
+
+function sentWith(run: RunView): FileVersion[] {
+  return run.attachments.map((attachment, index) => ({
+    key: `${run.runId}/sent/${index}`,
+    name: attachment.name ?? "",
+    mediaType: attachment.media_type,
+    size: null,
+    at: run.startedAt,
+    turn: run.turn,
+    artifactId: attachment.artifact_id ?? "",
+    url: attachment.url ?? "",
+    item: null,
+    madeBy: null,
+    agent: "",
+  }));
+}
+
+function madeIn(run: RunView): FileVersion[] {
+  const artifacts = artifactsOf(run);
+  if (artifacts.length === 0) return [];
+  const calls = new Map<string, ToolItem>();
+  for (const item of run.items) if (item.kind === "tool") calls.set(item.callId, item);
+  return artifacts.map((item) => ({
+    key: item.key,
+    name: item.name,
+    mediaType: item.mediaType,
+    size: item.size,
+    at: item.at,
+    turn: run.turn,
+    artifactId: item.artifactId,
+    url: "",
+    item,
+    madeBy: calls.get(item.callId) ?? null,
+    agent: run.agents.get(item.agentId)?.name ?? "",
+  }));
+}
+
+function artifactsOf(run: RunView): ArtifactItem[] {
+  return run.items.filter((item) => item.kind === "artifact");
+}
