@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useState } from "react";
 import { folds } from "../chat/folds";
 import { agentNamed, useAgents } from "../live/agents";
+import { sessionExport } from "../live/sessionExport";
 import { SessionList } from "../live/sessionList";
 import { useSession } from "../live/useSession";
 import { alignClock } from "../parts/useNow";
@@ -13,6 +14,7 @@ import { useKeys } from "./keys";
 import { Missing } from "./Missing";
 import { NarrowTabs } from "./NarrowTabs";
 import { useRoute } from "./route";
+import { SessionDialogs } from "./SessionDialogs";
 import { SessionHead } from "./SessionHead";
 import { Side } from "./Side";
 import { Start } from "./Start";
@@ -36,6 +38,7 @@ export function App() {
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   const [areKeysOpen, setKeysOpen] = useState(false);
   const [isSearching, setSearching] = useState(false);
+  const [asked, setAsked] = useState<"rename" | "delete" | null>(null);
   const searchEnd = useCallback(() => setSearching(false), []);
 
   const runs = live?.view.runs ?? [];
@@ -54,6 +57,10 @@ export function App() {
   // biome-ignore lint/correctness/useExhaustiveDependencies: a run that begins or ends changes the list
   useEffect(() => void list.refresh(), [list, live?.info?.state, live?.info?.run_id]);
 
+  const rename = (wanted: string) => {
+    if (route.sessionId === null) return;
+    list.rename(route.sessionId, wanted).catch((reason: Error) => store?.note(`Not renamed: ${reason.message}`));
+  };
   const { commands, bindings } = useCommands({
     agents,
     live,
@@ -66,6 +73,9 @@ export function App() {
     onFoldAll: (isOpen) => folds.choose(runs, isOpen),
     onKeys: () => setKeysOpen(true),
     onPalette: () => setPaletteOpen(true),
+    onRename: () => setAsked("rename"),
+    onDelete: () => setAsked("delete"),
+    onExport: (form) => route.sessionId !== null && void sessionExport.start(route.sessionId, title, form),
   });
   useKeys(bindings);
 
@@ -111,7 +121,7 @@ export function App() {
           title={title}
           agent={live?.info?.agent_type ?? newest?.agent ?? ""}
           hasSide={panes.hasSide}
-          onRename={(wanted) => route.sessionId !== null && void list.rename(route.sessionId, wanted)}
+          onRename={rename}
           onMenu={() => visit.setDrawerOpen(true)}
           onSearch={() => setSearching(!isSearching)}
           onSide={panes.toggleSide}
@@ -138,6 +148,14 @@ export function App() {
       </main>
       {!panes.isNarrow && side}
       <Palette open={isPaletteOpen} onOpenChange={setPaletteOpen} list={list} commands={commands} onOpen={visit.open} />
+      <SessionDialogs
+        list={list}
+        store={store}
+        title={title}
+        asked={asked}
+        onClose={() => setAsked(null)}
+        onRemoved={visit.removed}
+      />
       <KeysDialog open={areKeysOpen} onOpenChange={setKeysOpen} keys={[...bindings, ...FIELD_KEYS]} />
     </div>
   );

@@ -26,7 +26,7 @@ export function Banner({ live, store }: { live: LiveSession; store: SessionStore
     <p className="banner banner-bad" role="alert">
       <TriangleAlert size={15} aria-hidden="true" />
       {notice}
-      <Button look="quiet" onClick={() => store.dismiss()}>
+      <Button look="quiet" onClick={() => store.note(null)}>
         Dismiss
       </Button>
     </p>

@@ -1,16 +1,20 @@
 import {
   ChevronsDownUp,
   ChevronsUpDown,
+  Download,
   Keyboard,
   Moon,
   PanelRight,
+  Pencil,
   Plus,
   Search,
   Square,
   SquarePen,
   Sun,
+  Trash2,
 } from "lucide-react";
 import type { LiveSession, SessionStore } from "../live/session";
+import type { ExportForm } from "../live/sessionExport";
 import type { AgentInfo } from "../wire/api";
 import type { Binding, Command, KeyInfo } from "./keys";
 import { PANES, type Pane } from "./Side";
@@ -28,6 +32,9 @@ interface Given {
   onFoldAll(open: boolean): void;
   onKeys(): void;
   onPalette(): void;
+  onRename(): void;
+  onDelete(): void;
+  onExport(form: ExportForm): void;
 }
 
 /** Keys that work in one place only, and are bound there. */
@@ -96,6 +103,22 @@ export function useCommands(given: Given): { commands: readonly Command[]; bindi
       disabled: !hasSession,
       run: () => given.onFoldAll(false),
     },
+    { id: "rename", title: "Rename this conversation", icon: Pencil, disabled: !hasSession, run: given.onRename },
+    {
+      id: "export-markdown",
+      title: "Export as Markdown",
+      icon: Download,
+      disabled: !hasSession,
+      run: () => given.onExport("markdown"),
+    },
+    {
+      id: "export-records",
+      title: "Export the log (JSON lines)",
+      icon: Download,
+      disabled: !hasSession,
+      run: () => given.onExport("jsonl"),
+    },
+    { id: "delete", title: "Delete this conversation", icon: Trash2, disabled: !hasSession, run: given.onDelete },
     {
       id: "theme",
       title: theme.dark ? "Light colours" : "Dark colours",

@@ -96,8 +96,9 @@ export class SessionStore extends Watchable<LiveSession> {
     else this.change({ notice: null, deciding: new Set([...this.now.deciding, asked.approvalId]) });
   }
 
-  dismiss(): void {
-    this.change({ notice: null });
+  /** Tell the user what went wrong; null takes it away again. */
+  note(notice: string | null): void {
+    this.change({ notice });
   }
 
   reconnect(): void {
