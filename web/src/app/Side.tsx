@@ -59,7 +59,7 @@ export function Side(props: Props) {
       <Tabs.Content value={pane} className="side-body" tabIndex={-1}>
         <Trouble key={pane}>
           <Suspense fallback={<p className="quiet side-wait">Loading …</p>}>
-            {shown(pane, runs, run, focus, pick, props.onPickRun)}
+            {shown(pane, runs, run, focus, pick, props.onPickRun, onPane)}
           </Suspense>
         </Trouble>
       </Tabs.Content>
@@ -74,10 +74,18 @@ function shown(
   focus: Item | null,
   pick: (item: Item) => void,
   pickRun: (run: RunView) => void,
+  onPane: (pane: Pane) => void,
 ): ReactNode {
   switch (pane) {
     case "code":
-      return <CodePane runs={runs} focus={focus?.kind === "tool" ? focus : null} onPick={pick} />;
+      return (
+        <CodePane
+          runs={runs}
+          focus={focus?.kind === "tool" ? focus : null}
+          onPick={pick}
+          onTerminal={() => onPane("terminal")}
+        />
+      );
     case "terminal":
       return <TerminalPane runs={runs} />;
     case "timeline":

@@ -20,9 +20,17 @@ export const StepsHeader = memo(function StepsHeader({ run, isOpen, onToggle }: 
   return (
     <button type="button" className="steps-head" aria-expanded={isOpen} onClick={() => onToggle(run)}>
       <ChevronRight className="chevron" size={15} aria-hidden="true" />
-      <span className="steps-title">Execution steps{run.tools > 0 && ` (${plural(run.tools, "tool")})`}</span>
+      <span className="steps-title">Execution steps{counts(run)}</span>
       <span className="tool-about">{busy.join(", ")}</span>
       <span className="time">{duration(took)}</span>
     </button>
   );
 });
+
+/** How many tools, and how many of them failed: what is folded must not look better than it was. */
+function counts(run: RunView): string {
+  if (run.tools === 0) return "";
+  const failed =
+    run.endedAt === null ? 0 : run.items.filter((item) => item.kind === "tool" && item.state === "failed").length;
+  return ` (${plural(run.tools, "tool")}${failed > 0 ? `, ${failed} failed` : ""})`;
+}

@@ -72,6 +72,7 @@ function newEditor(parent: HTMLElement): Editor {
       extensions: [
         EditorState.readOnly.of(true),
         EditorView.editable.of(false),
+        EditorView.lineWrapping,
         compartments.language.of([]),
         compartments.label.of([]),
         compartments.marks.of(marking(null)),

@@ -16,22 +16,27 @@ export function isPythonTool(name: string, ofAgent: readonly string[]): boolean 
   return (ofAgent.length > 0 ? ofAgent : table.python_tools).includes(name);
 }
 
-/** The code of a call, if it has some: of Python tools whatever they are given, of others an argument that is named so. */
+/** The code of a call, if it has some: of Python tools whatever they are given, of others what they call `code`. */
 export function codeOf(
   tool: Pick<ToolItem, "name" | "args" | "argsText" | "isPython"> & { readonly language?: string },
 ): Code | null {
   if (tool.args === null) {
-    const text = unfinishedCode(tool.argsText);
+    const text = unfinishedCode(tool.argsText, keysOf(tool));
     return text === null ? null : { text, language: languageOf(tool.name, {}, tool.isPython), isWhole: false };
   }
-  const named = typeof tool.args === "string" ? null : codeArgument(tool.args);
+  const named = typeof tool.args === "string" ? null : codeArgument(tool.args, keysOf(tool));
   if (!tool.isPython && named === null) return null;
   const text = named ?? (typeof tool.args === "string" ? tool.args : JSON.stringify(tool.args));
   return { text, language: languageOf(tool.name, tool.args, tool.isPython), isWhole: true };
 }
 
-function codeArgument(args: JsonObject): string | null {
-  for (const key of table.code_keys) {
+/** A `source` or a `script` of another tool may be an address. */
+function keysOf(tool: Pick<ToolItem, "isPython">): readonly string[] {
+  return tool.isPython ? table.code_keys : ["code"];
+}
+
+function codeArgument(args: JsonObject, keys: readonly string[]): string | null {
+  for (const key of keys) {
     const value = args[key];
     if (typeof value === "string") return value;
   }
@@ -49,8 +54,8 @@ function languageOf(name: string, args: Args | JsonObject, isPython: boolean): s
 }
 
 /** The code in arguments of which only the beginning is there yet. */
-export function unfinishedCode(argsText: string): string | null {
-  const begin = new RegExp(`"(?:${table.code_keys.join("|")})"\\s*:\\s*"`).exec(argsText);
+export function unfinishedCode(argsText: string, keys: readonly string[] = table.code_keys): string | null {
+  const begin = new RegExp(`"(?:${keys.join("|")})"\\s*:\\s*"`).exec(argsText);
   if (begin === null) return null;
   const rest = argsText.slice(begin.index + begin[0].length);
   const string = /^[^"\\]*(?:\\(?:u[0-9a-fA-F]{4}|[^u])[^"\\]*)*/.exec(rest)?.[0] ?? "";
