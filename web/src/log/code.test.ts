@@ -22,10 +22,11 @@ it("reads long code", () => {
 it("takes code of tools that are not Python from an argument that is named so", () => {
   const other = { ...tool, isPython: false };
   expect(codeOf({ ...other, name: "run_sql", args: { code: "select 1" } })).toMatchObject({ language: "sql" });
-  expect(codeOf({ ...other, name: "run", args: { script: "1", language: "Rust" } })).toMatchObject({
+  expect(codeOf({ ...other, name: "run", args: { code: "1", language: "Rust" } })).toMatchObject({
     language: "rust",
   });
   expect(codeOf({ ...other, name: "ls", args: { path: "/" } })).toBeNull();
+  expect(codeOf({ ...other, name: "copy", args: { source: "a.txt" } })).toBeNull();
 });
 
 it("takes whatever a Python tool is given", () => {
