@@ -13,7 +13,8 @@ export const AgentTable = memo(function AgentTable({ summary }: { summary: Summa
   const { agents, tokens } = summary;
   const shown = all || agents.length <= FEW + 1 ? agents : agents.slice(0, FEW);
   return (
-    <div className="timeline-agents">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what may scroll must be reachable by keyboard
+    <section className="timeline-agents" aria-label="Agents" tabIndex={0}>
       <table>
         <caption className="unseen">Time, tools and tokens of each agent</caption>
         <thead>
@@ -51,7 +52,7 @@ export const AgentTable = memo(function AgentTable({ summary }: { summary: Summa
           {all ? "Show fewer agents" : `Show all ${agents.length} agents`}
         </Button>
       )}
-    </div>
+    </section>
   );
 });
 

@@ -129,6 +129,25 @@ describe("made-up runs", () => {
     expect(layout(run, START).span).toBe(2000);
   });
 
+  it("keeps the rows of what has ended while the rest goes on", () => {
+    const run = made([1, tool("c1", "read")], [2, done("c1")], [3, tool("c2", "sleep")]);
+    const [, before, openBefore] = layout(run, START + 4000).rows;
+    const [, after, openAfter] = layout(run, START + 5000).rows;
+    expect(after).toBe(before);
+    expect(openAfter).not.toEqual(openBefore);
+  });
+
+  it("calls a text the answer as soon as it is one", () => {
+    const text: Told[] = [
+      [1, { kind: "text_delta", message_id: "m", text: "So." }],
+      [2, { kind: "text_finished", message_id: "m" }],
+    ];
+    expect(layout(made(...text), START).rows[1]?.label).toBe("Text");
+    const told = made(...text, [3, { kind: "final_answer", content: "So.", message_id: "m" }]);
+    expect(layout({ ...told, answer: null }, START).rows[1]?.label).toBe("Text");
+    expect(layout(told, START).rows[1]?.label).toBe("Answer");
+  });
+
   it("waits in amber up to now while nobody has decided", () => {
     const run = made(
       [1, tool("c1", "write")],

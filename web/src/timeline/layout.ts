@@ -111,6 +111,21 @@ function belongsTo(item: Item, step: StepItem): boolean {
   return step.endedAt === null || item.at < step.endedAt;
 }
 
+interface EndedRow {
+  readonly row: Row | null;
+  readonly startedAt: number;
+  readonly depth: number;
+  readonly isAnswer: boolean;
+}
+
+/** What has ended keeps its row: a long run that goes on is laid out five times a second. */
+const ENDED = new WeakMap<Item, EndedRow>();
+
+function hasEnded(item: Item): boolean {
+  if (item.kind === "approval") return item.decidedAt !== null;
+  return !("endedAt" in item) || item.endedAt !== null;
+}
+
 /** The rows as they are written, one behind the other. */
 class Lines {
   readonly rows: Row[] = [];
@@ -156,6 +171,19 @@ class Lines {
   }
 
   addItem(item: Item, depth: number): void {
+    const { startedAt, answer } = this.run;
+    const isAnswer = answer?.item === item.index;
+    const known = ENDED.get(item);
+    if (known && known.startedAt === startedAt && known.depth === depth && known.isAnswer === isAnswer) {
+      if (known.row) this.rows.push(known.row);
+      return;
+    }
+    const place = this.rows.length;
+    this.writeItem(item, depth);
+    if (hasEnded(item)) ENDED.set(item, { row: this.rows[place] ?? null, startedAt, depth, isAnswer });
+  }
+
+  private writeItem(item: Item, depth: number): void {
     const name = nameOf(item, this.run);
     switch (item.kind) {
       case "tool":
