@@ -31,7 +31,7 @@ import "./app.css";
 export function App() {
   const route = useRoute();
   const theme = useTheme();
-  const { agents, version } = useAgents();
+  const { agents, version, error } = useAgents();
   const [list] = useState(() => new SessionList());
   const { store, live, isMissing } = useSession(route.sessionId);
   const [agent, setAgent] = useRemembered("agent", "");
@@ -128,7 +128,9 @@ export function App() {
         />
         {panes.isNarrow && live !== null && <NarrowTabs tab={panes.tab} onTab={panes.showTab} />}
         {panes.isNarrow && side}
-        {route.sessionId === null && <Start agents={agents} agent={chosen} onAgent={setAgent} onAsk={visit.ask} />}
+        {route.sessionId === null && (
+          <Start agents={agents} agent={chosen} trouble={error} onAgent={setAgent} onAsk={visit.ask} />
+        )}
         {isMissing && <Missing onNew={visit.begin} />}
         {live !== null && store !== null && (
           <div className="middle-chat" hidden={panes.isNarrow && panes.tab !== "chat"}>

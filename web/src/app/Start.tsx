@@ -1,4 +1,4 @@
-import { ChevronDown } from "lucide-react";
+import { ChevronDown, TriangleAlert } from "lucide-react";
 import { Composer } from "../chat/Composer";
 import { Button } from "../parts/Button";
 import { Menu, MenuItem } from "../parts/Menu";
@@ -8,14 +8,22 @@ import { Welcome } from "./Welcome";
 interface Props {
   readonly agents: readonly AgentInfo[];
   readonly agent: AgentInfo | undefined;
+  /** Why the agents are not known. */
+  readonly trouble: string | null;
   onAgent(name: string): void;
   onAsk(text: string, agent?: string): void;
 }
 
 /** A new conversation: what this is, and the field to begin. */
-export function Start({ agents, agent, onAgent, onAsk }: Props) {
+export function Start({ agents, agent, trouble, onAgent, onAsk }: Props) {
   return (
     <div className="start">
+      {trouble !== null && (
+        <p className="banner banner-bad" role="alert">
+          <TriangleAlert size={15} aria-hidden="true" />
+          The agents of this server are not known: {trouble}
+        </p>
+      )}
       <div className="start-welcome">
         <Welcome agents={agents} agent={agent?.name ?? ""} onAsk={onAsk} />
       </div>
