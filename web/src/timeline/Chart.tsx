@@ -70,12 +70,21 @@ export const Chart = memo(function Chart({ timeline, focus, onPick }: Props) {
     show(row, { chart: labels + (rows[index]?.begin ?? 0) * scale - element.scrollLeft });
     return true;
   };
-  const showLatest = useRef(showActive);
+  /** A row that becomes the active one shows its bar, also in a chart that is zoomed. */
+  const bringIn = (index: number) => {
+    const element = scroller.current;
+    const row = rows[index];
+    if (element === null || row === undefined) return;
+    const isOut = row.end * scale < element.scrollLeft || row.begin * scale > element.scrollLeft + width;
+    if (isOut) element.scrollLeft = Math.max(0, row.begin * scale - width / 5);
+    showActive(index);
+  };
+  const bringInLatest = useRef(bringIn);
   useLayoutEffect(() => {
-    showLatest.current = showActive;
+    bringInLatest.current = bringIn;
   });
   useEffect(() => {
-    showLatest.current(active);
+    bringInLatest.current(active);
   }, [active]);
 
   const press = (event: KeyboardEvent) => {

@@ -11,10 +11,13 @@ interface Props {
 }
 
 const LINE = 60;
+/** So many turns on either side are offered: a list of thousands helps nobody, and costs a part of the page each. */
+const NEAR = 100;
 
 /** Which turn of the session is shown. */
 export const TurnPicker = memo(function TurnPicker({ runs, run, onPickRun }: Props) {
   const at = runs.findIndex((one) => one.runId === run.runId);
+  const first = Math.max(0, at - NEAR);
   const go = (to: number) => {
     const next = runs[to];
     if (next) onPickRun(next);
@@ -25,9 +28,9 @@ export const TurnPicker = memo(function TurnPicker({ runs, run, onPickRun }: Pro
         <ChevronLeft size={15} aria-hidden="true" />
       </Button>
       <select aria-label="Turn" value={at} onChange={(event) => go(Number(event.target.value))}>
-        {runs.map((one, index) => (
-          <option key={one.runId} value={index}>
-            {`Turn ${one.turn || index + 1} · ${visible(one.input.slice(0, LINE)).replace(/\s+/g, " ")}`}
+        {runs.slice(first, at + NEAR + 1).map((one, index) => (
+          <option key={one.runId} value={first + index}>
+            {`Turn ${one.turn || first + index + 1} · ${visible(one.input.slice(0, LINE)).replace(/\s+/g, " ")}`}
           </option>
         ))}
       </select>
