@@ -1,7 +1,9 @@
-// Runs before the first paint, so that a page that is set to dark never flashes light. See src/app/theme.ts.
+// Runs before the first paint, so that a page that is to be dark never flashes light. See src/app/theme.ts.
+var choice;
 try {
-  var choice = JSON.parse(localStorage.getItem("limelight.theme"));
-  if (choice === "light" || choice === "dark") document.documentElement.dataset.theme = choice;
+  choice = JSON.parse(localStorage.getItem("limelight.theme"));
 } catch (error) {
   // A private window may refuse: then the system decides.
 }
+var isDark = choice === "dark" || (choice !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
+document.documentElement.dataset.theme = isDark ? "dark" : "light";

@@ -13,7 +13,7 @@ test("the system decides until somebody chooses; a choice is kept", async () => 
   const { useTheme } = await import("./theme");
   const { result } = renderHook(() => useTheme());
   expect(result.current).toMatchObject({ choice: "system", dark: false });
-  expect(document.documentElement.dataset.theme).toBe(undefined);
+  expect(document.documentElement.dataset.theme).toBe("light");
   act(() => result.current.set("dark"));
   expect(result.current).toMatchObject({ choice: "dark", dark: true });
   expect(document.documentElement.dataset.theme).toBe("dark");

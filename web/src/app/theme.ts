@@ -31,14 +31,13 @@ function set(choice: ThemeChoice): void {
 }
 
 function apply(choice: ThemeChoice): void {
-  const root = document.documentElement;
-  if (choice === "system") delete root.dataset.theme;
-  else root.dataset.theme = choice;
-  theme.set(made(choice));
+  const next = made(choice);
+  document.documentElement.dataset.theme = next.dark ? "dark" : "light";
+  theme.set(next);
 }
 
 apply(stored());
-system?.addEventListener("change", () => theme.set(made(theme.getSnapshot().choice)));
+system?.addEventListener("change", () => apply(theme.getSnapshot().choice));
 // Another tab has chosen.
 window.addEventListener("storage", (event) => {
   if (event.key === null || event.key === `limelight.${KEY}`) apply(stored());

@@ -9,6 +9,7 @@ import { Value } from "../text/Value";
 import { api } from "../wire/api";
 import type { JsonObject } from "../wire/events";
 import { useChat } from "./context";
+import "./approval.css";
 
 /** The agent asks before it acts: approve, change what it will do, or reject. */
 export const Approval = memo(function Approval({ run, asked }: { run: RunView; asked: ApprovalItem }) {

@@ -3,6 +3,7 @@ import { type KeyboardEvent, type ReactNode, useEffect, useId, useLayoutEffect, 
 import { recall, remember } from "../live/storage";
 import { Button } from "../parts/Button";
 import { Menu, MenuItem } from "../parts/Menu";
+import "./composer.css";
 
 interface Props {
   /** The session whose unfinished message this is; null for a new one. */
@@ -121,12 +122,15 @@ function useDraft(sessionId: string | null): [string, (text: string) => void] {
   return [text, change];
 }
 
+/** Most browsers make a field as high as its text by themselves, without the layout of the page that asking for it costs. */
+const GROWS_ITSELF = typeof CSS !== "undefined" && CSS.supports?.("field-sizing", "content");
+
 /** As high as the text, up to a third of the window. */
 function useGrowing(field: React.RefObject<HTMLTextAreaElement | null>, text: string): void {
   // biome-ignore lint/correctness/useExhaustiveDependencies: its height follows the text
   useLayoutEffect(() => {
     const element = field.current;
-    if (element === null) return;
+    if (element === null || GROWS_ITSELF) return;
     element.style.height = "auto";
     element.style.height = `${Math.min(element.scrollHeight, window.innerHeight / 3)}px`;
   }, [field, text]);

@@ -3,6 +3,7 @@ import { useEffect, useId, useRef } from "react";
 import { type Filter, NO_FILTER, toolNames } from "../log/filter";
 import type { RunView } from "../log/view";
 import { Button } from "../parts/Button";
+import "./search.css";
 
 interface Props {
   readonly runs: readonly RunView[];

@@ -7,6 +7,7 @@ import type { Item, RunView } from "../log/view";
 import { Button } from "../parts/Button";
 import { useChat } from "./context";
 import { ItemBody } from "./ItemBody";
+import "./search.css";
 
 interface Hit {
   readonly run: RunView;

@@ -10,11 +10,17 @@ import { StepLine } from "./StepLine";
 import { Thought } from "./Thought";
 import { Todos } from "./Todos";
 import { ToolRow } from "./ToolRow";
+import "./steps.css";
 
 interface Props {
   readonly run: RunView;
   readonly item: Item;
   readonly isNested?: boolean;
+}
+
+/** An item tells all of itself: it is drawn again when it changes, and not whenever its run does. */
+export function isSameItem(one: Props, other: Props): boolean {
+  return one.item === other.item && one.run.runId === other.run.runId && one.isNested === other.isNested;
 }
 
 /** One thing that an agent did, in the form that fits it. */
@@ -69,4 +75,4 @@ export const ItemBody = memo(function ItemBody({ run, item, isNested = false }: 
       item satisfies never;
       return null;
   }
-});
+}, isSameItem);

@@ -10,6 +10,7 @@ import { ItemBody } from "./ItemBody";
 import { useOpened } from "./opened";
 import { grouped, isLane, itemsOf } from "./rows";
 import { ToolRow } from "./ToolRow";
+import "./lanes.css";
 
 /** A lane shows so many of its steps at first; a sub-agent may take thousands. */
 const FIRST = 40;

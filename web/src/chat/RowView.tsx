@@ -9,6 +9,7 @@ import { RunEnd } from "./RunEnd";
 import type { Row } from "./rows";
 import { StepsHeader } from "./StepsHeader";
 import { UserMessage } from "./UserMessage";
+import "./message.css";
 
 /** One row of the chat. */
 export const RowView = memo(function RowView({ row, onToggle }: { row: Row; onToggle(run: RunView): void }) {

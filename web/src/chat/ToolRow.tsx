@@ -9,8 +9,18 @@ import { Marked } from "./Marked";
 import { useOpened } from "./opened";
 import { ToolDetails } from "./ToolDetails";
 
+interface Props {
+  readonly run: RunView;
+  readonly tool: ToolItem;
+}
+
+/** A call tells all of itself; what was asked about it changes together with it. */
+function isSameCall(one: Props, other: Props): boolean {
+  return one.tool === other.tool && one.run.runId === other.run.runId;
+}
+
 /** One call of a tool: a line with its state, its name, the argument that matters and its time; all else behind it. */
-export const ToolRow = memo(function ToolRow({ run, tool }: { run: RunView; tool: ToolItem }) {
+export const ToolRow = memo(function ToolRow({ run, tool }: Props) {
   const { focus } = useChat();
   const isFocused = focus === tool.key;
   const [isOpen, setOpen] = useOpened(tool.key, tool.state === "failed" || isFocused);
@@ -41,7 +51,7 @@ export const ToolRow = memo(function ToolRow({ run, tool }: { run: RunView; tool
       )}
     </div>
   );
-});
+}, isSameCall);
 
 /** How long it took; a running clock while it runs. */
 function ToolTime({ tool }: { tool: ToolItem }) {

@@ -52,6 +52,29 @@ describe("rows", () => {
     expect(rowsOfRun(runOf("answer_never_streamed"), false).map((row) => row.kind)).toContain("answer");
   });
 
+  it("stay when their run grows, but for those that say something new", () => {
+    let growing = EMPTY;
+    let rows: ReturnType<typeof rowsOfRun> = [];
+    const said = (row: (typeof rows)[number]) => ({ ...row, run: null });
+    for (const record of transcript("sub_agents")) {
+      growing = reduce(growing, [record]);
+      for (const run of growing.runs) {
+        rows = rowsOfRun(run, true, rows);
+        expect(rows.map(said)).toEqual(rowsOfRun(run, true).map(said));
+      }
+    }
+    const view = reduce(EMPTY, transcript("one_tool").slice(0, -2));
+    const grown = reduce(view, transcript("one_tool"));
+    const open = () => true;
+    const before = rowsOf(view, [], open);
+    const after = rowsOf(grown, [], open);
+    expect(after.find((row) => row.kind === "user")).toBe(before.find((row) => row.kind === "user"));
+    const tools = [before, after].map((rows) => rows.find((row) => row.kind === "item" && row.item.kind === "tool"));
+    expect(tools[1]).toBeDefined();
+    expect(tools[1]).toBe(tools[0]);
+    expect(after[after.length - 1]).not.toBe(before[before.length - 1]);
+  });
+
   it("are the same as before for a run that did not change", () => {
     const view = reduce(EMPTY, transcript("sub_agents"));
     const open = () => true;

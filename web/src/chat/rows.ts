@@ -20,7 +20,12 @@ export type Row =
   | { readonly kind: "end"; readonly key: string; readonly run: RunView }
   | { readonly kind: "pending"; readonly key: string; readonly pending: Pending };
 
+type ItemRow = Extract<Row, { kind: "item" }>;
+type UserRow = Extract<Row, { kind: "user" }>;
+
 const cache = new WeakMap<RunView, { open: boolean; rows: readonly Row[] }>();
+/** The rows that were made last. While a run grows most of its rows stay, and those that stay are not drawn again. */
+let last: { readonly runId: string; readonly rows: readonly Row[] } = { runId: "", rows: [] };
 
 export function rowsOf(view: SessionView, pending: readonly Pending[], isOpen: (run: RunView) => boolean): Row[] {
   const rows: Row[] = view.gaps.map(({ from, to }) => ({ kind: "gap", key: `gap ${from}`, from, to }));
@@ -28,8 +33,9 @@ export function rowsOf(view: SessionView, pending: readonly Pending[], isOpen: (
     const open = isOpen(run);
     let known = cache.get(run);
     if (known === undefined || known.open !== open) {
-      known = { open, rows: rowsOfRun(run, open) };
+      known = { open, rows: rowsOfRun(run, open, last.runId === run.runId ? last.rows : []) };
       cache.set(run, known);
+      last = { runId: run.runId, rows: known.rows };
     }
     for (const row of known.rows) rows.push(row);
   }
@@ -37,19 +43,27 @@ export function rowsOf(view: SessionView, pending: readonly Pending[], isOpen: (
   return rows;
 }
 
-export function rowsOfRun(run: RunView, open: boolean): readonly Row[] {
-  const rows: Row[] = [{ kind: "user", key: `${run.runId} user`, run }];
+/** The rows of a run. A row of `before` that would say the same is taken over, if it has kept its place. */
+export function rowsOfRun(run: RunView, open: boolean, before: readonly Row[] = []): readonly Row[] {
+  const rows: Row[] = [userRow(run, before[0])];
   const items = itemsOf(run, "");
   const speech = spokenAnswer(run, items);
   const hasSteps = items.some((item) => item !== speech && folds(item));
   if (hasSteps) rows.push({ kind: "steps", key: `${run.runId} steps`, run, open });
-  for (const group of grouped(run, items)) {
-    const first = group[0];
-    if (first === undefined) continue;
-    const isAnswer = first === speech;
-    if (!open && !isAnswer && folds(first)) continue;
-    if (isLane(run, first)) rows.push({ kind: "lanes", key: first.key, run, items: group });
-    else rows.push({ kind: "item", key: first.key, run, item: first, isAnswer });
+  /** The sub-agents that stand side by side, as long as others may join them. */
+  let lanes: Item[] | null = null;
+  for (const item of items) {
+    const isAnswer = item === speech;
+    const isBranch = isLane(run, item);
+    const neighbour: Item | undefined = isBranch ? lanes?.[lanes.length - 1] : undefined;
+    if (neighbour !== undefined && endOf(run, neighbour) > item.at) {
+      lanes?.push(item);
+      continue;
+    }
+    lanes = isBranch ? [item] : null;
+    if (!open && !isAnswer && folds(item)) continue;
+    if (lanes !== null) rows.push({ kind: "lanes", key: item.key, run, items: lanes });
+    else rows.push(itemRow(run, item, isAnswer, before[rows.length]));
   }
   if (run.answer !== null && speech === null) rows.push({ kind: "answer", key: `${run.runId} answer`, run });
   for (const asked of openQuestions(run)) rows.push({ kind: "approval", key: `${asked.key} asks`, run, asked });
@@ -57,11 +71,34 @@ export function rowsOfRun(run: RunView, open: boolean): readonly Row[] {
   return rows;
 }
 
+function userRow(run: RunView, old: Row | undefined): UserRow {
+  const isSame =
+    old?.kind === "user" &&
+    old.run.runId === run.runId &&
+    old.run.input === run.input &&
+    old.run.inputCut === run.inputCut &&
+    old.run.attachments === run.attachments;
+  return isSame ? old : { kind: "user", key: `${run.runId} user`, run };
+}
+
+/** An item tells all of itself, but for an answer, whose sources stand in its run. */
+function itemRow(run: RunView, item: Item, isAnswer: boolean, old: Row | undefined): ItemRow {
+  const isSame = old?.kind === "item" && old.item === item && old.isAnswer === isAnswer;
+  if (isSame && (!isAnswer || run.answer === null)) return old;
+  return { kind: "item", key: item.key, run, item, isAnswer };
+}
+
 /** What an agent did, in order, without what is shown in another place. */
 export function itemsOf(run: RunView, agentId: string): readonly Item[] {
-  const all = (run.agents.get(agentId)?.items ?? []).map((index) => run.items[index]);
-  const steps = all.reduce((count, item) => count + (item?.kind === "step" ? 1 : 0), 0);
-  return all.filter((item): item is Item => item !== undefined && isShown(item, steps));
+  const places = run.agents.get(agentId)?.items ?? [];
+  let steps = 0;
+  for (const place of places) if (run.items[place]?.kind === "step") steps += 1;
+  const items: Item[] = [];
+  for (const place of places) {
+    const item = run.items[place];
+    if (item !== undefined && isShown(item, steps)) items.push(item);
+  }
+  return items;
 }
 
 function isShown(item: Item, steps: number): boolean {
@@ -79,15 +116,17 @@ function folds(item: Item): boolean {
 /** The text that is the answer; while the agent works, what it says last may become it. */
 function spokenAnswer(run: RunView, items: readonly Item[]): Item | null {
   if (run.answer !== null) return run.answer.item === null ? null : (run.items[run.answer.item] ?? null);
-  for (const item of items.toReversed()) {
-    if (item.kind === "text") return item;
-    if (item.kind !== "step" && item.kind !== "artifact" && item.kind !== "status") return null;
+  for (let place = items.length - 1; place >= 0; place--) {
+    const item = items[place];
+    if (item?.kind === "text") return item;
+    if (item?.kind !== "step" && item?.kind !== "artifact" && item?.kind !== "status") return null;
   }
   return null;
 }
 
 export function isLane(run: RunView, item: Item): boolean {
-  return item.kind === "agent" || (item.kind === "tool" && item.agentIds.some((id) => run.agents.has(id)));
+  if (item.kind === "agent") return true;
+  return item.kind === "tool" && item.agentIds.length > 0 && item.agentIds.some((id) => run.agents.has(id));
 }
 
 /** Neighbours that started sub-agents and worked at the same time stand side by side. */
