@@ -5,6 +5,7 @@ import { FilterBar } from "../chat/FilterBar";
 import type { LiveSession, SessionStore } from "../live/session";
 import { type Filter, NO_FILTER } from "../log/filter";
 import type { Item, RunView } from "../log/view";
+import { Announcer } from "./Announcer";
 import { Banner } from "./Banner";
 import type { Route } from "./route";
 
@@ -42,6 +43,7 @@ export const Conversation = memo(function Conversation(props: Props) {
         <FilterBar runs={live.view.runs} filter={filter} onChange={setFilter} onClose={onSearchEnd} />
       )}
       <Banner live={live} store={store} />
+      <Announcer run={newest} />
       <div className="chat">
         {live.loading === null || live.view.seq > 0 ? (
           <Chat live={live} store={store} route={route} filter={filter} onPick={pick} />

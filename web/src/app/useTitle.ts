@@ -2,13 +2,17 @@ import { useEffect, useSyncExternalStore } from "react";
 import type { LiveSession } from "../live/session";
 import type { SessionList } from "../live/sessionList";
 
+/** Seen in the browser's tab while the user is elsewhere. */
+const MARKS: Record<string, string> = { running: "● ", waiting: "? " };
+
 /** What the session is called, in the head of the page and of the window. */
 export function useTitle(list: SessionList, sessionId: string | null, live: LiveSession | null): string {
   const entry = () => list.getSnapshot().entries.find((one) => one.session_id === sessionId)?.title ?? "";
   const listed = useSyncExternalStore(list.subscribe, entry);
   const title = listed || live?.info?.title || live?.view.runs[0]?.input.slice(0, 60) || live?.pending[0]?.text || "";
+  const mark = MARKS[live?.view.runs[live.view.runs.length - 1]?.state ?? ""] ?? "";
   useEffect(() => {
-    document.title = sessionId === null || title === "" ? "Limelight" : `${title} · Limelight`;
-  }, [title, sessionId]);
+    document.title = sessionId === null || title === "" ? "Limelight" : `${mark}${title} · Limelight`;
+  }, [title, mark, sessionId]);
   return title;
 }
