@@ -32,6 +32,7 @@ export function keep(sessionId: string, pending: readonly Pending[]): void {
  * the question itself tells, so that no message is ever seen twice.
  */
 export function unseen(pending: readonly Pending[], before: SessionView, after: SessionView): readonly Pending[] {
+  if (pending.length === 0) return pending;
   const known = new Set(before.runs.map((run) => run.runId));
   const all = new Set(after.runs.map((run) => run.runId));
   const fresh = after.runs.filter((run) => !known.has(run.runId)).map((run) => run.input);

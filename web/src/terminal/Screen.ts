@@ -8,7 +8,7 @@ import type { Written } from "./transcript";
 
 const SCROLLBACK = 20_000;
 /** The terminal rests between pieces of this size, so that a long log does not block the page. */
-const PIECE = 64 * 1024;
+const PIECE = 16 * 1024;
 const CLEAN = "\u001bc";
 const NO_CURSOR = "\u001b[?25l";
 

@@ -126,17 +126,6 @@ function hasEnded(item: Item): boolean {
   return !("endedAt" in item) || item.endedAt !== null;
 }
 
-/**
- * Rows of what is over, while its run goes on: they do not change any more, and a run may have thousands. Null is no row.
- * The depth says where they stood, because steps may still be told that they were part of.
- */
-const drawn = new WeakMap<Item, { readonly startedAt: number; readonly depth: number; readonly row: Row | null }>();
-
-function isOver(item: Item): boolean {
-  if (item.kind === "approval") return item.decidedAt !== null;
-  return "endedAt" in item ? item.endedAt !== null : true;
-}
-
 /** The rows as they are written, one behind the other. */
 class Lines {
   readonly rows: Row[] = [];

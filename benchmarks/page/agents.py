@@ -1,0 +1,124 @@
+"""The agents whose work the page shows. Asked `60`, those that take a number take that."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+
+from limelight.events import AnyEvent, TextDelta, TextFinished, ToolFinished, ToolOutputDelta, ToolStarted
+from limelight.messages import Message
+from limelight.sources.base import Context
+
+RATE = 200
+"""Tokens a second."""
+STEPS_OF_A_TURN = 4
+
+PROSE = "The quarter was **better** than the last one: `north` grew by 4.1 %, and [the report](https://example.org) says why. "
+WORDS = PROSE.split(" ")
+CODE = """```python
+def mean(rows: list[dict[str, float]], name: str) -> float:
+    # A comment that says nothing.
+    values = [row[name] for row in rows if name in row]
+    return sum(values) / len(values) if values else 0.0
+
+
+for region in ("north", "south", "east"):
+    print(region, round(mean(ROWS, region), 2))
+```
+"""
+TABLE = "\n".join(
+    [
+        "| region | q1 | q2 | q3 | note |",
+        "|---|---:|---:|---:|---|",
+        *(f"| region {n} | {n * 3} | **{n * 5}** | `{n * 7}` | it grew by {n} % |" for n in range(12)),
+        "",
+    ]
+)
+LIST = "\n".join(f"{n}. **Point {n}**: {PROSE.strip()}" for n in range(1, 6)) + "\n"
+
+
+def document(tokens: int) -> Iterator[str]:
+    """A markdown text of about so many tokens (a word with its blank, or a sign), piece by piece."""
+    made = 0
+    part = 0
+    while made < tokens:
+        part += 1
+        for text in (f"## Part {part}\n\n", PROSE * 4 + "\n\n", CODE, "\n", TABLE, "\n", LIST, "\n"):
+            for piece in _tokens(text):
+                yield piece
+                made += 1
+
+
+def _tokens(text: str) -> Iterator[str]:
+    for at in range(0, len(text), 4):
+        yield text[at : at + 4]
+
+
+def step(number: int) -> Iterator[AnyEvent]:
+    """Two messages of a long session: something said, and a tool with its result."""
+    yield TextDelta(message_id=f"m{number}", text=f"Step {number}: {PROSE}")
+    yield TextFinished(message_id=f"m{number}")
+    args = {"path": f"reports/q{number % 4}/file-{number}.csv", "limit": number}
+    yield ToolStarted(call_id=f"c{number}", name="read_file", args=args)
+    if number % 5 == 0:
+        yield ToolOutputDelta(call_id=f"c{number}", text=f"reading {number}\n")
+    yield ToolFinished(call_id=f"c{number}", result=f"{number} rows, {number * 3} columns; north 4.1, south 3.9")
+
+
+async def long_run(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent]:
+    """As many messages as it is asked for, in one run."""
+    for number in range(int(messages[-1].text) // 2):
+        for event in step(number):
+            yield event
+        if number % 50 == 0:
+            await asyncio.sleep(0)
+    yield f"## Done\n\n{PROSE}\n\n{TABLE}"
+
+
+async def turn(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent]:
+    """One turn of a long conversation: with its question ten messages."""
+    for number in range(STEPS_OF_A_TURN):
+        for event in step(number):
+            yield event
+    yield f"{PROSE * 2}\n\n- one\n- two\n"
+
+
+async def talker(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent]:
+    """Talks for so many seconds; asked `60 20000`, after so many messages."""
+    seconds, _, before = messages[-1].text.partition(" ")
+    for number in range(int(before or 0) // 2):
+        for event in step(number):
+            yield event
+    async for number in _paced(int(float(seconds) * RATE)):
+        yield WORDS[number % len(WORDS)] + ("\n\n" if number % 120 == 119 else " ")
+
+
+async def writer(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
+    """Writes a markdown answer of so many tokens, with code and tables."""
+    pieces = list(document(int(messages[-1].text)))
+    async for number in _paced(len(pieces)):
+        yield pieces[number]
+
+
+async def printer(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent]:
+    """A tool that prints so many lines."""
+    yield ToolStarted(call_id="p", name="bash", args={"command": "make everything"})
+    lines = int(messages[-1].text)
+    for first in range(0, lines, 100):
+        text = "".join(
+            f"\x1b[32m{number:>7}\x1b[0m compiled module {number % 97} of the program\n"
+            for number in range(first, min(lines, first + 100))
+        )
+        yield ToolOutputDelta(call_id="p", text=text)
+        await asyncio.sleep(0.005)
+    yield ToolFinished(call_id="p", result="done")
+    yield "All lines are printed."
+
+
+async def _paced(count: int) -> AsyncIterator[int]:
+    """Numbers at `RATE`, whatever the loop has to do in between."""
+    began = time.monotonic()
+    for number in range(count):
+        wait = began + number / RATE - time.monotonic()
+        if wait > 0:
+            await asyncio.sleep(wait)
+        yield number
