@@ -58,11 +58,11 @@ def new_tab(browser: Browser, stage: Stage, request: pytest.FixtureRequest) -> I
     tabs: list[Tab] = []
     forgiven: set[str] = set()
 
-    def make(*, fresh: bool = False, server: Stage = stage, **options: Any) -> Tab:
+    def make(*, fresh: bool = False, address: str = stage.url, **options: Any) -> Tab:
         if fresh or not contexts:
             options = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce", **options}
             contexts.append(browser.new_context(**options))
-        tabs.append(Tab(contexts[-1], server, forgiven))
+        tabs.append(Tab(contexts[-1], address, forgiven))
         return tabs[-1]
 
     yield make

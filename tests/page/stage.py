@@ -39,12 +39,12 @@ class Stage:
     """`limelight serve` on one port and one folder, as often as it is started."""
 
     def __init__(self, folder: Path, *targets: str) -> None:
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}"
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
         self._gates = folder / "gates"
         self._gates.mkdir(parents=True)
         self._log = folder / "server.log"
-        self._command = [sys.executable, "-m", "limelight", "serve", "--port", str(port)]
+        self._command = [sys.executable, "-m", "limelight", "serve", "--port", str(self.port)]
         self._command += ["--data", str(folder / "data"), *targets]
         self._environment = {**os.environ, "LIMELIGHT_GATES": str(self._gates)}
         self._process: subprocess.Popen[bytes] | None = None

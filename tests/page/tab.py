@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Locator, Page, Request, expect
 
-from tests.page.stage import SECONDS, Stage
+from tests.page.stage import SECONDS
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 SHOTS = Path(__file__).parents[2] / "build" / "page"
@@ -19,9 +19,9 @@ BAD = ("serious", "critical")
 class Tab:
     """Also a witness: of errors in the console, of dialogs, and of requests that leave the server."""
 
-    def __init__(self, context: BrowserContext, stage: Stage, forgiven: set[str]) -> None:
+    def __init__(self, context: BrowserContext, address: str, forgiven: set[str]) -> None:
         self.context = context
-        self.stage = stage
+        self.url = address
         self.page: Page = context.new_page()
         self.page.set_default_timeout(SECONDS * 1000)
         self.complaints: list[str] = []
@@ -52,16 +52,17 @@ class Tab:
 
     def strangers(self) -> list[str]:
         """Requests to anybody but the server."""
-        own = (self.stage.url, self.stage.url.replace("http", "ws", 1), "data:", "blob:")
+        own = (self.url, self.url.replace("http", "ws", 1), "data:", "blob:")
         return [url for url in self.requests if not url.startswith(own)]
 
     def open(self, address: str = "#/") -> "Tab":
-        self.page.goto(f"{self.stage.url}/{address}")
+        self.page.goto(f"{self.url}/{address}")
         return self
 
     def ask(self, text: str) -> "Tab":
         """Write and send; of a new tab the first message."""
         self.field.fill(text)
+        expect(self.button("Send").or_(self.button("Queue"))).to_be_enabled()
         self.field.press("Enter")
         expect(self.field).to_have_value("")
         return self

@@ -106,10 +106,10 @@ def test_links_to_a_session_a_turn_and_an_item(new_tab: NewTab) -> None:
     elsewhere.open(session)
     expect(elsewhere.chat.get_by_text("You said: a second turn")).to_be_in_viewport()
     elsewhere = new_tab(fresh=True)
-    elsewhere.open(turn.rpartition("/")[2] and turn.removeprefix(f"{tab.stage.url}/"))
+    elsewhere.open(turn.removeprefix(f"{tab.url}/"))
     expect(elsewhere.chat.get_by_text("scene parallel", exact=True)).to_be_in_viewport()
     elsewhere = new_tab(fresh=True)
-    elsewhere.open(item.removeprefix(f"{tab.stage.url}/"))
+    elsewhere.open(item.removeprefix(f"{tab.url}/"))
     expect(elsewhere.tool("small_3")).to_be_in_viewport(ratio=1)
     expect(elsewhere.line("small_3")).to_have_attribute("aria-expanded", "true")
 
