@@ -21,7 +21,7 @@ export const Hits = memo(function Hits({ runs, filter }: { runs: readonly RunVie
   const whole = useSyncExternalStore(results.subscribe, results.getSnapshot);
   useEffect(() => {
     if (filter.text !== "") results.want(runs);
-    else results.rest();
+    return () => results.rest();
   }, [results, runs, filter.text]);
   const hits = useMemo(
     () =>
