@@ -199,7 +199,7 @@ def test_the_end_is_followed_only_by_those_who_are_there(tab: Tab, stage: Stage)
 
 def test_a_run_that_breaks_says_so(tab: Tab, stage: Stage) -> None:
     tab.begin("scene crash")
-    expect(tab.page.get_by_text("The run failed")).to_be_visible()
+    expect(tab.page.get_by_text("The run failed", exact=True)).to_be_visible()
     expect(tab.page.locator(".run-failure")).to_contain_text("the wheel came off")
     expect(tab.button("Stop")).to_have_count(0)
 
