@@ -9,6 +9,9 @@ from benchmarks.frameworks.measure import QUICK as QUICK_FRAMEWORKS
 from benchmarks.frameworks.measure import FrameworksPlan, measure_frameworks
 from benchmarks.frameworks.report import frameworks_section, frameworks_table
 from benchmarks.measure import QUICK, Plan, measure
+from benchmarks.page.measure import QUICK as QUICK_PAGE
+from benchmarks.page.measure import PagePlan, measure_page
+from benchmarks.page.report import page_section, page_table
 from benchmarks.pings.measure import QUICK as QUICK_PINGS
 from benchmarks.pings.measure import PingsPlan, measure_pings
 from benchmarks.pings.report import pings_section, pings_table
@@ -21,7 +24,7 @@ ROUNDS = 5
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What a streamed event costs.")
-    parser.add_argument("--quick", action="store_true", help="two minutes instead of ten")
+    parser.add_argument("--quick", action="store_true", help="four minutes instead of fourteen")
     parser.add_argument("--repeats", type=int, choices=range(1, 51), metavar="1-50", help="how often to measure each")
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
     options = parser.parse_args()
@@ -33,6 +36,8 @@ def main() -> None:
     pings_plan = QUICK_PINGS if options.quick else PingsPlan()
     pings = measure_pings(pings_plan, _say)
     frameworks = measure_frameworks(frameworks_plan, _say)
+    page_plan = QUICK_PAGE if options.quick else PagePlan()
+    page = measure_page(page_plan, _say)
     print(machine())
     print()
     print(table(figures))
@@ -42,12 +47,19 @@ def main() -> None:
     print(frameworks_table(frameworks, frameworks_plan))
     print()
     print(pings_table(pings))
+    if page is not None:
+        print()
+        print(page_table(page, page_plan))
     if options.write:
-        page = ROOT / "docs" / "benchmarks.md"
-        page.parent.mkdir(exist_ok=True)
-        sections = (frameworks_section(frameworks, frameworks_plan), pings_section(pings, pings_plan))
-        page.write_text(document(figures, plan, "\n".join(sections)))
-        print(f"\nwritten: {page.relative_to(ROOT)}")
+        target = ROOT / "docs" / "benchmarks.md"
+        target.parent.mkdir(exist_ok=True)
+        sections = (
+            frameworks_section(frameworks, frameworks_plan),
+            pings_section(pings, pings_plan),
+            page_section(page, page_plan),
+        )
+        target.write_text(document(figures, plan, "\n".join(sections)))
+        print(f"\nwritten: {target.relative_to(ROOT)}")
 
 
 def _say(line: str) -> None:

@@ -12,7 +12,9 @@ RATE = 200
 """Tokens a second."""
 STEPS_OF_A_TURN = 4
 
-PROSE = "The quarter was **better** than the last one: `north` grew by 4.1 %, and [the report](https://example.org) says why. "
+PROSE = (
+    "The quarter was **better** than the last: `north` grew by 4.1 %, and [the report](https://example.org) says why. "
+)
 WORDS = PROSE.split(" ")
 CODE = """```python
 def mean(rows: list[dict[str, float]], name: str) -> float:

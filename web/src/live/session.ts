@@ -36,8 +36,6 @@ const SLICE = 500;
 /** So many ms are folded at a stretch, less than a frame; nobody waits for a page that nobody sees. */
 const STRETCH = 12;
 const UNSEEN_STRETCH = 500;
-/** The browser's own mark of when the history of the session was there; benchmarks read it. */
-const LOADED = "limelight:loaded";
 
 export class SessionStore extends Watchable<LiveSession> {
   private readonly link: Link;
@@ -182,7 +180,6 @@ export class SessionStore extends Watchable<LiveSession> {
     if (this.closed) return;
     this.foldFor(document.hidden ? UNSEEN_STRETCH : STRETCH);
     const loading = this.progress();
-    if (loading === null && this.now.loading !== null) performance.mark(LOADED);
     if (loading === null || this.now.loading === null) this.publish();
     else this.change({ loading });
     if (this.inbox.length > 0) this.foldSoon();
