@@ -13,7 +13,7 @@ RATE = 200
 STEPS_OF_A_TURN = 4
 
 PROSE = (
-    "The quarter was **better** than the last: `north` grew by 4.1 %, and [the report](https://example.org) says why. "
+    "The quarter was **better** than the last: `north` grew by 4.1 %, and [the report](https://example.org) says it. "
 )
 WORDS = PROSE.split(" ")
 CODE = """```python

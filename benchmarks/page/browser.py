@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Self
+from typing import Self, cast
 
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
@@ -74,7 +74,7 @@ class Tab:
 
     def heap(self) -> float:
         """Bytes that script holds, without what nobody needs."""
-        send: Callable[[str], dict[str, float]] = self._devtools.send  # pyright: ignore[reportUnknownMemberType]
+        send = cast("Callable[[str], dict[str, float]]", self._devtools.send)  # pyright: ignore[reportUnknownMemberType]
         send("HeapProfiler.collectGarbage")
         return send("Runtime.getHeapUsage")["usedSize"]
 

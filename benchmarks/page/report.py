@@ -15,18 +15,18 @@ Not measured: there was no Chromium.
 """
 SECTION = f"""{TITLE}
 
-The page in Chromium without a graphics card, on the machine that also runs the server; all times are the browser's
-own: marks, frames, [event timing](https://www.w3.org/TR/event-timing/) from a key to the frame after it, and
-[long tasks](https://www.w3.org/TR/longtasks-1/). A session of {{messages:,}} messages is opened with an empty cache, from
-the address to the mark that the page sets when all of it can be read. While somebody types, a text comes at {RATE} tokens
-a second for {{seconds:.0f}} s. The answer has {{tokens:,}} tokens at that rate, a third of them code and tables. Frames are
-counted while a session of one run is scrolled with all its steps open. The load of the machine was {{load:.1f}} before.
+The page in Chromium without a graphics card, on the machine that also runs the server. All times are the browser's own:
+marks, frames, event timing (from a key to the frame after it) and long tasks. A session of {{messages:,}} messages is
+opened with an empty cache, from the address to the mark that the page sets when all of it can be read. While somebody
+types, a text comes at {RATE} tokens a second for {{seconds:.0f}} s. The answer has {{tokens:,}} tokens at that rate, with
+code and tables. Frames are counted while a session of one run is scrolled with all its steps open. The load of the
+machine was {{load:.1f}} before.
 
 {{table}}
 
-Event timing tells of nothing under {SLOW} ms and in steps of 8 ms; long tasks begin at {LONG} ms. Only what is in sight is in
-the page: the most elements that it had was {{nodes:,}}. `.venv/bin/python -m benchmarks.page --write` measures this section
-alone.
+Event timing tells of nothing under {SLOW} ms, and in steps of 8 ms; long tasks begin at {LONG} ms. Only what is in sight
+is in the page: it never had more than {{nodes:,}} elements. `.venv/bin/python -m benchmarks.page --write` measures this
+section alone.
 """
 
 
@@ -42,7 +42,7 @@ class Line(NamedTuple):
 def page_lines(figures: PageFigures, plan: PagePlan) -> list[Line]:
     messages = f"{plan.messages:,} messages"
     answer = max(figures.answer_tasks, default=0)
-    lines = [
+    return [
         _at_most(f"{messages} in one run, opened (ms)", figures.open_run, 2000),
         _at_most(f"{messages} in many runs, opened (ms)", figures.open_runs, 2000),
         *_frames("scrolled by the wheel", figures.wheel),
@@ -61,7 +61,6 @@ def page_lines(figures: PageFigures, plan: PagePlan) -> list[Line]:
             True,
         ),
     ]
-    return lines
 
 
 def page_table(figures: PageFigures, plan: PagePlan) -> str:
