@@ -6,6 +6,7 @@ import type { Progress, RunView } from "../log/view";
 import { Button } from "../parts/Button";
 import { StateIcon } from "../parts/StateIcon";
 import { useNow } from "../parts/useNow";
+import { straight } from "../text/visible";
 
 interface Props {
   readonly live: LiveSession | null;
@@ -87,7 +88,7 @@ function Title({ title, onRename }: { title: string; onRename(title: string): vo
     return (
       <h1 className="session-title">
         <button type="button" title="Rename" onClick={() => setDraft(title)}>
-          {title || "Untitled"}
+          {straight(title) || "Untitled"}
         </button>
       </h1>
     );

@@ -10,6 +10,7 @@ import { api } from "../wire/api";
 import type { JsonObject } from "../wire/events";
 import { useChat } from "./context";
 import "./approval.css";
+import { visible } from "../text/visible";
 
 /** The agent asks before it acts: approve, change what it will do, or reject. */
 export const Approval = memo(function Approval({ run, asked }: { run: RunView; asked: ApprovalItem }) {
@@ -20,11 +21,11 @@ export const Approval = memo(function Approval({ run, asked }: { run: RunView; a
   const may = (decision: "approve" | "edit" | "reject") => asked.decisions.includes(decision);
   const agent = run.agents.get(asked.agentId);
   return (
-    <section className="approval" aria-label={`Approve ${asked.name}?`} data-item={asked.key}>
+    <section className="approval" aria-label={`Approve ${visible(asked.name)}?`} data-item={asked.key}>
       <header className="approval-head">
         <PauseCircle size={16} aria-hidden="true" />
-        <strong>Approve {asked.name}?</strong>
-        {agent !== undefined && agent.agentId !== "" && <span className="quiet">asked by {agent.name}</span>}
+        <strong>Approve {visible(asked.name)}?</strong>
+        {agent !== undefined && agent.agentId !== "" && <span className="quiet">asked by {visible(agent.name)}</span>}
         <Expiry asked={asked} />
       </header>
       {mode === "edit" ? (

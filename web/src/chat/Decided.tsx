@@ -1,5 +1,6 @@
 import { argsText } from "../log/readable";
 import type { ApprovalItem } from "../log/view";
+import { straight, visible } from "../text/visible";
 
 const WORDS = { approve: "Approved", edit: "Approved with changes", reject: "Rejected" };
 
@@ -13,8 +14,8 @@ export function Decided({ asked }: { asked: ApprovalItem }) {
       {WORDS[asked.decision]}
       {by}
       {when}
-      {asked.reason !== "" && `: ${asked.reason}`}
-      {asked.editedArgs !== null && <code className="decided-args">{argsText(asked.editedArgs)}</code>}
+      {asked.reason !== "" && `: ${straight(asked.reason)}`}
+      {asked.editedArgs !== null && <code className="decided-args">{visible(argsText(asked.editedArgs))}</code>}
     </p>
   );
 }

@@ -11,6 +11,7 @@ import { Thought } from "./Thought";
 import { Todos } from "./Todos";
 import { ToolRow } from "./ToolRow";
 import "./steps.css";
+import { straight, visible } from "../text/visible";
 
 interface Props {
   readonly run: RunView;
@@ -47,13 +48,13 @@ export const ItemBody = memo(function ItemBody({ run, item, isNested = false }: 
     case "status":
       return (
         <p {...place} className={`status-line ${place.className ?? ""}`}>
-          {item.text}
+          {straight(item.text)}
         </p>
       );
     case "approval":
       return (
         <div {...place}>
-          <p className="quiet">Asked for {item.name}</p>
+          <p className="quiet">Asked for {visible(item.name)}</p>
           <Decided asked={item} />
         </div>
       );
@@ -66,7 +67,7 @@ export const ItemBody = memo(function ItemBody({ run, item, isNested = false }: 
     case "source":
       return (
         <p {...place} className="status-line">
-          Cited {item.title}
+          Cited {straight(item.title)}
         </p>
       );
     case "agent":

@@ -11,6 +11,7 @@ import { useOpened } from "./opened";
 import { grouped, isLane, itemsOf } from "./rows";
 import { ToolRow } from "./ToolRow";
 import "./lanes.css";
+import { straight, visible } from "../text/visible";
 
 /** A lane shows so many of its steps at first; a sub-agent may take thousands. */
 const FIRST = 40;
@@ -50,7 +51,11 @@ function LaneView({ run, lane: { agent, task: asked, starter } }: { run: RunView
   const items = itemsOf(run, agent.agentId);
   const hidden = showsAll || focus !== null ? 0 : Math.max(0, items.length - FIRST);
   return (
-    <section className={`lane lane-${agent.state}`} aria-label={`Sub-agent ${agent.name}`} data-item={starter.key}>
+    <section
+      className={`lane lane-${agent.state}`}
+      aria-label={`Sub-agent ${visible(agent.name)}`}
+      data-item={starter.key}
+    >
       <button
         type="button"
         className="lane-head"
@@ -59,12 +64,12 @@ function LaneView({ run, lane: { agent, task: asked, starter } }: { run: RunView
         onClick={() => setOpen(!isOpen)}
       >
         <StateIcon state={agent.state} />
-        <span className="lane-name">{agent.name}</span>
+        <span className="lane-name">{visible(agent.name)}</span>
         <LaneNow run={run} agent={agent} />
         <LaneTime agent={agent} />
         <ChevronRight className="chevron" size={14} aria-hidden="true" />
       </button>
-      {asked !== "" && <p className="lane-task">{asked}</p>}
+      {asked !== "" && <p className="lane-task">{straight(asked)}</p>}
       {isOpen && (
         <div id={id} className="lane-items">
           {hidden > 0 && (
@@ -90,7 +95,10 @@ function LaneView({ run, lane: { agent, task: asked, starter } }: { run: RunView
 
 /** What the sub-agent does at this moment. */
 function LaneNow({ run, agent }: { run: RunView; agent: AgentView }) {
-  if (agent.endedAt !== null) return <span className="lane-now">{agent.error ?? plural(agent.tools, "tool")}</span>;
+  if (agent.endedAt !== null)
+    return (
+      <span className="lane-now">{agent.error === null ? plural(agent.tools, "tool") : visible(agent.error)}</span>
+    );
   const last = run.items[agent.items[agent.items.length - 1] ?? -1];
   const doing =
     last?.kind === "tool" && last.endedAt === null
@@ -100,7 +108,7 @@ function LaneNow({ run, agent }: { run: RunView; agent: AgentView }) {
           ? "writing"
           : "thinking"
         : agent.status;
-  return <span className="lane-now">{doing}</span>;
+  return <span className="lane-now">{visible(doing)}</span>;
 }
 
 function LaneTime({ agent }: { agent: AgentView }) {

@@ -2,6 +2,7 @@ import { ChevronRight, ListTree } from "lucide-react";
 import { memo, useId } from "react";
 import type { PlanItem } from "../log/view";
 import { Markdown } from "../text/Markdown";
+import { straight } from "../text/visible";
 import { useChat } from "./context";
 import { useOpened } from "./opened";
 
@@ -23,7 +24,9 @@ export const PlanCard = memo(function PlanCard({ item }: { item: PlanItem }) {
           <ListTree size={15} aria-hidden="true" />
         </span>
         <span className="tool-name quiet">{item.update ? "Plan changed" : "Plan"}</span>
-        <span className="tool-about">{isOpen ? "" : item.text.trim().replace(/\s+/g, " ").slice(0, 200)}</span>
+        <span className="tool-about">
+          {isOpen ? "" : straight(item.text).trim().replace(/\s+/g, " ").slice(0, 200)}
+        </span>
         <ChevronRight className="chevron" size={14} aria-hidden="true" />
       </button>
       {isOpen && (

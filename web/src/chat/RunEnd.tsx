@@ -4,6 +4,7 @@ import { duration, plural, telling, tokenCount } from "../log/readable";
 import type { RunView } from "../log/view";
 import { StateIcon } from "../parts/StateIcon";
 import { useNow } from "../parts/useNow";
+import { straight, visible } from "../text/visible";
 import { busyTools } from "./rows";
 
 const LIMITS: Record<string, string> = { max_steps: "It reached its limit of steps; this is what it had by then." };
@@ -24,7 +25,7 @@ export const RunEnd = memo(function RunEnd({ run }: { run: RunView }) {
           <StateIcon state="failed" />
           <div>
             <strong>{run.failure.code === "interrupted" ? "Interrupted" : "The run failed"}</strong>
-            <p>{run.failure.message}</p>
+            <p>{visible(run.failure.message)}</p>
             <p className="quiet">
               {run.failure.code}
               {run.failure.errorId !== "" && ` · ${run.failure.errorId} in the server's log`}
@@ -34,7 +35,7 @@ export const RunEnd = memo(function RunEnd({ run }: { run: RunView }) {
       )}
       {run.state === "cancelled" && (
         <p className="run-stopped">
-          <StateIcon state="stopped" /> {run.reason === "" ? "Stopped" : `Stopped: ${run.reason}`}
+          <StateIcon state="stopped" /> {run.reason === "" ? "Stopped" : `Stopped: ${straight(run.reason)}`}
         </p>
       )}
       {run.code !== "" && <p className="run-stopped">{LIMITS[run.code] ?? `It ended with: ${run.code}`}</p>}
@@ -59,7 +60,7 @@ function Alive({ run }: { run: RunView }) {
   return (
     <p className="alive" aria-live="off">
       <StateIcon state={run.state === "waiting" ? "waiting" : "running"} />
-      <span className="alive-doing">{doing}</span>
+      <span className="alive-doing">{visible(doing)}</span>
       <span className="time">{duration(Math.max(now, run.startedAt) - run.startedAt)}</span>
     </p>
   );

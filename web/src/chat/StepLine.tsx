@@ -1,6 +1,7 @@
 import { memo } from "react";
 import { duration, tokenCount } from "../log/readable";
 import type { StepItem } from "../log/view";
+import { visible } from "../text/visible";
 
 /** Where a round of the agent's loop begins, and what it cost. */
 export const StepLine = memo(function StepLine({ item }: { item: StepItem }) {
@@ -9,7 +10,7 @@ export const StepLine = memo(function StepLine({ item }: { item: StepItem }) {
   return (
     <p className="step-line" data-item={item.key}>
       <span>{name}</span>
-      {item.error !== null && <span className="step-error">{item.error}</span>}
+      {item.error !== null && <span className="step-error">{visible(item.error)}</span>}
       <span className="time">
         {item.tokens !== null && `${tokenCount(item.tokens.input + item.tokens.output)} tokens · `}
         {took !== null && duration(took)}

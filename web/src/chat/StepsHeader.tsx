@@ -3,6 +3,7 @@ import { memo } from "react";
 import { duration, plural, telling } from "../log/readable";
 import type { RunView } from "../log/view";
 import { useNow } from "../parts/useNow";
+import { visible } from "../text/visible";
 import { busyTools } from "./rows";
 
 interface Props {
@@ -21,7 +22,7 @@ export const StepsHeader = memo(function StepsHeader({ run, isOpen, onToggle }: 
     <button type="button" className="steps-head" aria-expanded={isOpen} onClick={() => onToggle(run)}>
       <ChevronRight className="chevron" size={15} aria-hidden="true" />
       <span className="steps-title">Execution steps{counts(run)}</span>
-      <span className="tool-about">{busy.join(", ")}</span>
+      <span className="tool-about">{visible(busy.join(", "))}</span>
       <span className="time">{duration(took)}</span>
     </button>
   );

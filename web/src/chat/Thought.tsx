@@ -4,6 +4,7 @@ import { duration } from "../log/readable";
 import type { MessageItem } from "../log/view";
 import { useNow } from "../parts/useNow";
 import { Markdown } from "../text/Markdown";
+import { straight } from "../text/visible";
 import { useChat } from "./context";
 import { useOpened } from "./opened";
 
@@ -43,6 +44,6 @@ export const Thought = memo(function Thought({ item }: { item: MessageItem }) {
 
 /** Its first line, or its last words while it grows. */
 function gist(text: string, isGrowing: boolean): string {
-  const line = text.trim().replace(/\s+/g, " ");
+  const line = straight(text).trim().replace(/\s+/g, " ");
   return isGrowing && line.length > 120 ? `…${line.slice(-120)}` : line.slice(0, 200);
 }

@@ -1,6 +1,7 @@
 import { memo } from "react";
 import type { TodosItem } from "../log/view";
 import { StateIcon } from "../parts/StateIcon";
+import { straight } from "../text/visible";
 import type { TodoStatus } from "../wire/events";
 import { useChat } from "./context";
 
@@ -24,7 +25,7 @@ export const Todos = memo(function Todos({ item }: { item: TodosItem }) {
           // biome-ignore lint/suspicious/noArrayIndexKey: the list is replaced as a whole, its places are what stays
           <li key={place} className={`todo todo-${todo.status}`}>
             <StateIcon state={STATES[todo.status]} size={14} />
-            <span>{todo.content}</span>
+            <span>{straight(todo.content)}</span>
           </li>
         ))}
       </ul>

@@ -6,6 +6,7 @@ import { Button } from "../parts/Button";
 import { CopyButton } from "../parts/CopyButton";
 import { CodeBlock } from "../text/CodeBlock";
 import { Value } from "../text/Value";
+import { visible } from "../text/visible";
 import { ApiError, api, type ToolCall } from "../wire/api";
 import { Decided } from "./Decided";
 
@@ -42,7 +43,7 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
       )}
       {tool.error !== null && tool.state !== "stopped" && (
         <p className="tool-error" role="note">
-          {tool.error}
+          {visible(tool.error)}
         </p>
       )}
       {tool.endedAt !== null && tool.error === null && (

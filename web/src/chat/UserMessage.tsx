@@ -6,6 +6,7 @@ import { bytes } from "../log/readable";
 import type { RunView } from "../log/view";
 import { Button } from "../parts/Button";
 import { CopyButton } from "../parts/CopyButton";
+import { straight } from "../text/visible";
 import { api } from "../wire/api";
 import { useChat } from "./context";
 
@@ -15,7 +16,7 @@ export const UserMessage = memo(function UserMessage({ run }: { run: RunView }) 
   const [whole, setWhole] = useState<string | null>(null);
   return (
     <article className="user" aria-label="You asked">
-      <div className="user-text">{whole ?? run.input}</div>
+      <div className="user-text">{straight(whole ?? run.input)}</div>
       {run.inputCut !== null && whole === null && (
         <Button onClick={async () => setWhole(await api.text(`runs/${run.runId}/input`))}>
           Show the whole message ({bytes(run.inputCut.size)})

@@ -8,6 +8,7 @@ import { Dialog } from "../parts/Dialog";
 import { matching } from "./matching";
 import { SessionIcon } from "./SessionIcon";
 import "./palette.css";
+import { straight } from "../text/visible";
 
 interface Props {
   open: boolean;
@@ -48,7 +49,7 @@ function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOp
         >
           <SessionIcon entry={entry} />
           <span className="palette-title" dir="auto">
-            {entry.title || "New conversation"}
+            {straight(entry.title) || "New conversation"}
           </span>
           <span className="palette-hint">{entry.agent}</span>
         </Cmdk.Item>

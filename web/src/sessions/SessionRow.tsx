@@ -3,6 +3,7 @@ import { type MouseEvent, memo, useRef, useState } from "react";
 import { hashOf, linkTo } from "../app/route";
 import { sessionExport } from "../live/sessionExport";
 import { Menu, MenuItem, MenuSeparator } from "../parts/Menu";
+import { straight } from "../text/visible";
 import type { SessionEntry } from "../wire/api";
 import { RenameField } from "./RenameField";
 import { SessionIcon } from "./SessionIcon";
@@ -24,7 +25,7 @@ interface Props {
 export const SessionRow = memo(function SessionRow(props: Props) {
   const { entry, current, active, renaming, onOpen, onActive, onRenaming, onRename, onRemove } = props;
   const id = entry.session_id;
-  const title = entry.title || "New conversation";
+  const title = straight(entry.title) || "New conversation";
   const link = useRef<HTMLAnchorElement>(null);
   const [menu, setMenu] = useState(false);
   const renameNext = useRef(false);
