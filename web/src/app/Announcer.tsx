@@ -1,4 +1,5 @@
 import type { RunView } from "../log/view";
+import { visible } from "../text/visible";
 
 /** Tells those who cannot see the page what matters: that the agent works, asks, or is done. */
 export function Announcer({ run }: { run: RunView | undefined }) {
@@ -18,7 +19,7 @@ function said(run: RunView): string {
     case "finished":
       return "The agent has answered.";
     case "failed":
-      return `The run failed: ${run.failure?.message ?? ""}`;
+      return `The run failed: ${visible(run.failure?.message ?? "")}`;
     case "cancelled":
       return "The agent was stopped.";
   }

@@ -4,6 +4,7 @@ import { type Filter, NO_FILTER, toolNames } from "../log/filter";
 import type { RunView } from "../log/view";
 import { Button } from "../parts/Button";
 import "./search.css";
+import { visible } from "../text/visible";
 
 interface Props {
   readonly runs: readonly RunView[];
@@ -48,7 +49,7 @@ export function FilterBar({ runs, filter, onChange, onClose }: Props) {
         <option value="">All tools</option>
         {toolNames(runs).map(({ name, count }) => (
           <option key={name} value={name}>
-            {name} ({count})
+            {visible(name)} ({count})
           </option>
         ))}
       </select>

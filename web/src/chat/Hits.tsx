@@ -8,6 +8,7 @@ import { Button } from "../parts/Button";
 import { useChat } from "./context";
 import { ItemBody } from "./ItemBody";
 import "./search.css";
+import { visible } from "../text/visible";
 
 interface Hit {
   readonly run: RunView;
@@ -41,7 +42,7 @@ export const Hits = memo(function Hits({ runs, filter }: { runs: readonly RunVie
           <div className="row hit" key={item.key}>
             <p className="hit-where">
               Turn {run.turn}
-              {item.agentId !== "" && ` · ${run.agents.get(item.agentId)?.name ?? ""}`}
+              {item.agentId !== "" && ` · ${visible(run.agents.get(item.agentId)?.name ?? "")}`}
               <Button look="quiet" onClick={() => pick(run, item)}>
                 Show in place
               </Button>

@@ -1,5 +1,5 @@
 import { Compartment, EditorState, type Extension, RangeSetBuilder } from "@codemirror/state";
-import { Decoration, EditorView, lineNumbers } from "@codemirror/view";
+import { Decoration, EditorView, highlightSpecialChars, lineNumbers } from "@codemirror/view";
 import { memo, useEffect, useRef } from "react";
 import { loadLanguage } from "../text/languages";
 import type { DiffLine } from "./diff";
@@ -72,6 +72,8 @@ function newEditor(parent: HTMLElement): Editor {
       extensions: [
         EditorState.readOnly.of(true),
         EditorView.editable.of(false),
+        // What turns the text around would show other code than the one that runs.
+        highlightSpecialChars({ addSpecialChars: /[\u202a-\u202c\u2068]/g }),
         EditorView.lineWrapping,
         compartments.language.of([]),
         compartments.label.of([]),
