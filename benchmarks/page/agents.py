@@ -95,9 +95,10 @@ async def talker(messages: list[Message], ctx: Context) -> AsyncIterator[str | A
 
 
 async def writer(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
-    """Writes a markdown answer of so many tokens, with code and tables."""
-    pieces = list(document(int(messages[-1].text)))
-    async for number in _paced(len(pieces)):
+    """Writes a markdown answer of so many tokens, with code and tables; asked `3000 1000`, at such a rate."""
+    tokens, _, rate = messages[-1].text.partition(" ")
+    pieces = list(document(int(tokens)))[: int(tokens)]
+    async for number in _paced(len(pieces), int(rate or RATE)):
         yield pieces[number]
 
 
@@ -116,11 +117,11 @@ async def printer(messages: list[Message], ctx: Context) -> AsyncIterator[str | 
     yield "All lines are printed."
 
 
-async def _paced(count: int) -> AsyncIterator[int]:
-    """Numbers at `RATE`, whatever the loop has to do in between."""
+async def _paced(count: int, rate: int = RATE) -> AsyncIterator[int]:
+    """So many numbers a second, whatever the loop has to do in between."""
     began = time.monotonic()
     for number in range(count):
-        wait = began + number / RATE - time.monotonic()
+        wait = began + number / rate - time.monotonic()
         if wait > 0:
             await asyncio.sleep(wait)
         yield number

@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Self, cast
+from typing import Any, Self, cast
 
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
@@ -59,8 +59,15 @@ class Tab:
 
     def loaded(self, seconds: float = 60) -> float:
         """Wait for the mark that the page sets when the history is shown, and give its time in ms."""
-        named = "performance.getEntriesByName('limelight:loaded')[0]?.startTime"
-        return self.page.wait_for_function(named, timeout=seconds * 1000).json_value()
+        return self.until("performance.getEntriesByName('limelight:loaded')[0]?.startTime", seconds)
+
+    def until(self, expression: str, seconds: float = 60) -> Any:
+        """What it gives, as soon as that is true. Playwright's own waiting is against the page's policy."""
+        for _ in range(int(seconds * 50)):
+            if found := self.page.evaluate(expression):
+                return found
+            self.page.wait_for_timeout(20)
+        raise TimeoutError(f"after {seconds} s there is still no {expression}")
 
     def forget(self) -> None:
         """What was seen so far does not count."""

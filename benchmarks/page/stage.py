@@ -56,9 +56,9 @@ class Stage(Server):
                 self._ask(http, "turn", f"How was quarter {number}?", session_id)
         return self._address(session_id)
 
-    def begin(self, agent: str, text: str) -> str:
-        """A run that goes on; gives the address of its session."""
-        session_id = _new()
+    def begin(self, agent: str, text: str, address: str = "") -> str:
+        """A run that goes on, in a session of its own or at that address; gives the address."""
+        session_id = address.rpartition("/")[2] or _new()
         body = _asking(agent, text, session_id)
         with self._client() as http, http.stream("POST", "/chat/stream", json=body) as reply:
             reply.raise_for_status()

@@ -14,9 +14,9 @@ const UNFINISHED = { linkMode: "text-only", images: false, htmlTags: false, kate
 const ELEMENTS_OF_REACT = { Fragment, jsx, jsxs, components: ELEMENTS, passNode: true };
 
 /** One block of prose. It is parsed when its text changes, and only then. */
-export const Prose = memo(function Prose({ text }: { text: string }) {
+export const Prose = memo(function Prose({ text, isGrowing = false }: { text: string; isGrowing?: boolean }) {
   if (text.length > PROSE_LIMIT) return <pre className="text-plain">{visible(text)}</pre>;
-  return toJsxRuntime(treeOf(text), ELEMENTS_OF_REACT);
+  return toJsxRuntime(treeOf(text, isGrowing), ELEMENTS_OF_REACT);
 });
 
 const Fence = memo(function Fence({ text }: { text: string }) {
@@ -50,6 +50,6 @@ export const Passage = memo(function Passage({ blocks, lines, sources, open }: P
     if (block.kind === "fence") return <Fence key={block.start} text={block.text} />;
     const text = withCitations(withReferences(block, lines), sources);
     const isOpen = block === last && text.length <= PROSE_LIMIT;
-    return <Prose key={block.start} text={isOpen ? remend(text, UNFINISHED) : text} />;
+    return <Prose key={block.start} text={isOpen ? remend(text, UNFINISHED) : text} isGrowing={isOpen} />;
   });
 }, isSame);

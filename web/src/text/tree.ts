@@ -106,13 +106,16 @@ const KEPT = 800;
 const KEPT_LENGTH = 4000;
 const kept = new Map<string, Root>();
 
-/** The tree of a block. Those of short blocks are kept: rows of a long session come and go while it is scrolled. */
-export function treeOf(text: string): Root {
+/**
+ * The tree of a block. Those of short blocks are kept: rows of a long session come and go while it is scrolled. A block that
+ * grows is another one with each token; those are not worth keeping.
+ */
+export function treeOf(text: string, isGrowing = false): Root {
   const before = kept.get(text);
   if (before) return before;
   const source = hideFormulas(straight(text));
   const tree = processor.runSync(processor.parse(source));
-  if (text.length <= KEPT_LENGTH) {
+  if (!isGrowing && text.length <= KEPT_LENGTH) {
     const oldest = kept.size >= KEPT ? kept.keys().next().value : undefined;
     if (oldest !== undefined) kept.delete(oldest);
     kept.set(text, tree);
