@@ -11,6 +11,17 @@ from tests.page.stage import Stage
 from tests.page.tab import NewTab, Tab
 
 
+TURNED = """() => {
+  const found = [];
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode())
+    if (/[\\u202a-\\u202e\\u2066-\\u2069]/.test(texts.currentNode.data))
+      found.push(texts.currentNode.parentElement.closest("[class]").className);
+  return found;
+}"""
+"""Of which elements the text has characters that change the direction of what follows."""
+
+
 @pytest.fixture
 def attacked(new_tab: NewTab, stage: Stage) -> Tab:
     """A tab in front of the hostile agent, with its every row open."""
@@ -33,6 +44,7 @@ def unharmed(tab: Tab) -> None:
     """Console, dialogs and requests are watched for every test; here is the rest."""
     assert tab.page.evaluate("window.pwned") is None
     assert "pwned title" not in tab.page.title()
+    assert tab.page.evaluate(TURNED) == [], "texts that turn others around"
     inside = tab.page.evaluate(
         """() => [...document.querySelectorAll("script, iframe, object, embed, base, form, link, style, a, img, svg *")]
           .filter(one => !document.head.contains(one))
@@ -52,16 +64,10 @@ def unharmed(tab: Tab) -> None:
 
 def test_the_conversation(attacked: Tab) -> None:
     tab = attacked
-    open_all(tab)
-    unharmed(tab)
     question = tab.page.get_by_role("region", name=re.compile("^Approve ask"))
     expect(question).to_contain_text(hostile.TAG)
     expect(question).to_contain_text("⟨U+202E⟩")
-    expect(tab.page.locator(".todo").first).to_contain_text(hostile.SCRIPT)
-    expect(tab.page.locator(".tool-name", has_text="tool <img src=x onerror=")).to_be_visible()
-    expect(tab.page.locator(".tool-error").first).to_contain_text(hostile.SCRIPT)
-    expect(tab.page.locator(".lane-name")).to_contain_text(hostile.TAG)
-
+    unharmed(tab)
     tab.button("Approve").click()
     tab.expect_end()
     answer = tab.answer
@@ -72,10 +78,17 @@ def test_the_conversation(attacked: Tab) -> None:
     outside = answer.get_by_role("link", name="elsewhere")
     expect(outside).to_have_attribute("target", "_blank")
     expect(outside).to_have_attribute("rel", re.compile("noopener"))
-    tab.show_steps()
+    unharmed(tab)
+
+
+def test_the_steps(attacked: Tab) -> None:
+    tab = attacked
     open_all(tab)
     unharmed(tab)
-    tab.shot("hostile")
+    expect(tab.page.locator(".todo").first).to_contain_text(hostile.SCRIPT)
+    expect(tab.page.locator(".tool-name", has_text="tool <img src=x onerror=")).to_be_visible()
+    expect(tab.page.locator(".tool-error").first).to_contain_text(hostile.SCRIPT)
+    expect(tab.page.locator(".lane-name")).to_contain_text(hostile.TAG)
 
 
 def test_the_panes_and_the_list(attacked: Tab, stage: Stage) -> None:
