@@ -13,11 +13,19 @@ import { visible } from "./visible";
 const UNFINISHED = { linkMode: "text-only", images: false, htmlTags: false, katex: false } as const;
 const ELEMENTS_OF_REACT = { Fragment, jsx, jsxs, components: ELEMENTS, passNode: true };
 
+interface ProseProps {
+  readonly text: string;
+  readonly isGrowing?: boolean;
+}
+
 /** One block of prose. It is parsed when its text changes, and only then. */
-export const Prose = memo(function Prose({ text, isGrowing = false }: { text: string; isGrowing?: boolean }) {
-  if (text.length > PROSE_LIMIT) return <pre className="text-plain">{visible(text)}</pre>;
-  return toJsxRuntime(treeOf(text, isGrowing), ELEMENTS_OF_REACT);
-});
+export const Prose = memo(
+  function Prose({ text, isGrowing = false }: ProseProps) {
+    if (text.length > PROSE_LIMIT) return <pre className="text-plain">{visible(text)}</pre>;
+    return toJsxRuntime(treeOf(text, isGrowing), ELEMENTS_OF_REACT);
+  },
+  (one, other) => one.text === other.text,
+);
 
 const Fence = memo(function Fence({ text }: { text: string }) {
   const { code, language } = useMemo(() => fenceOf(text), [text]);
