@@ -6,6 +6,7 @@ import type { LiveSession, SessionStore } from "../live/session";
 import { type Filter, isActive, wordsOf } from "../log/filter";
 import type { Item, RunView } from "../log/view";
 import { Button } from "../parts/Button";
+import { Frame } from "../parts/Frame";
 import { type ChatContext, ChatProvider } from "./context";
 import { folds } from "./folds";
 import { Hits } from "./Hits";
@@ -55,7 +56,7 @@ export const Chat = memo(function Chat({ live, store, route, filter, onPick }: P
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling box has to be reachable by keyboard */}
       <div className="chat-scroll" ref={box} role="log" aria-live="off" aria-label="Conversation" tabIndex={0}>
         <div ref={inner}>
-          <Virtualizer ref={list} data={rows} scrollRef={box} bufferSize={400}>
+          <Virtualizer ref={list} data={rows} scrollRef={box} bufferSize={400} as={Frame}>
             {(row) => <RowView key={row.key} row={row} onToggle={toggle} />}
           </Virtualizer>
           <div className="chat-foot" />

@@ -11,6 +11,7 @@ import {
 } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
 import type { Item } from "../log/view";
+import { Frame } from "../parts/Frame";
 import { Axis } from "./Axis";
 import { ChartRow } from "./ChartRow";
 import { Hint } from "./Hint";
@@ -148,7 +149,7 @@ export const Chart = memo(function Chart({ timeline, focus, onPick }: Props) {
       >
         <div className="timeline-inner" style={{ width: isFit ? "100%" : labels + span * scale + END_ROOM }}>
           <div className="timeline-lines" style={{ left: labels - 1, backgroundSize: `${step * scale}px 100%` }} />
-          <Virtualizer ref={list} data={rows} scrollRef={scroller} itemSize={ROW} keepMounted={mounted}>
+          <Virtualizer ref={list} data={rows} scrollRef={scroller} itemSize={ROW} keepMounted={mounted} as={Frame}>
             {(row, index) => (
               <ChartRow
                 key={row.key}
