@@ -13,8 +13,8 @@ PACKAGES = ("starlette", "uvicorn", "uvloop", "httptools", "fastapi", "sse-starl
 
 DOCUMENT = """# What an event costs
 
-`make bench` measures Limelight against two other servers, frameworks with and without it, and sockets, side by side,
-and prints these tables; `.venv/bin/python -m benchmarks --write` writes this page. `--quick` takes two minutes.
+`make bench` measures Limelight against two other servers, frameworks with and without it, sockets, and the page in a
+browser, and prints these tables; `.venv/bin/python -m benchmarks --write` writes this page. `--quick` takes four minutes.
 
 ## What is measured
 
