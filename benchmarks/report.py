@@ -14,7 +14,7 @@ PACKAGES = ("starlette", "uvicorn", "uvloop", "httptools", "fastapi", "sse-starl
 DOCUMENT = """# What an event costs
 
 `make bench` measures Limelight against two other servers, frameworks with and without it, sockets, and the page in a
-browser, and prints these tables; `.venv/bin/python -m benchmarks --write` writes this page. `--quick` takes four minutes.
+browser, and prints these tables; `.venv/bin/python -m benchmarks --write` writes it. `--quick` takes four minutes.
 
 ## What is measured
 
