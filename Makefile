@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page run test test-newest test-openwebui lint format bench golden pipe types lock clean
+.PHONY: help setup page run test test-newest test-openwebui lint format bench golden pictures pipe types lock clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -50,6 +50,10 @@ bench: setup  ## Measure against other servers, and frameworks with and without 
 golden: setup  ## Write the golden transcripts anew; look at the difference before you commit it
 	@LIMELIGHT_GOLDEN=write $(BIN)/pytest tests/dialects tests/cli/view tests/sources tests/openwebui \
 		tests/server/v2/test_conversations.py
+
+pictures: setup page  ## Take the pictures of the page for the documents anew; look at each before you commit it
+	@tools/chromium.sh
+	@$(BIN)/python -m tools.page_pictures
 
 pipe: setup  ## Make openwebui/deep_agent_pipe.py anew from its parts
 	@$(BIN)/python tools/make_pipe.py

@@ -118,6 +118,18 @@ async def stream(ctx: Any) -> AsyncIterator[Item]:
     yield "That was all."
 
 
+async def words(ctx: Any) -> AsyncIterator[Item]:
+    """A text that comes slowly and fits on a tall screen."""
+    yield ToolStarted(call_id="s", name="search_docs", args={"query": "bees"})
+    yield ToolFinished(call_id="s", result="Bees dance.")
+    yield "The first words stand.\n\n"
+    for number in range(1, 241):
+        yield f"word{number} " + ("\n\n" if number % 30 == 0 else "")
+        await asyncio.sleep(0.02)
+    await gate("enough")
+    yield "That was all."
+
+
 async def code(ctx: Any) -> AsyncIterator[Item]:
     """Three programs, the second in colours and the third at length."""
     yield ToolStarted(call_id="p1", name="python", args={"code": "import math\nprint(math.pi)"})
@@ -181,7 +193,7 @@ async def parallel(ctx: Any) -> AsyncIterator[Item]:
 
 SCENES = {
     scene.__name__: scene
-    for scene in (tools, todos, helpers, document, files, stream, code, question, patient, crash, parallel)
+    for scene in (tools, todos, helpers, document, files, stream, words, code, question, patient, crash, parallel)
 }
 
 

@@ -1,11 +1,11 @@
-"""A browser and a server for all tests of this folder; for each test tabs of its own, in which nothing goes wrong unseen.
+"""A browser and a server for all tests of this folder; for each test its own tabs, in which nothing goes wrong unseen.
 
-They are per folder and not per run of tests: Playwright's synchronous API holds an event loop, and tests of other folders
-have their own.
+They are per folder and not per run of tests: Playwright's synchronous API holds an event loop, and tests of other
+folders have their own.
 """
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
@@ -81,7 +81,7 @@ def tab(new_tab: NewTab) -> Tab:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Any:
+def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if report.when == "call" and report.failed:
         item.failed = True  # pyright: ignore[reportAttributeAccessIssue]

@@ -28,7 +28,8 @@ from limelight.sources.base import FileMade
 RUN = "window.pwned=1;alert(1)"
 TAG = f'<img src=x onerror="{RUN}">'
 SCRIPT = f"<script>{RUN}</script>"
-SVG = f'<svg xmlns="http://www.w3.org/2000/svg" onload="{RUN}"><script>{RUN}</script><a href="javascript:{RUN}">x</a></svg>'
+LINK = f'<a href="javascript:{RUN}">x</a>'
+SVG = f'<svg xmlns="http://www.w3.org/2000/svg" onload="{RUN}">{SCRIPT}{LINK}</svg>'
 TURN = "\u202eevil\u2066"
 ESCAPES = (
     "\x1b]0;pwned title\x07\x1b]8;;http://evil.invalid/osc\x07a link\x1b]8;;\x07"
@@ -75,7 +76,9 @@ async def hostile(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent | Fil
     yield ReasoningFinished(message_id="r")
     yield Plan(text=MARKDOWN)
     yield Plan(items=(Todo(ALL, "in_progress"), Todo(TAG)))
-    yield ToolStarted(call_id="t1", name=f"tool {TAG}{TURN}", args={TAG: SCRIPT, "path": ALL, "nested": [SVG, {"a": TAG}]})
+    yield ToolStarted(
+        call_id="t1", name=f"tool {TAG}{TURN}", args={TAG: SCRIPT, "path": ALL, "nested": [SVG, {"a": TAG}]}
+    )
     yield ToolOutputDelta(call_id="t1", text=ALL + "\n")
     yield ToolFinished(call_id="t1", result=ALL)
     yield ToolStarted(call_id="t2", name="broken", args={"url": f"javascript:{RUN}"})

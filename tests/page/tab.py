@@ -120,9 +120,10 @@ class Tab:
         expect(self.button("Stop")).to_have_count(0)
 
     def show_steps(self) -> None:
-        if self.steps.get_attribute("aria-expanded") == "false":
-            self.steps.click()
-        expect(self.steps).to_have_attribute("aria-expanded", "true")
+        """Of all runs, by the key for it: a head may be out of sight."""
+        self.chat.focus()
+        self.page.keyboard.press("e")
+        expect(self.page.locator(".steps-head[aria-expanded=false]")).to_have_count(0)
 
     def wait(self, condition: str, argument: Any = None) -> None:
         """Until an expression in the page is true."""

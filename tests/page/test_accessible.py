@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 from tests.page.stage import Stage
 from tests.page.tab import NewTab, Tab
 
+pytestmark = pytest.mark.timeout(300)
 LOOKS = {
     "light": {},
     "dark": {"color_scheme": "dark"},

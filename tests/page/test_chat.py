@@ -82,7 +82,9 @@ def test_todos_change_while_one_looks(tab: Tab, stage: Stage) -> None:
     stage.open_gate("todos")
     expect(todos.get_by_text("1 of 2 done")).to_be_visible()
     expect(todos).to_have_count(1)
-    expect(todos.get_by_role("listitem").filter(has_text="Answer").get_by_role("img")).to_have_accessible_name("running")
+    expect(todos.get_by_role("listitem").filter(has_text="Answer").get_by_role("img")).to_have_accessible_name(
+        "running"
+    )
 
 
 def test_sub_agents_have_lanes_side_by_side(tab: Tab, stage: Stage) -> None:
@@ -175,7 +177,7 @@ def test_the_end_is_followed_only_by_those_who_are_there(tab: Tab, stage: Stage)
     box = ".chat-scroll"
     tab.wait("box => { const it = document.querySelector(box); return it && it.scrollTop > 300 }", box)
     expect(tab.button("Jump to now")).to_have_count(0)
-    at_end = "box => { const it = document.querySelector(box); return it.scrollHeight - it.scrollTop - it.clientHeight < 60 }"
+    at_end = "box => (it => it.scrollHeight - it.scrollTop - it.clientHeight < 60)(document.querySelector(box))"
     tab.wait(at_end, box)
 
     tab.chat.hover()

@@ -10,7 +10,7 @@ from tests.page import hostile
 from tests.page.stage import Stage
 from tests.page.tab import NewTab, Tab
 
-
+pytestmark = pytest.mark.timeout(300)
 TURNED = """() => {
   const found = [];
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -25,7 +25,7 @@ TURNED = """() => {
 @pytest.fixture
 def attacked(new_tab: NewTab, stage: Stage) -> Tab:
     """A tab in front of the hostile agent, with its every row open."""
-    tab = new_tab(viewport={"width": 1440, "height": 6000}).open()
+    tab = new_tab(viewport={"width": 1440, "height": 3000}).open()
     tab.button("Agent: stage").click()
     tab.page.get_by_role("menuitem", name="hostile").click()
     tab.ask(hostile.ALL.replace("\x00", "") + hostile.MARKDOWN)
@@ -48,7 +48,9 @@ def unharmed(tab: Tab) -> None:
     inside = tab.page.evaluate(
         """() => [...document.querySelectorAll("script, iframe, object, embed, base, form, link, style, a, img, svg *")]
           .filter(one => !document.head.contains(one))
-          .map(one => [one.tagName, one.getAttribute("href") ?? one.getAttribute("src") ?? "", one.outerHTML.slice(0, 200)])"""
+          .map(one => [
+            one.tagName, one.getAttribute("href") ?? one.getAttribute("src") ?? "", one.outerHTML.slice(0, 200)
+          ])"""
     )
     for tag, address, html in inside:
         assert tag.lower() not in ("iframe", "object", "embed", "base", "link"), html
@@ -97,7 +99,6 @@ def test_the_panes_and_the_list(attacked: Tab, stage: Stage) -> None:
         tab.pick_pane(pane)
         expect(tab.page.get_by_role("tabpanel").get_by_text("Loading …")).to_have_count(0)
         unharmed(tab)
-        tab.shot(f"hostile-{pane}")
     tab.pick_pane("Terminal")
     expect(tab.page.locator(".xterm-rows")).to_contain_text("painted")
     expect(tab.page.locator(".xterm-rows a")).to_have_count(0)
@@ -122,7 +123,7 @@ def test_search(attacked: Tab) -> None:
     unharmed(tab)
 
 
-def test_an_error_and_an_export(new_tab: NewTab) -> None:
+def test_an_error(new_tab: NewTab) -> None:
     tab = new_tab().open()
     tab.button("Agent: stage").click()
     tab.page.get_by_role("menuitem", name="hostile").click()
@@ -142,5 +143,7 @@ def test_the_policy_is_strict(tab: Tab, stage: Stage) -> None:
     assert "http" not in rules["img-src"]
     expect(tab.field).to_be_visible()
     tab.forgive("Content Security Policy")
-    tab.page.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: 'window.pwned = 1'}))")
+    tab.page.evaluate(
+        "document.body.append(Object.assign(document.createElement('script'), {text: 'window.pwned = 1'}))"
+    )
     assert tab.page.evaluate("window.pwned") is None

@@ -8,7 +8,8 @@ from tests.page.tab import NewTab, Tab
 
 def brightness(tab: Tab) -> float:
     return tab.page.evaluate(
-        "getComputedStyle(document.body).backgroundColor.match(/[\\d.]+/g).slice(0, 3).map(Number).reduce((a, b) => a + b)"
+        "getComputedStyle(document.body).backgroundColor"
+        ".match(/[\\d.]+/g).slice(0, 3).map(Number).reduce((one, other) => one + other)"
     )
 
 

@@ -18,6 +18,7 @@ def wire(stage: Stage) -> Iterator[Wire]:
         yield wire
 
 
+pytestmark = pytest.mark.timeout(300)
 TALL = {"width": 1440, "height": 4000}
 """Only what is in sight is in the page, and these tests compare all of it."""
 
@@ -56,7 +57,7 @@ def test_a_reload_in_the_middle(new_tab: NewTab, stage: Stage) -> None:
 
 
 def test_a_reload_while_text_streams(new_tab: NewTab, stage: Stage) -> None:
-    tab = new_tab(viewport=TALL).begin("scene stream")
+    tab = new_tab(viewport=TALL).begin("scene words")
     undisturbed = new_tab(fresh=True, viewport=TALL).open(f"#/s/{tab.session_id}")
     for word in ("word20 ", "word60 ", "word120 "):
         expect(tab.chat).to_contain_text(word)
@@ -103,7 +104,7 @@ def test_a_server_that_is_killed_and_started_again(new_tab: NewTab, tmp_path: Pa
 
 
 def test_a_wire_that_is_cut_in_the_middle_of_a_text(new_tab: NewTab, stage: Stage, wire: Wire) -> None:
-    tab = new_tab(address=wire.url, viewport=TALL).begin("scene stream")
+    tab = new_tab(address=wire.url, viewport=TALL).begin("scene words")
     tab.forgive(BROKEN_LINK)
     undisturbed = new_tab(fresh=True, viewport=TALL).open(f"#/s/{tab.session_id}")
     for word in ("word30 ", "word90 ", "word150 "):

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import FloatRect, Locator, expect
 
 from tests.page.stage import Stage
 from tests.page.tab import NewTab, Tab
@@ -148,8 +148,8 @@ def reddish(locator: Locator) -> bool:
     return red > green and red > blue
 
 
-def bar(tree: Locator, name: str) -> dict[str, float]:
+def bar(tree: Locator, name: str) -> FloatRect:
     row = tree.get_by_role("treeitem").filter(has=tree.page.get_by_text(name, exact=True))
     box = row.locator(".timeline-bar").first.bounding_box()
     assert box is not None
-    return {**box}
+    return box

@@ -52,8 +52,10 @@ def test_a_session_of_20_000_messages_opens_and_only_what_is_in_sight_is_in_the_
         with watched_tasks(tab) as tasks:
             tab.page.click(".steps-head")
             expect(tab.page.locator(".row").nth(5)).to_be_attached()
-            for place in (0.0, 0.25, 0.5, 0.75):
+            assert _place(tab) < 0.01, "who opens the steps stays at their beginning"
+            for place in (0.25, 0.5, 0.75):
                 _scroll(tab, place)
+                assert abs(_place(tab) - place) < 0.05
                 assert tab.nodes() < MOST_NODES
         assert tasks.longest < LONGEST_TASK
 
@@ -82,6 +84,11 @@ def test_a_text_that_streams_behind_a_long_session_costs_no_more_than_itself(tal
             expect(tab.page.locator(".run-cost")).to_be_visible()
         assert tab.nodes() < MOST_NODES
         assert tasks.longest < LONGEST_TASK
+
+
+def _place(tab: Tab) -> float:
+    """How far it is scrolled, 0 to 1."""
+    return tab.page.locator(".chat-scroll").evaluate("(box) => box.scrollTop / box.scrollHeight")
 
 
 def _scroll(tab: Tab, place: float) -> None:

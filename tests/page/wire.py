@@ -3,7 +3,7 @@
 import selectors
 import socket
 import threading
-from types import TracebackType
+from contextlib import suppress
 from typing import Self
 
 from tests.faults.process import free_port
@@ -28,7 +28,7 @@ class Wire:
         self.join()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.part()
 
     def join(self) -> None:
@@ -62,10 +62,8 @@ class Wire:
 
 
 def _shut(end: socket.socket) -> None:
-    try:
+    with suppress(OSError):  # it may have ended by itself
         end.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass  # it has ended by itself
 
 
 def _pass(near: socket.socket, far: socket.socket) -> None:

@@ -1,0 +1,150 @@
+"""Takes the pictures of the page for the documents, with the real server and the stand-in model: `make pictures`.
+
+Each picture is of what a prompt leads to, at the moment that shows it best. Nobody else calls this.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from tests.page.conftest import FLAGS
+from tests.page.stage import SECONDS, Stage, staged
+from tests.page.tab import Tab
+
+PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+WIDE = {"width": 1440, "height": 900}
+NARROW = {"width": 380, "height": 800}
+
+
+def ask(tab: Tab, text: str, agent: str = "Deep agent") -> None:
+    """With this agent, in a new conversation."""
+    tab.open()
+    expect(tab.page.get_by_role("list", name="Try ")).to_be_visible()
+    if not tab.button(f"Agent: {agent}").count():
+        tab.page.get_by_role("button", name="Agent: ").click()
+        tab.page.get_by_role("menuitem", name=agent).click()
+    tab.ask(text)
+
+
+def to_the_top(tab: Tab) -> None:
+    tab.chat.evaluate("box => { box.scrollTop = 0 }")
+    expect(tab.page.get_by_role("article", name="You asked")).to_be_in_viewport()
+
+
+def chat(tab: Tab) -> None:
+    """Two sub-agents side by side, and the timeline of what they did."""
+    ask(tab, "Ask two helpers at once about tides and lighthouses")
+    tab.pick_pane("Timeline")
+    tab.expect_end()
+    tab.show_steps()
+    to_the_top(tab)
+    tab.chat.evaluate(
+        "box => { const lanes = box.querySelector('.lanes-many');"
+        " box.scrollTop += lanes.getBoundingClientRect().top - box.getBoundingClientRect().top - 180 }"
+    )
+
+
+def code(tab: Tab) -> None:
+    ask(tab, "Add up 12, 19, 23 and 41 in Python", "CodeAct agent")
+    tab.expect_end()
+    tab.pick_pane("Code")
+    tab.button("Previous step").click()
+    expect(tab.page.locator(".cm-content")).to_contain_text("sum(numbers)")
+    expect(tab.page.locator(".focused")).to_be_in_viewport()
+
+
+def terminal(tab: Tab) -> None:
+    ask(tab, "Look up bread, and try an error on the way", "CodeAct agent")
+    tab.expect_end()
+    tab.pick_pane("Terminal")
+    expect(tab.page.locator(".xterm-rows")).to_contain_text("error")
+    tab.show_steps()
+    to_the_top(tab)
+
+
+def timeline(tab: Tab) -> None:
+    ask(tab, "How do bees find their way to food?")
+    tab.expect_end()
+    tab.pick_pane("Timeline")
+    tab.page.locator(".timeline-scroll").evaluate("box => { box.scrollTop = 0 }")
+    to_the_top(tab)
+
+
+def approval(tab: Tab) -> None:
+    ask(tab, "Write a note about kites and delete it again, with an approval")
+    expect(tab.button("Approve")).to_be_visible()
+    tab.pick_pane("Timeline")
+
+
+def error(tab: Tab) -> None:
+    ask(tab, "Look up rivers with a slow tool, and try an error", "Demo")
+    tab.expect_end()
+    tab.show_steps()
+    to_the_top(tab)
+
+
+def dark(tab: Tab) -> None:
+    chat(tab)
+
+
+def narrow(tab: Tab) -> None:
+    ask(tab, "How do bees find their way to food?")
+    tab.expect_end()
+    tab.show_steps()
+    to_the_top(tab)
+
+
+SCENES: tuple[Callable[[Tab], None], ...] = (chat, code, terminal, timeline, approval, error, dark, narrow)
+
+
+def take(browser: Browser, stage: Stage, scene: Callable[[Tab], None]) -> None:
+    name = scene.__name__
+    context = browser.new_context(
+        viewport=NARROW if scene is narrow else WIDE,  # pyright: ignore[reportArgumentType]
+        color_scheme="dark" if scene is dark else "light",
+        reduced_motion="reduce",
+    )
+    tab = Tab(context, stage.url, set())
+    scene(tab)
+    tab.page.wait_for_load_state("networkidle")
+    tab.page.mouse.move(0, 0)
+    tab.page.evaluate("document.activeElement.blur()")
+    tab.page.screenshot(path=PICTURES / f"page-{name}.png")
+    context.close()
+    if tab.complaints:
+        raise SystemExit(f"{name}: {tab.complaints}")
+
+
+def warm_up(browser: Browser, stage: Stage) -> None:
+    """Frameworks are loaded when they are first needed, and that is no part of the pictures."""
+    for agent in ("Deep agent", "CodeAct agent"):
+        tab = Tab(browser.new_context(), stage.url, set())
+        ask(tab, "What is 2 + 3?", agent)
+        tab.expect_end()
+        httpx.delete(f"{stage.url}/sessions/{tab.session_id}").raise_for_status()
+        tab.context.close()
+
+
+def main() -> None:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        raise SystemExit("there is no `chromium` in the PATH: apt-get install chromium")
+    expect.set_options(timeout=SECONDS * 1000)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        staged(Path(folder) / "stage", "deep", "codact", "demo") as stage,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        warm_up(browser, stage)
+        for scene in SCENES:
+            take(browser, stage, scene)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
