@@ -130,6 +130,8 @@ def _wheel(tab: Tab) -> list[float]:
     for number in range(SCROLLS):
         tab.page.mouse.wheel(0, -300 if number % 50 > 40 else 300)
         tab.page.wait_for_timeout(SCROLL_PAUSE_MS)
+    if not 0.2 < box.evaluate("(box) => box.scrollTop / box.scrollHeight") < 0.8:
+        raise RuntimeError("the wheel was turned at an end of the session, where nothing moves")
     return tab.seen("frames")
 
 

@@ -32,7 +32,7 @@ export const Chat = memo(function Chat({ live, store, route, filter, onPick }: P
   const inner = useRef<HTMLDivElement>(null);
   const list = useRef<VirtualizerHandle>(null);
   const { isFollowing, toEnd, follow } = useFollow(box, inner);
-  const { isOpen, toggle } = useFolds(live, isFollowing, route);
+  const { isOpen, toggle } = useFolds(live, isFollowing, follow, route);
   const rows = useMemo(() => rowsOf(live.view, live.pending, isOpen), [live.view, live.pending, isOpen]);
   const context = useMemo<ChatContext>(
     () => ({ store, deciding: live.deciding, focus: focusKey(route), words: wordsOf(filter.text), pick: onPick }),
@@ -76,7 +76,7 @@ function focusKey(route: Route): string | null {
 }
 
 /** Which runs have their steps open: running ones, those a link points into, and those that the user opened. */
-function useFolds(live: LiveSession, isFollowing: boolean, route: Route) {
+function useFolds(live: LiveSession, isFollowing: boolean, follow: (wanted: boolean) => void, route: Route) {
   const chosen = useSyncExternalStore(folds.subscribe, folds.getSnapshot);
   const newest = live.view.runs[live.view.runs.length - 1];
   const stays = useStaysOpen(newest, isFollowing);
@@ -85,7 +85,14 @@ function useFolds(live: LiveSession, isFollowing: boolean, route: Route) {
     (run: RunView) => chosen.get(run.runId) ?? (run.endedAt === null || run.runId === stays || run.runId === focused),
     [chosen, stays, focused],
   );
-  const toggle = useCallback((run: RunView) => folds.choose([run], !isOpen(run)), [isOpen]);
+  const toggle = useCallback(
+    (run: RunView) => {
+      // Whoever opens the steps of what is over wants to read them, and not to be taken to their end.
+      if (run.endedAt !== null && !isOpen(run)) follow(false);
+      folds.choose([run], !isOpen(run));
+    },
+    [isOpen, follow],
+  );
   return { isOpen, toggle };
 }
 
