@@ -85,8 +85,10 @@ def test_the_conversation(attacked: Tab) -> None:
 
 def test_the_steps(attacked: Tab) -> None:
     tab = attacked
+    tab.page.set_viewport_size({"width": 1440, "height": 8000})
     open_all(tab)
     unharmed(tab)
+    tab.chat.evaluate("box => { box.scrollTop = 0 }")
     expect(tab.page.locator(".todo").first).to_contain_text(hostile.SCRIPT)
     expect(tab.page.locator(".tool-name", has_text="tool <img src=x onerror=")).to_be_visible()
     expect(tab.page.locator(".tool-error").first).to_contain_text(hostile.SCRIPT)
