@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Locator, Page, Request, expect
 
-from tests.page.stage import SECONDS
+from tests.page.stage import SECONDS, wait_for
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 SHOTS = Path(__file__).parents[2] / "build" / "page"
@@ -126,8 +126,13 @@ class Tab:
         expect(self.page.locator(".steps-head[aria-expanded=false]")).to_have_count(0)
 
     def wait(self, condition: str, argument: Any = None) -> None:
-        """Until an expression in the page is true."""
+        """Until a function in the page gives true. A promise would count as true at once."""
+        assert not condition.startswith("async")
         self.page.wait_for_function(condition, arg=argument, polling=50)
+
+    def expect_clipboard(self, text: str) -> None:
+        """Needs the permission to read it."""
+        wait_for("the text in the clipboard", lambda: self.page.evaluate("navigator.clipboard.readText()") == text)
 
     def shot(self, name: str) -> None:
         SHOTS.mkdir(parents=True, exist_ok=True)

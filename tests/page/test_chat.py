@@ -54,7 +54,7 @@ def test_a_long_result_can_be_seen_and_copied_whole(new_tab: NewTab, stage: Stag
     expect(details).to_contain_text("BEGIN honey")
     assert len(details.inner_text()) < 5_000
     details.get_by_role("button", name="Copy result").click()
-    tab.wait("async whole => (await navigator.clipboard.readText()) === whole", LONG)
+    tab.expect_clipboard(LONG)
     details.get_by_role("button", name="Show whole result").click()
     more = details.get_by_role("button", name="Show more")
     while not details.get_by_text("needleword END").count():

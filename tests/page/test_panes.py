@@ -41,7 +41,7 @@ def test_every_version_of_the_code_with_its_output(new_tab: NewTab, stage: Stage
     expect(shown).to_contain_text("import math")
     expect(output).to_contain_text("3.14159")
     tab.button("Copy the code").click()
-    tab.wait("async text => (await navigator.clipboard.readText()) === text", "import math\nprint(math.pi)")
+    tab.expect_clipboard("import math\nprint(math.pi)")
     with tab.page.expect_download() as download:
         tab.page.get_by_role("button", name="Download step").click()
     assert download.value.suggested_filename.endswith(".py")

@@ -28,7 +28,10 @@ export const Answer = memo(function Answer({ run }: { run: RunView }) {
         </Button>
       )}
       <div className="answer-tools">
-        <CopyButton text={textOf(answer.content)} label="Copy answer" />
+        <CopyButton
+          text={isCut ? () => api.text(`runs/${run.runId}/answer`) : textOf(answer.content)}
+          label="Copy answer"
+        />
       </div>
     </article>
   );

@@ -27,6 +27,8 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
       setTrouble(error instanceof ApiError ? error.message : "The whole result could not be read.");
     }
   };
+  // What is copied is the whole, also while only its beginning is shown.
+  const fetched = () => api.call(run.runId, tool.callId);
   const result = textOf(whole?.result ?? tool.result);
   const output = whole?.output ?? tool.output.map((piece) => piece.text).join("");
   const isCut = tool.resultCut !== null || tool.outputDropped > 0 || result.length > PREVIEW || output.length > PREVIEW;
@@ -37,7 +39,11 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
       {asked?.kind === "approval" && <Decided asked={asked} />}
       <Arguments run={run} tool={tool} />
       {output !== "" && (
-        <Part title="Output" text={output}>
+        <Part
+          title="Output"
+          text={output}
+          copy={tool.outputDropped > 0 && whole === null ? async () => (await fetched()).output : output}
+        >
           <Value value={shown(output)} />
         </Part>
       )}
@@ -47,7 +53,12 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
         </p>
       )}
       {tool.endedAt !== null && tool.error === null && (
-        <Part title="Result" text={result} empty="It returned nothing.">
+        <Part
+          title="Result"
+          text={result}
+          copy={tool.resultCut !== null && whole === null ? async () => textOf((await fetched()).result) : result}
+          empty="It returned nothing."
+        >
           {result !== "" && <Value value={showsAll ? (whole?.result ?? tool.result) : shown(result)} />}
         </Part>
       )}
@@ -71,7 +82,15 @@ function Arguments({ run, tool }: { run: RunView; tool: ToolItem }) {
     <>
       {code !== null && <CodeBlock code={code.text} language={code.language} />}
       {(typeof others === "string" ? others !== "" && code === null : Object.keys(others).length > 0) && (
-        <Part title="Arguments" text={argsText(args)}>
+        <Part
+          title="Arguments"
+          text={argsText(args)}
+          copy={
+            tool.argsCut !== null && whole === null
+              ? async () => argsText((await api.call(run.runId, tool.callId)).args ?? "")
+              : argsText(args)
+          }
+        >
           <Value value={others} />
         </Part>
       )}
@@ -89,12 +108,20 @@ function withoutCode(args: NonNullable<ToolItem["args"]>, code: string) {
   return Object.fromEntries(Object.entries(args).filter(([, value]) => value !== code));
 }
 
-function Part({ title, text, empty, children }: { title: string; text: string; empty?: string; children: ReactNode }) {
+interface PartProps {
+  readonly title: string;
+  readonly text: string;
+  readonly copy: string | (() => Promise<string>);
+  readonly empty?: string;
+  readonly children: ReactNode;
+}
+
+function Part({ title, text, copy, empty, children }: PartProps) {
   return (
     <section className="part">
       <header className="part-head">
         <span>{title}</span>
-        {text !== "" && <CopyButton text={text} label={`Copy ${title.toLowerCase()}`} />}
+        {text !== "" && <CopyButton text={copy} label={`Copy ${title.toLowerCase()}`} />}
       </header>
       {text === "" && empty !== undefined ? <p className="quiet">{empty}</p> : children}
     </section>

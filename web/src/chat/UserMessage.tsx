@@ -26,7 +26,12 @@ export const UserMessage = memo(function UserMessage({ run }: { run: RunView }) 
         <AttachmentCard key={attachment.artifact_id ?? attachment.url ?? attachment.name} attachment={attachment} />
       ))}
       <div className="user-tools">
-        <CopyButton text={run.input} label="Copy message" />
+        <CopyButton
+          text={
+            run.inputCut !== null && whole === null ? () => api.text(`runs/${run.runId}/input`) : (whole ?? run.input)
+          }
+          label="Copy message"
+        />
         <a
           className="button button-quiet"
           href={linkTo({ sessionId: store.sessionId, runId: run.runId })}
