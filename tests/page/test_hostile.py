@@ -34,10 +34,15 @@ def attacked(new_tab: NewTab, stage: Stage) -> Tab:
 
 
 def open_all(tab: Tab) -> None:
-    lines = tab.page.locator(".tool-line[aria-expanded=false], .lane-head[aria-expanded=false]")
-    while lines.count():
-        lines.first.click()
-    expect(lines).to_have_count(0)
+    """In the page itself: a row that has just been seen may be out of sight by the time of a click."""
+    tab.wait(
+        """closed => {
+          const line = document.querySelector(closed);
+          line?.click();
+          return line === null;
+        }""",
+        ".tool-line[aria-expanded=false], .lane-head[aria-expanded=false]",
+    )
 
 
 def unharmed(tab: Tab) -> None:
