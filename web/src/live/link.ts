@@ -25,6 +25,8 @@ const LONGEST_WAIT = 8000;
 /** The page asks for a sign of life after so long a silence, and gives up after the second time span. */
 const QUIET = 15_000;
 const DEAF = 6000;
+/** A server that is stopped, or a net that swallows everything, would let an attempt hang for minutes. */
+const PATIENCE = 8000;
 const DELETED = 4404;
 const REFUSED = 1008;
 
@@ -35,7 +37,10 @@ export class Link {
   private heardAt = 0;
   private retry: ReturnType<typeof setTimeout> | undefined;
   private watch: ReturnType<typeof setInterval> | undefined;
+  private patience: ReturnType<typeof setTimeout> | undefined;
   private closed = false;
+  /** The server does not want us back; only `restart` goes there again. */
+  private isOver = false;
 
   /** `path` is asked anew for each attempt, because the place to go on from moves. */
   constructor(
@@ -61,9 +66,11 @@ export class Link {
     this.drop();
   }
 
-  /** Try now instead of later. */
+  /** Try now instead of later, also if an attempt goes on that may hang. */
   readonly hurry = (): void => {
-    if (this.closed || this.socket !== null) return;
+    if (this.closed || this.isOver) return;
+    if (this.socket !== null && this.socket.readyState !== WebSocket.CONNECTING) return;
+    this.drop();
     clearTimeout(this.retry);
     this.connect();
   };
@@ -71,6 +78,7 @@ export class Link {
   /** Begin again, e.g. from another place. */
   restart(): void {
     if (this.closed) return;
+    this.isOver = false;
     this.drop();
     clearTimeout(this.retry);
     this.connect();
@@ -95,12 +103,17 @@ export class Link {
     socket.onclose = (event) => {
       if (this.socket === socket) this.lose(event.code, event.reason);
     };
+    this.patience = setTimeout(() => {
+      this.lostSince ??= Date.now() - PATIENCE;
+      this.lose();
+    }, PATIENCE);
   }
 
   private opened(): void {
     this.attempts = 0;
     this.lostSince = null;
     this.heardAt = Date.now();
+    clearTimeout(this.patience);
     clearInterval(this.watch);
     this.watch = setInterval(() => this.listen(), 5000);
     this.events.status({ kind: "open" });
@@ -109,14 +122,18 @@ export class Link {
 
   private listen(): void {
     const silence = Date.now() - this.heardAt;
-    if (silence > QUIET + DEAF) this.restart();
-    else if (silence > QUIET) this.send({ type: "ping" });
+    if (silence > QUIET + DEAF) {
+      this.lostSince = this.heardAt;
+      this.events.status({ kind: "lost", since: this.heardAt, next: Date.now() });
+      this.restart();
+    } else if (silence > QUIET) this.send({ type: "ping" });
   }
 
-  private lose(code: number, reason: string): void {
+  private lose(code = 0, reason = ""): void {
     this.drop();
     if (this.closed) return;
     if (code === DELETED || code === REFUSED) {
+      this.isOver = true;
       this.events.status({ kind: "ended", why: code === DELETED ? "deleted" : "refused", reason });
       return;
     }
@@ -129,6 +146,7 @@ export class Link {
 
   private drop(): void {
     clearInterval(this.watch);
+    clearTimeout(this.patience);
     const socket = this.socket;
     this.socket = null;
     if (socket === null) return;
