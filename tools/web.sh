@@ -13,6 +13,8 @@ node=$(tools/node.sh)
 PATH=$node:$PATH
 export PATH
 cd web
+NPM_CONFIG_UPDATE_NOTIFIER=false
+export NPM_CONFIG_UPDATE_NOTIFIER
 if ! node ../tools/npm_installed.mjs; then
   echo "Installing what the page is built with (about half a minute, once) ..."
   npm ci --no-audit --no-fund --loglevel=error ||

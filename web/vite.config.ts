@@ -41,6 +41,8 @@ export default defineConfig({
     // Files as data: URLs would need an exception in the page's policy.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // The first load is held to 400 kB compressed by a test.
+    chunkSizeWarningLimit: 1000,
   },
   server: {
     proxy: Object.fromEntries(

@@ -43,7 +43,8 @@ export function App() {
 
   const runs = live?.view.runs ?? [];
   const newest = runs[runs.length - 1];
-  const run = runs.find((one) => one.runId === route.runId) ?? newest;
+  const named = runs.find((one) => one.runId === route.runId);
+  const run = named ?? newest;
   const focus = route.item === null || run?.runId !== route.runId ? null : (run?.items[route.item] ?? null);
   const chosen = agentNamed(agents, agent);
   const panes = usePanes(route.sessionId, newest);
@@ -51,6 +52,10 @@ export function App() {
   const title = useTitle(list, route.sessionId, live);
   const asksToStop = useStopKey(newest?.endedAt === null ? store : null);
 
+  const isLost = route.runId !== null && live !== null && live.loading === null && named === undefined;
+  useEffect(() => {
+    if (isLost) store?.note("This link leads to a turn that is not in this conversation.");
+  }, [isLost, store]);
   useEffect(() => alignClock(live?.clockSkew ?? 0), [live?.clockSkew]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is looked for belongs to one session
   useEffect(searchEnd, [route.sessionId]);
@@ -118,6 +123,7 @@ export function App() {
       <main className="middle">
         <SessionHead
           live={live}
+          isMissing={isMissing}
           title={title}
           agent={live?.info?.agent_type ?? newest?.agent ?? ""}
           hasSide={panes.hasSide}

@@ -5,6 +5,7 @@ import { FilterBar } from "../chat/FilterBar";
 import type { LiveSession, SessionStore } from "../live/session";
 import { type Filter, NO_FILTER } from "../log/filter";
 import type { Item, RunView } from "../log/view";
+import { api } from "../wire/api";
 import { Announcer } from "./Announcer";
 import { Banner } from "./Banner";
 import type { Route } from "./route";
@@ -56,7 +57,7 @@ export const Conversation = memo(function Conversation(props: Props) {
         sessionId={live.sessionId}
         isBusy={newest !== undefined && newest.endedAt === null}
         isDisabled={isEnded}
-        last={newest?.input ?? ""}
+        last={lastMessage(newest)}
         asksToStop={props.asksToStop}
         onSend={(text, ifBusy) => {
           props.onAsked();
@@ -67,6 +68,11 @@ export const Conversation = memo(function Conversation(props: Props) {
     </>
   );
 });
+
+/** The log has only the beginning of a long message. */
+function lastMessage(run: RunView | undefined): string | (() => Promise<string>) {
+  return run?.inputCut ? () => api.text(`runs/${run.runId}/input`) : (run?.input ?? "");
+}
 
 function Loading({ part }: { part: number }) {
   return (

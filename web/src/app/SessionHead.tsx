@@ -10,6 +10,8 @@ import { straight } from "../text/visible";
 
 interface Props {
   readonly live: LiveSession | null;
+  /** The address names no session that there is. */
+  readonly isMissing: boolean;
   readonly title: string;
   readonly agent: string;
   readonly hasSide: boolean;
@@ -29,7 +31,7 @@ export function SessionHead(props: Props) {
         <MenuIcon size={18} aria-hidden="true" />
       </Button>
       {live === null ? (
-        <h1 className="session-title">New conversation</h1>
+        <h1 className="session-title">{props.isMissing ? "Not found" : "New conversation"}</h1>
       ) : (
         <Title title={title} onRename={props.onRename} />
       )}

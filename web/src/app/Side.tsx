@@ -100,7 +100,7 @@ function shown(
 }
 
 /**
- * Which pane to show by itself: code while code is written or runs, the terminal while something prints. Once the user
+ * Which pane to show by itself: code while code is written or runs, the terminal while a tool prints. Once the user
  * has picked one, theirs stays.
  */
 export function useActivePane(run: RunView | undefined): Pane {
@@ -109,8 +109,9 @@ export function useActivePane(run: RunView | undefined): Pane {
     const piece = run.terminal[run.terminal.length - 1];
     for (const [name, index] of run.open) {
       const item = name.startsWith("tool ") ? run.items[index] : undefined;
-      if (item?.kind !== "tool" || !item.isPython) continue;
-      last.current = piece?.item === index && piece.kind !== "call" ? "terminal" : "code";
+      if (item?.kind !== "tool") continue;
+      if (piece?.item === index && piece.kind !== "call") last.current = "terminal";
+      else if (item.isPython) last.current = "code";
     }
   }
   return last.current;

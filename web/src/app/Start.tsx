@@ -32,8 +32,8 @@ export function Start({ agents, agent, trouble, onAgent, onAsk }: Props) {
           label="Agent"
           side="top"
           trigger={
-            <Button look="quiet" aria-label={`Agent: ${agent?.title ?? "none"}`}>
-              {agent?.title ?? "Agent"} <ChevronDown size={14} aria-hidden="true" />
+            <Button look="quiet" className="start-agent" aria-label={`Agent: ${agent?.title ?? "none"}`}>
+              <span>{agent?.title ?? "Agent"}</span> <ChevronDown size={14} aria-hidden="true" />
             </Button>
           }
         >

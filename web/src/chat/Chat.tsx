@@ -11,8 +11,9 @@ import { type ChatContext, ChatProvider } from "./context";
 import { folds } from "./folds";
 import { Hits } from "./Hits";
 import { RowView } from "./RowView";
-import { type Row, rowOf, rowsOf } from "./rows";
+import { rowsOf } from "./rows";
 import { useFollow } from "./useFollow";
+import { useSeek } from "./useSeek";
 import "./chat.css";
 
 interface Props {
@@ -31,30 +32,36 @@ export const Chat = memo(function Chat({ live, store, route, filter, onPick }: P
   const box = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   const list = useRef<VirtualizerHandle>(null);
-  const { isFollowing, toEnd, follow } = useFollow(box, inner);
-  const { isOpen, toggle } = useFolds(live, isFollowing, follow, route);
+  const following = useFollow(box, inner);
+  const { isFollowing, toEnd } = following;
+  const { isOpen, toggle } = useFolds(live, isFollowing, route);
   const rows = useMemo(() => rowsOf(live.view, live.pending, isOpen), [live.view, live.pending, isOpen]);
   const context = useMemo<ChatContext>(
     () => ({ store, deciding: live.deciding, focus: focusKey(route), words: wordsOf(filter.text), pick: onPick }),
     [store, live.deciding, route, filter, onPick],
   );
-  useScrollToFocus(live, rows, route, list, follow);
+  useSeek(live, rows, route, list, following);
   useToEndWhenAsked(live.pending.length, toEnd);
   const isLoaded = live.loading === null;
   useEffect(() => {
     if (isLoaded) performance.mark(LOADED);
   }, [isLoaded]);
 
-  if (isActive(filter))
-    return (
-      <ChatProvider value={context}>
-        <Hits runs={live.view.runs} filter={filter} />
-      </ChatProvider>
-    );
+  // The conversation stays below what a search shows, so that it keeps its place and goes on following.
+  const isSearching = isActive(filter);
   return (
     <ChatProvider value={context}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling box has to be reachable by keyboard */}
-      <div className="chat-scroll" ref={box} role="log" aria-live="off" aria-label="Conversation" tabIndex={0}>
+      {isSearching && <Hits runs={live.view.runs} filter={filter} />}
+      <div
+        className="chat-scroll"
+        ref={box}
+        role="log"
+        aria-live="off"
+        aria-label="Conversation"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling box has to be reachable by keyboard
+        tabIndex={0}
+        inert={isSearching}
+      >
         <div ref={inner}>
           <Virtualizer ref={list} data={rows} scrollRef={box} bufferSize={400} as={Frame}>
             {(row) => <RowView key={row.key} row={row} onToggle={toggle} />}
@@ -62,7 +69,7 @@ export const Chat = memo(function Chat({ live, store, route, filter, onPick }: P
           <div className="chat-foot" />
         </div>
       </div>
-      {!isFollowing && (
+      {!isFollowing && !isSearching && (
         <Button className="to-now" onClick={toEnd}>
           <ArrowDown size={14} aria-hidden="true" /> Jump to now
         </Button>
@@ -76,7 +83,7 @@ function focusKey(route: Route): string | null {
 }
 
 /** Which runs have their steps open: running ones, those a link points into, and those that the user opened. */
-function useFolds(live: LiveSession, isFollowing: boolean, follow: (wanted: boolean) => void, route: Route) {
+function useFolds(live: LiveSession, isFollowing: boolean, route: Route) {
   const chosen = useSyncExternalStore(folds.subscribe, folds.getSnapshot);
   const newest = live.view.runs[live.view.runs.length - 1];
   const stays = useStaysOpen(newest, isFollowing);
@@ -85,14 +92,7 @@ function useFolds(live: LiveSession, isFollowing: boolean, follow: (wanted: bool
     (run: RunView) => chosen.get(run.runId) ?? (run.endedAt === null || run.runId === stays || run.runId === focused),
     [chosen, stays, focused],
   );
-  const toggle = useCallback(
-    (run: RunView) => {
-      // Whoever opens the steps of what is over wants to read them, and not to be taken to their end.
-      if (run.endedAt !== null && !isOpen(run)) follow(false);
-      folds.choose([run], !isOpen(run));
-    },
-    [isOpen, follow],
-  );
+  const toggle = useCallback((run: RunView) => folds.choose([run], !isOpen(run)), [isOpen]);
   return { isOpen, toggle };
 }
 
@@ -113,40 +113,4 @@ function useToEndWhenAsked(count: number, toEnd: () => void): void {
     if (count > before.current) toEnd();
     before.current = count;
   }, [count, toEnd]);
-}
-
-/** Goes to what the address names, once for each address. */
-function useScrollToFocus(
-  live: LiveSession,
-  rows: readonly Row[],
-  route: Route,
-  list: React.RefObject<VirtualizerHandle | null>,
-  follow: (wanted: boolean) => void,
-) {
-  const done = useRef<Route | null>(null);
-  useEffect(() => {
-    if (route.runId === null || done.current === route || live.loading !== null) return;
-    const run = live.view.runs.find((one) => one.runId === route.runId);
-    if (run === undefined) return;
-    const item = route.item === null ? undefined : run.items[route.item];
-    const place = item
-      ? rowOf(rows, run, item)
-      : rows.findIndex((row) => row.kind === "user" && row.run.runId === run.runId);
-    if (place < 0) return;
-    done.current = route;
-    follow(false);
-    list.current?.scrollToIndex(place, { align: item ? "center" : "start" });
-    if (item) bringIntoView(item.key);
-  }, [live, rows, route, list, follow]);
-}
-
-/** Inside a lane the row is only the outermost box; the item itself may be further down. */
-function bringIntoView(key: string): void {
-  let tries = 0;
-  const look = () => {
-    const element = document.querySelector(`[data-item="${CSS.escape(key)}"]`);
-    if (element) element.scrollIntoView({ block: "center" });
-    if (++tries < 4) setTimeout(look, 80);
-  };
-  setTimeout(look, 30);
 }

@@ -86,7 +86,7 @@ function LaneView({ run, lane: { agent, task: asked, starter } }: { run: RunView
               )}
             </Fragment>
           ))}
-          {starter.kind === "tool" && starter.endedAt !== null && <ToolRow run={run} tool={starter} />}
+          {starter.kind === "tool" && starter.endedAt !== null && <ToolRow run={run} tool={starter} title="Report" />}
         </div>
       )}
     </section>

@@ -44,6 +44,10 @@ export const Thought = memo(function Thought({ item }: { item: MessageItem }) {
 
 /** Its first line, or its last words while it grows. */
 function gist(text: string, isGrowing: boolean): string {
-  const line = straight(text).trim().replace(/\s+/g, " ");
+  // Some models say what it is, which the row says already.
+  const line = straight(text)
+    .trim()
+    .replace(/^thoughts?:\s*/i, "")
+    .replace(/\s+/g, " ");
   return isGrowing && line.length > 120 ? `…${line.slice(-120)}` : line.slice(0, 200);
 }

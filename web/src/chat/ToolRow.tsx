@@ -12,6 +12,8 @@ import { ToolDetails } from "./ToolDetails";
 interface Props {
   readonly run: RunView;
   readonly tool: ToolItem;
+  /** What the row is called, where its name and its argument stand elsewhere. */
+  readonly title?: string;
 }
 
 /** A call tells all of itself; what was asked about it changes together with it. */
@@ -20,7 +22,7 @@ function isSameCall(one: Props, other: Props): boolean {
 }
 
 /** One call of a tool: a line with its state, its name, the argument that matters and its time; all else behind it. */
-export const ToolRow = memo(function ToolRow({ run, tool }: Props) {
+export const ToolRow = memo(function ToolRow({ run, tool, title }: Props) {
   const { focus } = useChat();
   const isFocused = focus === tool.key;
   const [isOpen, setOpen] = useOpened(tool.key, tool.state === "failed" || isFocused);
@@ -36,10 +38,10 @@ export const ToolRow = memo(function ToolRow({ run, tool }: Props) {
       >
         <StateIcon state={tool.state} />
         <span className="tool-name">
-          <Marked text={tool.name} />
+          <Marked text={title ?? tool.name} />
         </span>
         <span className="tool-about">
-          <Marked text={telling(tool.args)} />
+          <Marked text={title === undefined ? telling(tool.args) : ""} />
         </span>
         <ToolTime tool={tool} />
         <ChevronRight className="chevron" size={14} aria-hidden="true" />
