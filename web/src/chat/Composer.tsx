@@ -11,7 +11,7 @@ interface Props {
   readonly isBusy: boolean;
   readonly isDisabled?: boolean;
   /** The message that ↑ brings back. */
-  readonly last: string;
+  readonly last: string | (() => Promise<string>);
   /** Esc was pressed once while the agent works. */
   readonly asksToStop?: boolean;
   readonly placeholder?: string;
@@ -26,6 +26,7 @@ export function Composer(props: Props) {
   const [text, setText] = useDraft(sessionId);
   const field = useRef<HTMLTextAreaElement>(null);
   const id = useId();
+  const [trouble, setTrouble] = useState("");
   useGrowing(field, text);
   useEffect(() => field.current?.focus({ preventScroll: true }), []);
 
@@ -42,7 +43,13 @@ export function Composer(props: Props) {
       send(event.ctrlKey || event.metaKey ? "cancel" : "wait");
     } else if (event.key === "ArrowUp" && text === "" && last !== "") {
       event.preventDefault();
-      setText(last);
+      if (typeof last === "string") setText(last);
+      else
+        last().then(
+          // What was typed meanwhile stays.
+          (whole) => field.current?.value === "" && setText(whole),
+          () => setTrouble("The last message could not be read"),
+        );
     }
   };
   return (
@@ -55,7 +62,8 @@ export function Composer(props: Props) {
         ref={field}
         value={text}
         rows={1}
-        placeholder={props.placeholder ?? (isBusy ? "Ask, or send while it works …" : "Ask …")}
+        dir="auto"
+        placeholder={trouble || props.placeholder || (isBusy ? "Ask, or send while it works …" : "Ask …")}
         onChange={(event) => setText(event.target.value)}
         onKeyDown={press}
       />

@@ -1,10 +1,11 @@
-import { act, cleanup, render, screen } from "@testing-library/react";
+import { act, cleanup, fireEvent, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { recordsOf } from "../log/golden";
 import { reduce } from "../log/reduce";
 import { EMPTY, type SessionView, type ToolItem } from "../log/view";
 import { download } from "../parts/download";
+import { api } from "../wire/api";
 import type { AnyEvent } from "../wire/events";
 import CodePane from "./CodePane";
 import { versionsOf } from "./versions";
@@ -131,4 +132,54 @@ it("gives the code as a file", async () => {
   render(pane(6));
   await userEvent.click(screen.getByRole("button", { name: "Download step-2.sql" }));
   expect(download).toHaveBeenCalledWith("step-2.sql", ["select 2"], "text/plain");
+});
+
+it("copies and saves all of code that is shown in part", async () => {
+  const cut = { size: 60, url: "x" };
+  const view = after(6);
+  const runs = view.runs.map((run) => ({
+    ...run,
+    items: run.items.map((item) => (item.kind === "tool" && item.callId === "d" ? { ...item, argsCut: cut } : item)),
+  }));
+  const call = vi.spyOn(api, "call").mockResolvedValue({
+    call_id: "d",
+    name: "run_sql",
+    args: { code: "select 2 from everything" },
+    output: "",
+    result: null,
+    error: null,
+    media_type: "",
+    size: 60,
+  });
+  const user = userEvent.setup();
+  render(<CodePane runs={runs} focus={null} onPick={() => {}} />);
+  await user.click(screen.getByRole("button", { name: "Copy the code" }));
+  await screen.findByRole("button", { name: "Copied" });
+  expect(await navigator.clipboard.readText()).toBe("select 2 from everything");
+  await user.click(screen.getByRole("button", { name: "Download step-2.sql" }));
+  expect(download).toHaveBeenLastCalledWith("step-2.sql", ["select 2 from everything"], "text/plain");
+  call.mockRejectedValue(new Error("gone"));
+  await user.click(screen.getByRole("button", { name: "Download step-2.sql" }));
+  expect(await screen.findByText("Could not download")).toBeTruthy();
+});
+
+it("leaves [ to an open dialog, and takes it with AltGr", () => {
+  const { rerender } = render(
+    <>
+      <div role="dialog" />
+      {pane(9)}
+    </>,
+  );
+  const press = () =>
+    fireEvent.keyDown(document.body, { key: "[", ctrlKey: true, altKey: true, modifierAltGraph: true });
+  press();
+  expect(step()).toBe("step 3 of 3");
+  rerender(
+    <>
+      <div />
+      {pane(9)}
+    </>,
+  );
+  press();
+  expect(step()).toBe("step 2 of 3");
 });

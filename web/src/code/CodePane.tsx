@@ -1,11 +1,14 @@
 import { ArrowDownToLine, ChevronLeft, ChevronRight, CodeXml, Download, FileDiff } from "lucide-react";
-import { memo, useEffect, useMemo, useRef, useState } from "react";
+import { memo, useMemo, useRef, useState } from "react";
+import { useKeys } from "../app/keys";
+import { codeOf } from "../log/code";
 import { bytes } from "../log/readable";
 import type { Item, RunView, ToolItem } from "../log/view";
 import { Button } from "../parts/Button";
 import { CopyButton } from "../parts/CopyButton";
 import { download } from "../parts/download";
 import { languageName } from "../text/languages";
+import { api } from "../wire/api";
 import { CodeEditor } from "./CodeEditor";
 import { diffLines } from "./diff";
 import { Output } from "./Output";
@@ -29,6 +32,7 @@ const CodePane = memo(function CodePane({ runs, focus, onPick, onTerminal }: Pro
   const versions = useMemo(() => versionsOf(runs), [runs]);
   const choice = useVersion(versions, focus);
   const [showsChanges, setShowsChanges] = useState(false);
+  const [downloadFailed, setDownloadFailed] = useState(false);
   const version = versions[choice.index];
   const before = versions[choice.index - 1];
 
@@ -40,20 +44,14 @@ const CodePane = memo(function CodePane({ runs, focus, onPick, onTerminal }: Pro
   };
   const pickAt = (index: number) => pick(versions[index]?.key ?? "");
 
-  const step = useRef(pickAt);
-  step.current = pickAt;
-  const place = useRef(choice.index);
-  place.current = choice.index;
-  useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      const by = event.key === "[" ? -1 : event.key === "]" ? 1 : 0;
-      if (by === 0 || event.ctrlKey || event.metaKey || isTyping(event.target)) return;
-      // Hidden behind another tab it has no box.
-      if (pane.current?.getClientRects().length) step.current(place.current + by);
-    };
-    document.addEventListener("keydown", press);
-    return () => document.removeEventListener("keydown", press);
-  }, []);
+  const stepBy = (by: number) => {
+    // Hidden behind another tab it has no box.
+    if (pane.current?.getClientRects().length) pickAt(choice.index + by);
+  };
+  useKeys([
+    { keys: "[", title: "Previous step", run: () => stepBy(-1) },
+    { keys: "]", title: "Next step", run: () => stepBy(1) },
+  ]);
 
   if (version === undefined)
     return (
@@ -62,6 +60,8 @@ const CodePane = memo(function CodePane({ runs, focus, onPick, onTerminal }: Pro
         <p>When the agent writes code, it appears here, version by version.</p>
       </div>
     );
+  // What is copied or saved is all of the code, also while only its beginning is shown.
+  const whole = () => wholeCode(runs, version);
   const name = codeFileName(choice.index + 1, languageName(version.code.language));
   return (
     <div className="code-pane" ref={pane}>
@@ -104,14 +104,23 @@ const CodePane = memo(function CodePane({ runs, focus, onPick, onTerminal }: Pro
           <FileDiff size={14} aria-hidden="true" />
           <span className="code-word">Changes</span>
         </Button>
-        <CopyButton label="Copy the code" text={version.code.text} />
+        <CopyButton label="Copy the code" text={version.item.argsCut === null ? version.code.text : whole} />
         <Button
           look="quiet"
           aria-label={`Download ${name}`}
           title={`Download ${name}`}
-          onClick={() => download(name, [version.code.text], "text/plain")}
+          onClick={async () => {
+            setDownloadFailed(false);
+            try {
+              const text = version.item.argsCut === null ? version.code.text : await whole();
+              download(name, [text], "text/plain");
+            } catch {
+              setDownloadFailed(true);
+            }
+          }}
         >
           <Download size={14} />
+          {downloadFailed && <span role="alert">Could not download</span>}
         </Button>
       </div>
       <div className="code-parts">
@@ -149,10 +158,13 @@ function trimmed(code: string): string {
   return code.replace(/\n+$/, "");
 }
 
-function isTyping(target: EventTarget | null): boolean {
-  return (
-    target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
-  );
+async function wholeCode(runs: readonly RunView[], { item }: Version): Promise<string> {
+  const run = runs.find((one) => one.items[item.index]?.key === item.key);
+  if (run === undefined) throw new Error("the call is gone");
+  const { args } = await api.call(run.runId, item.callId);
+  const code = codeOf({ ...item, args });
+  if (code === null) throw new Error("the whole of the call has no code");
+  return code.text;
 }
 
 export default CodePane;

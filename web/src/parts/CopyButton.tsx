@@ -1,6 +1,13 @@
-import { Check, Copy } from "lucide-react";
+import { Check, Copy, X } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Button } from "./Button";
+import { copyText } from "./clipboard";
+
+type State = "idle" | "copying" | "copied" | "failed";
+
+const WORDS = { copying: "Copying …", copied: "Copied", failed: "Could not copy" };
+const ICONS = { idle: Copy, copying: Copy, copied: Check, failed: X };
+const SHOWN_MS = { copied: 1500, failed: 5000 };
 
 /** Copies a text; `text` may be a function, for what is large or has to be fetched first. */
 export function CopyButton({
@@ -10,19 +17,28 @@ export function CopyButton({
   text: string | (() => string | Promise<string>);
   label?: string;
 }) {
-  const [copied, setCopied] = useState(false);
+  const [state, setState] = useState<State>("idle");
   useEffect(() => {
-    if (!copied) return;
-    const timer = setTimeout(() => setCopied(false), 1500);
+    if (state !== "copied" && state !== "failed") return;
+    const timer = setTimeout(() => setState("idle"), SHOWN_MS[state]);
     return () => clearTimeout(timer);
-  }, [copied]);
+  }, [state]);
   const copy = async () => {
-    await navigator.clipboard.writeText(typeof text === "function" ? await text() : text);
-    setCopied(true);
+    if (state === "copying") return;
+    try {
+      const given = typeof text === "function" ? text() : text;
+      if (typeof given !== "string") setState("copying");
+      setState((await copyText(await given)) ? "copied" : "failed");
+    } catch {
+      setState("failed");
+    }
   };
+  const words = state === "idle" ? label : WORDS[state];
+  const Icon = ICONS[state];
   return (
-    <Button look="quiet" aria-label={copied ? "Copied" : label} title={copied ? "Copied" : label} onClick={copy}>
-      {copied ? <Check size={14} /> : <Copy size={14} />}
+    <Button look="quiet" aria-label={words} title={words} onClick={copy}>
+      <Icon size={14} aria-hidden="true" />
+      {(state === "copying" || state === "failed") && words}
     </Button>
   );
 }

@@ -2,6 +2,7 @@ import { Ellipsis, FileJson, FileText, Link, Pencil, Trash2 } from "lucide-react
 import { type MouseEvent, memo, useRef, useState } from "react";
 import { hashOf, linkTo } from "../app/route";
 import { sessionExport } from "../live/sessionExport";
+import { copyText } from "../parts/clipboard";
 import { Menu, MenuItem, MenuSeparator } from "../parts/Menu";
 import { straight } from "../text/visible";
 import type { SessionEntry } from "../wire/api";
@@ -28,6 +29,7 @@ export const SessionRow = memo(function SessionRow(props: Props) {
   const title = straight(entry.title) || "New conversation";
   const link = useRef<HTMLAnchorElement>(null);
   const [menu, setMenu] = useState(false);
+  const [copyFailed, setCopyFailed] = useState(false);
   const renameNext = useRef(false);
   const tabIndex = active ? 0 : -1;
 
@@ -37,6 +39,7 @@ export const SessionRow = memo(function SessionRow(props: Props) {
     event.preventDefault();
     onOpen(id);
   };
+  const copyLink = async () => setCopyFailed(!(await copyText(linkTo({ sessionId: id }))));
   const close = () => {
     onRenaming(null);
     requestAnimationFrame(() => link.current?.focus());
@@ -77,6 +80,7 @@ export const SessionRow = memo(function SessionRow(props: Props) {
         <span className="sessions-title" dir="auto">
           {title}
         </span>
+        {copyFailed && <span role="alert">Could not copy the link</span>}
       </a>
       <Menu
         label={`More for ${title}`}
@@ -104,7 +108,7 @@ export const SessionRow = memo(function SessionRow(props: Props) {
         >
           Rename
         </MenuItem>
-        <MenuItem icon={Link} onSelect={() => void navigator.clipboard?.writeText(linkTo({ sessionId: id }))}>
+        <MenuItem icon={Link} onSelect={() => void copyLink()}>
           Copy link
         </MenuItem>
         <MenuItem icon={FileText} onSelect={() => void sessionExport.start(id, title, "markdown")}>
