@@ -1,6 +1,7 @@
 """How a socket ends, and what it does when sessions, servers and stores go away under it."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -102,8 +103,49 @@ async def test_a_socket_has_only_so_many_queries_waiting(tmp_path: Path) -> None
         await watching.until_state("processing")
         for _ in range(MAX_WAITING):
             await watching.say("query", query="again", if_busy="wait", request_id="same")
-        await watching.say("query", query="again", if_busy="wait", request_id="same")
-        assert (await watching.error())[1] == "queue_full"
+        await watching.say("query", query="again", if_busy="wait", request_id="one more")
+        refused = (await watching.until_type("error"))[-1]
+        assert (refused["error_code"], refused["request_id"]) == ("queue_full", "one more")
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        ({"type": "query", "query": "x" * 1_048_576, "request_id": "r"}, "body_too_large"),
+        ({"type": "query", "query": " ", "request_id": "r"}, "invalid"),
+        ({"type": "query", "query": "x", "if_busy": "no", "request_id": "r"}, "invalid"),
+    ],
+    ids=["too large", "empty", "wrong"],
+)
+async def test_a_refused_query_is_told_by_its_id(tmp_path: Path, sent: dict[str, str], code: str) -> None:
+    async with serving(agents.talker, data=tmp_path) as served, socket(served) as watching:
+        await watching.connection.send(json.dumps(sent))
+        refused = (await watching.until_type("error"))[-1]
+        assert (refused["error_code"], refused["request_id"]) == (code, "r")
+
+
+async def test_only_queries_are_told_by_their_id(tmp_path: Path) -> None:
+    async with serving(agents.talker, data=tmp_path) as served, socket(served) as watching:
+        await watching.say("cancel", request_id="r")
+        assert "request_id" not in (await watching.until_type("error"))[-1]
+
+
+async def test_who_decides_too_late_is_told_so(tmp_path: Path) -> None:
+    """Also when the run is over, or the next one has begun."""
+    async with serving(agents.asker, data=tmp_path) as served, socket(served) as watching:
+        await watching.say("query", query="delete it")
+        asked = await watching.until(lambda f: f.get("metadata", {}).get("message_type") == "approval_request")
+        approval_id = asked[-1]["metadata"]["approval_id"]
+        await watching.say("approve", approval_id=approval_id)
+        await watching.until_state("completed")
+        await watching.say("approve", approval_id=approval_id)
+        assert (await watching.error())[1] == "already_decided"
+        await watching.say("query", query="delete it")
+        await watching.until(lambda f: f.get("metadata", {}).get("message_type") == "approval_request")
+        await watching.say("approve", approval_id=approval_id)
+        assert (await watching.error())[1] == "already_decided"
+        await watching.say("approve", approval_id="apr_none")
+        assert (await watching.error())[1] == "approval_not_found"
 
 
 async def test_an_error_that_nobody_expected_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

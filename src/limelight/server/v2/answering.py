@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import Callable
 
+import msgspec
+
 from limelight.dialects.base import Cursor
-from limelight.errors import NotProcessing, QueueFull
+from limelight.errors import ApprovalNotFound, NotProcessing, QueueFull
 from limelight.messages import Message
 from limelight.runs.sessions import MAX_WAITING, Request, Waiting
 from limelight.runs.viewer import Format
-from limelight.server.bodies import MAX_REASON
+from limelight.server.bodies import MAX_REASON, MAX_REQUEST_ID
 from limelight.server.parts import Parts
 from limelight.server.v2.commands import Approve, Cancel, GetMessages, GetState, Ping, Query, Resume, parse
 from limelight.server.v2.failing import error_of
@@ -19,6 +21,9 @@ from limelight.server.v2.replies import Accepted, Decided, MessagesEnd, Pong, St
 from limelight.server.v2.state import session_info, steps_of
 from limelight.sources.base import User
 from limelight.stores.base import Decide, Run, SessionRef
+
+MAX_EARLIER = 3
+"""So many runs before the newest are looked through for an approval: whoever decides late is not later than that."""
 
 
 class Answering:
@@ -49,7 +54,7 @@ class Answering:
         except Gone:
             raise
         except Exception as error:
-            await self._line.tell(error_of(error))
+            await self._line.tell(error_of(error, query_named(text)))
 
     async def _carry_out(self, text: str | None) -> None:
         match command := parse(text, self._parts.settings.limits.message_bytes):
@@ -128,8 +133,35 @@ class Answering:
             self._beginning -= 1
 
     async def _decide(self, command: Approve) -> None:
-        run = await self._live_run()
         reason = command.reason[:MAX_REASON]
-        decision = Decide(run.run_id, command.approval_id, command.decision, command.args, reason, self._user.user_id)
-        await self._parts.control.decide(run, decision)
-        await self._line.tell(Decided(approval_id=command.approval_id, decision=command.decision))
+        for run in await self._askers():
+            decision = Decide(
+                run.run_id, command.approval_id, command.decision, command.args, reason, self._user.user_id
+            )
+            try:
+                await self._parts.control.decide(run, decision)
+            except ApprovalNotFound:
+                continue
+            await self._line.tell(Decided(approval_id=command.approval_id, decision=command.decision))
+            return
+        live = await self._live_run()
+        raise ApprovalNotFound(f"run {live.run_id} has no approval {command.approval_id[:100]!r}")
+
+    async def _askers(self) -> list[Run]:
+        """Who may have asked, newest first. If somebody else was faster, the run may be over, and the next one on."""
+        runs = await self._parts.store.runs(self._ref)
+        return runs[: -2 - MAX_EARLIER : -1]
+
+
+class _Named(msgspec.Struct):
+    type: str = ""
+    request_id: str = ""
+
+
+def query_named(text: str | None) -> str:
+    """The `request_id` of a query that was refused, also if it was refused before it was read as one."""
+    try:
+        named = msgspec.json.decode(text or "", type=_Named)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return ""
+    return named.request_id if named.type == "query" and len(named.request_id) <= MAX_REQUEST_ID else ""
