@@ -17,7 +17,7 @@ interface Props {
   readonly isSearching: boolean;
   readonly asksToStop: boolean;
   onSearchEnd(): void;
-  onPick(run: RunView, item: Item): void;
+  onPick(run: RunView, item: Item | null): void;
   /** The user has asked something, and wants to see what comes of it. */
   onAsked(): void;
 }
@@ -30,7 +30,7 @@ export const Conversation = memo(function Conversation(props: Props) {
     if (!props.isSearching) setFilter(NO_FILTER);
   }, [props.isSearching]);
   const pick = useCallback(
-    (run: RunView, item: Item) => {
+    (run: RunView, item: Item | null) => {
       onSearchEnd();
       onPick(run, item);
     },

@@ -16,9 +16,9 @@ export function useVisit(route: Route, agent: string | undefined, showChat: () =
     go({});
   }, []);
   const pick = useCallback(
-    (run: RunView, item: Item) => {
+    (run: RunView, item: Item | null) => {
       showChat();
-      go({ sessionId, runId: run.runId, item: item.index }, { replace: true });
+      go({ sessionId, runId: run.runId, item: item?.index ?? null }, { replace: true });
     },
     [sessionId, showChat],
   );

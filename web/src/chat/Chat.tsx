@@ -21,7 +21,7 @@ interface Props {
   readonly store: SessionStore;
   readonly route: Route;
   readonly filter: Filter;
-  onPick(run: RunView, item: Item): void;
+  onPick(run: RunView, item: Item | null): void;
 }
 
 /** The browser's own mark of when all of the history can be read; benchmarks look at it. */

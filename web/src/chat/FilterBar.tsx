@@ -1,5 +1,5 @@
 import { Search, X } from "lucide-react";
-import { useEffect, useId, useRef } from "react";
+import { useEffect, useId, useMemo, useRef } from "react";
 import { type Filter, NO_FILTER, toolNames } from "../log/filter";
 import type { RunView } from "../log/view";
 import { Button } from "../parts/Button";
@@ -17,6 +17,7 @@ interface Props {
 export function FilterBar({ runs, filter, onChange, onClose }: Props) {
   const field = useRef<HTMLInputElement>(null);
   const id = useId();
+  const tools = useMemo(() => toolNames(runs), [runs]);
   useEffect(() => field.current?.focus(), []);
   const close = () => {
     onChange(NO_FILTER);
@@ -47,7 +48,7 @@ export function FilterBar({ runs, filter, onChange, onClose }: Props) {
         onChange={(event) => onChange({ ...filter, tool: event.target.value })}
       >
         <option value="">All tools</option>
-        {toolNames(runs).map(({ name, count }) => (
+        {tools.map(({ name, count }) => (
           <option key={name} value={name}>
             {visible(name)} ({count})
           </option>

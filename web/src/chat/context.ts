@@ -10,7 +10,8 @@ export interface ChatContext {
   readonly focus: string | null;
   /** Words that a search looks for. */
   readonly words: readonly string[];
-  pick(run: RunView, item: Item): void;
+  /** Show an item in its place; without one the beginning of its run. */
+  pick(run: RunView, item: Item | null): void;
 }
 
 const Context = createContext<ChatContext | null>(null);

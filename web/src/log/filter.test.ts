@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { golden, made, only } from "../timeline/madeRuns";
-import { type Filter, isActive, marked, matches, NO_FILTER, toolNames } from "./filter";
+import { cutMessages, type Filter, hitsOf, isActive, marked, matches, NO_FILTER, toolNames } from "./filter";
 import type { Item, RunView } from "./view";
 
 const found = (run: RunView, filter: Partial<Filter>, whole?: (item: Item) => string | undefined) =>
-  run.items.filter((item) => matches(item, { ...NO_FILTER, ...filter }, whole)).map((item) => item.index);
+  run.items.filter((item) => matches(item, { ...NO_FILTER, ...filter }, run, whole)).map((item) => item.index);
 
 const run = made(
   [0, { kind: "reasoning_delta", message_id: "m0", text: "Which sales?" }],
@@ -55,6 +55,51 @@ describe("matches", () => {
     const cut = only(golden("truncated_result"));
     expect(found(cut, { text: "needle" })).toEqual([]);
     expect(found(cut, { text: "needle" }, () => "hay Needle hay")).not.toEqual([]);
+  });
+});
+
+describe("hitsOf", () => {
+  const told = made(
+    [1, { kind: "tool_started", call_id: "c1", name: "task", args: {} }],
+    [2, { kind: "agent_started", agent_id: "a1", name: "digger", call_id: "c1" }],
+    [3, { kind: "agent_finished", agent_id: "a1", error: "hit rock" }],
+    [4, { kind: "tool_finished", call_id: "c1", result: "partly" }],
+    [5, { kind: "text_delta", message_id: "m1", text: "There is gold." }],
+    [6, { kind: "text_finished", message_id: "m1" }],
+    [
+      6,
+      {
+        kind: "final_answer",
+        message_id: "m1",
+        content: "There is gold.",
+        title: "Report",
+        sources: ["https://mine.example/"],
+      },
+    ],
+  );
+  const failed = made([1, { kind: "run_failed", message: "no shovel", code: "agent_error", error_id: "err_7" }]);
+  const kinds = (of: RunView, filter: Partial<Filter>) =>
+    hitsOf(of, { ...NO_FILTER, ...filter }).map((hit) => (hit.kind === "item" ? hit.item.kind : hit.kind));
+
+  it.each([
+    [told, { text: "go" }, ["question", "answer"]],
+    [told, { text: "gold" }, ["answer"]],
+    [told, { text: "report gold" }, ["answer"]],
+    [told, { text: "mine.example" }, ["answer"]],
+    [told, { text: "rock" }, ["tool"]],
+    [told, { errorsOnly: true }, ["tool"]],
+    [told, { tool: "task" }, ["tool"]],
+    [failed, { text: "shovel" }, ["failure"]],
+    [failed, { text: "err_7" }, ["failure"]],
+    [failed, { errorsOnly: true }, ["failure"]],
+    [failed, { errorsOnly: true, tool: "task" }, []],
+  ])("finds what was asked, answered and went wrong (%#)", (of, filter, found) => {
+    expect(kinds(of, filter)).toEqual(found);
+  });
+
+  it("counts messages that it sees the beginning of", () => {
+    const cut = { size: 9, url: "" };
+    expect(cutMessages([told, { ...told, inputCut: cut }])).toBe(1);
   });
 });
 

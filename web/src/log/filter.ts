@@ -2,7 +2,7 @@
 
 import type { JsonValue } from "../wire/events";
 import { argsText, textOf } from "./readable";
-import type { Item, OutputPiece, RunView } from "./view";
+import type { AgentView, Item, OutputPiece, RunView } from "./view";
 
 export interface Filter {
   readonly text: string;
@@ -18,6 +18,14 @@ export interface Stretch {
   readonly hit: boolean;
 }
 
+/** What a search found: an item of a run, or what its user asked, what it answered, why it failed. */
+export type Hit =
+  | { readonly kind: "question" | "answer" | "failure"; readonly run: RunView; readonly item: Item | null }
+  | { readonly kind: "item"; readonly run: RunView; readonly item: Item };
+
+/** The whole of a call of which the log has only the beginning, if it has been fetched. */
+export type WholeOf = (item: Item) => string | undefined;
+
 export interface ToolCount {
   readonly name: string;
   readonly count: number;
@@ -31,20 +39,59 @@ export function wordsOf(text: string): readonly string[] {
   return text.trim().split(/\s+/u).filter(Boolean);
 }
 
+/** All that the filter asks for in a run, in the order in which it is read. */
+export function hitsOf(run: RunView, filter: Filter, whole?: WholeOf): Hit[] {
+  const hits: Hit[] = [];
+  const ofRun = filter.tool === "";
+  if (ofRun && !filter.errorsOnly && hasWords(questionOf(run), filter))
+    hits.push({ kind: "question", run, item: null });
+  const spoken = run.answer?.item == null ? null : (run.items[run.answer.item] ?? null);
+  const isAnswer = ofRun && !filter.errorsOnly && run.answer !== null && hasWords(answerTexts(run, spoken), filter);
+  for (const item of run.items) {
+    // The text that is the answer is shown as the answer.
+    if (!(isAnswer && item === spoken) && matches(item, filter, run, whole)) hits.push({ kind: "item", run, item });
+  }
+  if (isAnswer) hits.push({ kind: "answer", run, item: spoken });
+  if (ofRun && run.state === "failed" && hasWords(failureOf(run), filter))
+    hits.push({ kind: "failure", run, item: null });
+  return hits;
+}
+
+/** Questions and answers of which only the beginning is here, so that a search cannot see all of them. */
+export function cutMessages(runs: readonly RunView[]): number {
+  let count = 0;
+  for (const { inputCut, answer } of runs) {
+    if (inputCut !== null) count += 1;
+    if (answer?.cut != null && answer.item === null) count += 1;
+  }
+  return count;
+}
+
 /**
  * Whether an item is what the filter asks for: every word must occur somewhere in it. With only words, what was said and
- * thought counts too. `whole` gives the whole of a call of which the log has only the beginning, if it has been fetched.
+ * thought counts too.
  */
-export function matches(item: Item, filter: Filter, whole?: (item: Item) => string | undefined): boolean {
+export function matches(item: Item, filter: Filter, run: RunView, whole?: WholeOf): boolean {
   if (filter.tool !== "" && !((item.kind === "tool" || item.kind === "approval") && item.name === filter.tool))
     return false;
-  if (filter.errorsOnly && !isFailed(item)) return false;
-  const patterns = patternsOf(filter.text);
-  if (patterns.length === 0) return true;
-  const texts = textsOf(item);
+  if (filter.errorsOnly && !isFailed(item, run)) return false;
+  if (patternsOf(filter.text).length === 0) return true;
+  const texts = [...textsOf(item), ...failedAgents(item, run).flatMap((agent) => [agent.name, agent.error ?? ""])];
   const fetched = item.kind === "tool" ? whole?.(item) : undefined;
   if (fetched !== undefined) texts.push(fetched);
-  return patterns.every((pattern) => texts.some((text) => pattern.test(text)));
+  return hasWords(texts, filter);
+}
+
+/** The sub-agents that an item started and that failed. */
+export function failedAgents(item: Item, run: RunView): readonly AgentView[] {
+  if (item.kind !== "agent" && item.kind !== "tool") return [];
+  const ids = item.kind === "agent" ? [item.childId] : item.agentIds;
+  const found: AgentView[] = [];
+  for (const id of ids) {
+    const agent = run.agents.get(id);
+    if (agent?.state === "failed") found.push(agent);
+  }
+  return found;
 }
 
 /** The tools that were called, the most frequent first. */
@@ -72,8 +119,28 @@ export function marked(text: string, words: readonly string[]): Stretch[] {
   return stretches;
 }
 
-function isFailed(item: Item): boolean {
-  return (item.kind === "tool" || item.kind === "step") && item.state === "failed";
+function isFailed(item: Item, run: RunView): boolean {
+  if ((item.kind === "tool" || item.kind === "step") && item.state === "failed") return true;
+  return failedAgents(item, run).length > 0;
+}
+
+/** Every word occurs somewhere in the texts. */
+function hasWords(texts: readonly string[], filter: Filter): boolean {
+  return patternsOf(filter.text).every((pattern) => texts.some((text) => pattern.test(text)));
+}
+
+function questionOf(run: RunView): string[] {
+  return [run.input, ...run.attachments.map((attachment) => attachment.name ?? "")];
+}
+
+function answerTexts({ answer }: RunView, spoken: Item | null): string[] {
+  if (answer === null) return [];
+  const said = spoken?.kind === "text" ? [spoken.text] : [];
+  return [answer.title, ...read(answer.content, textOf(answer.content)), ...said, ...answer.sources];
+}
+
+function failureOf({ failure, reason }: RunView): string[] {
+  return failure === null ? [reason] : [failure.message, failure.code, failure.errorId, reason];
 }
 
 /** The same words are asked of thousands of items in a row. */
