@@ -1,22 +1,29 @@
 import { PauseCircle } from "lucide-react";
-import { memo, useEffect, useId, useState } from "react";
+import { memo, useEffect, useId, useMemo, useState } from "react";
 import { argsText, bytes, duration } from "../log/readable";
 import type { ApprovalItem, Args, RunView } from "../log/view";
 import { Button } from "../parts/Button";
 import { useNow } from "../parts/useNow";
-import { CodeBlock } from "../text/CodeBlock";
-import { Value } from "../text/Value";
+import { visible } from "../text/visible";
 import { api } from "../wire/api";
 import type { JsonObject } from "../wire/events";
+import { Arguments } from "./Arguments";
+import { askedCall, partsOf } from "./argumentParts";
 import { useChat } from "./context";
+import { useDecisionDraft } from "./decisions";
 import "./approval.css";
-import { visible } from "../text/visible";
+
+const LINE = 80;
+const FEWEST_ROWS = 8;
+const MOST_ROWS = 30;
 
 /** The agent asks before it acts: approve, change what it will do, or reject. */
 export const Approval = memo(function Approval({ run, asked }: { run: RunView; asked: ApprovalItem }) {
   const { store, deciding } = useChat();
-  const [mode, setMode] = useState<"ask" | "edit" | "reject">("ask");
-  const args = useWholeArgs(run, asked);
+  const [draft, change] = useDecisionDraft(asked.approvalId);
+  const { mode } = draft;
+  const whole = useWholeArgs(run, asked);
+  const cancel = () => change({ mode: "ask", edited: "", reason: "" });
   const isSent = deciding.has(asked.approvalId);
   const may = (decision: "approve" | "edit" | "reject") => asked.decisions.includes(decision);
   const agent = run.agents.get(asked.agentId);
@@ -30,18 +37,21 @@ export const Approval = memo(function Approval({ run, asked }: { run: RunView; a
       </header>
       {mode === "edit" ? (
         <EditArgs
-          args={args}
+          text={draft.edited}
           isSent={isSent}
-          onCancel={() => setMode("ask")}
+          onChange={(edited) => change({ edited })}
+          onCancel={cancel}
           onSend={(edited) => store.decide(asked, "edit", { args: edited })}
         />
       ) : (
         <>
-          <ShownArgs args={args} cut={asked.argsCut !== null && args === asked.args ? asked.argsCut.size : 0} />
+          <ShownArgs run={run} asked={asked} whole={whole} />
           {mode === "reject" ? (
             <RejectReason
+              reason={draft.reason}
               isSent={isSent}
-              onCancel={() => setMode("ask")}
+              onChange={(reason) => change({ reason })}
+              onCancel={cancel}
               onSend={(reason) => store.decide(asked, "reject", { reason })}
             />
           ) : (
@@ -52,12 +62,15 @@ export const Approval = memo(function Approval({ run, asked }: { run: RunView; a
                 </Button>
               )}
               {may("edit") && (
-                <Button disabled={isSent} onClick={() => setMode("edit")}>
+                <Button
+                  disabled={isSent || whole.state !== "whole"}
+                  onClick={() => change({ mode: "edit", edited: argsText(whole.args) })}
+                >
                   Edit
                 </Button>
               )}
               {may("reject") && (
-                <Button look="danger" disabled={isSent} onClick={() => setMode("reject")}>
+                <Button look="danger" disabled={isSent} onClick={() => change({ mode: "reject" })}>
                   Reject
                 </Button>
               )}
@@ -70,31 +83,43 @@ export const Approval = memo(function Approval({ run, asked }: { run: RunView; a
   );
 });
 
-/** Long arguments come as a preview: nobody should agree to what they have not been able to read. */
-function useWholeArgs(run: RunView, asked: ApprovalItem): Args {
-  const [args, setArgs] = useState(asked.args);
-  useEffect(() => {
-    if (asked.argsCut === null) return;
-    const leaving = new AbortController();
-    api.approval(run.runId, asked.approvalId, leaving.signal).then(
-      (whole) => setArgs(whole.args),
-      () => {},
-    );
-    return () => leaving.abort();
-  }, [run.runId, asked.approvalId, asked.argsCut]);
-  return args;
+interface Asked {
+  readonly args: Args;
+  readonly state: "whole" | "loading" | "failed";
+  retry(): void;
 }
 
-function ShownArgs({ args, cut }: { args: Args; cut: number }) {
-  const code = typeof args === "string" ? null : args.code;
+/** Long arguments come as a preview: nobody should agree to what they have not been able to read. */
+function useWholeArgs(run: RunView, asked: ApprovalItem): Asked {
+  const isCut = asked.argsCut !== null;
+  const [now, setNow] = useState<Omit<Asked, "retry">>({ args: asked.args, state: isCut ? "loading" : "whole" });
+  const [tries, setTries] = useState(0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each try reads anew
+  useEffect(() => {
+    if (!isCut) return;
+    const leaving = new AbortController();
+    setNow((before) => ({ ...before, state: "loading" }));
+    api.approval(run.runId, asked.approvalId, leaving.signal).then(
+      ({ args }) => setNow({ args, state: "whole" }),
+      () => leaving.signal.aborted || setNow((before) => ({ ...before, state: "failed" })),
+    );
+    return () => leaving.abort();
+  }, [run.runId, asked.approvalId, isCut, tries]);
+  return { ...now, retry: () => setTries(tries + 1) };
+}
+
+function ShownArgs({ run, asked, whole }: { run: RunView; asked: ApprovalItem; whole: Asked }) {
+  const parts = useMemo(() => partsOf(askedCall(run, asked, whole.args)), [run, asked, whole.args]);
   return (
     <>
-      {typeof code === "string" && Object.keys(args).length === 1 ? (
-        <CodeBlock code={code} language="python" />
-      ) : (
-        <Value value={args} />
+      <Arguments parts={parts} />
+      {whole.state !== "whole" && (
+        <p className="approval-cut" role="status">
+          Only the beginning is shown, of {bytes(asked.argsCut?.size ?? 0)}.{" "}
+          {whole.state === "loading" ? "Loading the rest …" : "The rest could not be read."}
+          {whole.state === "failed" && <Button onClick={whole.retry}>Try again</Button>}
+        </p>
       )}
-      {cut > 0 && <p className="quiet">Only the beginning is shown, of {bytes(cut)}.</p>}
     </>
   );
 }
@@ -107,14 +132,14 @@ function Expiry({ asked }: { asked: ApprovalItem }) {
 }
 
 interface EditProps {
-  readonly args: Args;
+  readonly text: string;
   readonly isSent: boolean;
+  onChange(text: string): void;
   onCancel(): void;
   onSend(args: JsonObject): void;
 }
 
-function EditArgs({ args, isSent, onCancel, onSend }: EditProps) {
-  const [text, setText] = useState(() => argsText(args));
+function EditArgs({ text, isSent, onChange, onCancel, onSend }: EditProps) {
   const [wrong, setWrong] = useState<string | null>(null);
   const id = useId();
   const send = () => {
@@ -131,10 +156,10 @@ function EditArgs({ args, isSent, onCancel, onSend }: EditProps) {
         id={id}
         className="approval-editor"
         value={text}
-        rows={Math.min(16, text.split("\n").length + 1)}
+        rows={editorRows(text)}
         spellCheck={false}
         onChange={(event) => {
-          setText(event.target.value);
+          onChange(event.target.value);
           setWrong(null);
         }}
       />
@@ -155,6 +180,12 @@ function EditArgs({ args, isSent, onCancel, onSend }: EditProps) {
   );
 }
 
+/** A long text stands in one line of JSON, which takes many lines of the field. */
+function editorRows(text: string): number {
+  const rows = text.split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / LINE)), 1);
+  return Math.min(MOST_ROWS, Math.max(FEWEST_ROWS, rows));
+}
+
 /** The object, or what is wrong with the text. */
 function parseArgs(text: string): JsonObject | string {
   try {
@@ -166,8 +197,15 @@ function parseArgs(text: string): JsonObject | string {
   }
 }
 
-function RejectReason(props: { isSent: boolean; onCancel(): void; onSend(reason: string): void }) {
-  const [reason, setReason] = useState("");
+interface RejectProps {
+  readonly reason: string;
+  readonly isSent: boolean;
+  onChange(reason: string): void;
+  onCancel(): void;
+  onSend(reason: string): void;
+}
+
+function RejectReason({ reason, ...props }: RejectProps) {
   const id = useId();
   return (
     <form
@@ -186,7 +224,8 @@ function RejectReason(props: { isSent: boolean; onCancel(): void; onSend(reason:
         placeholder="Why not? The agent reads it (may be left out)"
         value={reason}
         maxLength={500}
-        onChange={(event) => setReason(event.target.value)}
+        dir="auto"
+        onChange={(event) => props.onChange(event.target.value)}
       />
       <Button look="danger" type="submit" disabled={props.isSent}>
         Reject

@@ -1,14 +1,15 @@
-import { type ReactNode, useState } from "react";
-import { codeOf } from "../log/code";
+import { type ReactNode, useMemo, useState } from "react";
 import { argsText, bytes, textOf } from "../log/readable";
 import type { RunView, ToolItem } from "../log/view";
 import { Button } from "../parts/Button";
 import { CopyButton } from "../parts/CopyButton";
-import { CodeBlock } from "../text/CodeBlock";
 import { Value } from "../text/Value";
 import { visible } from "../text/visible";
 import { ApiError, api, type ToolCall } from "../wire/api";
+import { Arguments } from "./Arguments";
+import { partsOf } from "./argumentParts";
 import { Decided } from "./Decided";
+import { WholeButton } from "./WholeButton";
 
 const PREVIEW = 1200;
 
@@ -37,7 +38,7 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
   return (
     <>
       {asked?.kind === "approval" && <Decided asked={asked} />}
-      <Arguments run={run} tool={tool} />
+      <ToolArguments run={run} tool={tool} />
       {output !== "" && (
         <Part
           title="Output"
@@ -72,40 +73,28 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
   );
 }
 
-function Arguments({ run, tool }: { run: RunView; tool: ToolItem }) {
+function ToolArguments({ run, tool }: { run: RunView; tool: ToolItem }) {
   const [whole, setWhole] = useState<ToolCall | null>(null);
-  const code = codeOf(tool);
-  const args = whole?.args ?? tool.args ?? tool.argsText;
-  const others = code === null ? args : withoutCode(args, code.text);
-  if (typeof others === "object" && Object.keys(others).length === 0 && code === null) return null;
+  const args = whole?.args ?? tool.args;
+  const parts = useMemo(() => partsOf({ ...tool, args }), [tool, args]);
+  const load = () => api.call(run.runId, tool.callId);
+  const isCut = tool.argsCut !== null && whole === null;
+  const copy = isCut ? async () => argsText((await load()).args ?? "") : argsText(args ?? tool.argsText);
   return (
     <>
-      {code !== null && <CodeBlock code={code.text} language={code.language} />}
-      {(typeof others === "string" ? others !== "" && code === null : Object.keys(others).length > 0) && (
-        <Part
-          title="Arguments"
-          text={argsText(args)}
-          copy={
-            tool.argsCut !== null && whole === null
-              ? async () => argsText((await api.call(run.runId, tool.callId)).args ?? "")
-              : argsText(args)
-          }
-        >
-          <Value value={others} />
-        </Part>
-      )}
-      {tool.argsCut !== null && whole === null && (
-        <Button onClick={async () => setWhole(await api.call(run.runId, tool.callId))}>
-          Show whole arguments ({bytes(tool.argsCut.size)})
-        </Button>
-      )}
+      <Arguments parts={parts} head={<PartHead title="Arguments" copy={copy} />} />
+      {isCut && <WholeButton what="whole arguments" size={tool.argsCut?.size ?? 0} load={load} onWhole={setWhole} />}
     </>
   );
 }
 
-function withoutCode(args: NonNullable<ToolItem["args"]>, code: string) {
-  if (typeof args === "string") return args;
-  return Object.fromEntries(Object.entries(args).filter(([, value]) => value !== code));
+function PartHead({ title, copy }: { title: string; copy: string | (() => Promise<string>) }) {
+  return (
+    <header className="part-head">
+      <span>{title}</span>
+      {copy !== "" && <CopyButton text={copy} label={`Copy ${title.toLowerCase()}`} />}
+    </header>
+  );
 }
 
 interface PartProps {
@@ -119,10 +108,7 @@ interface PartProps {
 function Part({ title, text, copy, empty, children }: PartProps) {
   return (
     <section className="part">
-      <header className="part-head">
-        <span>{title}</span>
-        {text !== "" && <CopyButton text={copy} label={`Copy ${title.toLowerCase()}`} />}
-      </header>
+      <PartHead title={title} copy={text === "" ? "" : copy} />
       {text === "" && empty !== undefined ? <p className="quiet">{empty}</p> : children}
     </section>
   );

@@ -35,9 +35,12 @@ function end(text: string, length: number): number {
   return code >= 0xd800 && code < 0xdc00 ? length + 1 : length;
 }
 
-/** Arguments or a result of a tool. What is long comes in parts. */
-export const Value = memo(function Value({ value }: { value: JsonValue }) {
-  const { text, language } = useMemo(() => shownValue(value), [value]);
+/** Arguments or a result of a tool. What is long comes in parts. `isText` leaves a text as it is, also if it is JSON. */
+export const Value = memo(function Value({ value, isText = false }: { value: JsonValue; isText?: boolean }) {
+  const { text, language } = useMemo(
+    () => (isText && typeof value === "string" ? { text: value, language: "" } : shownValue(value)),
+    [value, isText],
+  );
   const [parts, setParts] = useState(1);
   const length = PART * parts;
   const part = text.length > length ? text.slice(0, end(text, length)) : text;

@@ -1,0 +1,95 @@
+import { act, cleanup, render, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, expect, it, vi } from "vitest";
+import type { ApprovalItem, Args } from "../log/view";
+import { fillGaps } from "../parts/jsdomGaps";
+import { made } from "../timeline/madeRuns";
+import { api, type WholeApproval } from "../wire/api";
+import { Approval } from "./Approval";
+import { type ChatContext, ChatProvider } from "./context";
+
+fillGaps();
+afterEach(cleanup);
+
+const decide = vi.fn();
+
+function show(approvalId: string, args: Args, isCut = false) {
+  const run = made([1, { kind: "run_started", agent: "a", turn: 1 }]);
+  const asked: ApprovalItem = {
+    kind: "approval",
+    key: "run_0/1",
+    index: 1,
+    agentId: "",
+    at: 0,
+    approvalId,
+    callId: "c",
+    name: "write_file",
+    args,
+    argsCut: isCut ? { size: 20_000, url: "" } : null,
+    decisions: ["approve", "edit", "reject"],
+    expiresAt: null,
+    decision: null,
+    editedArgs: null,
+    reason: "",
+    by: "",
+    decidedAt: null,
+  };
+  const context = { store: { decide }, deciding: new Set(), focus: null, words: [], pick() {} };
+  return render(
+    <ChatProvider value={context as unknown as ChatContext}>
+      <Approval run={run} asked={asked} />
+    </ChatProvider>,
+  );
+}
+
+const button = (name: string) => screen.getByRole<HTMLButtonElement>("button", { name });
+const editor = () => screen.getByLabelText<HTMLTextAreaElement>("New arguments as JSON");
+
+it("shows a text with its line breaks", () => {
+  const { container } = show("p1", { path: "a.md", content: '# One\n\nTwo "words"' });
+  const texts = [...container.querySelectorAll("pre")].map((block) => block.textContent);
+  expect(texts).toContain('# One\n\nTwo "words"');
+  expect(screen.getByText("content")).toBeTruthy();
+});
+
+it("lets only whole arguments be edited", async () => {
+  let arrive = (_whole: WholeApproval) => {};
+  vi.spyOn(api, "approval").mockReturnValue(
+    new Promise((resolve) => {
+      arrive = resolve;
+    }),
+  );
+  show("p2", '{"content": "be', true);
+  expect(button("Edit").disabled).toBe(true);
+  await act(async () => arrive({ args: { content: "beginning and end" }, edited_args: null, state: "requested" }));
+  await userEvent.click(button("Edit"));
+  expect(editor().value).toBe('{\n  "content": "beginning and end"\n}');
+  expect(editor().rows).toBeGreaterThanOrEqual(8);
+});
+
+it("says that the rest could not be read, and reads it again", async () => {
+  const read = vi.spyOn(api, "approval").mockRejectedValueOnce(new Error("gone"));
+  read.mockResolvedValueOnce({ args: { all: 1 }, edited_args: null, state: "requested" });
+  show("p3", '{"al', true);
+  expect(await screen.findByText(/The rest could not be read/)).toBeTruthy();
+  expect(button("Edit").disabled).toBe(true);
+  await userEvent.click(button("Try again"));
+  await vi.waitFor(() => expect(button("Edit").disabled).toBe(false));
+});
+
+it("keeps what was typed when its row goes away and comes back", async () => {
+  const first = show("p4", { a: 1 });
+  await userEvent.click(button("Edit"));
+  await userEvent.clear(editor());
+  await userEvent.type(editor(), "half");
+  first.unmount();
+  show("p4", { a: 1 });
+  expect(editor().value).toBe("half");
+  await userEvent.click(button("Cancel"));
+  await userEvent.click(button("Reject"));
+  await userEvent.type(screen.getByLabelText(/Why not/), "too early");
+  cleanup();
+  show("p4", { a: 1 });
+  await userEvent.click(button("Reject"));
+  expect(decide).toHaveBeenCalledWith(expect.anything(), "reject", { reason: "too early" });
+});
