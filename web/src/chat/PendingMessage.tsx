@@ -1,4 +1,4 @@
-import { memo } from "react";
+import { memo, useSyncExternalStore } from "react";
 import type { Pending } from "../live/outbox";
 import { Button } from "../parts/Button";
 import { useChat } from "./context";
@@ -6,7 +6,9 @@ import { useChat } from "./context";
 /** A message that is no run yet: on its way, waiting for its turn, or refused. */
 export const PendingMessage = memo(function PendingMessage({ pending }: { pending: Pending }) {
   const { store } = useChat();
-  const isBehind = store.getSnapshot().view.runs.some((run) => run.endedAt === null);
+  const isBehind = useSyncExternalStore(store.subscribe, () =>
+    store.getSnapshot().view.runs.some((run) => run.endedAt === null),
+  );
   const word = pending.error !== null ? `Not sent: ${pending.error}` : isBehind ? "Waits for its turn" : "Sending …";
   return (
     <article className="user user-pending" aria-label="Message that waits">
