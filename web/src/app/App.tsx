@@ -7,6 +7,7 @@ import { useSession } from "../live/useSession";
 import { alignClock } from "../parts/useNow";
 import { Palette } from "../sessions/Palette";
 import { Sidebar } from "../sessions/Sidebar";
+import { Unreachable } from "./Banner";
 import { Conversation } from "./Conversation";
 import { Drawer } from "./Drawer";
 import { KeysDialog } from "./KeysDialog";
@@ -33,7 +34,7 @@ export function App() {
   const theme = useTheme();
   const { agents, version, error } = useAgents();
   const [list] = useState(() => new SessionList());
-  const { store, live, isMissing } = useSession(route.sessionId);
+  const { store, live, isMissing, isWaiting } = useSession(route.sessionId);
   const [agent, setAgent] = useRemembered("agent", "");
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   const [areKeysOpen, setKeysOpen] = useState(false);
@@ -137,6 +138,7 @@ export function App() {
         {route.sessionId === null && (
           <Start agents={agents} agent={chosen} trouble={error} onAgent={setAgent} onAsk={visit.ask} />
         )}
+        {isWaiting && <Unreachable />}
         {isMissing && <Missing onNew={visit.begin} />}
         {live !== null && store !== null && (
           <div className="middle-chat" hidden={panes.isNarrow && panes.tab !== "chat"}>

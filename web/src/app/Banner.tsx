@@ -33,6 +33,16 @@ export function Banner({ live, store }: { live: LiveSession; store: SessionStore
   );
 }
 
+/** In place of a conversation that nobody could be asked for yet. */
+export function Unreachable() {
+  return (
+    <p className="banner" role="status">
+      <PlugZap size={15} aria-hidden="true" />
+      The server cannot be reached; trying again.
+    </p>
+  );
+}
+
 function Lost({ since, onTry }: { since: number; onTry(): void }) {
   useNow();
   const ago = duration(Date.now() - since);

@@ -1,10 +1,12 @@
 /**
  * Messages that the user sent and that are no runs yet. They outlive a reload, and are sent again after every
  * reconnect: the server knows a `request_id` and never begins a second run for it.
+ *
+ * Each has a key of its own, so that two tabs of a session never overwrite what the other one sent or withdrew.
  */
 
 import type { SessionView } from "../log/view";
-import { recall, remember } from "./storage";
+import { recall, remember, remembered } from "./storage";
 
 export interface Pending {
   readonly requestId: string;
@@ -17,28 +19,57 @@ export interface Pending {
   readonly runId: string | null;
 }
 
-const keyOf = (sessionId: string) => `outbox.${sessionId}`;
+/** The server counts a message's time by its own clock, and both are only nearly right. */
+const CLOCK_TOLERANCE = 5000;
+
+/** How the keys of a session's messages begin. */
+export const keysOf = (sessionId: string) => `outbox.${sessionId}.`;
 
 export function kept(sessionId: string): readonly Pending[] {
-  return recall<readonly Pending[]>(keyOf(sessionId), []);
+  const beginning = keysOf(sessionId);
+  // Ids of messages have no dots, those of sessions may: `a.` is the beginning of `a.b.` too.
+  const keys = remembered(beginning).filter((key) => !key.slice(beginning.length).includes("."));
+  const all = keys.map((key) => recall<Pending | null>(key, null)).filter((one) => one !== null);
+  return all.sort((a, b) => a.at - b.at);
 }
 
-export function keep(sessionId: string, pending: readonly Pending[]): void {
-  remember(keyOf(sessionId), pending.length === 0 ? null : pending);
+export function isKept(sessionId: string, one: Pending): boolean {
+  return recall<Pending | null>(keysOf(sessionId) + one.requestId, null) !== null;
+}
+
+/** Note what has changed. A message that another tab has taken away meanwhile does not come back by that. */
+export function keep(sessionId: string, before: readonly Pending[], after: readonly Pending[]): void {
+  const old = new Map(before.map((one) => [one.requestId, one]));
+  for (const one of after) {
+    const known = old.get(one.requestId);
+    old.delete(one.requestId);
+    if (known === undefined || (known !== one && isKept(sessionId, one)))
+      remember(keysOf(sessionId) + one.requestId, one);
+  }
+  for (const requestId of old.keys()) remember(keysOf(sessionId) + requestId, null);
 }
 
 /**
  * Without those that have become runs. The run's first Record may come before the server's word which run it is: then
- * the question itself tells, so that no message is ever seen twice.
+ * the question itself tells, so that no message is ever seen twice. Only of a run that is new and that began after the
+ * message was written: people ask the same thing again. `skew` is how far our clock is ahead of the server's.
  */
-export function unseen(pending: readonly Pending[], before: SessionView, after: SessionView): readonly Pending[] {
+export function unseen(
+  pending: readonly Pending[],
+  before: SessionView,
+  after: SessionView,
+  skew: number,
+): readonly Pending[] {
   if (pending.length === 0) return pending;
   const known = new Set(before.runs.map((run) => run.runId));
   const all = new Set(after.runs.map((run) => run.runId));
-  const fresh = after.runs.filter((run) => !known.has(run.runId)).map((run) => run.input);
+  const named = new Set(pending.map((one) => one.runId));
+  const fresh = after.runs.filter((run) => !known.has(run.runId) && !named.has(run.runId));
   const left = pending.filter((one) => {
     if (one.runId !== null) return !all.has(one.runId);
-    const place = fresh.indexOf(one.text);
+    if (one.error !== null) return true;
+    const earliest = one.at - skew - CLOCK_TOLERANCE;
+    const place = fresh.findIndex((run) => run.input === one.text && run.startedAt >= earliest);
     if (place >= 0) fresh.splice(place, 1);
     return place < 0;
   });

@@ -15,6 +15,7 @@ describe("a session", () => {
   let store: SessionStore;
   beforeEach(() => {
     vi.useFakeTimers();
+    vi.setSystemTime(records[0]?.at ?? 0);
     vi.stubGlobal("WebSocket", FakeSocket);
     FakeSocket.all = [];
     localStorage.clear();
@@ -188,7 +189,7 @@ describe("a session", () => {
   });
 
   it("sends the first question of a new session with its agent", () => {
-    keep("s", [{ requestId: "r1", text: "hi", ifBusy: "wait", at: 0, error: null, runId: null }]);
+    keep("s", [], [{ requestId: "r1", text: "hi", ifBusy: "wait", at: 0, error: null, runId: null }]);
     store = new SessionStore("s", "codact");
     expect(newest().url).toContain("agent_type=codact");
     newest().open();

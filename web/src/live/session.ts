@@ -6,12 +6,13 @@
  */
 
 import { noteGap, reduce } from "../log/reduce";
-import { type ApprovalItem, type Args, EMPTY, type SessionView } from "../log/view";
-import { ApiError, api } from "../wire/api";
+import { type ApprovalItem, type Args, EMPTY, type Item, type RunView, type SessionView } from "../log/view";
 import type { Decision, LogRecord } from "../wire/events";
 import { type Frame, parseFrame, type SessionInfo } from "../wire/frames";
 import { Link, type LinkStatus } from "./link";
-import { keep, kept, type Pending, unseen } from "./outbox";
+import { lookUp } from "./lookUp";
+import { isKept, keep, kept, keysOf, type Pending, unseen } from "./outbox";
+import { onChangedElsewhere } from "./storage";
 import { Watchable } from "./watchable";
 
 export interface LiveSession {
@@ -36,6 +37,12 @@ const SLICE = 500;
 /** So many ms are folded at a stretch, less than a frame; nobody waits for a page that nobody sees. */
 const STRETCH = 12;
 const UNSEEN_STRETCH = 500;
+/** The server takes five queries of a socket that are no runs yet. The fifth is for one that is not to wait. */
+const IN_FLIGHT = 4;
+/** Less than what the server takes at most, in bytes. */
+const LONGEST = 1_000_000;
+/** What the server says of a query that somebody withdrew. */
+const WITHDRAWN = "Query was stopped while it waited";
 
 export class SessionStore extends Watchable<LiveSession> {
   private readonly link: Link;
@@ -44,8 +51,18 @@ export class SessionStore extends Watchable<LiveSession> {
   /** The end of the log as the server told it: up to there it is history. */
   private goal = 0;
   private folded: SessionView = EMPTY;
+  /** The same when it was first told: what had happened before this page looked. */
+  private history: number | null = null;
   private skew: number | null = null;
   private closed = false;
+  /** Messages that this socket has sent and that are no runs yet. */
+  private readonly inFlight = new Set<string>();
+  /** Decisions on their way, by approval. */
+  private readonly decisions = new Map<string, { command: object; isRepeated: boolean }>();
+  /** Messages that another tab sends. */
+  private readonly elsewhere = new Set<string>();
+  private looking: AbortController | null = null;
+  private readonly unlisten: () => void;
 
   constructor(
     readonly sessionId: string,
@@ -62,6 +79,7 @@ export class SessionStore extends Watchable<LiveSession> {
       notice: null,
       clockSkew: 0,
     });
+    this.unlisten = onChangedElsewhere(keysOf(sessionId), () => this.takeOver());
     this.link = new Link(() => this.path(), {
       open: () => this.resend(),
       message: (text) => this.take(parseFrame(text)),
@@ -70,22 +88,25 @@ export class SessionStore extends Watchable<LiveSession> {
   }
 
   ask(text: string, ifBusy: Pending["ifBusy"]): void {
-    const one: Pending = { requestId: newId(), text, ifBusy, at: Date.now(), error: null, runId: null };
-    this.post([...this.now.pending, one]);
-    this.transmit(one);
+    // Later than the one before, also within the same millisecond: their order is by time.
+    const at = Math.max(Date.now(), ...this.now.pending.map((other) => other.at + 1));
+    this.post([...this.now.pending, { requestId: newId(), text, ifBusy, at, error: null, runId: null }]);
+    this.transmit();
   }
 
   /** Take back a message that has not begun. */
   withdraw(one: Pending): void {
-    if (one.error === null) this.link.send({ type: "cancel", request_id: one.requestId });
+    const isSent = this.inFlight.delete(one.requestId) || this.elsewhere.has(one.requestId);
+    if (isSent && one.error === null) this.link.send({ type: "cancel", request_id: one.requestId });
     this.post(this.now.pending.filter((other) => other.requestId !== one.requestId));
+    this.transmit();
   }
 
   /** Send a refused message again. */
   retry(one: Pending): void {
     const again = { ...one, error: null, requestId: newId() };
     this.post(this.now.pending.map((other) => (other.requestId === one.requestId ? again : other)));
-    this.transmit(again);
+    this.transmit();
   }
 
   stop(): void {
@@ -94,9 +115,10 @@ export class SessionStore extends Watchable<LiveSession> {
   }
 
   decide(asked: ApprovalItem, decision: Decision, more: { args?: Args; reason?: string } = {}): void {
-    const sent = this.link.send({ type: "approve", approval_id: asked.approvalId, decision, ...more });
-    if (!sent) this.change({ notice: "Not connected: your decision was not sent." });
-    else this.change({ notice: null, deciding: new Set([...this.now.deciding, asked.approvalId]) });
+    const command = { type: "approve", approval_id: asked.approvalId, decision, ...more };
+    if (!this.link.send(command)) return this.change({ notice: "Not connected: your decision was not sent." });
+    this.decisions.set(asked.approvalId, { command, isRepeated: false });
+    this.change({ notice: null, deciding: new Set(this.decisions.keys()) });
   }
 
   /** Tell the user what went wrong; null takes it away again. */
@@ -105,11 +127,14 @@ export class SessionStore extends Watchable<LiveSession> {
   }
 
   reconnect(): void {
-    this.link.hurry();
+    if (this.looking === null) this.link.hurry();
+    else void this.startOver();
   }
 
   close(): void {
     this.closed = true;
+    this.unlisten();
+    this.looking?.abort();
     this.link.close();
   }
 
@@ -122,8 +147,18 @@ export class SessionStore extends Watchable<LiveSession> {
   }
 
   private post(pending: readonly Pending[]): void {
-    keep(this.sessionId, pending);
+    keep(this.sessionId, this.now.pending, pending);
     this.change({ pending });
+  }
+
+  /** Another tab has sent something, or taken something away. What it sent we send only when we connect anew. */
+  private takeOver(): void {
+    const pending = kept(this.sessionId);
+    const known = new Set(this.now.pending.map((one) => one.requestId));
+    for (const { requestId } of pending) if (!known.delete(requestId)) this.elsewhere.add(requestId);
+    for (const gone of known) this.inFlight.delete(gone);
+    this.change({ pending });
+    this.transmit();
   }
 
   private path(): string {
@@ -132,13 +167,33 @@ export class SessionStore extends Watchable<LiveSession> {
     return `api/v2/ws/${encodeURIComponent(this.sessionId)}?${query}`;
   }
 
-  private transmit(one: Pending): void {
-    this.link.send({ type: "query", query: one.text, if_busy: one.ifBusy, request_id: one.requestId });
+  /** Send what has not been sent yet, as much as the server takes at a time. */
+  private transmit(): void {
+    for (const one of this.now.pending) {
+      const room = IN_FLIGHT + (one.ifBusy === "cancel" ? 1 : 0);
+      const isSent = this.inFlight.has(one.requestId) || this.elsewhere.has(one.requestId);
+      if (isSent || one.error !== null || one.runId !== null || this.inFlight.size >= room) continue;
+      const query = { type: "query", query: one.text, if_busy: one.ifBusy, request_id: one.requestId };
+      if (isTooLong(query)) this.mark(one.requestId, { error: "too long: at most 1 MB" });
+      else if (this.link.send(query)) this.inFlight.add(one.requestId);
+    }
   }
 
+  private mark(requestId: string, part: Partial<Pending>): void {
+    this.post(this.now.pending.map((one) => (one.requestId === requestId ? { ...one, ...part } : one)));
+  }
+
+  /** What was on its way when the link broke may never have arrived. */
   private resend(): void {
     this.inbox.length = 0;
-    for (const one of this.now.pending) if (one.error === null) this.transmit(one);
+    this.inFlight.clear();
+    this.elsewhere.clear();
+    this.post(this.now.pending.map((one) => (one.runId === null ? one : { ...one, runId: null })));
+    this.transmit();
+    for (const [id, { command }] of this.decisions) {
+      this.link.send(command);
+      this.decisions.set(id, { command, isRepeated: true });
+    }
   }
 
   private take(frame: Frame): void {
@@ -152,6 +207,7 @@ export class SessionStore extends Watchable<LiveSession> {
         return this.foldSoon();
       case "state":
         this.goal = Math.max(this.goal, Number(frame.state.cursor));
+        this.history ??= this.goal;
         this.change({ info: frame.state, loading: this.progress() });
         return;
       case "accepted":
@@ -200,14 +256,18 @@ export class SessionStore extends Watchable<LiveSession> {
   }
 
   private publish(): void {
-    const pending = unseen(this.now.pending, this.now.view, this.folded);
-    if (pending !== this.now.pending) keep(this.sessionId, pending);
+    const { view } = this.now;
+    const before = view.seq < (this.history ?? 0) ? this.folded : view;
+    const pending = unseen(this.now.pending, before, this.folded, this.skew ?? 0);
+    if (pending !== this.now.pending) keep(this.sessionId, this.now.pending, pending);
     const newest = this.folded.runs[this.folded.runs.length - 1];
     const isLive = this.now.loading === null && newest !== undefined && newest.endedAt === null;
     // The smallest difference is the one with the least delay in it.
     if (isLive) this.skew = Math.min(this.skew ?? Number.POSITIVE_INFINITY, Date.now() - newest.lastAt);
     const clockSkew = this.skew ?? 0;
-    const deciding = newest?.endedAt === null || this.now.deciding.size === 0 ? this.now.deciding : new Set<string>();
+    for (const id of this.decisions.keys()) if (!waitsFor(newest, id)) this.decisions.delete(id);
+    const isSame = this.decisions.size === this.now.deciding.size;
+    const deciding = isSame ? this.now.deciding : new Set(this.decisions.keys());
     this.change({ view: this.folded, loading: this.progress(), pending, clockSkew, deciding });
   }
 
@@ -215,18 +275,37 @@ export class SessionStore extends Watchable<LiveSession> {
     const known = this.now.view.runs.some((run) => run.runId === runId);
     const named = this.now.pending.map((one) => (one.requestId === requestId ? { ...one, runId } : one));
     this.post(known ? named.filter((one) => one.runId !== runId) : named);
+    this.begun(requestId);
+  }
+
+  /** It takes no more room on the way. */
+  private begun(requestId: string): void {
+    this.inFlight.delete(requestId);
+    this.transmit();
   }
 
   private settled(approvalId: string): void {
-    const deciding = new Set(this.now.deciding);
-    deciding.delete(approvalId);
-    this.change({ deciding });
+    this.decisions.delete(approvalId);
+    this.change({ deciding: new Set(this.decisions.keys()) });
   }
 
   private refused(message: string, code: string, requestId: string | undefined): void {
-    if (code === "bad_cursor" && requestId === undefined) void this.startOver();
-    else if (requestId === undefined) this.change({ notice: message, deciding: new Set() });
-    else this.post(this.now.pending.map((one) => (one.requestId === requestId ? { ...one, error: message } : one)));
+    if (requestId !== undefined) return this.refusedQuery(requestId, message, code);
+    if (code === "bad_cursor") return void this.startOver();
+    // Ours came through before the link broke, and was sent again for nothing.
+    const isOurs = code === "already_decided" && [...this.decisions.values()].some((one) => one.isRepeated);
+    this.decisions.clear();
+    this.change({ deciding: new Set(), ...(isOurs ? {} : { notice: message }) });
+  }
+
+  private refusedQuery(requestId: string, message: string, code: string): void {
+    const one = this.now.pending.find((other) => other.requestId === requestId);
+    // A server that stops is back soon, and is told again then.
+    if (one === undefined || code === "shutting_down") return;
+    const isWithdrawn = message === WITHDRAWN && !isKept(this.sessionId, one);
+    if (isWithdrawn) this.post(this.now.pending.filter((other) => other !== one));
+    else this.mark(requestId, { error: message });
+    this.begun(requestId);
   }
 
   /**
@@ -234,18 +313,33 @@ export class SessionStore extends Watchable<LiveSession> {
    * Only in the second case we connect again, because connecting would bring a deleted session back to life.
    */
   private async startOver(): Promise<void> {
-    try {
-      await api.session(this.sessionId);
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 404) this.change({ link: DELETED });
-      return;
-    }
+    this.looking?.abort();
+    const looking = new AbortController();
+    this.looking = looking;
+    const since = this.now.link.kind === "lost" ? this.now.link.since : Date.now();
+    const waiting = (ms: number) => this.change({ link: { kind: "lost", since, next: Date.now() + ms } });
+    const isThere = await lookUp(this.sessionId, looking.signal, waiting).catch(() => null);
+    if (isThere === null || looking.signal.aborted) return;
+    this.looking = null;
+    if (!isThere) return this.change({ link: DELETED });
     this.inbox.length = 0;
     this.folded = EMPTY;
     this.goal = 0;
+    this.history = null;
     this.change({ view: EMPTY, loading: 0 });
     this.link.restart();
   }
+}
+
+function isTooLong(message: object): boolean {
+  return new TextEncoder().encode(JSON.stringify(message)).length > LONGEST;
+}
+
+/** Whether the approval is still open. */
+function waitsFor(run: RunView | undefined, approvalId: string): boolean {
+  if (run === undefined || run.endedAt !== null) return false;
+  const isAsked = (item: Item) => item.kind === "approval" && item.approvalId === approvalId && item.decision === null;
+  return run.items.some(isAsked);
 }
 
 export function newId(): string {

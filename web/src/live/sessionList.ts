@@ -7,6 +7,7 @@
 
 import { ApiError, api, type SessionEntry, type SessionPage } from "../wire/api";
 import { applied, joined, same } from "./sessionPages";
+import { forgetSession } from "./storage";
 import { Watchable } from "./watchable";
 
 export interface SessionListState {
@@ -132,6 +133,7 @@ export class SessionList {
       () => this.removed.delete(id),
       (entry) => (entry.session_id === id ? null : entry),
     );
+    forgetSession(id);
   };
 
   /** Ask no more. Whoever subscribes next opens it again. */

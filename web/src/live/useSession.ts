@@ -1,5 +1,5 @@
 import { useEffect, useState, useSyncExternalStore } from "react";
-import { ApiError, api } from "../wire/api";
+import { lookUp } from "./lookUp";
 import { keep } from "./outbox";
 import { type LiveSession, newId, SessionStore } from "./session";
 import { recall, remember } from "./storage";
@@ -11,28 +11,37 @@ export interface OpenSession {
   readonly live: LiveSession | null;
   /** There is no session of this name. */
   readonly isMissing: boolean;
+  /** Nobody knows whether there is one: the server cannot be reached, and is asked again. */
+  readonly isWaiting: boolean;
 }
 
 /** Follows the session of this name as long as it is shown. */
 export function useSession(sessionId: string | null): OpenSession {
   const [opened, setOpened] = useState<{ id: string | null; store: SessionStore | null }>({ id: null, store: null });
+  const [isWaiting, setWaiting] = useState(false);
   useEffect(() => {
+    setWaiting(false);
     if (sessionId === null) return;
     let store: SessionStore | null = null;
     const leaving = new AbortController();
     const agent = recall<string | null>(`fresh.${sessionId}`, null);
     const open = () => {
       if (leaving.signal.aborted) return;
+      setWaiting(false);
       store = new SessionStore(sessionId, agent);
       setOpened({ id: sessionId, store });
     };
     // Connecting would make a session that is not there; only the one that asks its first question means that.
     if (agent !== null) open();
     else
-      api.session(sessionId, leaving.signal).then(open, (error: unknown) => {
-        if (!(error instanceof ApiError) || error.status !== 404) open();
-        else if (!leaving.signal.aborted) setOpened({ id: sessionId, store: null });
-      });
+      lookUp(sessionId, leaving.signal, () => setWaiting(true)).then(
+        (isThere) => {
+          if (isThere) return open();
+          setWaiting(false);
+          setOpened({ id: sessionId, store: null });
+        },
+        () => {},
+      );
     return () => {
       leaving.abort();
       store?.close();
@@ -47,13 +56,13 @@ export function useSession(sessionId: string | null): OpenSession {
   useEffect(() => {
     if (live !== null && live.view.seq > 0) remember(`fresh.${live.sessionId}`, null);
   }, [live]);
-  return { store, live, isMissing: sessionId !== null && opened.id === sessionId && opened.store === null };
+  return { store, live, isWaiting, isMissing: sessionId !== null && opened.id === sessionId && opened.store === null };
 }
 
 /** A new session with its first question, which is sent as soon as somebody opens it. */
 export function beginSession(text: string, agent: string): string {
   const sessionId = newId();
   remember(`fresh.${sessionId}`, agent);
-  keep(sessionId, [{ requestId: newId(), text, ifBusy: "wait", at: Date.now(), error: null, runId: null }]);
+  keep(sessionId, [], [{ requestId: newId(), text, ifBusy: "wait", at: Date.now(), error: null, runId: null }]);
   return sessionId;
 }
