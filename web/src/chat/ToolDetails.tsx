@@ -3,6 +3,7 @@ import { argsText, bytes, textOf } from "../log/readable";
 import type { RunView, ToolItem } from "../log/view";
 import { Button } from "../parts/Button";
 import { CopyButton } from "../parts/CopyButton";
+import { Printed } from "../text/Printed";
 import { Value } from "../text/Value";
 import { visible } from "../text/visible";
 import { ApiError, api, type ToolCall } from "../wire/api";
@@ -45,7 +46,7 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
           text={output}
           copy={tool.outputDropped > 0 && whole === null ? async () => (await fetched()).output : output}
         >
-          <Value value={shown(output)} />
+          <Printed text={output} isPreview={!showsAll} isCut={tool.outputDropped > 0 && whole === null} />
         </Part>
       )}
       {tool.error !== null && tool.state !== "stopped" && (

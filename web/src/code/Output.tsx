@@ -4,7 +4,7 @@ import type { ToolItem } from "../log/view";
 import { Button } from "../parts/Button";
 import { STATE_WORDS, StateIcon } from "../parts/StateIcon";
 import { useNow } from "../parts/useNow";
-import { AnsiText } from "./AnsiText";
+import { AnsiText } from "../text/AnsiText";
 import { shownOf } from "./output";
 
 interface Props {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { spans } from "./ansi";
+import { ending, spans } from "./ansi";
 
 const E = "\u001b[";
 
@@ -52,4 +52,22 @@ it.each<[string, [string, string][]]>([
   ["", []],
 ])("%j", (text, expected) => {
   expect(spans(text).map((span) => [span.text, span.className])).toEqual(expected);
+});
+
+const end = (text: string, length: number) => {
+  const { spans: kept, isCut } = ending(text, length);
+  return [kept.map((span) => span.text).join(""), isCut];
+};
+
+it("gives the end of a text", () => {
+  expect(end("one\ntwo", 10)).toEqual(["one\ntwo", false]);
+  expect(end("one\ntwo", 5)).toEqual(["e\ntwo", true]);
+  expect(end("a😀b", 2)).toEqual(["b", true]);
+  expect(ending(`one ${E}31mtwo${E}0m`, 3)).toEqual({ spans: [{ text: "two", className: "ansi-red" }], isCut: true });
+});
+
+it("gives the last state of a progress bar, and cuts no sequence in two", () => {
+  expect(end("10%\r50%\r100%\n", 5)).toEqual(["100%\n", false]);
+  expect(end("10%\r50%\r", 5)).toEqual(["50%", false]);
+  expect(end(`\n${`${E}31m.`.repeat(100)}\rdone`, 4)).toEqual(["done", true]);
 });

@@ -36,19 +36,57 @@ export function spans(text: string): Span[] {
   const style: Style = { colour: "", ground: "", flags: new Set() };
   const done: Span[] = [];
   let line: Span[] = [];
+  /** What comes next begins the line anew; until then it stays to be read. */
+  let isReturned = false;
   for (const part of harmless(text)
     .replaceAll(/\r+\n/g, "\n")
     .split(/(\u001b\[[0-9;:]*[mK]|[\n\r\b])/)) {
     if (part === "\n") {
       done.push(...line, { text: "\n", className: "" });
       line = [];
-    } else if (part === "\r") line = [];
-    else if (part === "\b") line = shorter(line);
+      isReturned = false;
+    } else if (part === "\r") isReturned = true;
+    else if (part === "\b") line = isReturned ? line : shorter(line);
     else if (part.startsWith("\u001b")) {
       if (part.endsWith("m")) change(style, part.slice(2, -1));
-    } else if (part !== "") line.push({ text: part, className: classOf(style) });
+      else if (isReturned) line = [];
+    } else if (part !== "") {
+      if (isReturned) line = [];
+      isReturned = false;
+      line.push({ text: part, className: classOf(style) });
+    }
   }
   return joined([...done, ...line]);
+}
+
+export interface Ending {
+  readonly spans: readonly Span[];
+  /** There is more before them. */
+  readonly isCut: boolean;
+}
+
+/** A progress bar prints many times what is left of it: so much of a text is looked at for each character of its end. */
+const OVERPRINTED = 16;
+
+/** The last characters of a text, as they stand when all is printed. */
+export function ending(text: string, length: number): Ending {
+  const room = length * OVERPRINTED;
+  const isLong = text.length > room;
+  // At the beginning of a line, so that no sequence is cut in two.
+  const found = isLong ? spans(text.slice(-room).replace(/^[^\n\r]{0,400}[\n\r]/, "")) : spans(text);
+  let left = length;
+  const kept: Span[] = [];
+  for (const span of found.toReversed()) {
+    if (left <= 0) return { spans: kept, isCut: true };
+    if (span.text.length > left) {
+      // Half of a character is none.
+      kept.unshift({ ...span, text: span.text.slice(-left).replace(/^[\udc00-\udfff]/, "") });
+      return { spans: kept, isCut: true };
+    }
+    kept.unshift(span);
+    left -= span.text.length;
+  }
+  return { spans: kept, isCut: isLong };
 }
 
 function shorter(line: readonly Span[]): Span[] {

@@ -1,0 +1,58 @@
+import { cleanup, render, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, expect, it, vi } from "vitest";
+import type { RunView, ToolItem } from "../log/view";
+import { fillGaps } from "../parts/jsdomGaps";
+import { made } from "../timeline/madeRuns";
+import { ApiError, api, type ToolCall } from "../wire/api";
+import type { JsonObject } from "../wire/events";
+import { ToolDetails } from "./ToolDetails";
+
+fillGaps();
+afterEach(cleanup);
+
+function called(output: string, result: string, args: JsonObject = {}): RunView {
+  return made(
+    [1, { kind: "tool_started", call_id: "c1", name: "run", args }],
+    [2, { kind: "tool_output_delta", call_id: "c1", text: output }],
+    [3, { kind: "tool_finished", call_id: "c1", result }],
+  );
+}
+
+function show(run: RunView, change: Partial<ToolItem> = {}) {
+  const tool = run.items.find((item) => item.kind === "tool");
+  if (tool === undefined) throw new Error("no tool");
+  const { container } = render(<ToolDetails run={run} tool={{ ...tool, ...change }} />);
+  return [...container.querySelectorAll("pre")].map((block) => block.textContent);
+}
+
+it("prints a progress bar once, and in its colours", () => {
+  expect(show(called("\u001b[32m10%\r50%\rdone\u001b[0m\n", "ok"))).toEqual(["done\n", "ok"]);
+  expect(screen.getByText("done").className).toBe("ansi-green");
+});
+
+it("shows the end of what was printed and the beginning of what came back", async () => {
+  const [printed, result] = show(called(`first\n${"-".repeat(2000)}last`, `first${"-".repeat(2000)}last`));
+  expect(printed).toMatch(/^-+last$/);
+  expect(result).toMatch(/^first-+…$/);
+  await userEvent.click(screen.getByRole("button", { name: "Show whole result" }));
+  expect(screen.queryByText(/earlier output is hidden/)).toBeNull();
+  expect(screen.getByText(/^first\s-+last$/)).toBeTruthy();
+});
+
+it("shows arguments with line breaks as text", () => {
+  expect(show(called("", "ok", { path: "a.md", text: "one\ntwo" }))).toContain("one\ntwo");
+});
+
+it("copies the whole of a cut result, and says why the whole arguments are not shown", async () => {
+  const user = userEvent.setup();
+  const call = vi.spyOn(api, "call").mockResolvedValue({ result: "all of it" } as ToolCall);
+  const cut = { size: 20_000, url: "" };
+  show(called("", "all"), { resultCut: cut, argsCut: cut });
+  await user.click(screen.getByRole("button", { name: "Copy result" }));
+  await screen.findByRole("button", { name: "Copied" });
+  expect(await navigator.clipboard.readText()).toBe("all of it");
+  call.mockRejectedValue(new ApiError("It is gone.", "", 404));
+  await user.click(screen.getByRole("button", { name: "Show whole arguments (20 kB)" }));
+  expect((await screen.findByRole("alert")).textContent).toBe("It is gone.");
+});
