@@ -47,11 +47,13 @@ function sourcesOf(value: JsonValue | undefined): readonly string[] {
   return value.map((source) => (typeof source === "string" ? source : JSON.stringify(source)));
 }
 
-/** What the event says wins; an object with `content`, or a text that is one, is taken apart. */
+/** What the event says wins; an object with `content`, or a text that is one, is taken apart; any other is a value. */
 export function answerOf({ content, title, sources }: Given): Answer {
   const value = objectOf(content);
   if (value === null || !Object.hasOwn(value, "content")) {
-    return { title, content: typeof content === "string" ? stripped(content) : content, sources };
+    if (typeof content !== "string") return { title, content, sources };
+    // Long numbers would not be the same ones afterwards.
+    return { title, content: value === null || /\d{16}/.test(content) ? stripped(content) : value, sources };
   }
   const named = value.title;
   return {
