@@ -11,8 +11,8 @@ import type { Decision, LogRecord } from "../wire/events";
 import { type Frame, parseFrame, type SessionInfo } from "../wire/frames";
 import { Link, type LinkStatus } from "./link";
 import { lookUp } from "./lookUp";
-import { isKept, keep, kept, keysOf, type Pending, unseen } from "./outbox";
-import { onChangedElsewhere } from "./storage";
+import type { Pending } from "./outbox";
+import { Sending } from "./sending";
 import { Watchable } from "./watchable";
 
 export interface LiveSession {
@@ -37,15 +37,10 @@ const SLICE = 500;
 /** So many ms are folded at a stretch, less than a frame; nobody waits for a page that nobody sees. */
 const STRETCH = 12;
 const UNSEEN_STRETCH = 500;
-/** The server takes five queries of a socket that are no runs yet. The fifth is for one that is not to wait. */
-const IN_FLIGHT = 4;
-/** Less than what the server takes at most, in bytes. */
-const LONGEST = 1_000_000;
-/** What the server says of a query that somebody withdrew. */
-const WITHDRAWN = "Query was stopped while it waited";
 
 export class SessionStore extends Watchable<LiveSession> {
   private readonly link: Link;
+  private readonly sending: Sending;
   private readonly inbox: LogRecord[] = [];
   private folding = false;
   /** The end of the log as the server told it: up to there it is history. */
@@ -55,14 +50,9 @@ export class SessionStore extends Watchable<LiveSession> {
   private history: number | null = null;
   private skew: number | null = null;
   private closed = false;
-  /** Messages that this socket has sent and that are no runs yet. */
-  private readonly inFlight = new Set<string>();
   /** Decisions on their way, by approval. */
   private readonly decisions = new Map<string, { command: object; isRepeated: boolean }>();
-  /** Messages that another tab sends. */
-  private readonly elsewhere = new Set<string>();
   private looking: AbortController | null = null;
-  private readonly unlisten: () => void;
 
   constructor(
     readonly sessionId: string,
@@ -74,12 +64,14 @@ export class SessionStore extends Watchable<LiveSession> {
       info: null,
       link: { kind: "connecting" },
       loading: 0,
-      pending: kept(sessionId),
+      pending: [],
       deciding: new Set(),
       notice: null,
       clockSkew: 0,
     });
-    this.unlisten = onChangedElsewhere(keysOf(sessionId), () => this.takeOver());
+    const send = (message: object) => this.link.send(message);
+    this.sending = new Sending(sessionId, send, (pending) => this.change({ pending }));
+    this.change({ pending: this.sending.pending });
     this.link = new Link(() => this.path(), {
       open: () => this.resend(),
       message: (text) => this.take(parseFrame(text)),
@@ -88,25 +80,17 @@ export class SessionStore extends Watchable<LiveSession> {
   }
 
   ask(text: string, ifBusy: Pending["ifBusy"]): void {
-    // Later than the one before, also within the same millisecond: their order is by time.
-    const at = Math.max(Date.now(), ...this.now.pending.map((other) => other.at + 1));
-    this.post([...this.now.pending, { requestId: newId(), text, ifBusy, at, error: null, runId: null }]);
-    this.transmit();
+    this.sending.ask(text, ifBusy);
   }
 
   /** Take back a message that has not begun. */
   withdraw(one: Pending): void {
-    const isSent = this.inFlight.delete(one.requestId) || this.elsewhere.has(one.requestId);
-    if (isSent && one.error === null) this.link.send({ type: "cancel", request_id: one.requestId });
-    this.post(this.now.pending.filter((other) => other.requestId !== one.requestId));
-    this.transmit();
+    this.sending.withdraw(one);
   }
 
   /** Send a refused message again. */
   retry(one: Pending): void {
-    const again = { ...one, error: null, requestId: newId() };
-    this.post(this.now.pending.map((other) => (other.requestId === one.requestId ? again : other)));
-    this.transmit();
+    this.sending.retry(one);
   }
 
   stop(): void {
@@ -133,7 +117,7 @@ export class SessionStore extends Watchable<LiveSession> {
 
   close(): void {
     this.closed = true;
-    this.unlisten();
+    this.sending.close();
     this.looking?.abort();
     this.link.close();
   }
@@ -146,50 +130,16 @@ export class SessionStore extends Watchable<LiveSession> {
     this.set({ ...this.now, ...part });
   }
 
-  private post(pending: readonly Pending[]): void {
-    keep(this.sessionId, this.now.pending, pending);
-    this.change({ pending });
-  }
-
-  /** Another tab has sent something, or taken something away. What it sent we send only when we connect anew. */
-  private takeOver(): void {
-    const pending = kept(this.sessionId);
-    const known = new Set(this.now.pending.map((one) => one.requestId));
-    for (const { requestId } of pending) if (!known.delete(requestId)) this.elsewhere.add(requestId);
-    for (const gone of known) this.inFlight.delete(gone);
-    this.change({ pending });
-    this.transmit();
-  }
-
   private path(): string {
     const query = new URLSearchParams({ format: "records", packed: "1", after: String(this.folded.seq) });
     if (this.agent !== null && this.folded.seq === 0) query.set("agent_type", this.agent);
     return `api/v2/ws/${encodeURIComponent(this.sessionId)}?${query}`;
   }
 
-  /** Send what has not been sent yet, as much as the server takes at a time. */
-  private transmit(): void {
-    for (const one of this.now.pending) {
-      const room = IN_FLIGHT + (one.ifBusy === "cancel" ? 1 : 0);
-      const isSent = this.inFlight.has(one.requestId) || this.elsewhere.has(one.requestId);
-      if (isSent || one.error !== null || one.runId !== null || this.inFlight.size >= room) continue;
-      const query = { type: "query", query: one.text, if_busy: one.ifBusy, request_id: one.requestId };
-      if (isTooLong(query)) this.mark(one.requestId, { error: "too long: at most 1 MB" });
-      else if (this.link.send(query)) this.inFlight.add(one.requestId);
-    }
-  }
-
-  private mark(requestId: string, part: Partial<Pending>): void {
-    this.post(this.now.pending.map((one) => (one.requestId === requestId ? { ...one, ...part } : one)));
-  }
-
   /** What was on its way when the link broke may never have arrived. */
   private resend(): void {
     this.inbox.length = 0;
-    this.inFlight.clear();
-    this.elsewhere.clear();
-    this.post(this.now.pending.map((one) => (one.runId === null ? one : { ...one, runId: null })));
-    this.transmit();
+    this.sending.again();
     for (const [id, { command }] of this.decisions) {
       this.link.send(command);
       this.decisions.set(id, { command, isRepeated: true });
@@ -258,8 +208,7 @@ export class SessionStore extends Watchable<LiveSession> {
   private publish(): void {
     const { view } = this.now;
     const before = view.seq < (this.history ?? 0) ? this.folded : view;
-    const pending = unseen(this.now.pending, before, this.folded, this.skew ?? 0);
-    if (pending !== this.now.pending) keep(this.sessionId, this.now.pending, pending);
+    this.sending.seen(before, this.folded, this.skew ?? 0);
     const newest = this.folded.runs[this.folded.runs.length - 1];
     const isLive = this.now.loading === null && newest !== undefined && newest.endedAt === null;
     // The smallest difference is the one with the least delay in it.
@@ -268,20 +217,12 @@ export class SessionStore extends Watchable<LiveSession> {
     for (const id of this.decisions.keys()) if (!waitsFor(newest, id)) this.decisions.delete(id);
     const isSame = this.decisions.size === this.now.deciding.size;
     const deciding = isSame ? this.now.deciding : new Set(this.decisions.keys());
-    this.change({ view: this.folded, loading: this.progress(), pending, clockSkew, deciding });
+    this.change({ view: this.folded, loading: this.progress(), clockSkew, deciding });
   }
 
   private accepted(requestId: string, runId: string): void {
     const known = this.now.view.runs.some((run) => run.runId === runId);
-    const named = this.now.pending.map((one) => (one.requestId === requestId ? { ...one, runId } : one));
-    this.post(known ? named.filter((one) => one.runId !== runId) : named);
-    this.begun(requestId);
-  }
-
-  /** It takes no more room on the way. */
-  private begun(requestId: string): void {
-    this.inFlight.delete(requestId);
-    this.transmit();
+    this.sending.accepted(requestId, runId, known);
   }
 
   private settled(approvalId: string): void {
@@ -290,22 +231,12 @@ export class SessionStore extends Watchable<LiveSession> {
   }
 
   private refused(message: string, code: string, requestId: string | undefined): void {
-    if (requestId !== undefined) return this.refusedQuery(requestId, message, code);
+    if (requestId !== undefined) return this.sending.refused(requestId, message, code);
     if (code === "bad_cursor") return void this.startOver();
     // Ours came through before the link broke, and was sent again for nothing.
     const isOurs = code === "already_decided" && [...this.decisions.values()].some((one) => one.isRepeated);
     this.decisions.clear();
     this.change({ deciding: new Set(), ...(isOurs ? {} : { notice: message }) });
-  }
-
-  private refusedQuery(requestId: string, message: string, code: string): void {
-    const one = this.now.pending.find((other) => other.requestId === requestId);
-    // A server that stops is back soon, and is told again then.
-    if (one === undefined || code === "shutting_down") return;
-    const isWithdrawn = message === WITHDRAWN && !isKept(this.sessionId, one);
-    if (isWithdrawn) this.post(this.now.pending.filter((other) => other !== one));
-    else this.mark(requestId, { error: message });
-    this.begun(requestId);
   }
 
   /**
@@ -331,19 +262,9 @@ export class SessionStore extends Watchable<LiveSession> {
   }
 }
 
-function isTooLong(message: object): boolean {
-  return new TextEncoder().encode(JSON.stringify(message)).length > LONGEST;
-}
-
 /** Whether the approval is still open. */
 function waitsFor(run: RunView | undefined, approvalId: string): boolean {
   if (run === undefined || run.endedAt !== null) return false;
   const isAsked = (item: Item) => item.kind === "approval" && item.approvalId === approvalId && item.decision === null;
   return run.items.some(isAsked);
-}
-
-export function newId(): string {
-  // Not `randomUUID`: browsers offer that only over https and on localhost.
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

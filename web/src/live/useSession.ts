@@ -1,7 +1,8 @@
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { lookUp } from "./lookUp";
 import { keep } from "./outbox";
-import { type LiveSession, newId, SessionStore } from "./session";
+import { newId } from "./sending";
+import { type LiveSession, SessionStore } from "./session";
 import { recall, remember } from "./storage";
 
 const NOTHING = { subscribe: () => () => {}, getSnapshot: () => null };

@@ -1,0 +1,133 @@
+/** Sends the messages of one session: as many at a time as the server takes, and each until it is a run. */
+
+import type { SessionView } from "../log/view";
+import { isKept, keep, kept, keysOf, type Pending, unseen } from "./outbox";
+import { onChangedElsewhere } from "./storage";
+
+/** The server takes five queries of a socket that are no runs yet. The fifth is for one that is not to wait. */
+const IN_FLIGHT = 4;
+/** Less than what the server takes at most, in bytes. */
+const LONGEST = 1_000_000;
+/** What the server says of a query that somebody withdrew. */
+const WITHDRAWN = "Query was stopped while it waited";
+
+export class Sending {
+  private all: readonly Pending[];
+  /** What this socket has sent and is no run yet. */
+  private readonly inFlight = new Set<string>();
+  /** What another tab sends. */
+  private readonly elsewhere = new Set<string>();
+  readonly close: () => void;
+
+  constructor(
+    private readonly sessionId: string,
+    private readonly send: (message: object) => boolean,
+    private readonly changed: (pending: readonly Pending[]) => void,
+  ) {
+    this.all = kept(sessionId);
+    this.close = onChangedElsewhere(keysOf(sessionId), () => this.takeOver());
+  }
+
+  get pending(): readonly Pending[] {
+    return this.all;
+  }
+
+  ask(text: string, ifBusy: Pending["ifBusy"]): void {
+    // Later than the one before, also within the same millisecond: their order is by time.
+    const at = Math.max(Date.now(), ...this.all.map((other) => other.at + 1));
+    this.post([...this.all, { requestId: newId(), text, ifBusy, at, error: null, runId: null }]);
+    this.transmit();
+  }
+
+  withdraw(one: Pending): void {
+    const isSent = this.inFlight.delete(one.requestId) || this.elsewhere.has(one.requestId);
+    if (isSent && one.error === null) this.send({ type: "cancel", request_id: one.requestId });
+    this.post(this.all.filter((other) => other.requestId !== one.requestId));
+    this.transmit();
+  }
+
+  retry(one: Pending): void {
+    const again = { ...one, error: null, requestId: newId() };
+    this.post(this.all.map((other) => (other.requestId === one.requestId ? again : other)));
+    this.transmit();
+  }
+
+  /** What was on its way when the link broke may never have arrived. */
+  again(): void {
+    this.inFlight.clear();
+    this.elsewhere.clear();
+    this.post(this.all.map((one) => (one.runId === null ? one : { ...one, runId: null })));
+    this.transmit();
+  }
+
+  accepted(requestId: string, runId: string, isKnown: boolean): void {
+    if (isKnown) this.post(this.all.filter((one) => one.requestId !== requestId));
+    else this.mark(requestId, { runId });
+    this.arrived(requestId);
+  }
+
+  refused(requestId: string, message: string, code: string): void {
+    const one = this.all.find((other) => other.requestId === requestId);
+    // A server that stops is back soon, and is told again then.
+    if (one === undefined || code === "shutting_down") return;
+    // The server says the same when a request before it failed; only what somebody took out of storage is unwanted.
+    const isWithdrawn = message === WITHDRAWN && !isKept(this.sessionId, one);
+    if (isWithdrawn) this.post(this.all.filter((other) => other !== one));
+    else this.mark(requestId, { error: message });
+    this.arrived(requestId);
+  }
+
+  /** The log has grown: some may have become runs. */
+  seen(before: SessionView, after: SessionView, skew: number): void {
+    const left = unseen(this.all, before, after, skew);
+    if (left !== this.all) this.post(left);
+  }
+
+  private post(pending: readonly Pending[]): void {
+    keep(this.sessionId, this.all, pending);
+    this.all = pending;
+    this.changed(pending);
+  }
+
+  private mark(requestId: string, part: Partial<Pending>): void {
+    this.post(this.all.map((one) => (one.requestId === requestId ? { ...one, ...part } : one)));
+  }
+
+  /** It takes no more room on the way. */
+  private arrived(requestId: string): void {
+    this.inFlight.delete(requestId);
+    this.transmit();
+  }
+
+  private transmit(): void {
+    for (const one of this.all) {
+      const room = IN_FLIGHT + (one.ifBusy === "cancel" ? 1 : 0);
+      const isSent = this.inFlight.has(one.requestId) || this.elsewhere.has(one.requestId);
+      if (isSent || one.error !== null || one.runId !== null || this.inFlight.size >= room) continue;
+      const query = { type: "query", query: one.text, if_busy: one.ifBusy, request_id: one.requestId };
+      if (isTooLong(query)) this.mark(one.requestId, { error: "too long: at most 1 MB" });
+      else if (this.send(query)) this.inFlight.add(one.requestId);
+    }
+  }
+
+  /** Another tab has sent something, or taken something away. What it sent we send only when we connect anew. */
+  private takeOver(): void {
+    const pending = kept(this.sessionId);
+    const known = new Set(this.all.map((one) => one.requestId));
+    for (const { requestId } of pending) if (!known.delete(requestId)) this.elsewhere.add(requestId);
+    for (const gone of known) this.inFlight.delete(gone);
+    this.all = pending;
+    this.changed(pending);
+    this.transmit();
+  }
+}
+
+function isTooLong(message: object): boolean {
+  return new TextEncoder().encode(JSON.stringify(message)).length > LONGEST;
+}
+
+export function newId(): string {
+  // Not `randomUUID`: browsers offer that only over https and on localhost.
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
