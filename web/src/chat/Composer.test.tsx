@@ -38,3 +38,7 @@ it("says that the message could not be read", async () => {
   await userEvent.keyboard("{ArrowUp}");
   expect(await screen.findByPlaceholderText("The last message could not be read")).toBeTruthy();
 });
+
+it("lets a message run the way that its letters do", () => {
+  expect(field("").dir).toBe("auto");
+});

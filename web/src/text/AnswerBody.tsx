@@ -39,7 +39,11 @@ export const AnswerBody = memo(function AnswerBody({
   const addresses = useMemo(() => listed.map((source) => safeAddress(source.address)), [listed]);
   return (
     <article className="text-answer">
-      {title && <h2 className="text-answer-title">{straight(title)}</h2>}
+      {title && (
+        <h2 className="text-answer-title" dir="auto">
+          {straight(title)}
+        </h2>
+      )}
       {typeof content === "string" ? (
         <Markdown text={content} streaming={streaming} sources={addresses} />
       ) : (

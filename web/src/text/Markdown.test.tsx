@@ -168,3 +168,23 @@ test("a block that is too long to be prose is plain text", () => {
   expect(page.querySelector("em")).toBeNull();
   expect(page.querySelector("pre.text-plain")).not.toBeNull();
 });
+
+test("each part of a text runs the way that its own letters do", () => {
+  const page = shown("# שלום\n\nhello\n\nمرحبا\n\n- אחת\n- two\n\n1. one\n\n> مرحبا\n\n- [x] שלום\n\n  עוד\n");
+  const auto = [...page.querySelectorAll('[dir="auto"]')].map((part) => part.tagName);
+  expect(auto).toEqual(expect.arrayContaining(["H2", "P"]));
+  expect(
+    [...page.querySelectorAll("ul, ol, blockquote")].map((part) => [part.tagName, part.getAttribute("dir")]),
+  ).toEqual([
+    ["UL", "rtl"],
+    ["OL", null],
+    ["BLOCKQUOTE", "rtl"],
+    ["UL", "rtl"],
+  ]);
+  expect(page.querySelector(".contains-task-list")).not.toBeNull();
+  expect([...page.querySelectorAll("p")].every((part) => part.dir === "auto")).toBe(true);
+});
+
+test("a list begins with its number", () => {
+  expect(shown("3. three").querySelector("ol")?.start).toBe(3);
+});

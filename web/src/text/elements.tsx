@@ -6,12 +6,14 @@ import type { ReactNode } from "react";
 import { address } from "../wire/api";
 import { safeImage } from "./addresses";
 import { CodeBlock } from "./CodeBlock";
+import { isRightToLeft } from "./direction";
 import { Formula } from "./Formula";
 import { RemoteImage } from "./RemoteImage";
 import { SafeLink } from "./SafeLink";
 import { Table } from "./Table";
 
 interface Props {
+  className?: string | undefined;
   node?: Element | undefined;
   children?: ReactNode;
 }
@@ -30,7 +32,7 @@ const property = (node: Element | undefined, name: string) => {
 const heading = (Tag: "h2" | "h3" | "h4" | "h5" | "h6", look: string) =>
   function Heading({ node, children }: Props) {
     return (
-      <Tag className={look} data-anchor={property(node, "dataAnchor")} tabIndex={-1}>
+      <Tag className={look} dir="auto" data-anchor={property(node, "dataAnchor")} tabIndex={-1}>
         {children}
       </Tag>
     );
@@ -40,7 +42,17 @@ const cell = (Tag: "td" | "th") =>
   function Cell({ node, children }: Props) {
     const align = property(node, "align");
     const known = align === "right" || align === "center" ? align : undefined;
-    return <Tag style={known && { textAlign: known }}>{children}</Tag>;
+    return (
+      <Tag dir="auto" style={known && { textAlign: known }}>
+        {children}
+      </Tag>
+    );
+  };
+
+/** Boxes whose marks stand at their beginning: `auto` would not look into the paragraphs in them, which say `auto` too. */
+const box = (Tag: "ul" | "ol" | "blockquote") =>
+  function Box({ node, ...rest }: Props) {
+    return <Tag {...rest} dir={isRightToLeft(textIn(node)) ? "rtl" : undefined} />;
   };
 
 function Link({ node, children }: Props) {
@@ -85,6 +97,10 @@ export const ELEMENTS: Partial<Components> = {
   h4: heading("h5", "text-h4"),
   h5: heading("h6", "text-h4"),
   h6: heading("h6", "text-h4"),
+  p: ({ children }) => <p dir="auto">{children}</p>,
+  ul: box("ul"),
+  ol: box("ol"),
+  blockquote: box("blockquote"),
   td: cell("td"),
   th: cell("th"),
   a: Link,
