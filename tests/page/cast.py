@@ -191,9 +191,17 @@ async def parallel(ctx: Any) -> AsyncIterator[Item]:
     yield "\n\n".join(f"Paragraph {number} of a long answer." for number in range(40))
 
 
+async def many(ctx: Any) -> AsyncIterator[Item]:
+    """150 calls, each with code, and an answer that comes whole and is longer than the window."""
+    for number in range(150):
+        yield ToolStarted(call_id=f"c{number}", name="python", args={"code": f"print({number})"})
+        yield ToolFinished(call_id=f"c{number}", result=str(number))
+    yield FinalAnswer(content="# The beginning\n\n" + "\n\n".join(f"Paragraph {n}." for n in range(80)))
+
+
 SCENES = {
     scene.__name__: scene
-    for scene in (tools, todos, helpers, document, files, stream, words, code, question, patient, crash, parallel)
+    for scene in (tools, todos, helpers, document, files, stream, words, code, question, patient, crash, parallel, many)
 }
 
 
