@@ -1,5 +1,5 @@
 import { Ellipsis, FileJson, FileText, Link, Pencil, Trash2 } from "lucide-react";
-import { type MouseEvent, memo, useRef, useState } from "react";
+import { type MouseEvent, memo, useEffect, useRef, useState } from "react";
 import { hashOf, linkTo } from "../app/route";
 import { sessionExport } from "../live/sessionExport";
 import { copyText } from "../parts/clipboard";
@@ -31,6 +31,11 @@ export const SessionRow = memo(function SessionRow(props: Props) {
   const [menu, setMenu] = useState(false);
   const [copyFailed, setCopyFailed] = useState(false);
   const renameNext = useRef(false);
+  useEffect(() => {
+    if (!copyFailed) return;
+    const timer = setTimeout(() => setCopyFailed(false), 5_000);
+    return () => clearTimeout(timer);
+  }, [copyFailed]);
   const tabIndex = active ? 0 : -1;
 
   const open = (event: MouseEvent) => {

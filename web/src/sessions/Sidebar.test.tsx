@@ -145,6 +145,15 @@ test("a right click opens the menu; links can be copied", async () => {
   expect(await navigator.clipboard.readText()).toMatch(/#\/s\/a$/);
 });
 
+test("a link that cannot be copied is not left unsaid", async () => {
+  serve(session("a", "Bees"));
+  const { user } = await show();
+  vi.spyOn(navigator.clipboard, "writeText").mockRejectedValue(new Error("refused"));
+  await user.pointer({ target: screen.getByRole("link", { name: /Bees/ }), keys: "[MouseRight]" });
+  await user.click(await screen.findByRole("menuitem", { name: "Copy link" }));
+  expect(await screen.findByText("Could not copy the link")).toBeTruthy();
+});
+
 test("search, and an empty result says so", async () => {
   serve(session("a", "Bees"), session("b", "Tides"));
   const { user } = await show();

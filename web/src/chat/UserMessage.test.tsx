@@ -1,0 +1,38 @@
+import { cleanup, render, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, expect, it, vi } from "vitest";
+import { fillGaps } from "../parts/jsdomGaps";
+import { made } from "../timeline/madeRuns";
+import { api } from "../wire/api";
+import { type ChatContext, ChatProvider } from "./context";
+import { UserMessage } from "./UserMessage";
+
+fillGaps();
+afterEach(cleanup);
+
+function show() {
+  const run = { ...made(), input: "begin", inputCut: { size: 20_000, url: "" } };
+  render(
+    <ChatProvider value={{ store: { sessionId: "s" } } as unknown as ChatContext}>
+      <UserMessage run={run} />
+    </ChatProvider>,
+  );
+}
+
+it("copies and shows the whole of a long message", async () => {
+  const user = userEvent.setup();
+  vi.spyOn(api, "text").mockResolvedValue("beginning and end");
+  show();
+  await user.click(screen.getByRole("button", { name: "Copy message" }));
+  await screen.findByRole("button", { name: "Copied" });
+  expect(await navigator.clipboard.readText()).toBe("beginning and end");
+  await user.click(screen.getByRole("button", { name: "Show the whole message (20 kB)" }));
+  expect((await screen.findByText("beginning and end")).dir).toBe("auto");
+});
+
+it("says that the whole could not be read", async () => {
+  vi.spyOn(api, "text").mockRejectedValue(new Error("gone"));
+  show();
+  await userEvent.click(screen.getByRole("button", { name: /^Show the whole/ }));
+  expect((await screen.findByRole("alert")).textContent).toBe("It could not be read.");
+});
