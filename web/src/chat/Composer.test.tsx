@@ -37,6 +37,8 @@ it("says that the message could not be read", async () => {
   field(() => Promise.reject(new Error("gone")));
   await userEvent.keyboard("{ArrowUp}");
   expect(await screen.findByPlaceholderText("The last message could not be read")).toBeTruthy();
+  await userEvent.keyboard("a{Backspace}");
+  expect(screen.getByPlaceholderText("Ask …")).toBeTruthy();
 });
 
 it("lets a message run the way that its letters do", () => {

@@ -64,7 +64,10 @@ export function Composer(props: Props) {
         rows={1}
         dir="auto"
         placeholder={trouble || props.placeholder || (isBusy ? "Ask, or send while it works …" : "Ask …")}
-        onChange={(event) => setText(event.target.value)}
+        onChange={(event) => {
+          setText(event.target.value);
+          setTrouble("");
+        }}
         onKeyDown={press}
       />
       <div className="composer-bar">
