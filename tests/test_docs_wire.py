@@ -27,7 +27,15 @@ from limelight.server.routes import ENDPOINTS
 from tests.documents import read
 from tests.markdown import blocks, codes, rows, sections
 
-UNLISTED_ROUTES = {"GET /", "GET /icon.svg", "GET /theme.js", "GET /assets/{name}", "GET /docs", "GET /openapi.json", "GET /api/v2/asyncapi.json"}
+UNLISTED_ROUTES = {
+    "GET /",
+    "GET /icon.svg",
+    "GET /theme.js",
+    "GET /assets/{name}",
+    "GET /docs",
+    "GET /openapi.json",
+    "GET /api/v2/asyncapi.json",
+}
 """Routes that are no endpoints: they are about the endpoints."""
 
 
