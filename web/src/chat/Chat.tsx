@@ -40,7 +40,8 @@ export const Chat = memo(function Chat({ live, store, route, filter, onPick }: P
     () => ({ store, deciding: live.deciding, focus: focusKey(route), words: wordsOf(filter.text), pick: onPick }),
     [store, live.deciding, route, filter, onPick],
   );
-  useSeek(live, rows, route, list, following);
+  const places = useMemo(() => ({ rows: list, box }), []);
+  useSeek(live, rows, route, places, following);
   useToEndWhenAsked(live.pending.length, toEnd);
   const isLoaded = live.loading === null;
   useEffect(() => {

@@ -11,7 +11,10 @@ const MOST_LOOKS = 40;
 const STILL = 4;
 const SEEKING = LOOK_EVERY * MOST_LOOKS;
 
-type List = RefObject<VirtualizerHandle | null>;
+interface List {
+  readonly rows: RefObject<VirtualizerHandle | null>;
+  readonly box: RefObject<HTMLElement | null>;
+}
 
 /** Takes the reader to what they want to see: what the address names, or where the newest answer begins. */
 export function useSeek(live: LiveSession, rows: readonly Row[], route: Route, list: List, following: Following): void {
@@ -73,19 +76,27 @@ function settle(list: List, place: number, align: "start" | "center", key: strin
   const end = () => clearInterval(timer);
   const look = () => {
     const element = key === null ? null : document.querySelector(`[data-item="${CSS.escape(key)}"]`);
-    if (element === null) list.current?.scrollToIndex(place, { align });
+    const box = list.box.current;
+    const rows = list.rows.current;
+    if (box === null || rows === null) return;
+    // Not the list's own way to scroll to a row: that goes on in the background, also when the reader has taken over.
+    if (element === null) box.scrollTop = offsetOf(rows, place, align);
     else element.scrollIntoView({ block: "center" });
-    const now = list.current?.scrollOffset ?? 0;
+    const now = box.scrollTop;
     still = now === last ? still + 1 : 0;
     last = now;
     looks += 1;
     if ((still < STILL || (key !== null && element === null)) && looks < MOST_LOOKS) return;
     end();
-    const handle = list.current;
-    if (atEnd !== null && handle !== null && handle.scrollSize - now - handle.viewportSize < 48) atEnd();
+    if (atEnd !== null && box.scrollHeight - now - box.clientHeight < 48) atEnd();
   };
   const timer = setInterval(look, LOOK_EVERY);
   look();
   for (const hand of ["wheel", "touchmove", "pointerdown", "keydown"])
     window.addEventListener(hand, end, { once: true, passive: true });
+}
+
+function offsetOf(rows: VirtualizerHandle, place: number, align: "start" | "center"): number {
+  const top = rows.getItemOffset(place);
+  return align === "start" ? top : top - (rows.viewportSize - rows.getItemSize(place)) / 2;
 }
