@@ -1,5 +1,5 @@
 import { ArrowUpRight } from "lucide-react";
-import { memo, type ReactNode } from "react";
+import { memo } from "react";
 import { agentNamed } from "../live/agents";
 import { CopyButton } from "../parts/CopyButton";
 import { type AgentInfo, address } from "../wire/api";
@@ -11,7 +11,6 @@ interface Props {
   agent: string;
   onAsk: (text: string, agent?: string) => void;
   /** The field to write in. */
-  children?: ReactNode;
 }
 
 const REAL_MODEL = "LIMELIGHT_MODEL=gpt-5-mini OPENAI_API_KEY=sk-… make run";
@@ -21,7 +20,7 @@ const OWN_AGENT = `async def agent(messages, ctx):
 const OWN_SERVE = "limelight serve my_agent.py:agent";
 
 /** What the page shows before anything was asked. */
-export const Welcome = memo(function Welcome({ agents, agent, onAsk, children }: Props) {
+export const Welcome = memo(function Welcome({ agents, agent, onAsk }: Props) {
   const chosen = agentNamed(agents, agent);
   return (
     <div className="welcome">
@@ -31,7 +30,6 @@ export const Welcome = memo(function Welcome({ agents, agent, onAsk, children }:
           Ask something, and see every step as it happens: thoughts, tools, code, sub-agents and the answer. You can
           stop it, steer it and come back to it at any time.
         </p>
-        {children}
         <ul className="welcome-prompts" aria-label={`Try ${chosen?.title ?? "an agent"}`}>
           {promptsFor(chosen?.name ?? "").map(({ text, shows }) => (
             <li key={text}>

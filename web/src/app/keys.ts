@@ -112,9 +112,14 @@ const NAMES: Record<string, string> = {
   space: " ",
 };
 
+/** A dialog or a menu is open, and the keys are its own. */
+export function isOverlaid(): boolean {
+  return document.querySelector(OPEN) !== null;
+}
+
 function isWanted(binding: Binding, event: KeyboardEvent): boolean {
   if (!binding.inFields && isField(event.target)) return false;
-  return binding.overDialogs === true || document.querySelector(OPEN) === null;
+  return binding.overDialogs === true || !isOverlaid();
 }
 
 export function isField(target: EventTarget | null): boolean {

@@ -1,8 +1,8 @@
 import { useEffect, useState } from "react";
 import type { SessionStore } from "../live/session";
+import { isOverlaid } from "./keys";
 
 const ASKS_FOR = 3000;
-const OPEN = '[role="dialog"], [role="alertdialog"], [role="menu"]';
 
 /** Esc stops the agent, but asks once: true after the first press. Null while there is nothing to stop. */
 export function useStopKey(store: SessionStore | null): boolean {
@@ -18,7 +18,7 @@ export function useStopKey(store: SessionStore | null): boolean {
       if (wanted) timer = setTimeout(() => ask(false), ASKS_FOR);
     };
     const press = (event: KeyboardEvent) => {
-      if (event.key !== "Escape" || event.defaultPrevented || document.querySelector(OPEN) !== null) return;
+      if (event.key !== "Escape" || event.defaultPrevented || isOverlaid()) return;
       if (isAsking) store.stop();
       ask(!isAsking);
     };

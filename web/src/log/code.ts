@@ -17,9 +17,7 @@ export function isPythonTool(name: string, ofAgent: readonly string[]): boolean 
 }
 
 /** The code of a call, if it has some: of Python tools whatever they are given, of others what they call `code`. */
-export function codeOf(
-  tool: Pick<ToolItem, "name" | "args" | "argsText" | "isPython"> & { readonly language?: string },
-): Code | null {
+export function codeOf(tool: Pick<ToolItem, "name" | "args" | "argsText" | "isPython">): Code | null {
   if (tool.args === null) {
     const text = unfinishedCode(tool.argsText, keysOf(tool));
     return text === null ? null : { text, language: languageOf(tool.name, {}, tool.isPython), isWhole: false };
