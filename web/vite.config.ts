@@ -51,5 +51,12 @@ export default defineConfig({
         .concat([["/api", { target: server, ws: true } as { target: string }]]),
     ),
   },
-  test: { environment: "jsdom", include: ["src/**/*.test.{ts,tsx}"], restoreMocks: true },
+  test: {
+    restoreMocks: true,
+    // A document takes longer to make than most tests take: who draws has one, others ask for it in their first line.
+    projects: [
+      { extends: true, test: { name: "pure", environment: "node", include: ["src/**/*.test.ts"] } },
+      { extends: true, test: { name: "drawn", environment: "jsdom", include: ["src/**/*.test.tsx"] } },
+    ],
+  },
 });

@@ -136,6 +136,17 @@ async def test_a_run_that_goes_on_behind_history_is_told_to_its_end(served: Serv
     assert whole(unpacked(frames)) == whole(await plain(served))
 
 
+@pytest.mark.parametrize("packed_", ["0", "1"])
+async def test_nobody_who_reads_records_waits_until_messages_are_counted(served: Served, packed_: str) -> None:
+    async with socket(served, format="records", packed=packed_) as watching:
+        assert "message_count" not in (await watching.hear())["state"]
+        told = [frame["state"] for frame in await watching.ask("hello") if frame.get("type") == "state"]
+        assert len(told) == 2
+        assert not any("message_count" in state for state in told)
+        await watching.say("get_state")
+        assert (await watching.until_type("state"))[-1]["state"]["message_count"] > 1
+
+
 @pytest.mark.parametrize(
     ("query", "told"),
     [

@@ -1,3 +1,5 @@
+// @vitest-environment jsdom
+
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeSocket, newest } from "./fakeSocket";
 import { Link, type LinkStatus } from "./link";

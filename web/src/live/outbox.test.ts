@@ -1,3 +1,5 @@
+// @vitest-environment jsdom
+
 import { beforeEach, expect, it } from "vitest";
 import { keep, kept, type Pending } from "./outbox";
 import { remember } from "./storage";

@@ -1,3 +1,5 @@
+// @vitest-environment jsdom
+
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { transcript } from "../log/golden";
 import { FakeSocket, newest } from "./fakeSocket";

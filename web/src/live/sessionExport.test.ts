@@ -1,3 +1,5 @@
+// @vitest-environment jsdom
+
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { transcript } from "../log/golden";
 import type { LogRecord } from "../wire/events";

@@ -1,3 +1,5 @@
+// @vitest-environment jsdom
+
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { kept } from "./outbox";
 import { forgetSession, recall, remember, remembered } from "./storage";

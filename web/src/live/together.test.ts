@@ -1,3 +1,5 @@
+// @vitest-environment jsdom
+
 /** A session whose link breaks, whose server refuses, and which another tab shows too. */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";

@@ -19,6 +19,8 @@ class Showing:
         self._ref = ref
         self._format = format_
         self._line = line
+        self._counted = format_.name == "v2"
+        """Whoever reads Records does not count v2's messages, and needs not wait until they are counted."""
         self._viewer = parts.viewer(ref, format_)
         self._known = 0
         """Runs up to here are history."""
@@ -52,7 +54,7 @@ class Showing:
         """Tell what the session is now; what comes later is news."""
         self._known, self._announced = session.last_seq, session.run_id
         self._ended = await self._last_end(session)
-        await self._line.tell(State(state=await session_info(self._parts, session)))
+        await self._line.tell(State(state=await session_info(self._parts, session, counted=self._counted)))
 
     async def _last_end(self, session: Session) -> int:
         """Where the last run ended that does not go on."""
@@ -117,7 +119,7 @@ class Showing:
         session = await self._parts.store.session(self._ref)
         if session is None:
             return False
-        info = await session_info(self._parts, session)
+        info = await session_info(self._parts, session, counted=self._counted)
         info.state, info.run_id = state, run.run_id
         self._announced = run.run_id
         await self._line.tell(State(state=info))
