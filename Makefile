@@ -25,7 +25,7 @@ run: setup  ## Serve the built-in agents on http://127.0.0.1:8000 (PORT= changes
 test: setup lint page  ## Check types and style, run all tests
 	@tools/web.sh run test
 	@tools/chromium.sh
-	@$(BIN)/pytest -n $(WORKERS)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 test-newest: setup  ## Try the newest versions of the frameworks, in a venv of their own (some minutes)
 	@tools/newest.sh

@@ -102,6 +102,7 @@ async def serving(
     """Serve these agents on a free port until the block ends. Settings are given as `section__key=value`."""
     overrides = {tuple(name.split("__", 1)): value for name, value in settings.items()}
     overrides["store", "data"] = str(data)
+    overrides.setdefault(("understudy", "pace_ms"), 0)
     loaded = load_settings(environ={}, overrides=overrides)  # pyright: ignore[reportArgumentType]
     listener = bind("127.0.0.1", 0)
     server = LimelightServer(

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -179,14 +180,16 @@ async def test_a_question_waits_while_others_are_answered(client: Client) -> Non
 
 
 async def test_the_one_that_is_stopped_in_the_queue_is_told(served: Served, client: Client) -> None:
+    def waiting() -> list[Any]:
+        return [place for queue in served.parts.sessions._queues.values() for place in queue]  # pyright: ignore[reportPrivateUsage]
+
     async with client.connect("s", agent="patient") as socket:
         await socket.send("one")
         two = asyncio.create_task(socket.send("two", if_busy="wait", request_id="two"))
-        await socket.ping()
+        await eventually(lambda: len(waiting()) == 1)
         three = asyncio.create_task(socket.send("three", if_busy="wait", request_id="three"))
-        await socket.ping()
-        waiting = [place for queue in served.parts.sessions._queues.values() for place in queue]  # pyright: ignore[reportPrivateUsage]
-        waiting[1].stop("not now")
+        await eventually(lambda: len(waiting()) == 2)
+        waiting()[1].stop("not now")
         with pytest.raises(Busy, match="stopped while it waited"):
             await asyncio.wait_for(three, SECONDS)
         assert not two.done()
