@@ -3,13 +3,13 @@ import { VList } from "virtua";
 import { WholeResults, type WholeView } from "../live/wholeResults";
 import { cutMessages, type Filter, failedAgents, type Hit, hitsOf } from "../log/filter";
 import { plural } from "../log/readable";
-import type { RunView } from "../log/view";
+import type { MessageItem, RunView } from "../log/view";
 import { Button } from "../parts/Button";
 import { visible } from "../text/visible";
-import { Answer } from "./Answer";
 import { useChat } from "./context";
 import { ItemBody } from "./ItemBody";
 import { RunEnd } from "./RunEnd";
+import { Speech } from "./Speech";
 import { UserMessage } from "./UserMessage";
 import "./search.css";
 
@@ -68,12 +68,18 @@ function agentName(run: RunView, agentId: string): string {
   return agentId === "" ? "" : ` · ${visible(run.agents.get(agentId)?.name ?? "")}`;
 }
 
+/** The text that is the answer, if it was streamed. */
+function spoken(run: RunView): MessageItem | null {
+  const item = run.answer?.item == null ? undefined : run.items[run.answer.item];
+  return item?.kind === "text" ? item : null;
+}
+
 function HitBody({ hit }: { hit: Hit }) {
   switch (hit.kind) {
     case "question":
       return <UserMessage run={hit.run} />;
     case "answer":
-      return <Answer run={hit.run} />;
+      return <Speech run={hit.run} item={spoken(hit.run)} isAnswer />;
     case "failure":
       return <RunEnd run={hit.run} />;
     case "item":

@@ -1,12 +1,12 @@
 import { memo } from "react";
 import type { RunView } from "../log/view";
-import { Answer } from "./Answer";
 import { Approval } from "./Approval";
 import { ItemBody } from "./ItemBody";
 import { Lanes } from "./Lanes";
 import { PendingMessage } from "./PendingMessage";
 import { RunEnd } from "./RunEnd";
 import type { Row } from "./rows";
+import { Speech } from "./Speech";
 import { StepsHeader } from "./StepsHeader";
 import { UserMessage } from "./UserMessage";
 import "./message.css";
@@ -23,11 +23,13 @@ function body(row: Row, onToggle: (run: RunView) => void) {
     case "steps":
       return <StepsHeader run={row.run} isOpen={row.open} onToggle={onToggle} />;
     case "item":
-      return row.isAnswer && row.run.answer !== null ? (
-        <Answer run={row.run} />
-      ) : (
+      return (
         <div className={row.isAnswer || row.item.kind === "artifact" ? undefined : "step"}>
-          <ItemBody run={row.run} item={row.item} />
+          {row.item.kind === "text" ? (
+            <Speech run={row.run} item={row.item} isAnswer={row.isAnswer} />
+          ) : (
+            <ItemBody run={row.run} item={row.item} />
+          )}
         </div>
       );
     case "lanes":
@@ -37,7 +39,7 @@ function body(row: Row, onToggle: (run: RunView) => void) {
         </div>
       );
     case "answer":
-      return <Answer run={row.run} />;
+      return <Speech run={row.run} item={null} isAnswer={true} />;
     case "approval":
       return <Approval run={row.run} asked={row.asked} />;
     case "end":

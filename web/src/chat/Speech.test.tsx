@@ -3,11 +3,13 @@ import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it, vi } from "vitest";
 import { recordsOf } from "../log/golden";
 import { reduce } from "../log/reduce";
-import { EMPTY, type RunView } from "../log/view";
+import { EMPTY, type Item, type RunView } from "../log/view";
 import { fillGaps } from "../parts/jsdomGaps";
 import { sourceOf } from "../text/structured";
 import { ApiError, api } from "../wire/api";
-import { Answer } from "./Answer";
+import type { AnyEvent } from "../wire/events";
+import { type ChatContext, ChatProvider } from "./context";
+import { Speech } from "./Speech";
 
 vi.mock("../text/structured", { spy: true });
 fillGaps();
@@ -26,10 +28,21 @@ function answered(content: string, isCut = false): RunView {
   return { ...run, answer: { ...run.answer, cut: isCut ? { size: 20_000, url: "" } : null } };
 }
 
+const CONTEXT = { focus: null } as unknown as ChatContext;
+
+function drawn(run: RunView, item: Item | null = null) {
+  if (item !== null && item.kind !== "text") throw new Error("no text");
+  return (
+    <ChatProvider value={CONTEXT}>
+      <Speech run={run} item={item} isAnswer />
+    </ChatProvider>
+  );
+}
+
 it("copies the content of a long answer that is an object", async () => {
   const user = userEvent.setup();
   vi.spyOn(api, "text").mockResolvedValue('{"title": "T", "content": "all of it"}');
-  render(<Answer run={answered("all", true)} />);
+  render(drawn(answered("all", true)));
   await user.click(screen.getByRole("button", { name: "Copy answer" }));
   await screen.findByRole("button", { name: "Copied" });
   expect(await navigator.clipboard.readText()).toBe("all of it");
@@ -37,17 +50,36 @@ it("copies the content of a long answer that is an object", async () => {
 
 it("says why the whole is not shown", async () => {
   vi.spyOn(api, "text").mockRejectedValue(new ApiError("The server cannot be reached.", "unreachable", 0));
-  render(<Answer run={answered("all", true)} />);
+  render(drawn(answered("all", true)));
   await userEvent.click(screen.getByRole("button", { name: "Show the whole answer (20 kB)" }));
   expect((await screen.findByRole("alert")).textContent).toBe("The server cannot be reached.");
 });
 
 it("draws its body once while the run goes on", () => {
   const run = answered('{"content": {"a": 1}}');
-  const drawn = vi.mocked(sourceOf);
-  const { rerender } = render(<Answer run={run} />);
-  const before = drawn.mock.calls.length;
-  rerender(<Answer run={{ ...run, lastAt: run.lastAt + 1 }} />);
+  const made = vi.mocked(sourceOf);
+  const { rerender } = render(drawn(run));
+  const before = made.mock.calls.length;
+  rerender(drawn({ ...run, lastAt: run.lastAt + 1 }));
   expect(before).toBeGreaterThan(0);
-  expect(drawn.mock.calls.length).toBe(before);
+  expect(made.mock.calls.length).toBe(before);
+});
+
+it("leaves a text where it is when it turns out to be the answer", () => {
+  const said: AnyEvent[] = [
+    { kind: "run_started", agent: "a", turn: 1 },
+    { kind: "text_delta", message_id: "m", text: "# Bees\n\nThey **dance**." },
+  ];
+  const end: AnyEvent[] = [
+    { kind: "text_finished", message_id: "m" },
+    { kind: "final_answer", content: "# Bees\n\nThey **dance**." },
+  ];
+  const run = (events: AnyEvent[]) => reduce(EMPTY, recordsOf(events)).runs[0] as RunView;
+  const [before, after] = [run(said), run([...said, ...end])];
+  const { rerender } = render(drawn(before, before.items[0]));
+  const words = screen.getByText("dance");
+  expect(screen.queryByRole("button", { name: "Copy answer" })).toBeNull();
+  rerender(drawn(after, after.items[0]));
+  expect(screen.getByRole("article", { name: "Answer" }).contains(words)).toBe(true);
+  expect(screen.getByRole("button", { name: "Copy answer" })).toBeTruthy();
 });
