@@ -81,6 +81,7 @@ def measure_page(plan: PagePlan, say: Callable[[str], None]) -> PageFigures | No
             tab.page.click(".steps-head")
             tab.page.wait_for_timeout(1000)
             nodes = tab.nodes()
+            tab.count_frames()
             wheel, drag = _wheel(tab), _drag(tab)
         say(f"page: typing while {RATE} tokens a second come, {plan.seconds:.0f} s twice")
         with new_tab(stage.begin("talker", f"{plan.seconds + 2 * SOON}")) as tab:
@@ -94,10 +95,13 @@ def measure_page(plan: PagePlan, say: Callable[[str], None]) -> PageFigures | No
             nodes = max(nodes, tab.nodes())
             keys_long = _type(tab, plan.seconds)
         say(f"page: an answer of {plan.tokens:,} tokens")
-        with new_tab(stage.begin("writer", str(plan.tokens))) as tab:
+        with new_tab(address := stage.begin("writer", "1")) as tab:
             tab.loaded()
+            tab.page.wait_for_timeout(SOON * 1000)  # a page that has just been opened has other things to do
             tab.forget()
-            tab.page.wait_for_selector(".run-cost", timeout=(plan.tokens / RATE + 60) * 1000)
+            stage.begin("writer", str(plan.tokens), address)
+            tab.page.wait_for_selector(".alive")
+            tab.page.wait_for_selector(".alive", state="detached", timeout=(plan.tokens / RATE + 60) * 1000)
             tasks = tab.seen("tasks")
     return PageFigures(
         load=load,
