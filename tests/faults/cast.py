@@ -9,6 +9,7 @@ from limelight.events import (
     AgentFinished,
     AgentStarted,
     AnyEvent,
+    Status,
     TextDelta,
     ToolFinished,
     ToolOutputDelta,
@@ -27,6 +28,8 @@ async def work(n: int, pause: float | None) -> AsyncIterator[str | AnyEvent]:
             yield ToolOutputDelta(call_id=f"t{number}", text=f"line {number}\n")
             yield ToolFinished(call_id=f"t{number}", result=f"done {number}")
         yield f"{number} "
+        if number % 3:
+            yield Status(text=f"step {number}")  # what stands between two texts keeps them apart, in any rush
         if pause is not None:
             await asyncio.sleep(pause)
 

@@ -18,7 +18,7 @@ from tests.serving import collect, serving
 @pytest.mark.parametrize("format_", sorted(registry.find("dialects")))
 async def test_every_cut_point(tmp_path: Path, format_: str) -> None:
     async def long(messages: object, ctx: object) -> AsyncIterator[str | AnyEvent]:
-        async for item in work(400, 0):
+        async for item in work(340, 0):
             yield item
         raise RuntimeError("so that the last Record has two frames in some formats")
 

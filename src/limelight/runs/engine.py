@@ -33,6 +33,7 @@ from limelight.events import (
     ToolStarted,
 )
 from limelight.grammar import Grammar
+from limelight.runs.backlog import Backlog
 from limelight.runs.committer import Committer
 from limelight.runs.durations import Durations
 from limelight.runs.endings import CUT_OFF, reason_to_close, state_after
@@ -85,11 +86,8 @@ class Execution:
         self._store = store
         self._committer = committer
         self._loop = asyncio.get_running_loop()
-        self._seq = run.last_seq
-        self._at = run.started_at
-        self._pending: list[Record] = []
+        self._backlog = Backlog(run.run_id, run.last_seq, run.started_at)
         self._results: list[Result] = []
-        self._uncommitted = 0
         self._room = asyncio.Event()
         self._state: RunState = "running"
         self._durations = Durations()
@@ -157,7 +155,7 @@ class Execution:
                     await self._keep(item)
                 else:
                     self.accept(item)
-                if self._uncommitted >= MAX_UNCOMMITTED:
+                if self._backlog.uncommitted >= MAX_UNCOMMITTED:
                     await self._has_room()
                 if self.grammar.terminal is not None:
                     return
@@ -218,7 +216,7 @@ class Execution:
         for record in records:
             self.grammar.check(record.event)
             self._durations.timed(record.event, now - (now_at - record.at) / 1000)
-        self._at = max(self._at, records[-1].at)
+        self._backlog.not_before(records[-1].at)
         self._state = "waiting"
         self._watchdog.pause(self.grammar.waiting)
 
@@ -229,7 +227,7 @@ class Execution:
 
     async def leave(self) -> None:
         """The process ends and the run stays as it is, waiting: another process will go on with it."""
-        while self._uncommitted:
+        while self._backlog.uncommitted:
             await self._next_commit()
         if not self._left.done():
             self._left.set_result(None)
@@ -273,8 +271,10 @@ class Execution:
             self._take_in(whole)
 
     def _take_in(self, event: AnyEvent) -> None:
-        if self._goes_on(event):
-            self._number([event], can_wait=True)
+        if (piece := self._piece(event)) is not None:
+            if not self._backlog:
+                self._committer.mark(self, can_wait=True)
+            self._backlog.say(piece)
             return
         if isinstance(event, Delta):
             self._write(event)
@@ -297,7 +297,7 @@ class Execution:
 
     def accept_at_once(self, event: AnyEvent) -> None:
         """As `accept`, for callers that cannot wait: who never gives way is stopped before memory runs out."""
-        if self._uncommitted >= MAX_EMITTED:
+        if self._backlog.uncommitted >= MAX_EMITTED:
             raise BadEvent(f"{MAX_EMITTED} events were emitted without a pause: await something in between")
         self.accept(self._placed(event))
 
@@ -316,38 +316,34 @@ class Execution:
         self._results += fitted.results
         self._number(fitted.events, can_wait=isinstance(event, Delta))
 
-    def _goes_on(self, event: AnyEvent) -> bool:
-        """True for one more plain piece of an open text or thought: nine in ten events, and nothing is to be done."""
+    def _piece(self, event: AnyEvent) -> TextDelta | ReasoningDelta | None:
+        """The event, if it is one more plain piece of an open text: nine in ten are, and nothing is to be done."""
         if type(event) is TextDelta:
             opened = self.grammar.texts
         elif type(event) is ReasoningDelta:
             opened = self.grammar.reasonings
         else:
-            return False
+            return None
         known = type(event.message_id) is str and opened.get(event.message_id) == event.agent_id
-        return known and is_plain(event.text)
+        return event if known and is_plain(event.text) else None
 
     def _number(self, events: Sequence[AnyEvent], *, can_wait: bool) -> None:
-        if not self._pending or not can_wait:
+        if not self._backlog or not can_wait:
             self._committer.mark(self, can_wait=can_wait)
-        self._at = max(self._at, now_ms())  # a clock that jumps back does not make the log go back
-        for event in events:
-            self._seq += 1
-            self._pending.append(Record(self._seq, self.run.run_id, self._at, event))
-        self._uncommitted += len(events)
+        self._backlog.add(events)
 
     # What goes out
 
     def take(self) -> Append:
-        append = Append(run_id=self.run.run_id, records=self._pending, results=self._results)
+        append = Append(run_id=self.run.run_id, records=self._backlog.take(), results=self._results)
         state = _state_of(self.grammar)
         if state != self._state:
             append.state = self._state = state
-        self._pending, self._results = [], []
+        self._results = []
         return append
 
     def committed(self, append: Append) -> None:
-        self._uncommitted -= len(append.records)
+        self._backlog.committed()
         self._room.set()
         if append.state in ("finished", "failed", "cancelled") and not self._written.done():
             self._written.set_result(None)
@@ -358,8 +354,8 @@ class Execution:
         self.stop(RunCancelled(reason="another process has sealed this run"))
 
     async def _has_room(self) -> None:
-        while self._uncommitted >= MAX_UNCOMMITTED:
-            if self._pending:
+        while self._backlog.uncommitted >= MAX_UNCOMMITTED:
+            if self._backlog:
                 self._committer.mark(self)
             await self._next_commit()
 
