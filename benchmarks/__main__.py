@@ -42,7 +42,7 @@ def main() -> None:
     print()
     print(table(figures))
     if figures.joined:
-        print(f"\n{figures.joined:.1%} of Limelight's events reached a lagging client joined with their neighbours.")
+        print(f"\n{figures.joined:.1%} of Limelight's events came joined with their neighbours.")
     print()
     print(frameworks_table(frameworks, frameworks_plan))
     print()

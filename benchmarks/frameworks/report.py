@@ -22,8 +22,8 @@ SECTION = """## Frameworks
 What a token costs in the process that runs the agent: with the framework alone, and through Limelight, which is
 source, engine, a commit to SQLite, hub, typed stream and HTTP. Both in one process that does them in turns, {rounds}
 rounds, each with a reply of {short} tokens and one of {long}; the model (which writes its reply at once, encoded
-beforehand) and the client are processes of their own. The goal is that Limelight adds at most {goal} µs to each token
-of a reply of {reply:,} tokens, all that it does once for a run included. {verdict}
+beforehand) and the client are processes of their own. The goal is that Limelight adds at most {goal} µs to each token.
+{verdict}
 
 - **alone** is the framework handing every token to its caller: LangGraph's `create_agent` and `create_deep_agent` with
   `stream_mode="messages"`, Agno's agent with `stream_events`, the `ToolCallingAgent` of smolagents with
@@ -78,7 +78,7 @@ def _verdict(figures: FrameworkFigures, plan: FrameworksPlan) -> str:
     """Figures that differ by more than the goal among the parts of the rounds say nothing about it."""
     unclear = [base for base, costs in figures.costs.items() if _spread(costs.added_by_parts(plan)) > GOAL]
     clear = {base: costs for base, costs in figures.costs.items() if base not in unclear}
-    above = [base for base, costs in clear.items() if costs.added(plan).in_all > GOAL]
+    above = [base for base, costs in clear.items() if costs.added(plan).token > GOAL]
     told = f"it was missed for: {_names(above)}." if above else "it was met."
     if not unclear:
         return f"In this run {told}"

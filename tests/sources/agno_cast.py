@@ -158,7 +158,7 @@ FIFTY = answering(
 TWO = "- steps: [{tool_calls: [{name: %s, arguments: %s}, {name: %s, arguments: %s}]}]"
 
 CASES: dict[str, Case] = {
-    "text": Case(plain, answering()),
+    "text": Case(plain, "- steps: [{delay: 0.2}, {text: All done.}]"),  # slow enough for a commit between
     "reasoning": Case(plain, "- steps: [{reasoning: Let me think.}, {text: All done.}]"),
     "one_tool": Case(plain, ONE_TOOL),
     "argument_deltas": Case(plain, ONE_TOOL),

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 
+from limelight.deltas import join
 from limelight.sources.base import Source
 from tests.sources.conformance import SCENARIOS, Case, Scenario
 from tests.sources.played import Played, theatre
@@ -67,7 +68,8 @@ def golden(framework: str, name: str, run: Played) -> None:
 
 
 def transcript(run: Played) -> str:
-    """The events as lines of JSON, without what differs between runs and versions: times, ids, numbers of tokens."""
+    """The events as lines of JSON, without what differs between runs and versions: times, ids, numbers of tokens, and
+    how many pieces a text came in, which is as many as there was time to commit."""
     names: dict[str, str] = {}
 
     def renamed(key: str, value: Any) -> Any:
@@ -76,8 +78,8 @@ def transcript(run: Played) -> str:
         return names.setdefault(value, f"{key}-{len([n for n in names.values() if n.startswith(key)]) + 1}")
 
     lines: list[str] = []
-    for event in run.events:
-        fields: dict[str, Any] = msgspec.to_builtins(event)
+    for joined in join(run.records):
+        fields: dict[str, Any] = msgspec.to_builtins(joined.record.event)
         for key in ("call_id", "approval_id", "artifact_id"):
             if key in fields:
                 fields[key] = renamed(key.removesuffix("_id"), fields[key])
