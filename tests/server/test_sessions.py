@@ -38,6 +38,16 @@ async def test_states_follow_the_newest_run(served: Served) -> None:
     assert (await served.problem("GET", "/sessions", params={"state": "odd"}))["errors"][0]["path"] == "state"
 
 
+async def test_a_run_that_waits_for_a_person_is_seen_in_the_list(served: Served) -> None:
+    async for frame in served.ask("go", agent="asker", session_id="asks", format="records"):
+        if frame.data["event"]["kind"] == "approval_requested":
+            break
+    (session,) = (await served.http.get("/sessions")).json()["sessions"]
+    assert (session["state"], session["run_state"]) == ("processing", "waiting")
+    await served.http.post(f"/runs/{session['run_id']}/cancel")
+    assert (await served.http.get("/sessions/asks")).json()["run_state"] == "cancelled"
+
+
 async def test_a_quiet_session_expires_and_comes_back(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path, store__expiry_seconds=0) as served:
         await ask(served, "s")

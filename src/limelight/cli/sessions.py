@@ -58,9 +58,14 @@ def _when(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
+def _state(session: SessionInfo) -> str:
+    """A run that waits needs somebody who looks at it."""
+    return "waiting" if session.run_state == "waiting" else session.state
+
+
 def _row(session: SessionInfo) -> list[str]:
     title = one_line(session.title, 60)
-    return [session.session_id, session.state, str(session.turns), _when(session.active_at), title]
+    return [session.session_id, _state(session), str(session.turns), _when(session.active_at), title]
 
 
 def _table(rows: list[list[str]]) -> Table:

@@ -31,7 +31,10 @@ class AgentInfo(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class SessionInfo(msgspec.Struct, kw_only=True, frozen=True):
-    """A conversation. `state` is idle, processing, completed, error or expired; `run_id` is its newest run."""
+    """A conversation. `state` is idle, processing, completed, error or expired.
+
+    `run_id` is its newest run and `run_state` that one's state: `waiting` while it waits for a person.
+    """
 
     session_id: str
     title: str = ""
@@ -42,6 +45,7 @@ class SessionInfo(msgspec.Struct, kw_only=True, frozen=True):
     turns: int = 0
     last_seq: int = 0
     run_id: str | None = None
+    run_state: str | None = None
 
 
 class Message(msgspec.Struct, kw_only=True, frozen=True):

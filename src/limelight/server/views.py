@@ -43,6 +43,7 @@ class SessionView(msgspec.Struct, kw_only=True):
     turns: int
     last_seq: int
     run_id: str | None
+    run_state: RunState | None
 
 
 class SessionsView(msgspec.Struct, kw_only=True):
@@ -170,6 +171,7 @@ def session_view(session: Session, now: int, expiry_seconds: float) -> SessionVi
         turns=session.turns,
         last_seq=session.last_seq,
         run_id=session.run_id,
+        run_state=session.run_state,
     )
 
 

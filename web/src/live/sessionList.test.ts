@@ -47,7 +47,15 @@ afterEach(() => {
 });
 
 function entry(id: string, at: number, more: Partial<SessionEntry> = {}): SessionEntry {
-  const known = { agent: "deep", state: "completed", created_at: at, turns: 1, last_seq: 9, run_id: null } as const;
+  const known = {
+    agent: "deep",
+    state: "completed",
+    created_at: at,
+    turns: 1,
+    last_seq: 9,
+    run_id: null,
+    run_state: null,
+  } as const;
   return { session_id: id, title: `About ${id}`, active_at: at, ...known, ...more };
 }
 

@@ -49,17 +49,17 @@ function titles(): string[] {
 test("conversations with their state and title, in groups", async () => {
   const old = new Date(2020, 4, 5).getTime();
   serve(
-    session("a", "Bees", { state: "processing" }),
+    session("a", "Bees", { state: "processing", run_state: "running" }),
+    session("d", "Owls", { state: "processing", run_state: "waiting" }),
     session("b", "Tides", { state: "error" }),
     session("c", "Kites", { state: "expired", active_at: old }),
   );
   await show("b");
   expect(screen.getAllByRole("heading").map((one) => one.textContent)).toEqual(["Today", "May 2020"]);
-  expect(
-    within(screen.getByRole("link", { name: /Bees/ }))
-      .getByRole("img")
-      .getAttribute("aria-label"),
-  ).toBe("running");
+  const state = (name: RegExp) =>
+    within(screen.getByRole("link", { name })).getByRole("img").getAttribute("aria-label");
+  expect(state(/Bees/)).toBe("running");
+  expect(state(/Owls/)).toBe("waiting for you");
   expect(screen.getByRole("link", { current: "page" }).textContent).toBe("Tides");
 });
 

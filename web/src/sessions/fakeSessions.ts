@@ -5,7 +5,15 @@ import type { SessionEntry } from "../wire/api";
 
 export function session(id: string, title: string, more: Partial<SessionEntry> = {}): SessionEntry {
   const at = Date.now();
-  const known = { agent: "deep", created_at: at, active_at: at, turns: 1, last_seq: 9, run_id: null } as const;
+  const known = {
+    agent: "deep",
+    created_at: at,
+    active_at: at,
+    turns: 1,
+    last_seq: 9,
+    run_id: null,
+    run_state: null,
+  } as const;
   return { session_id: id, title, state: "completed", ...known, ...more };
 }
 

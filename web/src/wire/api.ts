@@ -1,6 +1,6 @@
 /** The HTTP interface, as far as the page uses it. Addresses are relative to the page, so any prefix works. */
 
-import type { Args } from "../log/view";
+import type { Args, RunState } from "../log/view";
 import type { Decision, JsonValue } from "./events";
 
 export type SessionState = "idle" | "processing" | "completed" | "error" | "expired";
@@ -30,6 +30,8 @@ export interface SessionEntry {
   readonly turns: number;
   readonly last_seq: number;
   readonly run_id: string | null;
+  /** `waiting` while the newest run waits for a person. */
+  readonly run_state: RunState | "queued" | null;
 }
 
 export interface SessionPage {
