@@ -46,7 +46,7 @@ class Figures(msgspec.Struct):
 
     rows: dict[Row, dict[str, list[float]]] = {}
     joined: float = 0.0
-    """The share of Limelight's events that arrived joined with others, because the writer or the client lagged behind."""
+    """The share of Limelight's events that came joined with others, as the writer or the client lagged behind."""
 
     def add(self, what: str, unit: str, server: str, value: float) -> None:
         self.rows.setdefault(Row(what, unit), {}).setdefault(server, []).append(value)

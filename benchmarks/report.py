@@ -50,8 +50,8 @@ median of the repeats [lowest - highest]; the ratio is the median of the ratios 
 - The first event of Limelight comes after two commits (the run, then its first event); `bare` has nothing to wait for.
 - All viewers of a run share its bytes, so a further viewer costs a write every 25 ms and nothing per event.
 - Memory of a stream contains its run: the task of the agent, its newest events, the frames for its viewers.
-- {joined:.1%} of Limelight's events came joined with their neighbours in one frame: they were said faster than they could
-  be committed, or the client had fallen behind. `bare` sends each by itself.
+- {joined:.1%} of Limelight's events came joined with their neighbours in one frame: they were said faster than they
+  could be committed, or the client had fallen behind. `bare` sends each by itself.
 - The machine has few cores and no network in between: this says what an event costs, not how many users a server has.
 
 {sections}"""
