@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.messages": set(),
     "limelight.registry": BASE,
     "limelight.config": BASE | {"limelight.config"},
+    "limelight.access": BASE | {"limelight.access"},
     "limelight.deltas": BASE,
     "limelight.grammar": BASE,
     "limelight.sources": BASE | {"limelight.addresses", "limelight.messages", "limelight.grammar", "limelight.sources"},
@@ -78,6 +79,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.understudy.server": BASE | {"limelight.understudy"},
     "limelight.server": BASE
     | {
+        "limelight.access",
         "limelight.links",
         "limelight.messages",
         "limelight.config",
@@ -107,6 +109,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "limelight.cli": BASE
     | {
+        "limelight.access",
         "limelight.config",
         "limelight.registry",
         "limelight.offering",

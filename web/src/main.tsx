@@ -1,6 +1,7 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app/App";
+import { Door } from "./app/Door";
 import { Trouble } from "./app/Trouble";
 import "./styles/base.css";
 
@@ -9,7 +10,9 @@ if (root)
   createRoot(root).render(
     <StrictMode>
       <Trouble>
-        <App />
+        <Door>
+          <App />
+        </Door>
       </Trouble>
     </StrictMode>,
   );

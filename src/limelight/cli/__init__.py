@@ -5,7 +5,7 @@ import sys
 import typer
 
 from limelight import __version__
-from limelight.cli import approve, doctor, export, openwebui, replay, run, serve, sessions, understudy, watch
+from limelight.cli import approve, doctor, export, keys, openwebui, replay, run, serve, sessions, understudy, watch
 from limelight.client import ClientError, ConnectionLost
 from limelight.errors import SetupError, StoreError
 
@@ -29,6 +29,7 @@ for command in (
 ):
     app.command()(command)
 app.add_typer(openwebui.openwebui)
+app.add_typer(keys.keys)
 
 
 def _version(wanted: bool) -> None:

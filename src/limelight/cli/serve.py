@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from limelight.access.keyring import Keyring
 from limelight.cli.logs import log_to
 from limelight.config import Settings, load_settings
 from limelight.errors import SetupError
@@ -26,6 +27,9 @@ def serve(
         str | None, typer.Option(metavar="URL", help="Store.  [default: sqlite, in the data folder]")
     ] = None,
     config: Annotated[Path | None, typer.Option(help="Configuration.  [default: config.toml, if there is one]")] = None,
+    insecure_no_auth: Annotated[
+        bool, typer.Option("--insecure-no-auth", help="Serve other machines without a key: whoever comes may do all.")
+    ] = False,
     reload: Annotated[bool, typer.Option("--reload", help="Start again when a Python file changes.")] = False,
 ) -> None:
     """Serve agents over HTTP. Without a TARGET: those of the configuration, or the built-in ones."""
@@ -34,6 +38,7 @@ def serve(
         ("server", "port"): port,
         ("store", "data"): None if data is None else str(data),
         ("store", "url"): store,
+        ("auth", "insecure_no_auth"): insecure_no_auth or None,
     }
     settings = load_settings(config, overrides=overrides)
     _check_address(settings)
@@ -52,8 +57,11 @@ def serve(
 
 
 def _check_address(settings: Settings) -> None:
-    if not settings.auth.api_key and not is_loopback((resolve(settings.server.host), 0)):
+    """A server that other machines can reach needs a key, or somebody who insists."""
+    keyring = Keyring(Path(settings.store.data))
+    has_key = bool(settings.auth.api_key) or bool(keyring)
+    if not has_key and not settings.auth.insecure_no_auth and not is_loopback((resolve(settings.server.host), 0)):
         raise SetupError(
-            f"{settings.server.host} can be reached from other machines, so an API key is needed: "
-            "set LIMELIGHT_API_KEY, or serve on 127.0.0.1"
+            f"{settings.server.host} can be reached from other machines, so a key is needed: make one with `limelight "
+            f"keys create --data {settings.store.data} --user NAME`, or set LIMELIGHT_API_KEY; or serve on 127.0.0.1"
         )

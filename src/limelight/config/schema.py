@@ -16,7 +16,7 @@ def _setting(description: str, env: str = "", *, ge: float | None = None, le: fl
 
 
 class ServerSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    host: Annotated[str, _setting("Address to listen on; other than loopback needs an API key", "LIMELIGHT_HOST")] = (
+    host: Annotated[str, _setting("Address to listen on; other than loopback needs a key", "LIMELIGHT_HOST")] = (
         "127.0.0.1"
     )
     port: Annotated[int, _setting("Port to listen on", "LIMELIGHT_PORT", ge=0, le=65535)] = 8000
@@ -27,6 +27,9 @@ class ServerSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         float,
         _setting("A silent stream gets a comment this often", "LIMELIGHT_HEARTBEAT_SECONDS", ge=0.1, le=MAX_SECONDS),
     ] = 10
+    origins: Annotated[
+        list[str], _setting("Pages of these origins may use the server too, as `https://a.example`")
+    ] = []
 
 
 class StoreSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -85,7 +88,12 @@ class ApprovalSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True)
 
 
 class AuthSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    api_key: Annotated[str, _setting("Bearer token that every route but the probes needs", "LIMELIGHT_API_KEY")] = ""
+    api_key: Annotated[
+        str, _setting("A key with all scopes, beside those of `limelight keys`", "LIMELIGHT_API_KEY")
+    ] = ""
+    insecure_no_auth: Annotated[
+        bool, _setting("Serve other machines without a key: everybody who can reach it may do everything")
+    ] = False
 
 
 class ToolSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

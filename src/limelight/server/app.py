@@ -10,6 +10,7 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route, WebSocketRoute
@@ -25,6 +26,7 @@ from limelight.runs.agents import Agent, Agents
 from limelight.server.auth import Guard
 from limelight.server.docs_page import docs_page
 from limelight.server.endpoint import Call, Endpoint, reply_with
+from limelight.server.gate import Caller
 from limelight.server.openapi import openapi
 from limelight.server.page import Page
 from limelight.server.parts import Parts
@@ -35,6 +37,11 @@ from limelight.server.v2.channel import PATH as SOCKET_PATH
 from limelight.server.v2.channel import SUMMARY as SOCKET_SUMMARY
 from limelight.server.v2.socket import SessionSocket
 from limelight.stores.base import Store
+
+METHODS = ("GET", "POST", "PATCH", "DELETE")
+SENT = ("authorization", "content-type", "last-event-id", "x-limelight-user-id", "x-limelight-user-name")
+TOLD = ("x-run-id", "x-session-id")
+"""What pages of other sites may send and read, besides what all may."""
 
 
 def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None = None) -> Starlette:
@@ -59,7 +66,7 @@ def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None 
             *_documents(),
         ],
         lifespan=lifespan,
-        middleware=[Middleware(Guard, api_key=settings.auth.api_key), Middleware(Started, parts=parts)],
+        middleware=_middleware(settings, parts),
         exception_handlers={
             LimelightError: on_limelight_error,
             HTTPException: on_http_exception,
@@ -68,6 +75,16 @@ def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None 
     )
     app.state.parts = parts
     return app
+
+
+def _middleware(settings: Settings, parts: Parts) -> list[Middleware]:
+    """From the outside in. Other sites' pages are let in only if the settings name them."""
+    origins = settings.server.origins
+    guard = Middleware(Guard, gate=parts.gate, insecure=settings.auth.insecure_no_auth, origins=tuple(origins))
+    sharing = Middleware(
+        CORSMiddleware, allow_origins=origins, allow_methods=METHODS, allow_headers=SENT, expose_headers=TOLD
+    )
+    return [*([sharing] if origins else ()), guard, Middleware(Started, parts=parts)]
 
 
 def _check_format(settings: Settings, dialects: Mapping[str, object]) -> None:
@@ -102,7 +119,10 @@ class Started:
 
 def _route(endpoint: Endpoint, parts: Parts) -> Route:
     async def respond(request: Request) -> Response:
-        value = await endpoint.call(Call(request, parts))
+        call = Call(request, parts)
+        if not endpoint.public:
+            call.caller.needs(endpoint.scope)
+        value = await endpoint.call(call)
         return reply_with(value, endpoint.status)  # pyright: ignore[reportReturnType]
 
     return Route(endpoint.path, respond, methods=[endpoint.method], name=endpoint.summary)
@@ -110,7 +130,13 @@ def _route(endpoint: Endpoint, parts: Parts) -> Route:
 
 def _sockets(parts: Parts) -> list[WebSocketRoute]:
     async def serve(websocket: WebSocket) -> None:
-        await SessionSocket(websocket, parts).serve()
+        caller: Caller = websocket.state.caller
+        try:
+            caller.needs("use")
+        except LimelightError as error:
+            await refuse(error, websocket.scope, websocket.receive, websocket.send)
+        else:
+            await SessionSocket(websocket, parts).serve()
 
     async def refuse_others(websocket: WebSocket) -> None:
         error = NotFound(f"there is no socket at {websocket.url.path}")

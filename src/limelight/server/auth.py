@@ -1,65 +1,108 @@
 """Who is asking. Comes before routing and validation, so that a stranger learns nothing.
 
-With an API key set, every route needs it as a bearer token, but for the probes and the files of the page, which hold
-no secret: the page asks for the key. Without a key the server is open, and therefore answers nobody but this machine.
+Once there is a key, every route needs one as a bearer token or in the page's cookie, but for the probes, the files of
+the page, which hold no secret, and the route where the page hands in its key. Without a key the server is open, and
+therefore answers nobody but this machine, unless somebody insisted.
 """
 
-import hmac
 import ipaddress
+import logging
 from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from limelight.errors import BadRequest, Forbidden, LimelightError, Unauthorized
+from limelight.errors import BadRequest, Forbidden, LimelightError, SetupError, StoreUnavailable, Unauthorized
+from limelight.server.cookies import is_own_site, key_in
+from limelight.server.gate import LOCAL, NOBODY, Caller, Gate
 from limelight.server.page import is_of_the_page
 from limelight.server.problems import refuse
 from limelight.sources.base import User
-from limelight.stores.base import LOCAL_OWNER
+
+log = logging.getLogger(__name__)
 
 PROBES = frozenset({"/health", "/ready", "/api/v2/health"})
+DOORS = frozenset({"/auth/login", "/auth/logout"})
+"""Where somebody without a key can hand one in."""
 MAX_USER_ID = 256
 
 
 class Guard:
-    """ASGI middleware: lets a request through with `scope["state"]["user"]` set, or refuses it."""
+    """ASGI middleware: lets a request through with `scope["state"]["caller"]` set, or refuses it."""
 
-    def __init__(self, app: ASGIApp, api_key: str) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate, *, insecure: bool = False, origins: tuple[str, ...] = ()) -> None:
         self._app = app
-        self._key = api_key.encode()
+        self._gate = gate
+        self._insecure = insecure
+        self._origins = origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
-            headers = dict[bytes, bytes](scope["headers"])
             try:
-                path = scope["path"].removeprefix(scope.get("root_path", ""))
-                if path not in PROBES:
-                    self._check(scope, headers, needs_key=scope["type"] == "websocket" or not is_of_the_page(path))
-                scope.setdefault("state", {})["user"] = self._user(headers)
+                scope.setdefault("state", {})["caller"] = self._caller(scope, dict(scope["headers"]))
             except LimelightError as error:
                 await refuse(error, scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    def _check(self, scope: Scope, headers: dict[bytes, bytes], *, needs_key: bool) -> None:
-        if not self._key:
-            if not is_loopback(scope.get("client")) or not _is_local_name(headers.get(b"host", b"")):
-                raise Forbidden("without an API key this server answers only its own machine: set LIMELIGHT_API_KEY")
-            if scope["type"] == "websocket" and not _is_local_origin(headers.get(b"origin")):
-                raise Forbidden("without an API key a page of another site cannot open a socket here")
-            return
-        if not needs_key:
-            return
-        scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
-        if scheme.lower() != b"bearer" or not hmac.compare_digest(token.strip(), self._key):
-            raise Unauthorized("send the API key as `Authorization: Bearer …`")
+    def _caller(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        if path in PROBES:
+            return NOBODY
+        if self._is_open():
+            self._check_open(scope, headers)
+            return LOCAL
+        if scope["type"] == "http" and (is_of_the_page(path) or path in DOORS):
+            return NOBODY
+        caller = self._gate.caller(self._token(scope, headers))
+        if caller is None:
+            raise Unauthorized("send an API key as `Authorization: Bearer …`")
+        return _for_others(caller, headers)
 
-    def _user(self, headers: dict[bytes, bytes]) -> User:
-        """The key may speak for others; without a key everybody is the local user."""
-        user_id = _text(headers.get(b"x-limelight-user-id", b"")) if self._key else ""
-        name = _text(headers.get(b"x-limelight-user-name", b"")) if user_id else ""
-        if len(user_id) > MAX_USER_ID:  # cutting it could make two users one
-            raise BadRequest(f"a user id has at most {MAX_USER_ID} characters", path="X-Limelight-User-Id")
-        return User(user_id or LOCAL_OWNER, name[:MAX_USER_ID])
+    def _is_open(self) -> bool:
+        try:
+            return self._gate.is_open
+        except SetupError as error:
+            log.error("%s", error.detail)
+            raise StoreUnavailable("the keys of this server cannot be read; its log says why") from error
+
+    def _check_open(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        """A server without a key: for this machine only, and never for a page of another site."""
+        if self._insecure:
+            if (
+                scope["type"] == "websocket"
+                and not is_own_site("CONNECT", headers, self._origins)
+                and b"origin" in headers
+            ):
+                raise Forbidden("a page of another site cannot open a socket here")
+            return
+        if not is_loopback(scope.get("client")) or not _is_local_name(headers.get(b"host", b"")):
+            raise Forbidden(
+                "without an API key this server answers only its own machine: make one with `limelight keys`"
+            )
+        if scope["type"] == "websocket" and not _is_local_origin(headers.get(b"origin")):
+            raise Forbidden("without an API key a page of another site cannot open a socket here")
+
+    def _token(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
+        scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        if scheme:
+            return token.strip() if scheme.lower() == "bearer" else ""
+        kept = key_in(headers)
+        if kept is None:
+            return ""
+        if not is_own_site(scope.get("method", "CONNECT"), headers, self._origins):
+            raise Forbidden("a page of another site cannot use the key of this one")
+        return kept
+
+
+def _for_others(caller: Caller, headers: dict[bytes, bytes]) -> Caller:
+    """A key that may do so speaks for whom its request names."""
+    user_id = _text(headers.get(b"x-limelight-user-id", b""))
+    if not user_id or not caller.may("on-behalf-of"):
+        return caller
+    if len(user_id) > MAX_USER_ID:  # cutting it could make two users one
+        raise BadRequest(f"a user id has at most {MAX_USER_ID} characters", path="X-Limelight-User-Id")
+    name = _text(headers.get(b"x-limelight-user-name", b""))
+    return Caller(User(user_id, name[:MAX_USER_ID]), caller.scopes)
 
 
 def is_loopback(address: "tuple[str, int] | list[str | int] | None") -> bool:

@@ -176,6 +176,7 @@ def _sample(shape: type) -> dict[str, Any]:
         "messages": [{"role": "user", "content": "What is in my files?"}],
         "title": "Notes on bees",
         "decision": "approve",
+        "key": "lml_…",
     }
     required = [field.name for field in msgspec.structs.fields(shape) if field.required]
     return {name: samples[name] for name in required}

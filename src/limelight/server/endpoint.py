@@ -9,6 +9,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from limelight.access.scopes import Scope
 from limelight.dialects.base import Cursor
 from limelight.errors import (
     BadJson,
@@ -22,8 +23,8 @@ from limelight.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
+from limelight.server.gate import Caller
 from limelight.server.parts import Parts
-from limelight.sources.base import User
 from limelight.stores.base import Run, Session, SessionRef
 
 T = TypeVar("T")
@@ -47,7 +48,8 @@ class Call:
     def __init__(self, request: Request, parts: Parts) -> None:
         self.request = request
         self.parts = parts
-        self.user: User = request.state.user
+        self.caller: Caller = request.state.caller
+        self.user = self.caller.user
 
     def path(self, name: str) -> str:
         return self.request.path_params[name]
@@ -143,7 +145,8 @@ def shaped(value: Any, shape: type[T]) -> T:
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """One route. `reply` is the struct of its JSON answer, or the media type of another kind of answer.
 
-    `errors` are its own; what can be wrong with any body goes without saying. `public` routes need no key.
+    `errors` are its own; what can be wrong with any body goes without saying. `scope` is what a key must allow; a
+    `public` route needs no key.
     """
 
     method: str
@@ -156,6 +159,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     body_required: bool = True
     errors: tuple[type[LimelightError], ...] = ()
     status: int = 200
+    scope: Scope = "use"
     public: bool = False
     tag: str = "Other"
 

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from limelight.access.keyring import Keyring
 from limelight.config import Settings
 from limelight.dialects.base import Dialect
 from limelight.errors import Draining, Interrupted, UnknownFormat
@@ -24,6 +25,7 @@ from limelight.runs.reopening import Reopening
 from limelight.runs.sessions import Sessions
 from limelight.runs.viewer import Format, Viewer
 from limelight.runs.workspace import Workspaces
+from limelight.server.gate import Gate
 from limelight.server.home import ServerHome
 from limelight.server.pulse import Pulse
 from limelight.server.v2.counting import MessageCounts
@@ -46,6 +48,7 @@ class Parts:
             result_max=settings.limits.result_bytes,
         )
         self.settings = settings
+        self.gate = Gate(settings.auth.api_key, Keyring(Path(settings.store.data)))
         self.agents = agents
         self.store = store
         self.hub = Hub()

@@ -1,8 +1,10 @@
 import { useCallback, useEffect, useState } from "react";
 import { folds } from "../chat/folds";
+import { access } from "../live/access";
 import { agentNamed, useAgents } from "../live/agents";
 import { sessionExport } from "../live/sessionExport";
 import { SessionList } from "../live/sessionList";
+import { useMe } from "../live/useMe";
 import { useSession } from "../live/useSession";
 import { alignClock } from "../parts/useNow";
 import { Palette } from "../sessions/Palette";
@@ -33,6 +35,7 @@ export function App() {
   const route = useRoute();
   const theme = useTheme();
   const { agents, version, error } = useAgents();
+  const me = useMe();
   const [list] = useState(() => new SessionList());
   const { store, live, isMissing, isWaiting } = useSession(route.sessionId);
   const [agent, setAgent] = useRemembered("agent", "");
@@ -67,7 +70,11 @@ export function App() {
     if (route.sessionId === null) return;
     list.rename(route.sessionId, wanted).catch((reason: Error) => store?.note(`Not renamed: ${reason.message}`));
   };
+  const signOut = () => {
+    access.leave().catch((reason: Error) => store?.note(`Not signed out: ${reason.message}`));
+  };
   const { commands, bindings } = useCommands({
+    onSignOut: me === null ? null : signOut,
     agents,
     live,
     store,
@@ -90,6 +97,8 @@ export function App() {
       list={list}
       agents={agents}
       version={version}
+      me={me}
+      onSignOut={signOut}
       current={route.sessionId}
       theme={theme}
       agent={chosen?.name ?? ""}

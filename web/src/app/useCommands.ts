@@ -3,6 +3,7 @@ import {
   ChevronsUpDown,
   Download,
   Keyboard,
+  LogOut,
   Moon,
   PanelRight,
   Pencil,
@@ -35,6 +36,8 @@ interface Given {
   onRename(): void;
   onDelete(): void;
   onExport(form: ExportForm): void;
+  /** Null where nobody is signed in. */
+  readonly onSignOut: (() => void) | null;
 }
 
 /** Keys that work in one place only, and are bound there. */
@@ -136,6 +139,7 @@ export function useCommands(given: Given): { commands: readonly Command[]; bindi
       },
     })),
     { id: "keys", title: "Keys", keys: "?", icon: Keyboard, run: given.onKeys },
+    ...(given.onSignOut === null ? [] : [{ id: "sign-out", title: "Sign out", icon: LogOut, run: given.onSignOut }]),
   ];
   return { commands, bindings: bindingsOf(commands, given) };
 }

@@ -1,10 +1,10 @@
-import { BookOpen, Command, Plus, Search, X } from "lucide-react";
+import { BookOpen, Command, LogOut, Plus, Search, X } from "lucide-react";
 import { useCallback, useRef, useState, useSyncExternalStore } from "react";
 import { Keys } from "../app/Keys";
 import type { Theme } from "../app/theme";
 import type { SessionList } from "../live/sessionList";
 import { Button } from "../parts/Button";
-import { type AgentInfo, address, type SessionEntry } from "../wire/api";
+import { type AgentInfo, address, type Me, type SessionEntry } from "../wire/api";
 import { AgentMenu } from "./AgentMenu";
 import { DeleteSession } from "./DeleteSession";
 import { ExportNotice } from "./ExportNotice";
@@ -16,6 +16,8 @@ interface Props {
   list: SessionList;
   agents: readonly AgentInfo[];
   version?: string;
+  /** Who is signed in, on a server with keys. */
+  me?: Me | null;
   current: string | null;
   /** Who new conversations are with. */
   agent: string;
@@ -25,11 +27,26 @@ interface Props {
   onNew: () => void;
   onRemoved: (id: string) => void;
   onPalette: () => void;
+  onSignOut?: () => void;
 }
 
 /** The left side: all conversations, and what holds for all of them. */
 export function Sidebar(props: Props) {
-  const { list, agents, version = "", current, agent, theme, onAgent, onOpen, onNew, onRemoved, onPalette } = props;
+  const {
+    list,
+    agents,
+    version = "",
+    me = null,
+    onSignOut,
+    current,
+    agent,
+    theme,
+    onAgent,
+    onOpen,
+    onNew,
+    onRemoved,
+    onPalette,
+  } = props;
   const { entries, q, hasMore, loading, error } = useSyncExternalStore(list.subscribe, list.getSnapshot);
   const [doomed, setDoomed] = useState<SessionEntry | null>(null);
   const [refused, setRefused] = useState("");
@@ -127,6 +144,11 @@ export function Sidebar(props: Props) {
           <BookOpen size={15} aria-hidden="true" />
         </a>
         <ThemeMenu theme={theme} />
+        {me !== null && (
+          <Button look="quiet" aria-label={`Sign out ${me.user}`} title={`Sign out ${me.user}`} onClick={onSignOut}>
+            <LogOut size={15} aria-hidden="true" />
+          </Button>
+        )}
         {version && <span className="sessions-version">{version}</span>}
       </footer>
       <DeleteSession entry={doomed} onClose={() => setDoomed(null)} onDelete={remove} />

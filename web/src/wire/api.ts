@@ -77,7 +77,29 @@ export function artifactAddress(artifactId: string): string {
   return address(`artifacts/${encodeURIComponent(artifactId)}`);
 }
 
+export interface Me {
+  readonly user: string;
+  readonly name: string;
+  /** True on a server that needs no key. */
+  readonly open: boolean;
+}
+
+let onUnauthorized = () => {};
+
+/** What to do when the server asks for a key that we do not have, or no longer. */
+export function whenUnauthorized(listener: () => void): void {
+  onUnauthorized = listener;
+}
+
 export const api = {
+  me: (signal?: AbortSignal) => json<Me>("auth/me", { signal }),
+  /** Hand in a key; the browser keeps it where no script can read it. */
+  login: async (key: string): Promise<void> => {
+    await request("auth/login", { method: "POST", body: { key } });
+  },
+  logout: async (): Promise<void> => {
+    await request("auth/logout", { method: "POST" });
+  },
   agents: (signal?: AbortSignal) => json<AgentList>("agents", { signal }),
   sessions: (query: { q?: string; after?: string; limit?: number } = {}, signal?: AbortSignal) =>
     json<SessionPage>(`sessions${search(query)}`, { signal }),
@@ -119,6 +141,7 @@ async function request(path: string, { method = "GET", body, signal }: Options):
     throw new ApiError("The server cannot be reached.", "unreachable", 0);
   }
   if (response.ok) return response;
+  if (response.status === 401) onUnauthorized();
   throw await refusal(response);
 }
 

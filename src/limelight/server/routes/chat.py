@@ -95,9 +95,8 @@ def _request(call: Call, raw: Any) -> tuple[Request, ChatBody]:
 
 def _user(call: Call, body: ChatBody) -> User:
     """With a key that speaks for others the body may name the user, if the header does not."""
-    speaks_for_others = bool(call.parts.settings.auth.api_key)
     named_by_header = bool(call.request.headers.get("x-limelight-user-id", "").strip())
-    if not speaks_for_others or not body.user_id or named_by_header:
+    if not call.caller.may("on-behalf-of") or not body.user_id or named_by_header:
         return call.user
     if len(body.user_id) > MAX_USER_ID:
         raise InvalidBody(f"a user id has at most {MAX_USER_ID} characters", path="user_id")

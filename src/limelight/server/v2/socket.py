@@ -15,6 +15,7 @@ from starlette.websockets import WebSocket, WebSocketState
 from limelight.dialects.base import Cursor
 from limelight.errors import BadRequest, InvalidBody, LimelightError, SessionNotFound
 from limelight.runs.viewer import Format
+from limelight.server.gate import Caller
 from limelight.server.parts import Parts
 from limelight.server.v2.answering import Answering
 from limelight.server.v2.failing import error_of
@@ -22,7 +23,6 @@ from limelight.server.v2.line import Gone, Line
 from limelight.server.v2.opening import STEPS, check_after, open_session
 from limelight.server.v2.packing import PACKED, packed
 from limelight.server.v2.showing import Showing
-from limelight.sources.base import User
 from limelight.stores.base import LIVE_STATES, Session, SessionRef
 
 REFUSED = 1008
@@ -37,7 +37,8 @@ class SessionSocket:
     def __init__(self, websocket: WebSocket, parts: Parts) -> None:
         self._websocket = websocket
         self._parts = parts
-        self._user: User = websocket.state.user
+        caller: Caller = websocket.state.caller
+        self._user = caller.user
         self._ref = SessionRef(self._user.user_id, websocket.path_params["session_id"])
         self._showing: Showing | None = None
         self.last_sent = math.inf  # so that the pulse sends no sign of life: pings of the protocol do

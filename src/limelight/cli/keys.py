@@ -1,0 +1,118 @@
+"""`limelight keys`: who may use a server. Works beside a running one, which needs no restart."""
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from limelight.access.keyring import Keyring
+from limelight.access.keys import ApiKey
+from limelight.access.scopes import MEANINGS, SCOPES, Scope
+from limelight.config import load_settings
+from limelight.errors import SetupError
+
+COLUMNS = ("KEY", "USER", "SCOPES", "CREATED", "REVOKED")
+MAX_USER = 256
+
+keys = typer.Typer(name="keys", help="Make, list and revoke API keys.", no_args_is_help=True)
+Data = Annotated[Path | None, typer.Option(help="Data folder of the server.  [default: .limelight]")]
+Config = Annotated[Path | None, typer.Option(help="Configuration.  [default: config.toml, if there is one]")]
+
+
+@keys.command()
+def create(
+    user: Annotated[str, typer.Option(help="Whose key it is: the owner of what is done with it.")],
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SCOPE",
+            help=f"What it allows, again for more: {', '.join(SCOPES)}.  [default: use]",
+            show_default=False,
+        ),
+    ] = None,
+    data: Data = None,
+    config: Config = None,
+) -> None:
+    """Make a key. It is the last word of the output, is shown once, and is kept only as a hash."""
+    user = user.strip()
+    if not 1 <= len(user) <= MAX_USER or not user.isprintable():
+        raise SetupError(f"a user has 1 to {MAX_USER} characters that can be printed")
+    scopes = _scopes(scope or ["use"])
+    key, text = _keyring(data, config).create(user, scopes, _now())
+    allowed = "; ".join(f"{one}: {MEANINGS[one]}" for one in scopes)
+    typer.echo(f"Key {key.key_id} of {user} ({allowed}).", err=True)
+    typer.echo("Keep it now, it is not shown again.", err=True)
+    typer.echo(text)
+
+
+@keys.command("list")
+def list_(
+    data: Data = None,
+    config: Config = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines, without the hashes.")] = False,
+) -> None:
+    """List the keys, those that were revoked too."""
+    found = sorted(_keyring(data, config).all(), key=lambda key: key.created_at)
+    if as_json:
+        for key in found:
+            typer.echo(msgspec.json.encode(_public(key)).decode())
+    elif not found:
+        typer.echo("There are no keys.")
+    else:
+        typer.echo("\n".join(_lines([_row(key) for key in found])))
+
+
+@keys.command()
+def revoke(
+    key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's name in the list, or the key itself.")],
+    data: Data = None,
+    config: Config = None,
+) -> None:
+    """Revoke a key: from now on it opens nothing."""
+    name = key_id.split("_")[1] if key_id.count("_") == 2 else key_id
+    key = _keyring(data, config).revoke(name, _now())
+    if key is None:
+        raise SetupError(f"there is no key {name!r}: `limelight keys list` shows those that there are")
+    typer.echo(f"Key {key.key_id} of {key.user} is revoked.")
+
+
+def _scopes(named: list[str]) -> tuple[Scope, ...]:
+    wanted = {word for text in named for word in text.replace(",", " ").split()}
+    unknown = sorted(wanted.difference(SCOPES))
+    if unknown or not wanted:
+        raise SetupError(f"there is no scope {', '.join(unknown) or repr('')}; there are: {', '.join(SCOPES)}")
+    return tuple(one for one in SCOPES if one in wanted)
+
+
+def _keyring(data: Path | None, config: Path | None) -> Keyring:
+    settings = load_settings(config, overrides={("store", "data"): None if data is None else str(data)})
+    return Keyring(Path(settings.store.data))
+
+
+def _public(key: ApiKey) -> dict[str, object]:
+    return {name: value for name, value in msgspec.to_builtins(key).items() if name != "secret_hash"}
+
+
+def _row(key: ApiKey) -> list[str]:
+    return [key.key_id, key.user, " ".join(key.scopes), _when(key.created_at), _when(key.revoked_at)]
+
+
+def _lines(rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (COLUMNS, *rows)
+    ]
+
+
+def _when(milliseconds: int | None) -> str:
+    if milliseconds is None:
+        return ""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,46 @@
+"""The key of the page, in a cookie that no script can read and that no other site can use.
+
+Cookies know no ports, so the name has the port in it: two servers on one machine do not take each other's.
+"""
+
+from starlette.requests import cookie_parser
+from starlette.responses import Response
+
+SECONDS = 30 * 24 * 3600
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_OWN_SITES = (b"same-origin", b"none")
+
+
+def cookie_name(headers: dict[bytes, bytes]) -> str:
+    port = headers.get(b"host", b"").decode("latin-1").rpartition("]")[2].partition(":")[2]
+    return f"limelight_key_{port}" if port.isdecimal() else "limelight_key"
+
+
+def key_in(headers: dict[bytes, bytes]) -> str | None:
+    """The key that the browser keeps for this server."""
+    cookies = cookie_parser(headers.get(b"cookie", b"").decode("latin-1"))
+    return cookies.get(cookie_name(headers)) or None
+
+
+def is_own_site(method: str, headers: dict[bytes, bytes], origins: tuple[str, ...] = ()) -> bool:
+    """Whether a request with a cookie comes from our own page, or from an origin that the settings name.
+
+    Browsers say which site a request comes from. With what changes something, and with a socket, they say the origin
+    too; a request that says neither is from no browser, and has no business with a cookie.
+    """
+    origin = headers.get(b"origin")
+    if origin is not None:
+        host = headers.get(b"host", b"").lower()
+        return origin.lower().partition(b"://")[2] == host or origin.decode("latin-1") in origins
+    site = headers.get(b"sec-fetch-site")
+    if site is not None:
+        return site in _OWN_SITES
+    return method in _SAFE
+
+
+def keep(response: Response, name: str, key: str, *, path: str, secure: bool) -> None:
+    response.set_cookie(name, key, max_age=SECONDS, path=path, secure=secure, httponly=True, samesite="strict")
+
+
+def forget(response: Response, name: str, *, path: str, secure: bool) -> None:
+    response.delete_cookie(name, path=path, secure=secure, httponly=True, samesite="strict")

@@ -1,0 +1,108 @@
+"""The page's key: handed in once, kept by the browser in a cookie that scripts cannot read."""
+
+from typing import Annotated
+
+import msgspec
+from starlette.responses import Response
+
+from limelight.access.scopes import Scope
+from limelight.errors import Forbidden, Unauthorized
+from limelight.server import cookies
+from limelight.server.endpoint import Call, Endpoint
+
+MAX_KEY = 8192
+
+
+class LoginBody(msgspec.Struct):
+    """A key as `limelight keys create` has shown it."""
+
+    key: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_KEY)]
+
+
+class MeView(msgspec.Struct, kw_only=True):
+    """Who asks. `open` is true on a server without keys, where everybody is the same user."""
+
+    user: str
+    name: str
+    scopes: list[Scope]
+    open: bool
+
+
+async def login(call: Call) -> Response:
+    """Hand in a key. The browser keeps it in a cookie and sends it along from then on."""
+    key = (await call.body(LoginBody)).key.strip()
+    if not _from_own_page(call):
+        raise Forbidden("a page of another site cannot hand in a key")
+    response = Response(status_code=204)
+    gate = call.parts.gate
+    if not gate.is_open:
+        if gate.caller(key) is None:
+            raise Unauthorized("this is no key of this server, or it was revoked")
+        cookies.keep(response, _name(call), key, path=_path(call), secure=_is_secure(call))
+    return response
+
+
+async def logout(call: Call) -> Response:
+    """Forget the key that the browser keeps."""
+    if not _from_own_page(call):
+        raise Forbidden("a page of another site cannot take a key away")
+    response = Response(status_code=204)
+    cookies.forget(response, _name(call), path=_path(call), secure=_is_secure(call))
+    return response
+
+
+async def me(call: Call) -> MeView:
+    """Who you are to this server, and what your key allows."""
+    user, scopes = call.user, sorted(call.caller.scopes)
+    return MeView(user=user.user_id, name=user.name, scopes=scopes, open=call.parts.gate.is_open)
+
+
+def _headers(call: Call) -> dict[bytes, bytes]:
+    return dict(call.request.headers.raw)
+
+
+def _from_own_page(call: Call) -> bool:
+    headers = _headers(call)
+    asks_from_a_page = b"origin" in headers or b"sec-fetch-site" in headers
+    return not asks_from_a_page or cookies.is_own_site("POST", headers, tuple(call.parts.settings.server.origins))
+
+
+def _name(call: Call) -> str:
+    return cookies.cookie_name(_headers(call))
+
+
+def _path(call: Call) -> str:
+    """Where this server is, so that a cookie of one that is mounted is not sent to its neighbours."""
+    return f"{call.request.scope.get('root_path', '')}/"
+
+
+def _is_secure(call: Call) -> bool:
+    return call.request.url.scheme == "https"
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="POST",
+        path="/auth/login",
+        summary="Hand in a key",
+        call=login,
+        reply=None,
+        body=LoginBody,
+        errors=(Unauthorized, Forbidden),
+        status=204,
+        public=True,
+        tag="Keys",
+    ),
+    Endpoint(
+        method="POST",
+        path="/auth/logout",
+        summary="Forget the key",
+        call=logout,
+        reply=None,
+        errors=(Forbidden,),
+        status=204,
+        public=True,
+        tag="Keys",
+    ),
+    Endpoint(method="GET", path="/auth/me", summary="Who am I", call=me, reply=MeView, tag="Keys"),
+)

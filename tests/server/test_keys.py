@@ -1,0 +1,257 @@
+"""Keys on a running server: every route and every socket, with no key, a wrong one, a revoked one, another user's, and
+one without the scope."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+from limelight.access.keyring import Keyring
+from limelight.access.scopes import Scope
+from limelight.server.auth import DOORS, PROBES
+from limelight.server.endpoint import Endpoint
+from limelight.server.routes import ENDPOINTS
+from tests import agents
+from tests.server.v2.sockets import socket
+from tests.serving import Served, asking, serving
+
+Headers = dict[str, str]
+
+
+class House(NamedTuple):
+    """A server with keys."""
+
+    served: Served
+    keyring: Keyring
+
+    def key(self, user: str, *scopes: Scope) -> str:
+        return self.keyring.create(user, scopes or ("use",), 1)[1]
+
+    def headers(self, user: str, *scopes: Scope) -> Headers:
+        return bearer(self.key(user, *scopes))
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with serving(agents.echo, agents.worker, agents.patient, data=tmp_path) as served:
+        yield House(served, Keyring(tmp_path))
+
+
+def bearer(key: str) -> Headers:
+    return {"authorization": f"Bearer {key}"}
+
+
+def guarded() -> list[Endpoint]:
+    return [endpoint for endpoint in ENDPOINTS if endpoint.path not in PROBES | DOORS]
+
+
+def filled(path: str, session_id: str = "s", run_id: str = "run_0") -> str:
+    names = {"session_id": session_id, "run_id": run_id}
+    for part in ("call_id:path", "call_id", "approval_id", "artifact_id", "name", "part"):
+        path = path.replace(f"{{{part}}}", "x")
+    for name, value in names.items():
+        path = path.replace(f"{{{name}}}", value)
+    assert "{" not in path, path
+    return path
+
+
+async def handshake(served: Served, headers: Headers, session_id: str = "s") -> int:
+    """The status with which the server answers a socket."""
+    url = f"{served.url.replace('http', 'ws', 1)}/api/v2/ws/{session_id}"
+    try:
+        async with connect(url, additional_headers=headers, proxy=None):
+            return 101
+    except InvalidStatus as refusal:
+        return refusal.response.status_code
+
+
+@pytest.mark.parametrize("kind", ["none", "wrong", "basic", "revoked", "empty"])
+async def test_without_a_key_that_holds_nothing_is_to_be_had(house: House, kind: str) -> None:
+    revoked = house.key("ann")
+    house.keyring.revoke(revoked.split("_")[1], 2)
+    headers = {
+        "none": {},
+        "wrong": bearer(f"{revoked[:-1]}x"),
+        "basic": {"authorization": f"Basic {house.key('ben')}"},
+        "revoked": bearer(revoked),
+        "empty": {"authorization": "Bearer"},
+    }[kind]
+    for endpoint in guarded():
+        response = await house.served.http.request(endpoint.method, filled(endpoint.path), headers=headers)
+        assert (response.status_code, response.json()["code"]) == (401, "unauthorized"), endpoint.path
+        assert response.headers["www-authenticate"] == "Bearer"
+    assert await handshake(house.served, headers) == 401
+
+
+async def test_a_key_that_is_made_beside_a_server_closes_it_at_once(house: House) -> None:
+    assert (await house.served.http.get("/agents")).status_code == 200
+    headers = house.headers("ann")
+    assert (await house.served.http.get("/agents")).status_code == 401
+    assert (await house.served.http.get("/agents", headers=headers)).status_code == 200
+    for probe in PROBES:
+        assert (await house.served.http.get(probe)).status_code == 200
+
+
+async def test_what_is_one_users_is_not_there_for_another(house: House) -> None:
+    ann, ben = house.headers("ann"), house.headers("ben")
+    work = await house.served.http.post("/chat", json=asking("go", agent="worker", session_id="s"), headers=ann)
+    run_id = work.json()["run_id"]
+    for endpoint in guarded():
+        if "{" not in endpoint.path:
+            continue
+        path = filled(endpoint.path, run_id=run_id)
+        body = {"title": "mine"} if endpoint.method == "PATCH" else {"decision": "approve"}
+        options: dict[str, Any] = {"json": body} if endpoint.body is not None else {}
+        response = await house.served.http.request(endpoint.method, path, headers=ben, **options)
+        assert response.status_code == 404, (endpoint.method, path, response.text)
+    assert (await house.served.http.get("/sessions", headers=ben)).json()["sessions"] == []
+    async with socket(house.served, "s", headers=ben) as watching:
+        assert (await watching.hear())["state"]["message_count"] == 0  # a session of ben's own, of the same name
+    assert (await house.served.http.get("/sessions/s", headers=ann)).json()["turns"] == 1
+
+
+async def test_a_key_without_the_scope_is_refused_everywhere(house: House) -> None:
+    headers = house.headers("ann", "admin")
+    for endpoint in guarded():
+        if endpoint.scope == "admin":
+            continue
+        response = await house.served.http.request(endpoint.method, filled(endpoint.path), headers=headers)
+        assert (response.status_code, response.json()["code"]) == (403, "forbidden"), endpoint.path
+        assert "'use'" in response.json()["detail"]
+    assert await handshake(house.served, headers) == 403
+
+
+async def test_only_a_key_that_may_speaks_for_others(house: House) -> None:
+    named = {"x-limelight-user-id": "cleo", "x-limelight-user-name": "Cleo"}
+
+    async def told(headers: Headers, **body: str) -> str:
+        reply = await house.served.http.post("/chat", json=asking("hi", **body), headers=headers)
+        return reply.json()["message"]["content"].partition(" for ")[2].partition(" in ")[0]
+
+    plain, pipe = house.headers("ann"), house.headers("pipe", "use", "on-behalf-of")
+    assert await told({**plain, **named}) == "ann/"
+    assert await told(plain, user_id="cleo") == "ann/"
+    assert await told({**pipe, **named}) == "cleo/Cleo"
+    assert await told(pipe, user_id="dora") == "dora/"
+    assert await told(pipe) == "pipe/"
+
+
+async def test_the_key_of_the_settings_may_everything(tmp_path: Path) -> None:
+    async with serving(agents.echo, data=tmp_path, auth__api_key="sesame") as served:
+        me = (await served.http.get("/auth/me", headers=bearer("sesame"))).json()
+        assert me == {"user": "local", "name": "", "scopes": ["admin", "on-behalf-of", "use"], "open": False}
+        other = Keyring(tmp_path).create("ann", ("use",), 1)[1]
+        assert (await served.http.get("/auth/me", headers=bearer(other))).json()["user"] == "ann"
+
+
+async def test_keys_that_cannot_be_read_open_nothing(house: House, tmp_path: Path) -> None:
+    headers = house.headers("ann")
+    (tmp_path / "keys.json").write_text("[{")
+    response = await house.served.http.get("/agents", headers=headers)
+    assert (response.status_code, response.json()["code"]) == (503, "store_unavailable")
+    assert "keys.json" not in response.text
+
+
+# The page's cookie
+
+
+@asynccontextmanager
+async def signed_in(house: House, key: str) -> AsyncGenerator[httpx.AsyncClient]:
+    """A browser that has handed in its key."""
+    own = {"origin": house.served.url, "sec-fetch-site": "same-origin"}
+    async with httpx.AsyncClient(base_url=house.served.url, trust_env=False) as browser:
+        reply = await browser.post("/auth/login", json={"key": key}, headers=own)
+        assert reply.status_code == 204, reply.text
+        cookie = reply.headers["set-cookie"].lower()
+        assert {"httponly", "samesite=strict", "path=/"} <= set(cookie.split("; "))
+        yield browser
+
+
+async def test_a_key_that_is_handed_in_is_kept_by_the_browser(house: House) -> None:
+    async with signed_in(house, house.key("ann")) as browser:
+        assert (await browser.get("/auth/me")).json()["user"] == "ann"
+        own = {"origin": house.served.url}
+        assert (await browser.post("/chat", json=asking("hi"), headers=own)).status_code == 200
+        assert (await browser.post("/auth/logout", headers=own)).status_code == 204
+        assert (await browser.get("/auth/me")).status_code == 401
+
+
+async def test_a_cookie_opens_a_socket_for_its_own_page_only(house: House) -> None:
+    async with signed_in(house, house.key("ann")) as browser:
+        cookie = {"cookie": "; ".join(f"{name}={value}" for name, value in browser.cookies.items())}
+        assert await handshake(house.served, {**cookie, "origin": house.served.url}) == 101
+        assert await handshake(house.served, {**cookie, "origin": "https://evil.example"}) == 403
+        assert await handshake(house.served, cookie) == 403
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [{"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}, {}],
+    ids=["origin", "null", "site", "silent"],
+)
+async def test_a_page_of_another_site_cannot_use_the_cookie(house: House, foreign: Headers) -> None:
+    async with signed_in(house, house.key("ann")) as browser:
+        response = await browser.post("/chat", json=asking("hi"), headers=foreign)
+        assert (response.status_code, response.json()["code"]) == (403, "forbidden")
+
+
+async def test_a_wrong_key_is_not_kept(house: House) -> None:
+    house.key("ann")
+    reply = await house.served.http.post("/auth/login", json={"key": "lml_x"})
+    assert (reply.status_code, reply.json()["code"]) == (401, "unauthorized")
+    assert "set-cookie" not in reply.headers
+    evil = await house.served.http.post(
+        "/auth/login", json={"key": house.key("ben")}, headers={"origin": "https://evil.example"}
+    )
+    assert evil.status_code == 403
+
+
+async def test_a_revoked_key_is_no_key_in_a_cookie_either(house: House) -> None:
+    key = house.key("ann")
+    async with signed_in(house, key) as browser:
+        house.keyring.revoke(key.split("_")[1], 2)
+        assert (await browser.get("/auth/me")).status_code == 401
+
+
+async def test_a_server_without_keys_says_so(house: House) -> None:
+    assert (await house.served.http.get("/auth/me")).json() == {
+        "user": "local",
+        "name": "",
+        "scopes": ["admin", "use"],
+        "open": True,
+    }
+    reply = await house.served.http.post("/auth/login", json={"key": "whatever"})
+    assert (reply.status_code, reply.headers.get("set-cookie")) == (204, None)
+
+
+# Pages of other sites
+
+
+async def test_other_sites_are_let_in_only_if_the_settings_name_them(tmp_path: Path) -> None:
+    friend, stranger = "https://app.example", "https://evil.example"
+    async with serving(agents.echo, data=tmp_path, server__origins=[friend]) as served:
+        headers = bearer(Keyring(tmp_path).create("ann", ("use",), 1)[1])
+        asks = {"access-control-request-method": "POST", "access-control-request-headers": "authorization"}
+        allowed = await served.http.options("/chat", headers={"origin": friend, **asks})
+        assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, friend)
+        refused = await served.http.options("/chat", headers={"origin": stranger, **asks})
+        assert "access-control-allow-origin" not in refused.headers
+        told = await served.http.post("/chat", json=asking("hi"), headers={"origin": friend, **headers})
+        assert told.headers["access-control-allow-origin"] == friend
+
+
+async def test_by_default_no_other_site_is_let_in(house: House) -> None:
+    reply = await house.served.http.get("/agents", headers={"origin": "https://app.example"})
+    assert not [name for name in reply.headers if name.startswith("access-control")]
+
+
+async def test_whoever_insists_serves_everybody(tmp_path: Path) -> None:
+    async with serving(agents.echo, data=tmp_path, auth__insecure_no_auth=True) as served:
+        assert (await served.http.get("/agents", headers={"host": "limelight.example"})).status_code == 200
+        assert await handshake(served, {"origin": "https://evil.example"}) == 403
+        assert await handshake(served, {}) == 101
