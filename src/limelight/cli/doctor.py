@@ -14,6 +14,7 @@ import msgspec
 import typer
 
 from limelight import __version__, registry
+from limelight.access.keyring import Keyring
 from limelight.builtin.model import OPENAI, ModelChoice, choose_model
 from limelight.config import Settings, load_settings
 from limelight.errors import LimelightError, StoreLocked
@@ -102,10 +103,16 @@ def _agents(settings: Settings) -> Finding:
 
 def _address(settings: Settings) -> Finding:
     host = settings.server.host
-    if settings.auth.api_key:
-        return Finding("address", "ok", f"{host}, with an API key")
+    count = bool(settings.auth.api_key) + sum(
+        key.revoked_at is None for key in Keyring(Path(settings.store.data)).all()
+    )
+    if count:
+        return Finding("address", "ok", f"{host}, with {count} key{'s' if count > 1 else ''}")
+    if settings.auth.insecure_no_auth:
+        return Finding("address", "ok", f"{host}, open to everybody who can reach it, as insecure_no_auth is set")
     if not is_loopback((socket.gethostbyname(host), 0)):
-        return Finding("address", "wrong", f"{host} without an API key", "set LIMELIGHT_API_KEY, or serve on 127.0.0.1")
+        fix = "make one: limelight keys create --user NAME; or serve on 127.0.0.1"
+        return Finding("address", "wrong", f"{host} without a key", fix)
     return Finding("address", "ok", f"{host}, open to this machine only")
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import secrets
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -46,7 +47,7 @@ async def client_or_own_server(url: str | None, targets: list[str], agent: str |
         async with client_of(url) as client:
             yield client
         return
-    async with _own_server(targets, agent) as own, Client(own) as client:
+    async with _own_server(targets, agent) as client:
         yield client
 
 
@@ -59,12 +60,14 @@ async def _answers(url: str) -> bool:
 
 
 @asynccontextmanager
-async def _own_server(targets: list[str], agent: str | None) -> AsyncGenerator[str]:
+async def _own_server(targets: list[str], agent: str | None) -> AsyncGenerator[Client]:
     settings = load_settings()
+    # A key of its own, as the data folder may have keys, of which nobody can know the text.
+    key = settings.auth.api_key = settings.auth.api_key or secrets.token_urlsafe(32)
     log_to(Path(settings.store.data) / "run.log")  # the view tells how it went; the whole story is there
     with gathered_logs():
-        async with _serving(settings, targets, agent) as url:
-            yield url
+        async with _serving(settings, targets, agent) as url, Client(url, key=key) as client:
+            yield client
 
 
 @asynccontextmanager
