@@ -357,3 +357,19 @@ def test_a_model_is_known_by_its_name_and_that_of_ones_own_agent_is_not() -> Non
     table = '[agents.react]\nmodel = "small"\nbase_url = "http://127.0.0.1:11434/v1"\n'
     assert models(table, environ=environ)["react"] == "small"
     assert models(f"{OWN}[agents.codact]") == {"mine": "", "codact": "understudy"}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[agents.deep]\napprove = ['delet']", "cannot ask before 'delet'; did you mean 'delete'?"),
+        ("[agents.agno-team]\napprove = ['delegate_task_to_member']", "there are: search, readurl, calculate"),
+        ("[agents.codact]\napprove = ['search']", "Limelight cannot hold it up"),
+        ("[agents.demo]\napprove = ['write_file']", "Limelight cannot hold it up"),
+        (f"{OWN}approve = ['x']", "your own agent asks itself"),
+    ],
+)
+def test_asking_where_nobody_could_be_asked_is_refused(text: str, told: str) -> None:
+    detail = wrong(text)
+    assert told in detail
+    assert detail.startswith("config.toml:")

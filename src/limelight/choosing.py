@@ -99,6 +99,7 @@ class Choosing:
             lookup=self._lookup(),
             samples=not table.workspace,
             planning_interval=table.planning_interval,
+            approve=one.asks if table.approve is None else tuple(dict.fromkeys(table.approve)),
             imports=IMPORTS if table.imports is None else tuple(table.imports),
         )
         source = make_source(one, name, kit, _options(table))

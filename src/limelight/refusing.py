@@ -20,6 +20,8 @@ OWN = {
     "model": "that agent brings its own model",
     "base_url": "that agent brings its own model",
     "imports": "they are for codact, whose code they limit",
+    "approve": "your own agent asks itself: interrupt_on or interrupt() in a graph, requires_confirmation in Agno, "
+    "ctx.approve in a function",
 }
 """Why a setting of built-in agents is nothing for somebody's own."""
 NOT_HONOURED = {
@@ -27,6 +29,7 @@ NOT_HONOURED = {
     "base_url": "it talks to no model",
     "imports": "they are for codact, whose code they limit",
     "workspace": "it has no files",
+    "approve": "Limelight cannot hold it up before a tool runs",
 }
 NO_OPTION = {
     "max_steps": "its framework ({framework}) has no steps that could be counted",
@@ -44,6 +47,8 @@ def table_mistakes(table: AgentSettings, one: BuiltIn | None) -> Iterator[Mistak
         yield "base_url", f"base_url {table.base_url!r} is no address: {ADDRESS_RULE}"
     if table.workspace and "workspace" not in reasons:
         yield from (("workspace", f"workspace: {told}") for told in _unusable(table.workspace))
+    if table.approve and one is not None and "approve" not in reasons:
+        yield from (("approve", told) for told in _cannot_ask(table.approve, one))
     if table.imports and "imports" not in reasons:
         yield from (("imports", f"imports: {told}") for told in _not_installed(table.imports))
 
@@ -61,6 +66,15 @@ def status_in_vain(table: AgentSettings, one: BuiltIn) -> Iterator[Mistake]:
             close = meant(name, one.tools)
             hint = f"did you mean {close!r}?" if close else f"it has: {', '.join(one.tools)}"
             yield f"status.{name}", f"status.{name} will not be said: {one.name} has no tool {name!r}; {hint}"
+
+
+def _cannot_ask(names: Iterable[str], one: BuiltIn) -> Iterator[str]:
+    """A tool that is misspelt here would run without a question, so this is not let pass."""
+    for name in names:
+        if name not in one.can_ask:
+            close = meant(name, one.can_ask)
+            hint = f"did you mean {close!r}?" if close else f"there are: {', '.join(one.can_ask)}"
+            yield f"approve: {one.name} cannot ask before {name!r}; {hint}"
 
 
 def _set_in_vain(table: AgentSettings, reasons: dict[str, str]) -> Iterator[Mistake]:

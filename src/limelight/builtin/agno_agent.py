@@ -1,10 +1,10 @@
-"""`agno`: one agent with the session's files, which asks a person before it deletes one, and a calculator."""
+"""`agno`: one agent with the session's files and a calculator, which asks a person before tools that are named."""
 
 import json
 from importlib import import_module
 from typing import Any
 
-from limelight.builtin.agno_parts import agno_model
+from limelight.builtin.agno_parts import agno_model, asking
 from limelight.builtin.calculator import calculate
 from limelight.builtin.kit import Kit
 from limelight.builtin.waiting import wait
@@ -16,7 +16,6 @@ Use calculate for every sum. Say in the answer which file it comes from."""
 
 def agent(kit: Kit) -> Any:
     make: Any = import_module("agno.agent").Agent
-    tool: Any = import_module("agno.tools").tool
     files = Files(samples=kit.samples)
 
     def list_files() -> str:
@@ -24,7 +23,7 @@ def agent(kit: Kit) -> Any:
         return json.dumps(files.list_files(), ensure_ascii=False)
 
     def delete_file(path: str) -> str:
-        """Delete a file of the workspace. A person is asked for approval first.
+        """Delete a file of the workspace.
 
         Args:
             path: The name of the file, as list_files gives it.
@@ -35,13 +34,6 @@ def agent(kit: Kit) -> Any:
         name="agno",
         model=agno_model(kit),
         instructions=PROMPT,
-        tools=[
-            list_files,
-            files.read_file,
-            files.write_file,
-            tool(requires_confirmation=True)(delete_file),
-            calculate,
-            wait,
-        ],
+        tools=asking(kit, list_files, files.read_file, files.write_file, delete_file, calculate, wait),
         telemetry=False,
     )

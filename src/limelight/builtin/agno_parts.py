@@ -17,6 +17,18 @@ def agno_model(kit: Kit) -> Any:
     return like(id=choice.model, base_url=choice.base_url, api_key=choice.key, async_client=client)
 
 
+def asking(kit: Kit, *tools: Callable[..., Any]) -> list[Any]:
+    """The tools, those before which a person is to be asked made so that they wait."""
+    return [_confirmed(tool) if tool.__name__ in kit.approve else tool for tool in tools]
+
+
+def _confirmed(tool: Callable[..., Any]) -> Any:
+    function: Any = import_module("agno.tools.function").Function.from_callable(tool)
+    function.requires_confirmation = True
+    function.description = f"{function.description} A person is asked for approval first."
+    return function
+
+
 def lookup_tools(kit: Kit) -> list[Callable[..., str]]:
     """Results as JSON: of a list, Agno would show Python's way of writing it."""
 

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from limelight.builtin.agno_parts import agno_model, lookup_tools
+from limelight.builtin.agno_parts import agno_model, asking, lookup_tools
 from limelight.builtin.calculator import calculate
 from limelight.builtin.kit import Kit
 
@@ -17,7 +17,7 @@ def team(kit: Kit) -> Any:
             role="Looks things up in the library or on the web",
             model=agno_model(kit),
             instructions="Search first, read the best page with readurl, then report in a few sentences.",
-            tools=lookup_tools(kit),
+            tools=asking(kit, *lookup_tools(kit)),
             telemetry=False,
         ),
         agent(
@@ -25,7 +25,7 @@ def team(kit: Kit) -> Any:
             role="Does arithmetic",
             model=agno_model(kit),
             instructions="Use calculate for every sum, and give the result in one sentence.",
-            tools=[calculate],
+            tools=asking(kit, calculate),
             telemetry=False,
         ),
     ]

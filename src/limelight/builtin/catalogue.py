@@ -27,9 +27,13 @@ class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
     needs: tuple[str, ...] = ()
     """The packages of the extra that tell whether it is installed."""
     honours: frozenset[str] = frozenset()
-    """Those of the settings model, base_url, workspace and imports that make a difference."""
+    """Those of the settings model, base_url, workspace, imports and approve that make a difference."""
     tools: tuple[str, ...] = ()
     """The names of its tools, and of those of its helpers."""
+    can_ask: tuple[str, ...] = ()
+    """Those before which it can be made to ask a person."""
+    asks: tuple[str, ...] = ()
+    """Those before which it does if nothing else is said."""
 
     @property
     def is_installed(self) -> bool:
@@ -47,6 +51,21 @@ AHEAD = {
     "smolagents": ("performance",),
 }
 """What the sources import when they open or run first: with the agent, in its thread, it does not hold up the loop."""
+DEEP_TOOLS = (
+    "write_todos",
+    "ls",
+    "read_file",
+    "write_file",
+    "edit_file",
+    "delete",
+    "glob",
+    "grep",
+    "task",
+    "search",
+    "readurl",
+    "wait",
+)
+AGNO_TOOLS = ("list_files", "read_file", "write_file", "delete_file", "calculate", "wait")
 BUILT_INS = (
     BuiltIn(
         name="deep",
@@ -56,21 +75,10 @@ BUILT_INS = (
         make="limelight.builtin.deep:deep",
         extra="deepagents",
         needs=("deepagents", "langchain_openai", "langgraph"),
-        honours=MODEL | {"workspace"},
-        tools=(
-            "write_todos",
-            "ls",
-            "read_file",
-            "write_file",
-            "edit_file",
-            "delete",
-            "glob",
-            "grep",
-            "task",
-            "search",
-            "readurl",
-            "wait",
-        ),
+        honours=MODEL | {"workspace", "approve"},
+        tools=DEEP_TOOLS,
+        can_ask=DEEP_TOOLS,
+        asks=("delete",),
     ),
     BuiltIn(
         name="agno",
@@ -80,8 +88,10 @@ BUILT_INS = (
         make="limelight.builtin.agno_agent:agent",
         extra="agno",
         needs=("agno", "openai"),
-        honours=MODEL | {"workspace"},
-        tools=("list_files", "read_file", "write_file", "delete_file", "calculate", "wait"),
+        honours=MODEL | {"workspace", "approve"},
+        tools=AGNO_TOOLS,
+        can_ask=AGNO_TOOLS,
+        asks=("delete_file",),
     ),
     BuiltIn(
         name="agno-team",
@@ -91,8 +101,9 @@ BUILT_INS = (
         make="limelight.builtin.agno_team:team",
         extra="agno",
         needs=("agno", "openai"),
-        honours=MODEL,
+        honours=MODEL | {"approve"},
         tools=("delegate_task_to_member", "search", "readurl", "calculate"),
+        can_ask=("search", "readurl", "calculate"),
     ),
     BuiltIn(
         name="react",

@@ -1,4 +1,4 @@
-"""`deep`: a deep agent with todos, files and a researcher, which asks a person before it deletes anything.
+"""`deep`: a deep agent with todos, files and a researcher, which asks a person before tools that are named.
 
 No `execute`: there is no sandbox to run it in.
 """
@@ -15,8 +15,7 @@ from limelight.builtin.web import Refused
 PROMPT = """You are a careful assistant with a workspace of files and a researcher.
 Write down a short plan with write_todos if a question needs more than one step, and keep it up to date.
 Look at the files that are there before you answer. Give questions about the world to the researcher.
-A person is asked for approval before delete removes anything; take a no for an answer.
-Say in the answer where it comes from."""
+{approval}Say in the answer where it comes from."""
 RESEARCH = """You look things up. Search first, read the best page with readurl, then report in a few sentences,
 with the address of each page that you used."""
 
@@ -33,13 +32,19 @@ def deep(kit: Kit) -> Any:
     return create(
         name="deep",
         model=chat_model(kit),
-        system_prompt=PROMPT,
+        system_prompt=PROMPT.format(approval=_approval(kit.approve)),
         tools=[_wait_tool()],
         middleware=[todos()],
         subagents=[researcher],
-        interrupt_on={"delete": True},
+        interrupt_on=dict.fromkeys(kit.approve, True),
         backend=SessionFiles(samples=kit.samples),
     )
+
+
+def _approval(names: tuple[str, ...]) -> str:
+    if not names:
+        return ""
+    return f"A person is asked for approval before {' or '.join(names)} does anything; take a no for an answer.\n"
 
 
 def _wait_tool() -> Any:

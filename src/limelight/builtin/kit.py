@@ -32,6 +32,8 @@ class Kit(msgspec.Struct, frozen=True, kw_only=True):
     samples: bool = True
     """Whether an empty workspace gets the sample files: not if the folder is somebody's own."""
     planning_interval: int | None = None
+    approve: tuple[str, ...] = ()
+    """The tools before which a person is asked."""
     imports: tuple[str, ...] = IMPORTS
     closing: list[Callable[[], Awaitable[None]]] = []
     """What the agent holds open: to be called when it is not needed any more."""

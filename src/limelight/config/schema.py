@@ -127,6 +127,10 @@ class AgentSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     workspace: Annotated[str, _setting("A folder that all sessions share, in place of one for each")] = ""
     status: Annotated[dict[str, str], _setting("What is said when a tool starts, by the tool's name")] = {}
     python_tools: Annotated[list[str], _setting("Tools that take Python code, which clients show as code")] = []
+    approve: Annotated[
+        list[str] | None,
+        _setting("deep, agno, agno-team: tools before which a person is asked; default: those that delete"),
+    ] = None
     imports: Annotated[list[str] | None, _setting("codact: modules that its code may import")] = None
 
 

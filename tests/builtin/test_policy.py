@@ -1,0 +1,51 @@
+"""`approve` in the configuration: before which tools the built-in agents ask a person."""
+
+from pathlib import Path
+
+import pytest
+
+from limelight.events import ApprovalRequested, ApprovalResolved, RunFinished, ToolFinished
+from tests.builtin.test_played import QUESTION, stage
+from tests.serving import Frame, Served
+from tests.sources.played import Played, played
+
+
+async def play(served: Served, decision: str) -> Played:
+    """A run whose questions are all answered so."""
+    frames: list[Frame] = []
+    async for frame in served.ask(QUESTION, format="records", session_id="s"):
+        frames.append(frame)
+        if frame.data["event"]["kind"] == "approval_requested":
+            place = f"/runs/{frame.data['run_id']}/approvals/{frame.data['event']['approval_id']}"
+            assert (await served.http.post(place, json={"decision": decision})).status_code == 200
+    return played(frames)
+
+
+CASES = [("deep", "ls"), ("deep", "search"), ("agno", "list_files"), ("agno", "read_file"), ("agno-team", "search")]
+
+
+@pytest.mark.parametrize(("agent", "tool"), CASES)
+async def test_it_asks_before_the_tools_that_are_named(tmp_path: Path, agent: str, tool: str) -> None:
+    async with stage(tmp_path / "data", agent, f'[agents.{agent}]\napprove = ["{tool}"]') as served:
+        run = await play(served, "approve")
+    assert isinstance(run.terminal, RunFinished)
+    assert {asked.name for asked in run.all(ApprovalRequested)} == {tool}
+    assert {(one.decision, one.by) for one in run.all(ApprovalResolved)} == {("approve", "local")}
+    assert run.call(tool).finished.error is None
+
+
+@pytest.mark.parametrize(("agent", "tool"), [("deep", "ls"), ("agno", "list_files")])
+async def test_what_is_rejected_does_not_run(tmp_path: Path, agent: str, tool: str) -> None:
+    async with stage(tmp_path / "data", agent, f'[agents.{agent}]\napprove = ["{tool}"]') as served:
+        run = await play(served, "reject")
+    assert isinstance(run.terminal, RunFinished)
+    rejected = {asked.call_id for asked in run.all(ApprovalRequested)}
+    assert rejected
+    assert all(one.error for one in run.all(ToolFinished) if one.call_id in rejected)
+
+
+@pytest.mark.parametrize("agent", ["deep", "agno", "agno-team"])
+async def test_an_empty_list_asks_for_nothing(tmp_path: Path, agent: str) -> None:
+    async with stage(tmp_path / "data", agent, f"[agents.{agent}]\napprove = []") as served:
+        frames = [f async for f in served.ask("an approval about bees", format="records")]
+    assert not played(frames).all(ApprovalRequested)
