@@ -102,7 +102,7 @@ async def test_what_is_one_users_is_not_there_for_another(house: House) -> None:
     work = await house.served.http.post("/chat", json=asking("go", agent="worker", session_id="s"), headers=ann)
     run_id = work.json()["run_id"]
     for endpoint in guarded():
-        if "{" not in endpoint.path:
+        if "{" not in endpoint.path or endpoint.scope == "admin":
             continue
         path = filled(endpoint.path, run_id=run_id)
         body = {"title": "mine"} if endpoint.method == "PATCH" else {"decision": "approve"}
@@ -116,14 +116,14 @@ async def test_what_is_one_users_is_not_there_for_another(house: House) -> None:
 
 
 async def test_a_key_without_the_scope_is_refused_everywhere(house: House) -> None:
-    headers = house.headers("ann", "admin")
+    headers = {"use": house.headers("ann", "admin"), "admin": house.headers("ann", "use")}
     for endpoint in guarded():
-        if endpoint.scope == "admin":
-            continue
-        response = await house.served.http.request(endpoint.method, filled(endpoint.path), headers=headers)
+        path, lacking = filled(endpoint.path), headers[endpoint.scope]
+        response = await house.served.http.request(endpoint.method, path, headers=lacking)
         assert (response.status_code, response.json()["code"]) == (403, "forbidden"), endpoint.path
-        assert "'use'" in response.json()["detail"]
-    assert await handshake(house.served, headers) == 403
+        assert f"{endpoint.scope!r}" in response.json()["detail"]
+    assert await handshake(house.served, headers["use"]) == 403
+    assert {endpoint.scope for endpoint in guarded()} == {"use", "admin"}
 
 
 async def test_only_a_key_that_may_speaks_for_others(house: House) -> None:
@@ -155,6 +155,37 @@ async def test_keys_that_cannot_be_read_open_nothing(house: House, tmp_path: Pat
     response = await house.served.http.get("/agents", headers=headers)
     assert (response.status_code, response.json()["code"]) == (503, "store_unavailable")
     assert "keys.json" not in response.text
+
+
+async def test_an_administrator_lists_and_deletes_and_reads_nothing(house: House) -> None:
+    ann, admin = house.headers("ann"), house.headers("root", "admin")
+    for session_id in ("one", "two"):
+        await house.served.http.post("/chat", json=asking("hi", session_id=session_id), headers=ann)
+    users = (await house.served.http.get("/admin/users", headers=admin)).json()
+    assert [(user["user"], user["sessions"]) for user in users["users"]] == [("ann", 2)]
+    listed = (await house.served.http.get("/admin/sessions", params={"user": "ann"}, headers=admin)).json()
+    assert [session["session_id"] for session in listed["sessions"]] == ["two", "one"]
+    assert (await house.served.http.get("/sessions/one", headers=admin)).status_code == 403
+    gone = await house.served.http.delete("/admin/sessions/one", params={"user": "ann"}, headers=admin)
+    assert gone.status_code == 204
+    assert (await house.served.http.get("/sessions/one", headers=ann)).status_code == 404
+    again = await house.served.problem("DELETE", "/admin/sessions/one", params={"user": "ann"}, headers=admin)
+    assert again["code"] == "session_not_found"
+    unnamed = await house.served.problem("GET", "/admin/sessions", headers=admin)
+    assert (unnamed["status"], unnamed["errors"][0]["path"]) == (400, "user")
+
+
+async def test_users_come_in_pages(house: House) -> None:
+    for name in ("ann", "ben", "cleo"):
+        await house.served.http.post("/chat", json=asking("hi", session_id="s"), headers=house.headers(name))
+    seen: list[str] = []
+    after: str | None = ""
+    while after is not None:
+        params = {"limit": "2", "after": after}
+        page = (await house.served.http.get("/admin/users", params=params, headers=house.headers("r", "admin"))).json()
+        seen += [user["user"] for user in page["users"]]
+        after = page["next"]
+    assert seen == ["ann", "ben", "cleo"]
 
 
 # The page's cookie

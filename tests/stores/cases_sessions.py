@@ -4,7 +4,7 @@ import pytest
 
 from limelight.errors import SessionBusy
 from limelight.events import RunStarted
-from limelight.stores.base import Artifact, NewSession, Result, Session, SessionRef, Store
+from limelight.stores.base import Artifact, NewSession, Owner, Result, Session, SessionRef, Store
 from tests.stores.steps import S1, begin, new_run, read_all, whole_run
 
 
@@ -166,3 +166,12 @@ class SessionCases:
             before = (page[-1].active_at, page[-1].ref.session_id)
         expected = [f"s{n}" for n in (7, 8, 9, 0, 1, 2, 3, 4, 5, 6)]
         assert [session.ref.session_id for session in pages] == expected
+
+    async def test_owners_are_listed_by_name_in_pages(self, store: Store) -> None:
+        for owner, session_id, at in (("cleo", "s1", 3), ("ann", "s1", 1), ("ann", "s2", 2), ("ben", "s1", 9)):
+            await store.create(NewSession(ref=SessionRef(owner, session_id), agent="echo", at=at))
+        ann, ben, cleo = await store.owners()
+        assert (ann, ben.owner, cleo.owner) == (Owner(owner="ann", sessions=2, active_at=2), "ben", "cleo")
+        assert await store.owners(limit=2) == [ann, ben]
+        assert await store.owners(after="ben") == [cleo]
+        assert await store.owners(after="cleo") == []

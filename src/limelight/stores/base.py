@@ -46,6 +46,14 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """What its maker asked for, in place of the agent's own."""
 
 
+class Owner(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody who has sessions: how many, and when one of them was active last."""
+
+    owner: str
+    sessions: int
+    active_at: int
+
+
 class NewSession(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation that nobody has said anything in yet."""
 
@@ -206,6 +214,10 @@ class Store(Protocol):
         self, owner: str, *, q: str = "", before: tuple[int, str] | None = None, limit: int = 50
     ) -> list[Session]:
         """The owner's sessions whose title contains `q`, last active first, after the (active_at, id) `before`."""
+        ...
+
+    async def owners(self, *, after: str = "", limit: int = 50) -> list[Owner]:
+        """Everybody who has sessions, by name, after the one of this name."""
         ...
 
     async def create(self, new: NewSession) -> bool:

@@ -18,6 +18,11 @@ MAX_TITLE = 200
 
 async def list_sessions(call: Call) -> SessionsView:
     """Your sessions, last active first. `next` is the `after` of the next page, null on the last one."""
+    return await sessions_of(call, call.user.user_id)
+
+
+async def sessions_of(call: Call, owner: str) -> SessionsView:
+    """A page of somebody's sessions, as the query wants it."""
     wanted = call.query("state")
     if wanted is not None and wanted not in STATES:
         raise BadRequest(f"state is one of {', '.join(STATES)}", path="state")
@@ -25,9 +30,7 @@ async def list_sessions(call: Call) -> SessionsView:
     before = _parse_page(call.query("after"))
     found: list[SessionView] = []
     while len(found) <= limit:
-        page = await call.parts.store.sessions(
-            call.user.user_id, q=call.query("q") or "", before=before, limit=limit + 1
-        )
+        page = await call.parts.store.sessions(owner, q=call.query("q") or "", before=before, limit=limit + 1)
         if not page:
             break
         found += [view for s in page if wanted in (None, (view := _view(call, s)).state)]
@@ -94,6 +97,13 @@ def _parse_page(text: str | None) -> tuple[int, str] | None:
         raise BadCursor("`after` is the `next` of the page before", path="after") from error
 
 
+PAGE = (
+    Param("q", "Only titles that contain this"),
+    Param("state", "Only sessions in this state", {"type": "string", "enum": list(STATES)}),
+    Param("after", "The `next` of the page before"),
+    Param("limit", "Sessions per page", {"type": "integer", "minimum": 1, "maximum": 200, "default": 50}),
+)
+"""What a list of sessions can be asked."""
 ENDPOINTS = (
     Endpoint(
         method="GET",
@@ -101,12 +111,7 @@ ENDPOINTS = (
         summary="List sessions",
         call=list_sessions,
         reply=SessionsView,
-        query=(
-            Param("q", "Only titles that contain this"),
-            Param("state", "Only sessions in this state", {"type": "string", "enum": list(STATES)}),
-            Param("after", "The `next` of the page before"),
-            Param("limit", "Sessions per page", {"type": "integer", "minimum": 1, "maximum": 200, "default": 50}),
-        ),
+        query=PAGE,
         errors=(BadRequest, BadCursor),
         tag="Sessions",
     ),

@@ -17,6 +17,7 @@ from limelight.stores.base import (
     Begun,
     NewRun,
     NewSession,
+    Owner,
     Result,
     Run,
     RunFault,
@@ -72,6 +73,14 @@ def sessions(
     )
     values = (owner, q, active_at, active_at, session_id, limit)
     return [_session(*found) for found in _with_memory(db, query, values, live)]
+
+
+def owners(db: sqlite3.Connection, after: str, limit: int) -> list[Owner]:
+    query = "SELECT owner, count(*), max(active_at) FROM sessions WHERE owner > ? GROUP BY owner ORDER BY owner LIMIT ?"
+    return [
+        Owner(owner=owner, sessions=count, active_at=active_at)
+        for owner, count, active_at in db.execute(query, (after, limit))
+    ]
 
 
 def _session(row: Row, now: LiveRun | None) -> Session:

@@ -24,6 +24,7 @@ from limelight.stores.base import (
     Memory,
     NewRun,
     NewSession,
+    Owner,
     Result,
     Run,
     Session,
@@ -111,6 +112,9 @@ class SqliteStore:
         self, owner: str, *, q: str = "", before: tuple[int, str] | None = None, limit: int = 50
     ) -> list[Session]:
         return await self._read(lambda db: rows.sessions(db, owner, q, before, limit, self._journal.live))
+
+    async def owners(self, *, after: str = "", limit: int = 50) -> list[Owner]:
+        return await self._read(lambda db: rows.owners(db, after, limit))
 
     async def create(self, new: NewSession) -> bool:
         return await self._writer.do(lambda db: rows.create(db, new))
