@@ -45,6 +45,11 @@ def test_the_right_id_with_another_secret_is_no_key(tmp_path: Path) -> None:
     assert keyring.find(mixed) is None
 
 
+def test_a_folder_that_is_misspelt_is_not_made(tmp_path: Path) -> None:
+    assert Keyring(tmp_path / "typo").revoke("nobodys", 1) is None
+    assert not (tmp_path / "typo").exists()
+
+
 def test_nobody_else_can_read_the_file(tmp_path: Path) -> None:
     Keyring(tmp_path).create("ann", ("use",), 1)
     assert stat.S_IMODE((tmp_path / "keys.json").stat().st_mode) == 0o600
@@ -73,5 +78,5 @@ def test_whoever_removes_the_file_does_not_open_a_server(tmp_path: Path) -> None
     server = Keyring(tmp_path)
     server.create("ann", ("use",), 1)
     (tmp_path / "keys.json").unlink()
-    with pytest.raises(SetupError, match="is gone"):
+    with pytest.raises(SetupError, match="are gone"):
         bool(server)

@@ -71,5 +71,4 @@ def test_a_key_that_is_revoked_meanwhile_is_asked_for_again(locked: tuple[Stage,
     enter(tab.open(), text).ask("hello")
     expect(tab.answer).to_be_visible()
     keyring.revoke(key.key_id, 2)
-    tab.page.reload()
     expect(tab.page.get_by_label("Key", exact=True)).to_be_visible()

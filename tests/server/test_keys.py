@@ -13,12 +13,19 @@ from websockets.exceptions import InvalidStatus
 
 from limelight.access.keyring import Keyring
 from limelight.access.scopes import Scope
+from limelight.config import load_settings
+from limelight.errors import SetupError
+from limelight.events import AnyEvent, ToolFinished, ToolStarted
+from limelight.messages import Message
+from limelight.server.app import create_app
 from limelight.server.auth import DOORS, PROBES
 from limelight.server.endpoint import Endpoint
+from limelight.server.gate import Gate
 from limelight.server.routes import ENDPOINTS
+from limelight.sources.base import Context, FileMade
 from tests import agents
 from tests.server.v2.sockets import socket
-from tests.serving import Served, asking, serving
+from tests.serving import Served, asking, frames, offer, serving
 
 Headers = dict[str, str]
 
@@ -38,8 +45,17 @@ class House(NamedTuple):
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with serving(agents.echo, agents.worker, agents.patient, data=tmp_path) as served:
+    async with serving(agents.echo, maker, data=tmp_path) as served:
         yield House(served, Keyring(tmp_path))
+
+
+async def maker(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent | FileMade]:
+    """Calls a tool, makes a file, and asks a person."""
+    yield ToolStarted(call_id="c", name="make", args={})
+    yield ToolFinished(call_id="c", result="made")
+    yield FileMade(name="note.txt", data=b"a note", media_type="text/plain")
+    await ctx.approve("send", {})
+    yield "sent"
 
 
 def bearer(key: str) -> Headers:
@@ -76,7 +92,7 @@ async def test_without_a_key_that_holds_nothing_is_to_be_had(house: House, kind:
     house.keyring.revoke(revoked.split("_")[1], 2)
     headers = {
         "none": {},
-        "wrong": bearer(f"{revoked[:-1]}x"),
+        "wrong": bearer("_".join([house.key("ann").rpartition("_")[0], house.key("ben").rpartition("_")[2]])),
         "basic": {"authorization": f"Basic {house.key('ben')}"},
         "revoked": bearer(revoked),
         "empty": {"authorization": "Bearer"},
@@ -99,31 +115,100 @@ async def test_a_key_that_is_made_beside_a_server_closes_it_at_once(house: House
 
 async def test_what_is_one_users_is_not_there_for_another(house: House) -> None:
     ann, ben = house.headers("ann"), house.headers("ben")
-    work = await house.served.http.post("/chat", json=asking("go", agent="worker", session_id="s"), headers=ann)
-    run_id = work.json()["run_id"]
-    for endpoint in guarded():
-        if "{" not in endpoint.path or endpoint.scope == "admin":
-            continue
-        path = filled(endpoint.path, run_id=run_id)
+    names = await everything(house.served, ann)
+    routes = [endpoint for endpoint in guarded() if "{" in endpoint.path and endpoint.scope != "admin"]
+
+    async def answered(endpoint: Endpoint, headers: Headers) -> int:
         body = {"title": "mine"} if endpoint.method == "PATCH" else {"decision": "approve"}
         options: dict[str, Any] = {"json": body} if endpoint.body is not None else {}
-        response = await house.served.http.request(endpoint.method, path, headers=ben, **options)
-        assert response.status_code == 404, (endpoint.method, path, response.text)
+        path = named(endpoint.path, names)
+        if endpoint.reply == "text/event-stream":
+            options["params"] = {"after": "1"}
+        async with house.served.http.stream(endpoint.method, path, headers=headers, **options) as response:
+            return response.status_code
+
+    for endpoint in routes:
+        assert await answered(endpoint, ben) == 404, (endpoint.method, endpoint.path)
+    # All of it is there: its owner gets it. What ends or removes something comes last.
+    for endpoint in sorted(routes, key=lambda one: (one.method == "DELETE", one.path.endswith("/cancel"))):
+        if (
+            endpoint.path != "/api/v2/sessions/{session_id}" or endpoint.method != "DELETE"
+        ):  # it was removed just before
+            assert await answered(endpoint, ann) in (200, 204), (endpoint.method, endpoint.path)
+
+
+async def test_lists_and_sockets_show_ones_own(house: House) -> None:
+    ann, ben = house.headers("ann"), house.headers("ben")
+    await house.served.http.post("/chat", json=asking("hi", session_id="s"), headers=ann)
     assert (await house.served.http.get("/sessions", headers=ben)).json()["sessions"] == []
     async with socket(house.served, "s", headers=ben) as watching:
         assert (await watching.hear())["state"]["message_count"] == 0  # a session of ben's own, of the same name
     assert (await house.served.http.get("/sessions/s", headers=ann)).json()["turns"] == 1
 
 
+async def everything(served: Served, headers: Headers) -> dict[str, str]:
+    """A session with a run that has a call, a file and an open question: the names of all of them."""
+    names = {"session_id": "s"}
+    body = asking("go", agent="maker", session_id="s")
+    async with served.http.stream("POST", "/chat/stream?format=records", json=body, headers=headers) as response:
+        async for frame in frames(response):
+            event = frame.data["event"]
+            names["run_id"] = frame.data["run_id"]
+            names |= {key: event[key] for key in ("call_id", "artifact_id", "approval_id") if event.get(key)}
+            if event["kind"] == "approval_requested":
+                return names
+    raise AssertionError("it asked for nothing")
+
+
+def named(path: str, names: dict[str, str]) -> str:
+    for name, value in names.items():
+        path = path.replace(f"{{{name}}}", value).replace(f"{{{name}:path}}", value)
+    assert "{" not in path, path
+    return path
+
+
+async def test_a_key_that_is_revoked_ends_its_sockets_with_their_next_word(house: House) -> None:
+    key = house.key("ann")
+    async with socket(house.served, "s", headers=bearer(key)) as watching:
+        await watching.hear()
+        house.keyring.revoke(key.split("_")[1], 2)
+        await watching.say("query", query="still here?")
+        assert (await watching.error())[1] == "unauthorized"
+    assert (await house.served.http.get("/sessions/s", headers=house.headers("ann"))).json()["turns"] == 0
+
+
+async def test_a_socket_of_an_open_server_ends_with_the_first_key(house: House) -> None:
+    async with socket(house.served, "s") as watching:
+        await watching.hear()
+        house.key("ann")
+        await watching.say("query", query="still here?")
+        assert (await watching.error())[1] == "unauthorized"
+
+
+@pytest.mark.parametrize("user_id", ["%ff", "%00", "a%0Ab", "x" * 257])
+async def test_a_user_who_cannot_be_told_from_another_is_refused(house: House, user_id: str) -> None:
+    headers = house.headers("pipe", "use", "on-behalf-of")
+    problem = await house.served.problem("GET", "/auth/me", headers={**headers, "x-limelight-user-id": user_id})
+    assert (problem["status"], problem["errors"][0]["path"]) == (400, "X-Limelight-User-Id")
+
+
+async def test_a_blank_header_names_nobody(house: House) -> None:
+    headers = {**house.headers("pipe", "use", "on-behalf-of"), "x-limelight-user-id": "%20"}
+    told = await house.served.http.post("/chat", json=asking("hi", user_id=" cleo "), headers=headers)
+    assert " for cleo/ in " in told.json()["message"]["content"]
+
+
 async def test_a_key_without_the_scope_is_refused_everywhere(house: House) -> None:
     headers = {"use": house.headers("ann", "admin"), "admin": house.headers("ann", "use")}
     for endpoint in guarded():
+        if endpoint.scope is None:
+            continue
         path, lacking = filled(endpoint.path), headers[endpoint.scope]
         response = await house.served.http.request(endpoint.method, path, headers=lacking)
         assert (response.status_code, response.json()["code"]) == (403, "forbidden"), endpoint.path
         assert f"{endpoint.scope!r}" in response.json()["detail"]
     assert await handshake(house.served, headers["use"]) == 403
-    assert {endpoint.scope for endpoint in guarded()} == {"use", "admin"}
+    assert [endpoint.path for endpoint in guarded() if endpoint.scope is None] == ["/auth/me"]
 
 
 async def test_only_a_key_that_may_speaks_for_others(house: House) -> None:
@@ -149,12 +234,35 @@ async def test_the_key_of_the_settings_may_everything(tmp_path: Path) -> None:
         assert (await served.http.get("/auth/me", headers=bearer(other))).json()["user"] == "ann"
 
 
-async def test_keys_that_cannot_be_read_open_nothing(house: House, tmp_path: Path) -> None:
-    headers = house.headers("ann")
-    (tmp_path / "keys.json").write_text("[{")
-    response = await house.served.http.get("/agents", headers=headers)
-    assert (response.status_code, response.json()["code"]) == (503, "store_unavailable")
-    assert "keys.json" not in response.text
+@pytest.mark.parametrize("broken", ["[{", "[]", None])
+@pytest.mark.parametrize("api_key", ["", "sesame"])
+async def test_keys_that_cannot_be_read_open_nothing(tmp_path: Path, api_key: str, broken: str | None) -> None:
+    async with serving(agents.echo, data=tmp_path, auth__api_key=api_key) as served:
+        key = Keyring(tmp_path).create("ann", ("use",), 1)[1]
+        assert (await served.http.get("/agents", headers=bearer(key))).status_code == 200
+        file = tmp_path / "keys.json"
+        file.unlink() if broken is None else file.write_text(broken)
+        for response in (
+            await served.http.get("/agents", headers=bearer(key)),
+            await served.http.post("/auth/login", json={"key": key}),
+        ):
+            assert (response.status_code, response.json()["code"]) == (503, "store_unavailable")
+            assert "keys.json" not in response.text
+        if api_key:
+            assert (await served.http.get("/agents", headers=bearer(api_key))).status_code == 200
+
+
+@pytest.mark.parametrize("api_key", ["schlüssel", "two words", "a\nb"])
+def test_a_key_that_cannot_be_sent_is_refused_at_the_start(tmp_path: Path, api_key: str) -> None:
+    with pytest.raises(SetupError, match="LIMELIGHT_API_KEY"):
+        Gate(api_key, Keyring(tmp_path))
+
+
+@pytest.mark.parametrize("origin", ["*", "https://a.example/", "a.example", "https://a.example/x"])
+def test_what_is_no_origin_is_refused_at_the_start(tmp_path: Path, origin: str) -> None:
+    overrides: Any = {("store", "data"): str(tmp_path), ("server", "origins"): [origin]}
+    with pytest.raises(SetupError, match=r"server\.origins"):
+        create_app(load_settings(environ={}, overrides=overrides), [offer(agents.echo)])
 
 
 async def test_an_administrator_lists_and_deletes_and_reads_nothing(house: House) -> None:
@@ -229,6 +337,21 @@ async def test_a_page_of_another_site_cannot_use_the_cookie(house: House, foreig
     async with signed_in(house, house.key("ann")) as browser:
         response = await browser.post("/chat", json=asking("hi"), headers=foreign)
         assert (response.status_code, response.json()["code"]) == (403, "forbidden")
+
+
+async def test_behind_a_proxy_the_browsers_own_word_counts(house: House) -> None:
+    """One that asks for a password of its own, and that changes the name of the server."""
+    proxied = {"authorization": "Basic YTpi", "origin": "https://lime.example", "sec-fetch-site": "same-origin"}
+    async with signed_in(house, house.key("ann")) as browser:
+        assert (await browser.get("/auth/me", headers=proxied)).json()["user"] == "ann"
+        assert (await browser.post("/chat", json=asking("hi"), headers=proxied)).status_code == 200
+        reply = await browser.post("/auth/login", json={"key": house.key("ann")}, headers=proxied)
+        assert reply.status_code == 204
+
+
+async def test_a_key_that_opens_no_page_is_not_kept(house: House) -> None:
+    reply = await house.served.http.post("/auth/login", json={"key": house.key("root", "admin")})
+    assert (reply.status_code, reply.headers.get("set-cookie")) == (403, None)
 
 
 async def test_a_wrong_key_is_not_kept(house: House) -> None:

@@ -61,12 +61,14 @@ class Keyring:
             if key is not None and key.revoked_at is None:
                 keys[key_id] = msgspec.structs.replace(key, revoked_at=at)
 
-        self._change(change)
+        self._read()
+        if key_id in self._keys:
+            self._change(change)
         return self._keys.get(key_id)
 
     def _read(self) -> None:
-        """Read the file if it is another than before. Keys that were there do not go with their file: who removes it
-        does not open the server."""
+        """Read the file if it is another than before. Keys that were there do not go with their file: who removes or
+        empties it does not open the server."""
         try:
             found = self._path.stat()
             stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
@@ -75,11 +77,16 @@ class Keyring:
             keys = msgspec.json.decode(self._path.read_bytes(), type=list[ApiKey])
         except (FileNotFoundError, NotADirectoryError) as error:
             if self._keys:
-                raise SetupError(f"{self._path} is gone: restore a copy of it, or start the server anew") from error
+                raise self._gone() from error
             return
         except (OSError, msgspec.DecodeError) as error:
             raise SetupError(f"{self._path} cannot be read ({error}): restore a copy of it") from error
+        if self._keys and not keys:
+            raise self._gone()
         self._stamp, self._keys = stamp, {key.key_id: key for key in keys}
+
+    def _gone(self) -> SetupError:
+        return SetupError(f"the keys of {self._path} are gone: restore a copy; a server that starts without is open")
 
     def _change(self, change: Callable[[dict[str, ApiKey]], None]) -> None:
         try:
@@ -100,6 +107,7 @@ class Keyring:
         draft = self._path.with_name(f"{NAME}.new")
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
+            self._give_to_the_folders_owner(descriptor)
             file.write(msgspec.json.format(msgspec.json.encode(keys)))
             file.flush()
             os.fsync(file.fileno())
@@ -109,5 +117,12 @@ class Keyring:
     def _locked(self) -> Generator[None]:
         """Two commands at once do not lose each other's keys."""
         with self._path.with_name(f"{NAME}.lock").open("w") as lock:
+            self._give_to_the_folders_owner(lock.fileno())
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+    def _give_to_the_folders_owner(self, descriptor: int) -> None:
+        """Whoever makes keys as root does not lock out a server that runs as somebody else."""
+        if os.geteuid() == 0:
+            folder = self._path.parent.stat()
+            os.fchown(descriptor, folder.st_uid, folder.st_gid)

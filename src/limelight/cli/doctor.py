@@ -103,11 +103,13 @@ def _agents(settings: Settings) -> Finding:
 
 def _address(settings: Settings) -> Finding:
     host = settings.server.host
-    count = bool(settings.auth.api_key) + sum(
-        key.revoked_at is None for key in Keyring(Path(settings.store.data)).all()
-    )
+    keyring = Keyring(Path(settings.store.data))
+    count = bool(settings.auth.api_key) + sum(key.revoked_at is None for key in keyring.all())
     if count:
         return Finding("address", "ok", f"{host}, with {count} key{'s' if count > 1 else ''}")
+    if keyring:
+        fix = "make one: limelight keys create --user NAME"
+        return Finding("address", "wrong", f"{host}, and all its keys are revoked", fix)
     if settings.auth.insecure_no_auth:
         return Finding("address", "ok", f"{host}, open to everybody who can reach it, as insecure_no_auth is set")
     if not is_loopback((socket.gethostbyname(host), 0)):

@@ -25,7 +25,7 @@ Url = Annotated[str | None, typer.Option("--url", help="Server.  [default: LIMEL
 
 User = Annotated[
     str,
-    typer.Option("--user", envvar="LIMELIGHT_USER", help="Act for this user; the server's API key allows it."),
+    typer.Option("--user", envvar="LIMELIGHT_USER", help="Act for this user; the key must allow that."),
 ]
 
 

@@ -3,6 +3,7 @@
 `create_app` gives an ASGI application for any ASGI server; it can be mounted into another application too.
 """
 
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -38,6 +39,7 @@ from limelight.server.v2.channel import SUMMARY as SOCKET_SUMMARY
 from limelight.server.v2.socket import SessionSocket
 from limelight.stores.base import Store
 
+ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")
 METHODS = ("GET", "POST", "PATCH", "DELETE")
 SENT = ("authorization", "content-type", "last-event-id", "x-limelight-user-id", "x-limelight-user-name")
 TOLD = ("x-run-id", "x-session-id")
@@ -80,6 +82,10 @@ def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None 
 def _middleware(settings: Settings, parts: Parts) -> list[Middleware]:
     """From the outside in. Other sites' pages are let in only if the settings name them."""
     origins = settings.server.origins
+    for origin in origins:
+        if not ORIGIN.fullmatch(origin):
+            place = settings.origin.place("server", "origins")
+            raise SetupError(f"{place}server.origins: {origin!r} is no origin; write it as https://app.example:8443")
     guard = Middleware(Guard, gate=parts.gate, insecure=settings.auth.insecure_no_auth, origins=tuple(origins))
     sharing = Middleware(
         CORSMiddleware, allow_origins=origins, allow_methods=METHODS, allow_headers=SENT, expose_headers=TOLD
@@ -120,7 +126,7 @@ class Started:
 def _route(endpoint: Endpoint, parts: Parts) -> Route:
     async def respond(request: Request) -> Response:
         call = Call(request, parts)
-        if not endpoint.public:
+        if endpoint.scope is not None and not endpoint.public:
             call.caller.needs(endpoint.scope)
         value = await endpoint.call(call)
         return reply_with(value, endpoint.status)  # pyright: ignore[reportReturnType]

@@ -6,19 +6,16 @@ therefore answers nobody but this machine, unless somebody insisted.
 """
 
 import ipaddress
-import logging
 from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from limelight.errors import BadRequest, Forbidden, LimelightError, SetupError, StoreUnavailable, Unauthorized
+from limelight.errors import BadRequest, Forbidden, LimelightError, Unauthorized
 from limelight.server.cookies import is_own_site, key_in
 from limelight.server.gate import LOCAL, NOBODY, Caller, Gate
 from limelight.server.page import is_of_the_page
 from limelight.server.problems import refuse
 from limelight.sources.base import User
-
-log = logging.getLogger(__name__)
 
 PROBES = frozenset({"/health", "/ready", "/api/v2/health"})
 DOORS = frozenset({"/auth/login", "/auth/logout"})
@@ -38,7 +35,9 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
             try:
-                scope.setdefault("state", {})["caller"] = self._caller(scope, dict(scope["headers"]))
+                headers = dict[bytes, bytes](scope["headers"])
+                scope.setdefault("state", {})["caller"] = self._caller(scope, headers)
+                scope["state"]["still_holds"] = lambda: self._still_holds(scope, headers)
             except LimelightError as error:
                 await refuse(error, scope, receive, send)
                 return
@@ -48,7 +47,7 @@ class Guard:
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         if path in PROBES:
             return NOBODY
-        if self._is_open():
+        if self._gate.is_open:
             self._check_open(scope, headers)
             return LOCAL
         if scope["type"] == "http" and (is_of_the_page(path) or path in DOORS):
@@ -58,12 +57,12 @@ class Guard:
             raise Unauthorized("send an API key as `Authorization: Bearer …`")
         return _for_others(caller, headers)
 
-    def _is_open(self) -> bool:
+    def _still_holds(self, scope: Scope, headers: dict[bytes, bytes]) -> bool:
+        """Whether what let somebody in lets them in now: a socket is open for long, and keys come and go."""
         try:
-            return self._gate.is_open
-        except SetupError as error:
-            log.error("%s", error.detail)
-            raise StoreUnavailable("the keys of this server cannot be read; its log says why") from error
+            return self._caller(scope, headers) == scope["state"]["caller"]
+        except LimelightError:
+            return False
 
     def _check_open(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         """A server without a key: for this machine only, and never for a page of another site."""
@@ -77,15 +76,17 @@ class Guard:
             return
         if not is_loopback(scope.get("client")) or not _is_local_name(headers.get(b"host", b"")):
             raise Forbidden(
-                "without an API key this server answers only its own machine: make one with `limelight keys`"
+                "without an API key this server answers only its own machine: make one with `limelight keys create`"
             )
-        if scope["type"] == "websocket" and not _is_local_origin(headers.get(b"origin")):
+        origin = headers.get(b"origin")
+        is_let_in = _is_local_origin(origin) or (origin or b"").decode("latin-1") in self._origins
+        if scope["type"] == "websocket" and not is_let_in:
             raise Forbidden("without an API key a page of another site cannot open a socket here")
 
     def _token(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
         scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        if scheme:
-            return token.strip() if scheme.lower() == "bearer" else ""
+        if scheme.lower() == "bearer":
+            return token.strip()
         kept = key_in(headers)
         if kept is None:
             return ""
@@ -99,20 +100,29 @@ def _for_others(caller: Caller, headers: dict[bytes, bytes]) -> Caller:
     user_id = _text(headers.get(b"x-limelight-user-id", b""))
     if not user_id or not caller.may("on-behalf-of"):
         return caller
-    if len(user_id) > MAX_USER_ID:  # cutting it could make two users one
-        raise BadRequest(f"a user id has at most {MAX_USER_ID} characters", path="X-Limelight-User-Id")
+    if wrong := wrong_with_user(user_id):
+        raise BadRequest(wrong, path="X-Limelight-User-Id")
     name = _text(headers.get(b"x-limelight-user-name", b""))
-    return Caller(User(user_id, name[:MAX_USER_ID]), caller.scopes)
+    return Caller(User(user_id, name[:MAX_USER_ID]), caller.scopes, is_named=True)
+
+
+def wrong_with_user(user_id: str) -> str:
+    """Why this cannot be the id of a user; "" if it can. Nothing is cut or replaced: that could make two users one."""
+    if len(user_id) > MAX_USER_ID:
+        return f"a user id has at most {MAX_USER_ID} characters"
+    if not user_id.isprintable() or "\ufffd" in user_id:
+        return "a user id is text that can be printed, percent-encoded as UTF-8 in a header"
+    return ""
 
 
 def is_loopback(address: "tuple[str, int] | list[str | int] | None") -> bool:
     """True for this machine, and for what has no address at all (a Unix socket, a test client)."""
-    if address is None:
+    if address is None or address[0] in ("", "testclient"):
         return True
     try:
         return ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback
     except ValueError:
-        return True
+        return False
 
 
 def _is_local_name(host: bytes) -> bool:

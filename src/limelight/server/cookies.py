@@ -25,17 +25,18 @@ def key_in(headers: dict[bytes, bytes]) -> str | None:
 def is_own_site(method: str, headers: dict[bytes, bytes], origins: tuple[str, ...] = ()) -> bool:
     """Whether a request with a cookie comes from our own page, or from an origin that the settings name.
 
-    Browsers say which site a request comes from. With what changes something, and with a socket, they say the origin
-    too; a request that says neither is from no browser, and has no business with a cookie.
+    Browsers say which site a request comes from; a proxy may have changed the host that we see, but not that. With what
+    changes something, and with a socket, they say the origin too; a request that says neither is from no browser, and
+    has no business with a cookie.
     """
+    site = headers.get(b"sec-fetch-site")
+    if site is not None and site in _OWN_SITES:
+        return True
     origin = headers.get(b"origin")
     if origin is not None:
         host = headers.get(b"host", b"").lower()
         return origin.lower().partition(b"://")[2] == host or origin.decode("latin-1") in origins
-    site = headers.get(b"sec-fetch-site")
-    if site is not None:
-        return site in _OWN_SITES
-    return method in _SAFE
+    return site is None and method in _SAFE
 
 
 def keep(response: Response, name: str, key: str, *, path: str, secure: bool) -> None:

@@ -145,8 +145,8 @@ def shaped(value: Any, shape: type[T]) -> T:
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """One route. `reply` is the struct of its JSON answer, or the media type of another kind of answer.
 
-    `errors` are its own; what can be wrong with any body goes without saying. `scope` is what a key must allow; a
-    `public` route needs no key.
+    `errors` are its own; what can be wrong with any body goes without saying. `scope` is what a key must allow, None if
+    any will do; a `public` route needs no key.
     """
 
     method: str
@@ -159,7 +159,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     body_required: bool = True
     errors: tuple[type[LimelightError], ...] = ()
     status: int = 200
-    scope: Scope = "use"
+    scope: Scope | None = "use"
     public: bool = False
     tag: str = "Other"
 

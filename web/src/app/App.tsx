@@ -70,8 +70,9 @@ export function App() {
     if (route.sessionId === null) return;
     list.rename(route.sessionId, wanted).catch((reason: Error) => store?.note(`Not renamed: ${reason.message}`));
   };
+  const [notSignedOut, setNotSignedOut] = useState("");
   const signOut = () => {
-    access.leave().catch((reason: Error) => store?.note(`Not signed out: ${reason.message}`));
+    access.leave().catch((reason: Error) => setNotSignedOut(`Not signed out: ${reason.message}`));
   };
   const { commands, bindings } = useCommands({
     onSignOut: me === null ? null : signOut,
@@ -98,6 +99,7 @@ export function App() {
       agents={agents}
       version={version}
       me={me}
+      notice={notSignedOut}
       onSignOut={signOut}
       current={route.sessionId}
       theme={theme}

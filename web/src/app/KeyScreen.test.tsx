@@ -20,7 +20,7 @@ beforeEach(() => {
       isIn = false;
       return new Response(null, { status: 204 });
     }
-    if (isIn) return Response.json({ agents: [] });
+    if (isIn) return Response.json(path === "/auth/me" ? { user: "ann", name: "", open: false } : { agents: [] });
     return Response.json({ detail: "this is no key of this server", code: "unauthorized" }, { status: 401 });
   });
 });

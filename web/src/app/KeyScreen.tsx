@@ -1,4 +1,4 @@
-import { type FormEvent, useId, useState } from "react";
+import { type FormEvent, useEffect, useId, useState } from "react";
 import { Button } from "../parts/Button";
 import { address } from "../wire/api";
 import "./keyScreen.css";
@@ -9,6 +9,9 @@ export function KeyScreen({ onEnter }: { onEnter(key: string): Promise<void> }) 
   const [refused, setRefused] = useState("");
   const [isBusy, setBusy] = useState(false);
   const field = useId();
+  useEffect(() => {
+    document.title = "Limelight";
+  }, []);
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     setBusy(true);

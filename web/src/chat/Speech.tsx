@@ -5,6 +5,7 @@ import { CopyButton } from "../parts/CopyButton";
 import { AnswerBody } from "../text/AnswerBody";
 import { answerOf } from "../text/structured";
 import { api } from "../wire/api";
+import type { JsonValue } from "../wire/events";
 import { useChat } from "./context";
 import { WholeButton } from "./WholeButton";
 
@@ -25,7 +26,9 @@ export const Speech = memo(function Speech({ run, item, isAnswer }: Props) {
   const { focus } = useChat();
   const [whole, setWhole] = useState<string | null>(null);
   const given = isAnswer ? run.answer : null;
-  const content = whole ?? (given?.cut ? (item?.text ?? given.content) : (given?.content ?? item?.text ?? ""));
+  const spoken =
+    item !== null && (given === null || !given.cut || isWhole(item.text, given.content)) ? item.text : null;
+  const content = whole ?? (given?.cut ? (spoken ?? given.content) : (given?.content ?? spoken ?? ""));
   const shown = useMemo(
     () => (given === null ? { title: "", content, sources: NONE } : answerOf({ ...given, content })),
     [content, given],
@@ -34,7 +37,7 @@ export const Speech = memo(function Speech({ run, item, isAnswer }: Props) {
   const listed = given === null ? "[]" : JSON.stringify([...new Set([...shown.sources, ...cited(run)])]);
   const sources = useMemo(() => JSON.parse(listed) as readonly string[], [listed]);
   const load = () => api.text(`runs/${run.runId}/answer`);
-  const isCut = given?.cut != null && item === null && whole === null;
+  const isCut = given?.cut != null && spoken === null && whole === null;
   return (
     <article
       className={`${given === null ? "speech" : "answer"} ${item !== null && item.key === focus ? "focused" : ""}`}
@@ -56,6 +59,13 @@ export const Speech = memo(function Speech({ run, item, isAnswer }: Props) {
     </article>
   );
 });
+
+/** Whether what was said is the answer of which the log has the beginning. */
+function isWhole(text: string, beginning: JsonValue): boolean {
+  return (
+    typeof beginning === "string" && text.length > beginning.length && text.startsWith(beginning.replace(/…$/, ""))
+  );
+}
 
 /** A whole answer as the page shows it: of an object only its content. */
 function readable(content: string): string {

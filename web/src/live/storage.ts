@@ -61,6 +61,11 @@ export function forgetSession(sessionId: string): void {
   }
 }
 
+/** Whatever somebody has written and not sent, in all sessions. */
+export function forgetMessages(): void {
+  for (const key of ["draft.", "fresh.", "outbox."].flatMap(remembered)) remember(key, null);
+}
+
 function read(key: string): string | null {
   return refused.get(key) ?? (refused.has(key) ? null : localStorage.getItem(key));
 }

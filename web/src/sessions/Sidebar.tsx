@@ -18,6 +18,8 @@ interface Props {
   version?: string;
   /** Who is signed in, on a server with keys. */
   me?: Me | null;
+  /** What else went wrong. */
+  notice?: string;
   current: string | null;
   /** Who new conversations are with. */
   agent: string;
@@ -38,6 +40,7 @@ export function Sidebar(props: Props) {
     version = "",
     me = null,
     onSignOut,
+    notice = "",
     current,
     agent,
     theme,
@@ -70,7 +73,7 @@ export function Sidebar(props: Props) {
     list.search("");
     field.current?.focus();
   };
-  const notice = refused || error;
+  const told = refused || notice || error;
 
   return (
     <nav className="sessions" aria-label="Conversations">
@@ -129,7 +132,7 @@ export function Sidebar(props: Props) {
         </p>
       )}
       <ExportNotice />
-      <div role="status">{notice && <p className="sessions-notice sessions-bad">{notice}</p>}</div>
+      <div role="status">{told && <p className="sessions-notice sessions-bad">{told}</p>}</div>
       <footer className="sessions-foot">
         <AgentMenu agents={agents} agent={agent} onAgent={onAgent} />
         <span className="sessions-gap" />

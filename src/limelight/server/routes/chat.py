@@ -30,7 +30,7 @@ from limelight.runs.ids import sortable_id
 from limelight.runs.reading import read_story, whole_value
 from limelight.runs.sessions import Request, StoppedInQueue
 from limelight.runs.viewer import Format
-from limelight.server.auth import MAX_USER_ID
+from limelight.server.auth import wrong_with_user
 from limelight.server.bodies import MAX_REQUEST_ID, ChatBody
 from limelight.server.endpoint import Call, Endpoint, check_session_id, shaped
 from limelight.server.routes.params import FORMAT
@@ -95,12 +95,12 @@ def _request(call: Call, raw: Any) -> tuple[Request, ChatBody]:
 
 def _user(call: Call, body: ChatBody) -> User:
     """With a key that speaks for others the body may name the user, if the header does not."""
-    named_by_header = bool(call.request.headers.get("x-limelight-user-id", "").strip())
-    if not call.caller.may("on-behalf-of") or not body.user_id or named_by_header:
+    user_id = (body.user_id or "").strip()
+    if not call.caller.may("on-behalf-of") or not user_id or call.caller.is_named:
         return call.user
-    if len(body.user_id) > MAX_USER_ID:
-        raise InvalidBody(f"a user id has at most {MAX_USER_ID} characters", path="user_id")
-    return User(body.user_id)
+    if wrong := wrong_with_user(user_id):
+        raise InvalidBody(wrong, path="user_id")
+    return User(user_id)
 
 
 async def _stream(call: Call, request: Request, format_: Format) -> EventStream:

@@ -10,7 +10,8 @@ from limelight.errors import Forbidden, Unauthorized
 from limelight.server import cookies
 from limelight.server.endpoint import Call, Endpoint
 
-MAX_KEY = 8192
+MAX_KEY = 3500
+"""Browsers keep cookies of 4 kB."""
 
 
 class LoginBody(msgspec.Struct):
@@ -30,14 +31,16 @@ class MeView(msgspec.Struct, kw_only=True):
 
 async def login(call: Call) -> Response:
     """Hand in a key. The browser keeps it in a cookie and sends it along from then on."""
-    key = (await call.body(LoginBody)).key.strip()
     if not _from_own_page(call):
         raise Forbidden("a page of another site cannot hand in a key")
+    key = (await call.body(LoginBody)).key.strip()
     response = Response(status_code=204)
     gate = call.parts.gate
     if not gate.is_open:
-        if gate.caller(key) is None:
+        caller = gate.caller(key)
+        if caller is None:
             raise Unauthorized("this is no key of this server, or it was revoked")
+        caller.needs("use")
         cookies.keep(response, _name(call), key, path=_path(call), secure=_is_secure(call))
     return response
 
@@ -104,5 +107,5 @@ ENDPOINTS = (
         public=True,
         tag="Keys",
     ),
-    Endpoint(method="GET", path="/auth/me", summary="Who am I", call=me, reply=MeView, tag="Keys"),
+    Endpoint(method="GET", path="/auth/me", summary="Who am I", call=me, reply=MeView, scope=None, tag="Keys"),
 )

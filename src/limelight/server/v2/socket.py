@@ -13,7 +13,7 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketState
 
 from limelight.dialects.base import Cursor
-from limelight.errors import BadRequest, InvalidBody, LimelightError, SessionNotFound
+from limelight.errors import BadRequest, InvalidBody, LimelightError, SessionNotFound, Unauthorized
 from limelight.runs.viewer import Format
 from limelight.server.gate import Caller
 from limelight.server.parts import Parts
@@ -124,13 +124,20 @@ class SessionSocket:
         try:
             await asyncio.wait({shows, hears}, return_when=asyncio.FIRST_COMPLETED)
             if hears.done():
-                hears.result()
+                await self._heard(hears, line)
             else:
                 await self._farewell(shows, line)
         finally:
             for task in (shows, hears):
                 task.cancel()
             await asyncio.gather(shows, hears, return_exceptions=True)
+
+    async def _heard(self, hears: "asyncio.Task[None]", line: Line) -> None:
+        try:
+            hears.result()
+        except Unauthorized as error:
+            await line.tell(error_of(error))
+            await line.close(REFUSED, error.code)
 
     async def _farewell(self, shows: "asyncio.Task[bool]", line: Line) -> None:
         try:
@@ -155,4 +162,6 @@ class SessionSocket:
         while self._websocket.client_state is WebSocketState.CONNECTED:
             message = await self._websocket.receive()
             if message["type"] == "websocket.receive":
+                if not self._websocket.state.still_holds():
+                    raise Unauthorized("the key that opened this socket does not hold any more")
                 await answering.answer(message.get("text"))

@@ -1,0 +1,50 @@
+// @vitest-environment jsdom
+
+import { beforeEach, expect, it, vi } from "vitest";
+import { api } from "../wire/api";
+import { Access } from "./access";
+import { recall, remember } from "./storage";
+
+let user = "ann";
+const reload = vi.fn();
+
+beforeEach(() => {
+  localStorage.clear();
+  location.hash = "#/s/ann-s";
+  reload.mockClear();
+  vi.spyOn(api, "login").mockResolvedValue();
+  vi.spyOn(api, "logout").mockResolvedValue();
+  vi.spyOn(api, "me").mockImplementation(async () => ({ user, name: "", open: false }));
+});
+
+function unsent(): boolean {
+  return recall("outbox.ann-s.1", "") !== "" || recall("draft.ann-s", "") !== "" || recall("fresh.ann-s", "") !== "";
+}
+
+function write(): void {
+  for (const key of ["outbox.ann-s.1", "draft.ann-s", "fresh.ann-s"]) remember(key, "mine");
+}
+
+it("keeps what somebody wrote for them, and for nobody else", async () => {
+  const access = new Access();
+  access.reload = reload;
+  user = "ann";
+  await access.enter("key of ann");
+  write();
+  await access.enter("another key of ann");
+  expect(unsent()).toBe(true);
+  expect(reload).not.toHaveBeenCalled();
+  user = "ben";
+  await access.enter("key of ben");
+  expect(unsent()).toBe(false);
+  expect(location.hash).toBe("#/");
+  expect(reload).toHaveBeenCalledOnce();
+});
+
+it("forgets what was not sent with the key", async () => {
+  const access = new Access();
+  write();
+  await access.leave();
+  expect(unsent()).toBe(false);
+  expect(access.getSnapshot().isLocked).toBe(true);
+});
