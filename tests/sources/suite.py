@@ -7,7 +7,7 @@ class TestMine(SourceSuite):
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ import msgspec
 import pytest
 
 from limelight.deltas import join
+from limelight.events import AnyEvent, ReasoningDelta, TextDelta
 from limelight.sources.base import Source
 from tests.sources.conformance import SCENARIOS, Case, Scenario
 from tests.sources.played import Played, theatre
@@ -69,7 +70,7 @@ def golden(framework: str, name: str, run: Played) -> None:
 
 def transcript(run: Played) -> str:
     """The events as lines of JSON, without what differs between runs and versions: times, ids, numbers of tokens, and
-    how many pieces a text came in, which is as many as there was time to commit."""
+    how many pieces a text or thought came in, which is as many as there was time to commit."""
     names: dict[str, str] = {}
 
     def renamed(key: str, value: Any) -> Any:
@@ -78,8 +79,8 @@ def transcript(run: Played) -> str:
         return names.setdefault(value, f"{key}-{len([n for n in names.values() if n.startswith(key)]) + 1}")
 
     lines: list[str] = []
-    for joined in join(run.records):
-        fields: dict[str, Any] = msgspec.to_builtins(joined.record.event)
+    for event in _told(run):
+        fields: dict[str, Any] = msgspec.to_builtins(event)
         for key in ("call_id", "approval_id", "artifact_id"):
             if key in fields:
                 fields[key] = renamed(key.removesuffix("_id"), fields[key])
@@ -88,3 +89,9 @@ def transcript(run: Played) -> str:
                 fields[key] = "…"
         lines.append(re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", msgspec.json.encode(fields).decode()))
     return "\n".join(lines) + "\n"
+
+
+def _told(run: Played) -> Iterator[AnyEvent]:
+    for joined in join(run.records):
+        is_speech = isinstance(joined.record.event, TextDelta | ReasoningDelta)
+        yield from [joined.record.event] if is_speech else (part.event for part in joined.parts)
