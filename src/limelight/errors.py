@@ -6,7 +6,8 @@
     │   ├── NotFound (404): RunNotFound, SessionNotFound, ToolNotFound, ArtifactNotFound, ApprovalNotFound, UnknownAgent
     │   ├── MethodNotAllowed (405), SessionBusy, QueueFull, AlreadyDecided, AgentNotServed (409),
     │   │   ApprovalExpired (410)
-    │   └── BodyTooLarge (413), UnsupportedMediaType (415), InvalidBody (422): EmptyMessages, NotOffered
+    │   ├── BodyTooLarge (413), UnsupportedMediaType (415), InvalidBody (422): EmptyMessages, NotOffered
+    │   └── TooManyRequests, TooManyRuns, TooManySessions, TooManyStreams (429)
     ├── Draining         (503) no new work is taken
     ├── RunError         ends a run: becomes `run_failed` with this code
     │   └── BadEvent, AgentFailed, EndedEarly, RunTimeout, SilenceTimeout, Interrupted
@@ -31,16 +32,18 @@ class LimelightError(Exception):
 
 
 class RequestError(LimelightError):
-    """Something the caller sent. `errors` are (path, message) pairs; `run_id` names the run it is about."""
+    """Something the caller sent. `errors` are (path, message) pairs; `run_id` names the run it is about; `retry_after`
+    says in how many seconds it is worth trying again, 0 if no time helps."""
 
     code = "bad_request"
     status = 400
     title = "Bad request"
 
-    def __init__(self, detail: str = "", *, path: str = "", run_id: str = "") -> None:
+    def __init__(self, detail: str = "", *, path: str = "", run_id: str = "", retry_after: float = 0) -> None:
         super().__init__(detail)
         self.errors = [(path, detail)] if path else []
         self.run_id = run_id
+        self.retry_after = retry_after
 
 
 class BadRequest(RequestError):
@@ -131,6 +134,30 @@ class QueueFull(RequestError):
     code = "queue_full"
     status = 409
     title = "Too many requests wait for this session"
+
+
+class TooManyRequests(RequestError):
+    code = "too_many_requests"
+    status = 429
+    title = "Too many requests in a minute"
+
+
+class TooManyRuns(RequestError):
+    code = "too_many_runs"
+    status = 429
+    title = "Too many runs at once"
+
+
+class TooManySessions(RequestError):
+    code = "too_many_sessions"
+    status = 429
+    title = "Too many sessions"
+
+
+class TooManyStreams(RequestError):
+    code = "too_many_streams"
+    status = 429
+    title = "Too many open streams"
 
 
 class AlreadyDecided(RequestError):

@@ -175,3 +175,4 @@ class SessionCases:
         assert await store.owners(limit=2) == [ann, ben]
         assert await store.owners(after="ben") == [cleo]
         assert await store.owners(after="cleo") == []
+        assert [await store.session_count(owner) for owner in ("ann", "ben", "nobody")] == [2, 1, 0]

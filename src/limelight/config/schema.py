@@ -58,6 +58,15 @@ class LimitSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         int,
         _setting("Most messages of a session that one request gets", "LIMELIGHT_SESSION_MESSAGES", ge=1, le=1_000_000),
     ] = 10_000
+    requests_per_minute: Annotated[
+        int, _setting("Requests of a user in a minute", "LIMELIGHT_REQUESTS_PER_MINUTE", ge=1)
+    ] = 600
+    runs: Annotated[int, _setting("Runs at once, of all users together", "LIMELIGHT_RUNS", ge=1)] = 500
+    runs_per_user: Annotated[int, _setting("Runs of a user at once", "LIMELIGHT_RUNS_PER_USER", ge=1)] = 20
+    sessions_per_user: Annotated[int, _setting("Sessions of a user", "LIMELIGHT_SESSIONS_PER_USER", ge=1)] = 10_000
+    streams_per_user: Annotated[
+        int, _setting("Open streams and sockets of a user", "LIMELIGHT_STREAMS_PER_USER", ge=1)
+    ] = 100
     run_seconds: Annotated[
         float, _setting("Longest run, without the time people take", "LIMELIGHT_RUN_SECONDS", ge=0.001, le=MAX_SECONDS)
     ] = 3600

@@ -8,6 +8,7 @@ event loop; `runs/viewer.py` is the other half.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 
 from limelight.dialects.encoder import SseEncoder
@@ -142,6 +143,7 @@ class Hub:
     def __init__(self) -> None:
         self._channels: dict[SessionRef, Channel] = {}
         self._held_back: set[Channel] = set()
+        self._owners: Counter[str] = Counter()
 
     def publish(self, ref: SessionRef, records: Sequence[Record]) -> None:
         """Called once Records are committed, in order."""
@@ -169,10 +171,14 @@ class Hub:
         if channel is None:
             channel = self._channels[ref] = Channel()
         channel.enter(format_)
+        self._owners[ref.owner] += 1
         return channel
 
     def leave(self, ref: SessionRef, channel: Channel, format_: str) -> None:
         channel.leave(format_)
+        self._owners[ref.owner] -= 1
+        if not self._owners[ref.owner]:
+            del self._owners[ref.owner]
         if not channel.viewers and self._channels.get(ref) is channel:
             del self._channels[ref]
 
@@ -182,6 +188,10 @@ class Hub:
         if channel is not None:
             channel.over = True
             channel.wake(asyncio.get_running_loop().time())
+
+    def viewers_of(self, owner: str) -> int:
+        """How many streams and sockets somebody has open here."""
+        return self._owners[owner]
 
     @property
     def viewers(self) -> int:

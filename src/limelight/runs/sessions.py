@@ -7,7 +7,7 @@ and let go.
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
@@ -27,11 +27,12 @@ from limelight.runs.history import past_to_keep
 from limelight.runs.hub import Hub
 from limelight.runs.ids import now_ms, sortable_id
 from limelight.runs.memory import Memories, question_of
+from limelight.runs.quota import Quota
 from limelight.runs.sealing import LEASE_MS, seal
 from limelight.runs.terms import Terms, to_keep
 from limelight.runs.workspace import Workspaces
 from limelight.sources.base import Turn, User
-from limelight.stores.base import Begun, NewRun, Run, SessionRef, Store
+from limelight.stores.base import LOCAL_OWNER, Begun, NewRun, Run, SessionRef, Store
 
 log = logging.getLogger(__name__)
 
@@ -111,8 +112,10 @@ class Sessions:
         hub: Hub,
         workspaces: Workspaces,
         memories: Memories,
+        quota: Quota,
     ) -> None:
         self._store = store
+        self._quota = quota
         self._memories = memories
         self._committer = committer
         self._limits = limits
@@ -120,6 +123,8 @@ class Sessions:
         self._workspaces = workspaces
         self._live: dict[str, LiveRun] = {}
         self._queues: dict[SessionRef, deque[Waiting]] = {}
+        self._beginning: Counter[str] = Counter()
+        """How many runs of each owner are on their way into the store."""
         self._draining = False
 
     def live(self, run_id: str) -> LiveRun | None:
@@ -186,7 +191,26 @@ class Sessions:
                     continue
             await self._wait(place)
 
+    async def check_new_session(self, ref: SessionRef) -> None:
+        """Raises TooManySessions if this one is not there and would be one too many."""
+        if ref.owner != LOCAL_OWNER and await self._store.session(ref) is None:
+            self._quota.check_sessions(ref.owner, await self._store.session_count(ref.owner))
+
     async def _begin(self, request: Request, run_id: str) -> Begun:
+        """Begin it, if that is not one run too many; those that are just beginning count."""
+        owner = request.ref.owner
+        own = sum(live.execution.run.ref.owner == owner for live in self._live.values()) + self._beginning[owner]
+        self._quota.check_runs(owner, own, len(self._live) + self._beginning.total())
+        self._beginning[owner] += 1
+        try:
+            await self.check_new_session(request.ref)
+            return await self._begin_now(request, run_id)
+        finally:
+            self._beginning[owner] -= 1
+            if not self._beginning[owner]:
+                del self._beginning[owner]
+
+    async def _begin_now(self, request: Request, run_id: str) -> Begun:
         asked = question_of(request.messages)
         now = now_ms()
         begun = await self._store.begin(

@@ -86,7 +86,8 @@ def _middleware(settings: Settings, parts: Parts) -> list[Middleware]:
         if not ORIGIN.fullmatch(origin):
             place = settings.origin.place("server", "origins")
             raise SetupError(f"{place}server.origins: {origin!r} is no origin; write it as https://app.example:8443")
-    guard = Middleware(Guard, gate=parts.gate, insecure=settings.auth.insecure_no_auth, origins=tuple(origins))
+    insecure = settings.auth.insecure_no_auth
+    guard = Middleware(Guard, gate=parts.gate, rates=parts.rates, insecure=insecure, origins=tuple(origins))
     sharing = Middleware(
         CORSMiddleware, allow_origins=origins, allow_methods=METHODS, allow_headers=SENT, expose_headers=TOLD
     )

@@ -15,6 +15,7 @@ from limelight.server.cookies import is_own_site, key_in
 from limelight.server.gate import LOCAL, NOBODY, Caller, Gate
 from limelight.server.page import is_of_the_page
 from limelight.server.problems import refuse
+from limelight.server.rates import Rates
 from limelight.sources.base import User
 
 PROBES = frozenset({"/health", "/ready", "/api/v2/health"})
@@ -26,9 +27,12 @@ MAX_USER_ID = 256
 class Guard:
     """ASGI middleware: lets a request through with `scope["state"]["caller"]` set, or refuses it."""
 
-    def __init__(self, app: ASGIApp, gate: Gate, *, insecure: bool = False, origins: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, app: ASGIApp, gate: Gate, rates: Rates, *, insecure: bool = False, origins: tuple[str, ...] = ()
+    ) -> None:
         self._app = app
         self._gate = gate
+        self._rates = rates
         self._insecure = insecure
         self._origins = origins
 
@@ -37,6 +41,8 @@ class Guard:
             try:
                 headers = dict[bytes, bytes](scope["headers"])
                 scope.setdefault("state", {})["caller"] = self._caller(scope, headers)
+                if scope["state"]["caller"] is not NOBODY:
+                    await self._rates.count(scope["state"]["caller"].user.user_id)
                 scope["state"]["still_holds"] = lambda: self._still_holds(scope, headers)
             except LimelightError as error:
                 await refuse(error, scope, receive, send)

@@ -20,6 +20,7 @@ from limelight.errors import (
     LimelightError,
     RunNotFound,
     SessionNotFound,
+    TooManyRequests,
     Unauthorized,
     UnsupportedMediaType,
 )
@@ -167,7 +168,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     def all_errors(self) -> tuple[type[LimelightError], ...]:
         """Everything that this route can refuse, in the order of the statuses."""
         of_body = BODY_ERRORS if self.body is not None else ()
-        of_key = () if self.public else (Unauthorized, Forbidden)
+        of_key = () if self.public else (Unauthorized, Forbidden, TooManyRequests)
         return tuple(sorted({*self.errors, *of_body, *of_key}, key=lambda e: (e.status, e.code)))
 
     @property

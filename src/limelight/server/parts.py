@@ -20,6 +20,7 @@ from limelight.runs.hub import Hub
 from limelight.runs.ids import sortable_id
 from limelight.runs.keeping import Keeping
 from limelight.runs.memory import Memories
+from limelight.runs.quota import Quota
 from limelight.runs.recovery import seal_orphans
 from limelight.runs.reopening import Reopening
 from limelight.runs.sessions import Sessions
@@ -28,6 +29,7 @@ from limelight.runs.workspace import Workspaces
 from limelight.server.gate import Gate
 from limelight.server.home import ServerHome
 from limelight.server.pulse import Pulse
+from limelight.server.rates import Rates
 from limelight.server.v2.counting import MessageCounts
 from limelight.stores.base import SessionRef, Store
 
@@ -48,6 +50,14 @@ class Parts:
             result_max=settings.limits.result_bytes,
         )
         self.settings = settings
+        quota = Quota(
+            runs=settings.limits.runs,
+            runs_per_user=settings.limits.runs_per_user,
+            sessions_per_user=settings.limits.sessions_per_user,
+            streams_per_user=settings.limits.streams_per_user,
+        )
+        self._quota = quota
+        self.rates = Rates(settings.limits.requests_per_minute)
         self.gate = Gate(settings.auth.api_key, Keyring(Path(settings.store.data)))
         self.agents = agents
         self.store = store
@@ -57,7 +67,7 @@ class Parts:
         self._committer = Committer(store, self.hub.publish)
         workspaces = Workspaces(Path(settings.store.data) / "workspaces")
         memories = Memories(store, agents, settings.store.expiry_seconds)
-        self.sessions = Sessions(store, self._committer, limits, self.hub, workspaces, memories)
+        self.sessions = Sessions(store, self._committer, limits, self.hub, workspaces, memories, quota)
         self.control = Control(store, self.sessions, agents)
         reopening = Reopening(store, agents, self.sessions)
         self._recover = partial(seal_orphans, store, self.sessions.seal, reopening.reopen)
@@ -162,6 +172,15 @@ class Parts:
             known = ", ".join(sorted(self._dialects))
             raise UnknownFormat(f"there is no format {wanted[:50]!r}; there are: {known}", path="format")
         return Format(wanted, self._dialects[wanted])
+
+    def check_streams(self, owner: str) -> None:
+        """Raises TooManyStreams if somebody has as many open as they may."""
+        self._quota.check_streams(owner, self.hub.viewers_of(owner))
+
+    def stream_viewer(self, ref: SessionRef, format_: Format) -> Viewer:
+        """A viewer for one more stream."""
+        self.check_streams(ref.owner)
+        return self.viewer(ref, format_)
 
     def viewer(self, ref: SessionRef, format_: Format) -> Viewer:
         return Viewer(self.hub, self.store, ref, format_)

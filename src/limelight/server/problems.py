@@ -1,6 +1,7 @@
 """Errors on HTTP: `application/problem+json` with a `code`, and never a traceback."""
 
 import logging
+import math
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -32,6 +33,8 @@ class Problem(msgspec.Struct, kw_only=True):
     errors: list[FieldError] = []
     run_id: str | msgspec.UnsetType = msgspec.UNSET
     error_id: str | msgspec.UnsetType = msgspec.UNSET
+    retry_after: int | msgspec.UnsetType = msgspec.UNSET
+    """Seconds after which it is worth trying again."""
 
 
 def problem_response(error: LimelightError) -> Response:
@@ -45,8 +48,11 @@ def problem_response(error: LimelightError) -> Response:
     )
     if isinstance(error, RequestError):
         problem.errors = [FieldError(path, message) for path, message in error.errors]
+        problem.retry_after = math.ceil(error.retry_after) or msgspec.UNSET
     problem.run_id = getattr(error, "run_id", "") or msgspec.UNSET
-    headers = {"www-authenticate": "Bearer"} if isinstance(error, Unauthorized) else None
+    headers: dict[str, str] = {"www-authenticate": "Bearer"} if isinstance(error, Unauthorized) else {}
+    if problem.retry_after:
+        headers["retry-after"] = str(problem.retry_after)
     return Response(msgspec.json.encode(problem), error.status, media_type="application/problem+json", headers=headers)
 
 

@@ -220,6 +220,10 @@ class Store(Protocol):
         """Everybody who has sessions, by name, after the one of this name."""
         ...
 
+    async def session_count(self, owner: str) -> int:
+        """How many sessions somebody has."""
+        ...
+
     async def create(self, new: NewSession) -> bool:
         """Make a session without a run. False if it is there already, and then it stays as it is."""
         ...

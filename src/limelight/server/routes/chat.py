@@ -20,6 +20,9 @@ from limelight.errors import (
     RunTimeout,
     SessionBusy,
     SilenceTimeout,
+    TooManyRuns,
+    TooManySessions,
+    TooManyStreams,
     UnknownAgent,
     UnknownFormat,
 )
@@ -107,7 +110,7 @@ async def _stream(call: Call, request: Request, format_: Format) -> EventStream:
     """Begin the run and follow it. If it has to wait for its turn, the response starts all the same."""
     parts = call.parts
     place = parts.sessions.place(request)
-    viewer = parts.viewer(request.ref, format_).__enter__()
+    viewer = parts.stream_viewer(request.ref, format_).__enter__()
 
     async def begin() -> str:
         begun = await parts.sessions.begin(place)
@@ -188,7 +191,15 @@ def _refusal(error: BaseException) -> BaseException:
     return error
 
 
-_ERRORS: tuple[type[LimelightError], ...] = (UnknownAgent, SessionBusy, QueueFull, EmptyMessages, Draining)
+_ERRORS: tuple[type[LimelightError], ...] = (
+    UnknownAgent,
+    SessionBusy,
+    QueueFull,
+    EmptyMessages,
+    TooManyRuns,
+    TooManySessions,
+    Draining,
+)
 
 ENDPOINTS = (
     Endpoint(
@@ -199,7 +210,7 @@ ENDPOINTS = (
         reply="text/event-stream",
         query=(FORMAT,),
         body=ChatBody,
-        errors=(*_ERRORS, UnknownFormat),
+        errors=(*_ERRORS, TooManyStreams, UnknownFormat),
         tag="Chat",
     ),
     Endpoint(

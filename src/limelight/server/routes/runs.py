@@ -18,6 +18,7 @@ from limelight.errors import (
     NotOffered,
     RunNotFound,
     ToolNotFound,
+    TooManyStreams,
     UnknownFormat,
 )
 from limelight.runs.reading import input_of, read_story, whole_value
@@ -79,7 +80,7 @@ async def stream_run(call: Call) -> EventStream | Response:
     if waiting is not None:
         return _stream_when_begun(call, waiting, format_)
     run = await call.run()
-    viewer = call.parts.viewer(run.ref, format_)
+    viewer = call.parts.stream_viewer(run.ref, format_)
     if not run.live and (cursor.seq, -cursor.k) >= (run.last_seq, 0):
         return Response(status_code=204)
     if cursor.seq > run.last_seq:
@@ -101,7 +102,7 @@ def _own_waiting(call: Call) -> Waiting | None:
 def _stream_when_begun(call: Call, waiting: Waiting, format_: Format) -> EventStream:
     """Signs of life until the run begins, then the run."""
     parts = call.parts
-    viewer = parts.viewer(waiting.ref, format_).__enter__()
+    viewer = parts.stream_viewer(waiting.ref, format_).__enter__()
 
     async def begin() -> None:
         await asyncio.wait({waiting.over})
@@ -251,7 +252,7 @@ ENDPOINTS = (
         call=stream_run,
         reply="text/event-stream",
         query=(FORMAT, AFTER),
-        errors=(RunNotFound, BadCursor, UnknownFormat),
+        errors=(RunNotFound, BadCursor, UnknownFormat, TooManyStreams),
         tag="Runs",
     ),
     Endpoint(

@@ -3,7 +3,7 @@
 import base64
 import binascii
 
-from limelight.errors import BadCursor, BadRequest, InvalidBody, SessionNotFound, UnknownFormat
+from limelight.errors import BadCursor, BadRequest, InvalidBody, SessionNotFound, TooManyStreams, UnknownFormat
 from limelight.runs.ids import now_ms
 from limelight.server.bodies import TitleBody
 from limelight.server.endpoint import Call, Endpoint, Param
@@ -70,7 +70,7 @@ async def stream_session(call: Call) -> EventStream:
     session = await call.session()
     if cursor.seq > session.last_seq:
         raise BadCursor(f"the session's log ends at {session.last_seq}: this cursor is from another one", path="after")
-    viewer = call.parts.viewer(session.ref, format_).__enter__()
+    viewer = call.parts.stream_viewer(session.ref, format_).__enter__()
     viewer.start(cursor)
     return EventStream(viewer, call.parts.pulse, {"x-session-id": session.ref.session_id})
 
@@ -151,7 +151,7 @@ ENDPOINTS = (
         call=stream_session,
         reply="text/event-stream",
         query=(FORMAT, AFTER),
-        errors=(SessionNotFound, BadCursor, UnknownFormat),
+        errors=(SessionNotFound, BadCursor, UnknownFormat, TooManyStreams),
         tag="Sessions",
     ),
 )

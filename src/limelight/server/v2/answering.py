@@ -103,6 +103,7 @@ class Answering:
 
     async def _ask(self, command: Query) -> None:
         """Begin the run, or wait for its turn while other messages are heard."""
+        await self._parts.rates.count(self._user.user_id)
         session = await known_session(self._parts, self._ref)
         request = Request(
             agent=self._parts.agents.get(session.agent),

@@ -51,6 +51,7 @@ async def open_session(
         agent_of(parts.agents, agent_type)
     while (session := await parts.store.session(ref)) is None:
         agent = agent_of(parts.agents, agent_type)
+        await parts.sessions.check_new_session(ref)
         await parts.store.create(NewSession(ref=ref, agent=agent.name, at=now_ms(), max_steps=max_steps))
     if agent_type and agent_type != session.agent:
         raise AgentMismatch(

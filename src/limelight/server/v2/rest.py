@@ -5,7 +5,7 @@ import uuid
 import msgspec
 
 from limelight.dialects.v2.shape import RunMessage
-from limelight.errors import BadCursor, BadRequest, SessionNotFound
+from limelight.errors import BadCursor, BadRequest, SessionNotFound, TooManySessions
 from limelight.instants import iso
 from limelight.runs.ids import now_ms
 from limelight.server.endpoint import Call, Endpoint, Param
@@ -136,6 +136,7 @@ ENDPOINTS = (
         reply=SessionCreated,
         body=NewSessionBody,
         body_required=False,
+        errors=(TooManySessions,),
         tag=TAG,
     ),
     Endpoint(

@@ -84,6 +84,7 @@ class SessionSocket:
 
     async def _open(self, after: Cursor | None) -> None:
         """Make the session if it is new, and if all that is asked for can be had."""
+        self._parts.check_streams(self._ref.owner)
         query = self._websocket.query_params
         steps = query.get("max_steps")
         if steps is not None and not (steps.isascii() and steps.isdecimal() and len(steps) < 10):

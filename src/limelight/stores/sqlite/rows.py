@@ -75,6 +75,11 @@ def sessions(
     return [_session(*found) for found in _with_memory(db, query, values, live)]
 
 
+def session_count(db: sqlite3.Connection, owner: str) -> int:
+    (count,) = db.execute("SELECT count(*) FROM sessions WHERE owner = ?", (owner,)).fetchone()
+    return count
+
+
 def owners(db: sqlite3.Connection, after: str, limit: int) -> list[Owner]:
     query = "SELECT owner, count(*), max(active_at) FROM sessions WHERE owner > ? GROUP BY owner ORDER BY owner LIMIT ?"
     return [

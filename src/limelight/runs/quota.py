@@ -1,0 +1,38 @@
+"""How much one user, and all together, may have at once. Pure; `sessions` and the server ask before they begin one.
+
+The user `local` is the machine's own, or a backend with the key of the settings: for them only what all share counts.
+"""
+
+import msgspec
+
+from limelight.errors import TooManyRuns, TooManySessions, TooManyStreams
+from limelight.stores.base import LOCAL_OWNER
+
+SOON = 5
+"""Seconds after which it is worth trying again when runs have to end first."""
+
+
+class Quota(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits, each with its refusal."""
+
+    runs: int = 500
+    runs_per_user: int = 20
+    sessions_per_user: int = 10_000
+    streams_per_user: int = 100
+
+    def check_runs(self, owner: str, own: int, all_: int) -> None:
+        """`own` and `all_` are those that go on now."""
+        if all_ >= self.runs:
+            raise TooManyRuns(f"{self.runs} runs go on at once, which is all that this server takes", retry_after=SOON)
+        if owner != LOCAL_OWNER and own >= self.runs_per_user:
+            told = f"you have {self.runs_per_user} runs at once, which is the limit: wait for one to end, or stop one"
+            raise TooManyRuns(told, retry_after=SOON)
+
+    def check_sessions(self, owner: str, own: int) -> None:
+        if owner != LOCAL_OWNER and own >= self.sessions_per_user:
+            raise TooManySessions(f"you have {self.sessions_per_user} sessions, which is the limit: delete some")
+
+    def check_streams(self, owner: str, own: int) -> None:
+        if owner != LOCAL_OWNER and own >= self.streams_per_user:
+            told = f"you have {self.streams_per_user} streams and sockets open, which is the limit: close some"
+            raise TooManyStreams(told, retry_after=SOON)

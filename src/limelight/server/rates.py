@@ -1,0 +1,28 @@
+"""How often somebody asks: so many requests in a minute, counted by the clock's minutes."""
+
+import time
+
+from limits import RateLimitItemPerMinute
+from limits.aio.storage import MemoryStorage
+from limits.aio.strategies import FixedWindowRateLimiter
+
+from limelight.errors import TooManyRequests
+from limelight.stores.base import LOCAL_OWNER
+
+
+class Rates:
+    """Counts the requests of each user; the user `local` is the machine's own, and asks as often as it likes."""
+
+    def __init__(self, per_minute: int) -> None:
+        self._limit = RateLimitItemPerMinute(per_minute)
+        self._limiter = FixedWindowRateLimiter(MemoryStorage())
+
+    async def count(self, user_id: str) -> None:
+        """Raises TooManyRequests, which says when the next minute begins."""
+        if user_id == LOCAL_OWNER or await self._limiter.hit(self._limit, user_id):
+            return
+        window = await self._limiter.get_window_stats(self._limit, user_id)
+        raise TooManyRequests(
+            f"you have sent {self._limit.amount} requests in a minute, which is the limit",
+            retry_after=max(1.0, window.reset_time - time.time()),
+        )

@@ -1,0 +1,132 @@
+"""Limits of users: each is refused with its code, and nobody else notices."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.access.keyring import Keyring
+from tests import agents
+from tests.server.v2.sockets import socket
+from tests.serving import Served, asking, collect, serving
+
+Headers = dict[str, str]
+
+
+class Users:
+    """A server on which everybody has a key."""
+
+    def __init__(self, served: Served, data: Path) -> None:
+        self.served = served
+        self._keyring = Keyring(data)
+        self.ann, self.ben = self._headers("ann"), self._headers("ben")
+
+    def _headers(self, user: str) -> Headers:
+        return {"authorization": f"Bearer {self._keyring.create(user, ('use',), 1)[1]}"}
+
+    async def ask(self, headers: Headers, session_id: str, agent: str = "echo") -> Any:
+        body = asking("hi", session_id=session_id, agent=agent)
+        return await self.served.http.post("/chat", json=body, headers=headers)
+
+    def stream(self, headers: Headers, session_id: str, agent: str = "patient") -> AsyncIterator[Any]:
+        body = asking("hi", session_id=session_id, agent=agent)
+        return self.served.stream("POST", "/chat/stream", json=body, headers=headers)
+
+
+async def users(stack: AsyncExitStack, data: Path, **limits: int) -> Users:
+    settings: dict[str, Any] = {f"limits__{name}": value for name, value in limits.items()}
+    return Users(await stack.enter_async_context(serving(agents.echo, agents.patient, data=data, **settings)), data)
+
+
+async def test_requests_in_a_minute(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, requests_per_minute=5)
+        replies = [await house.served.http.get("/agents", headers=house.ann) for _ in range(11)]
+        refused = [reply for reply in replies if reply.status_code == 429]
+        assert len(refused) >= 1  # the minute may have changed in between, once
+        assert refused[0].json()["code"] == "too_many_requests"
+        assert 1 <= int(refused[0].headers["retry-after"]) <= 60
+        assert refused[0].json()["retry_after"] == int(refused[0].headers["retry-after"])
+        assert (await house.served.http.get("/agents", headers=house.ben)).status_code == 200
+        assert (await house.served.http.get("/health", headers=house.ann)).status_code == 200
+
+
+async def test_questions_on_a_socket_count_too(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, requests_per_minute=3)
+        async with socket(house.served, headers=house.ann, agent_type="echo") as watching:
+            codes: list[str] = []
+            for _ in range(9):
+                await watching.say("query", query="hi", if_busy="cancel")
+            while "too_many_requests" not in codes:
+                codes.append((await watching.error())[1])
+            await watching.say("ping")
+            await watching.until_type("pong")
+
+
+async def test_runs_at_once(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, runs_per_user=2)
+        for number in range(2):
+            await anext(house.stream(house.ann, f"s{number}"))
+        refused = await house.ask(house.ann, "s3", "patient")
+        assert (refused.status_code, refused.json()["code"]) == (429, "too_many_runs")
+        assert int(refused.headers["retry-after"]) > 0
+        assert (await house.served.http.get("/sessions/s3", headers=house.ann)).status_code == 404
+        assert (await house.ask(house.ben, "s")).status_code == 200
+        run_id = (await house.served.http.get("/sessions/s0", headers=house.ann)).json()["run_id"]
+        await house.served.http.post(f"/runs/{run_id}/cancel", headers=house.ann)
+        assert (await house.ask(house.ann, "s3")).status_code == 200
+
+
+async def test_runs_of_all_together(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, runs=1)
+        await anext(house.stream(house.ann, "s"))
+        refused = await house.ask(house.ben, "s")
+        assert (refused.status_code, refused.json()["code"]) == (429, "too_many_runs")
+
+
+async def test_sessions(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, sessions_per_user=1)
+        assert (await house.ask(house.ann, "one")).status_code == 200
+        for refused in (
+            await house.ask(house.ann, "two"),
+            await house.served.http.post("/api/v2/sessions", json={"session_id": "two"}, headers=house.ann),
+        ):
+            assert (refused.status_code, refused.json()["code"]) == (429, "too_many_sessions")
+            assert "retry-after" not in refused.headers
+        assert (await house.ask(house.ann, "one")).status_code == 200
+        assert (await house.ask(house.ben, "two")).status_code == 200
+        await house.served.http.delete("/sessions/one", headers=house.ann)
+        assert (await house.ask(house.ann, "two")).status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["stream", "socket"])
+async def test_streams(tmp_path: Path, kind: str) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, streams_per_user=1)
+        async with socket(house.served, "s", headers=house.ann, agent_type="echo") as watching:
+            await watching.hear()
+            if kind == "stream":
+                path = "/sessions/s/stream"
+                assert (await house.served.problem("GET", path, headers=house.ann))["code"] == "too_many_streams"
+            else:
+                async with socket(house.served, "s", headers=house.ann) as second:
+                    assert (await second.error())[1] == "too_many_streams"
+            async with socket(house.served, "s", headers=house.ben, agent_type="echo") as other:
+                await other.hear()
+        frames = await collect(house.stream(house.ann, "t", "echo"))
+        assert frames[-1].type == "done"
+
+
+async def test_the_machines_own_user_has_no_limits_of_its_own(tmp_path: Path) -> None:
+    async with serving(
+        agents.echo, data=tmp_path, limits__requests_per_minute=1, limits__sessions_per_user=1
+    ) as served:
+        for number in range(3):
+            reply = await served.http.post("/chat", json=asking("hi", session_id=f"s{number}"))
+            assert reply.status_code == 200
