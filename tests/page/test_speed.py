@@ -68,7 +68,7 @@ def test_a_long_answer_with_code_and_tables_never_holds_up_the_page_while_somebo
         tab.loaded()
         tab.page.click(".composer textarea")
         with watched_tasks(tab) as tasks:
-            talkers.begin("writer", "3000 1000", address)
+            talkers.begin("writer", "3000 300", address)
             expect(tab.page.locator(".alive")).to_be_attached()
             while tab.page.locator(".alive").count() > 0:
                 tab.page.keyboard.press("a")

@@ -136,7 +136,7 @@ HELPER = """
 TWO_HELPERS = f"""
 - match: "help: one"
   turns:
-    - steps: [{{tool_calls: [{{name: slow, arguments: {{name: first, seconds: 0.6}}}}]}}]
+    - steps: [{{tool_calls: [{{name: slow, arguments: {{name: first, seconds: 2}}}}]}}]
     - steps: [{{text: First.}}]
 - match: "help: two"
   turns:

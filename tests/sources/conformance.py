@@ -150,7 +150,7 @@ def sub_agent(run: Played) -> None:
 
 
 def parallel_sub_agents(run: Played) -> None:
-    """Two helpers at once: the first calls slow("first", 0.6), the second slow("second", 0.05) and is done earlier."""
+    """Two helpers at once: the first calls slow("first", 2), the second slow("second", 0.05) and is done earlier."""
     finished(run)
     first = next(c for c in (run.call("slow", 0), run.call("slow", 1)) if c.args["name"] == "first")
     second = next(c for c in (run.call("slow", 0), run.call("slow", 1)) if c.args["name"] == "second")

@@ -230,7 +230,7 @@ SUB_AGENT = """
 PARALLEL_SUB_AGENTS = """
 - match: the first job
   turns:
-    - steps: [{tool_calls: [{name: slow, arguments: {name: first, seconds: 0.6}}]}]
+    - steps: [{tool_calls: [{name: slow, arguments: {name: first, seconds: 2}}]}]
     - steps: [{tool_calls: [{name: final_answer, arguments: {answer: The first is done.}}]}]
 - match: the second job
   turns:
