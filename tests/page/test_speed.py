@@ -66,6 +66,7 @@ def test_a_long_answer_with_code_and_tables_never_holds_up_the_page_while_somebo
     address = talkers.one_run(2)
     with opened(address) as tab:
         tab.loaded()
+        tab.page.wait_for_timeout(1000)  # until it has found its place; who takes over before stays there
         tab.page.click(".composer textarea")
         with watched_tasks(tab) as tasks:
             talkers.begin("writer", "3000 300", address)
