@@ -112,6 +112,9 @@ class LangGraphSource(Source):
                 try:
                     async with aclosing(self._stretch(given, config, turn)) as parts:
                         async for part in parts:
+                            if part["type"] == "messages" and (more := translator.goes_on(part["data"][0])):
+                                yield more  # nine parts in ten, and nothing else is to be done
+                                continue
                             for event in translator.feed(part_of(part)):
                                 yield event
                             if translator.over_limit:

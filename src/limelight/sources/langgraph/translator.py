@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, cast
 
-from limelight.events import EVENT_TYPES, AnyEvent, FinalAnswer, Plan, RunFinished, Status, Todo
+from limelight.events import EVENT_TYPES, AnyEvent, FinalAnswer, Plan, RunFinished, Status, TextDelta, Todo
 from limelight.sources.base import Item
 from limelight.sources.langgraph.actors import Actor, Actors
 from limelight.sources.langgraph.calls import Call, Calls
@@ -97,10 +97,12 @@ class LangGraphTranslator:
 
     # What models say
 
+    def goes_on(self, message: Any) -> TextDelta | None:
+        """One more plain piece of a text; None if `feed` has to look at it."""
+        return self._speech.goes_on(message)
+
     def _message(self, part: Part) -> list[Item]:
         message, metadata = part.data
-        if (more := self._speech.goes_on(message)) is not None:
-            return [more]
         if message.type == "tool":
             return self._told_again(part.ns, message)
         if message.type not in SPOKEN:
