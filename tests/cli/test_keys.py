@@ -47,7 +47,7 @@ def test_scopes_are_listed_for_machines_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (("create", "--user", " "), "a user has 1 to 256 characters"),
+        (("create", "--user", " "), "at most 256 characters, and at least one"),
         (("create", "--user", "ann", "--scope", "all"), "there are: use, admin, on-behalf-of"),
         (("revoke", "nokey"), "limelight keys list"),
     ],

@@ -1,7 +1,6 @@
 """`limelight keys`: who may use a server. Works beside a running one, which needs no restart."""
 
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -11,11 +10,12 @@ import typer
 from limelight.access.keyring import Keyring
 from limelight.access.keys import ApiKey
 from limelight.access.scopes import MEANINGS, SCOPES, Scope
+from limelight.access.users import wrong_with_user
+from limelight.cli.listing import lines_of, when
 from limelight.config import load_settings
 from limelight.errors import SetupError
 
 COLUMNS = ("KEY", "USER", "SCOPES", "CREATED", "REVOKED")
-MAX_USER = 256
 
 keys = typer.Typer(name="keys", help="Make, list and revoke API keys.", no_args_is_help=True)
 Data = Annotated[Path | None, typer.Option(help="Data folder of the server.  [default: .limelight]")]
@@ -38,8 +38,8 @@ def create(
 ) -> None:
     """Make a key. It is the last word of the output, is shown once, and is kept only as a hash."""
     user = user.strip()
-    if not 1 <= len(user) <= MAX_USER or not user.isprintable():
-        raise SetupError(f"a user has 1 to {MAX_USER} characters that can be printed")
+    if wrong := wrong_with_user(user):
+        raise SetupError(wrong)
     scopes = _scopes(scope or ["use"])
     key, text = _keyring(data, config).create(user, scopes, _now())
     allowed = "; ".join(f"{one}: {MEANINGS[one]}" for one in scopes)
@@ -62,7 +62,7 @@ def list_(
     elif not found:
         typer.echo("There are no keys.")
     else:
-        typer.echo("\n".join(_lines([_row(key) for key in found])))
+        typer.echo("\n".join(lines_of(COLUMNS, [_row(key) for key in found])))
 
 
 @keys.command()
@@ -97,21 +97,13 @@ def _public(key: ApiKey) -> dict[str, object]:
 
 
 def _row(key: ApiKey) -> list[str]:
-    return [key.key_id, key.user, " ".join(key.scopes), _when(key.created_at), _when(key.revoked_at)]
-
-
-def _lines(rows: list[list[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
     return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in (COLUMNS, *rows)
+        key.key_id,
+        key.user,
+        " ".join(key.scopes),
+        when(key.created_at),
+        when(key.revoked_at) if key.revoked_at else "",
     ]
-
-
-def _when(milliseconds: int | None) -> str:
-    if milliseconds is None:
-        return ""
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def _now() -> int:

@@ -2,8 +2,6 @@
 
 import asyncio
 import sys
-from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Annotated
 
 import msgspec
@@ -12,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from limelight.cli.listing import lines_of, when
 from limelight.cli.server import Url, User, client_of
 from limelight.cli.view.safe import one_line
 from limelight.client import Client, SessionInfo
@@ -41,7 +40,7 @@ def sessions(
     if sys.stdout.isatty():
         Console().print(_table(rows))
     else:
-        typer.echo("\n".join(_lines(rows)))
+        typer.echo("\n".join(lines_of(COLUMNS, rows)))
 
 
 async def _sessions(server: Client, q: str, state: SessionState | None, limit: int) -> list[SessionInfo]:
@@ -54,10 +53,6 @@ async def _sessions(server: Client, q: str, state: SessionState | None, limit: i
     return found
 
 
-def _when(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
-
-
 def _state(session: SessionInfo) -> str:
     """A run that waits needs somebody who looks at it."""
     return "waiting" if session.run_state == "waiting" else session.state
@@ -65,7 +60,7 @@ def _state(session: SessionInfo) -> str:
 
 def _row(session: SessionInfo) -> list[str]:
     title = one_line(session.title, 60)
-    return [session.session_id, _state(session), str(session.turns), _when(session.active_at), title]
+    return [session.session_id, _state(session), str(session.turns), when(session.active_at), title]
 
 
 def _table(rows: list[list[str]]) -> Table:
@@ -75,10 +70,3 @@ def _table(rows: list[list[str]]) -> Table:
     for row in rows:
         table.add_row(*map(Text, row))
     return table
-
-
-def _lines(rows: list[list[str]]) -> Iterator[str]:
-    """For other programs: a line each, however long."""
-    widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
-    for row in (COLUMNS, *rows):
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from limelight.access.users import MAX_USER_ID, wrong_with_user
 from limelight.errors import BadRequest, Forbidden, LimelightError, Unauthorized
 from limelight.server.cookies import is_own_site, key_in
 from limelight.server.gate import LOCAL, NOBODY, Caller, Gate
@@ -21,7 +22,6 @@ from limelight.sources.base import User
 PROBES = frozenset({"/health", "/ready", "/api/v2/health"})
 DOORS = frozenset({"/auth/login", "/auth/logout"})
 """Where somebody without a key can hand one in."""
-MAX_USER_ID = 256
 
 
 class Guard:
@@ -110,15 +110,6 @@ def _for_others(caller: Caller, headers: dict[bytes, bytes]) -> Caller:
         raise BadRequest(wrong, path="X-Limelight-User-Id")
     name = _text(headers.get(b"x-limelight-user-name", b""))
     return Caller(User(user_id, name[:MAX_USER_ID]), caller.scopes, is_named=True)
-
-
-def wrong_with_user(user_id: str) -> str:
-    """Why this cannot be the id of a user; "" if it can. Nothing is cut or replaced: that could make two users one."""
-    if len(user_id) > MAX_USER_ID:
-        return f"a user id has at most {MAX_USER_ID} characters"
-    if not user_id.isprintable() or "\ufffd" in user_id:
-        return "a user id is text that can be printed, percent-encoded as UTF-8 in a header"
-    return ""
 
 
 def is_loopback(address: "tuple[str, int] | list[str | int] | None") -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from limelight.access.users import wrong_with_user
 from limelight.dialects.base import Cursor, is_structured, text_of
 from limelight.errors import (
     AgentFailed,
@@ -33,7 +34,6 @@ from limelight.runs.ids import sortable_id
 from limelight.runs.reading import read_story, whole_value
 from limelight.runs.sessions import Request, StoppedInQueue
 from limelight.runs.viewer import Format
-from limelight.server.auth import wrong_with_user
 from limelight.server.bodies import MAX_REQUEST_ID, ChatBody
 from limelight.server.endpoint import Call, Endpoint, check_session_id, shaped
 from limelight.server.routes.params import FORMAT

@@ -1,0 +1,15 @@
+"""Lists as text: a line each, in columns, and times as people write them."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+
+def lines_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The head and the rows, however long they are: for other programs too."""
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    for row in (columns, *rows):
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def when(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
