@@ -16,6 +16,7 @@ from limelight.events import (
     FinalAnswer,
     ReasoningDelta,
     Record,
+    Status,
     TextDelta,
     ToolArgsDelta,
     ToolFinished,
@@ -170,6 +171,11 @@ class Theatre:
         assert stopped, "it was over before anything was seen"
         (await stopped[0]).raise_for_status()
         return played(frames)
+
+
+def saying(text: str) -> Callable[[AnyEvent], bool]:
+    """For `play_until`: a tool says this when it is at work. That its call is ready does not mean that it has begun."""
+    return lambda event: isinstance(event, Status) and event.text == text
 
 
 def record_of(frame: Frame) -> Record:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from limelight import status
 from limelight.events import (
     ApprovalRequested,
     RunCancelled,
@@ -31,7 +32,7 @@ from tests.sources.agno_cast import (
     team,
 )
 from tests.sources.agno_scripts import NAMED, REMEMBER
-from tests.sources.played import Stage, Theatre, theatre
+from tests.sources.played import Stage, Theatre, saying, theatre
 from tests.sources.recording import recorded, said
 from tests.waiting import eventually
 
@@ -89,6 +90,7 @@ async def test_stop_ends_the_members_and_their_tools(tmp_path: Path) -> None:
     async def wait() -> str:
         """Wait."""
         try:
+            status("waiting")
             await asyncio.sleep(30)
         except asyncio.CancelledError:
             ended.append("wait")
@@ -99,7 +101,7 @@ async def test_stop_ends_the_members_and_their_tools(tmp_path: Path) -> None:
         return team(stage, members=[plain(stage, name="helper", tools=[wait])])
 
     async with theatre(make, HELPER % ("wait", "{}"), tmp_path) as stage:
-        run = await stage.play_until(lambda event: isinstance(event, ToolStarted) and event.name == "wait")
+        run = await stage.play_until(saying("waiting"))
         assert isinstance(run.terminal, RunCancelled)
         await eventually(lambda: ended == ["wait"])
 
@@ -111,13 +113,14 @@ async def test_stop_ends_a_tool_that_sends_events(tmp_path: Path) -> None:
         """Drip."""
         try:
             yield "one"
+            status("dripping")
             await asyncio.sleep(30)
         finally:
             ended.append("drip")
 
     script = answering(calling("drip", "{}"))
     async with theatre(lambda stage: plain(stage, tools=[drip]), script, tmp_path) as stage:
-        await stage.play_until(lambda event: isinstance(event, ToolStarted))
+        await stage.play_until(saying("dripping"))
         await eventually(lambda: ended == ["drip"])
 
 

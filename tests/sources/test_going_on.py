@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from limelight import status
-from limelight.events import AnyEvent, RunCancelled, RunFailed, Status
+from limelight.events import RunCancelled, RunFailed, Status
 from limelight.sources.base import CURRENT, UNSTOPPABLE
 from limelight.sources.going_on import tell_what_goes_on, unstoppable
 from tests.sources import agno_cast, langgraph_cast, smolagents_cast
 from tests.sources.langgraph_graphs import one_node
-from tests.sources.played import Stage, theatre
+from tests.sources.played import Stage, saying, theatre
 from tests.sources.turns import FakeContext
 from tests.waiting import eventually
 
@@ -27,10 +27,6 @@ pytestmark = pytest.mark.usefixtures("agno_models")
 NAP = "The tool nap cannot be interrupted and is still running; what it returns will be dropped."
 NAPPING = "{name: nap, arguments: {seconds: 1}}"
 SLOW = "{name: slow, arguments: {name: x, seconds: 30}}"
-
-
-def napping(event: AnyEvent) -> bool:
-    return isinstance(event, Status) and event.text == "napping"
 
 
 def calls(*made: str) -> str:
@@ -51,7 +47,7 @@ BOTH = {
 async def test_stop_names_the_tool_that_goes_on_and_only_that(who: str, tmp_path: Path) -> None:
     make, script = BOTH[who]
     async with theatre(make, script, tmp_path) as stage:
-        run = await stage.play_until(napping)
+        run = await stage.play_until(saying("napping"))
     assert isinstance(run.terminal, RunCancelled)
     assert [said.text for said in run.all(Status)] == ["napping", NAP]
 
@@ -89,7 +85,7 @@ async def test_a_node_that_is_an_ordinary_function_has_no_name_that_people_know(
         return {}
 
     async with theatre(lambda _: one_node(work), "", tmp_path) as stage:
-        run = await stage.play_until(napping)
+        run = await stage.play_until(saying("napping"))
     assert [said.text for said in run.all(Status)] == ["napping", UNSTOPPABLE]
 
 

@@ -26,9 +26,9 @@ from limelight.events import (
 )
 from limelight.sources.base import UNSTOPPABLE
 from limelight.sources.going_on import unstoppable
-from tests.sources.played import record_of, theatre
+from tests.sources.played import record_of, saying, theatre
 from tests.sources.recording import recorded
-from tests.sources.smolagents_cast import DONE, calling, coding, leading
+from tests.sources.smolagents_cast import DONE, calling, coding, leading, nap
 from tests.waiting import eventually
 
 TALK = "- steps: [{delay: 0.02}, {text: '" + "word " * 500 + "'}]\n" + DONE
@@ -68,14 +68,14 @@ async def test_stop_in_a_tool_ends_the_run_at_once_and_the_thread_with_the_tool(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests = recorded(monkeypatch)
-    script = f"- steps: [{{tool_calls: [{{name: slow, arguments: {{name: it, seconds: 1.2}}}}]}}]\n{DONE}"
-    async with theatre(calling(), script, tmp_path) as stage:
+    script = f"- steps: [{{tool_calls: [{{name: nap, arguments: {{seconds: 1.2}}}}]}}]\n{DONE}"
+    async with theatre(calling(nap), script, tmp_path) as stage:
         begun = time.monotonic()
-        run = await stage.play_until(lambda e: isinstance(e, ToolReady))
+        run = await stage.play_until(saying("napping"))
         assert time.monotonic() - begun < 1.2
         assert isinstance(run.terminal, RunCancelled)
-        assert run.one(Status).text == unstoppable(["slow"])
-        assert run.call("slow").error == "stopped"
+        assert [said.text for said in run.all(Status)] == ["napping", unstoppable(["nap"])]
+        assert run.call("nap").error == "stopped"
         assert working()
         await eventually(lambda: not working(), 5)
         assert len(requests) == 1  # nobody asked the model how to go on
@@ -107,12 +107,12 @@ async def test_stop_names_code_that_goes_on(tmp_path: Path) -> None:
 
 
 async def test_calls_of_code_are_closed_before_the_code_that_made_them(tmp_path: Path) -> None:
-    script = "- steps: [{text: \"<code>\\nslow(name='it', seconds=1)\\n</code>\"}]"
-    async with theatre(coding(), script, tmp_path) as stage:
-        run = await stage.play_until(lambda e: isinstance(e, ToolStarted) and e.name == "slow")
+    script = '- steps: [{text: "<code>\\nnap(1)\\n</code>"}]'
+    async with theatre(coding(nap), script, tmp_path) as stage:
+        run = await stage.play_until(saying("napping"))
         await eventually(lambda: not working(), 5)
-    assert run.call("slow").ended_at < run.call("python_interpreter").ended_at
-    assert run.one(Status).text == unstoppable(["slow"])
+    assert run.call("nap").ended_at < run.call("python_interpreter").ended_at
+    assert [said.text for said in run.all(Status)] == ["napping", unstoppable(["nap"])]
 
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
@@ -163,7 +163,7 @@ async def test_calls_that_have_not_begun_when_it_is_stopped_are_never_run(tmp_pa
     calls = ", ".join(f"{{name: one_at_a_time, arguments: {{name: n{n}}}}}" for n in range(6))
     script = f"- steps: [{{tool_calls: [{calls}]}}]\n{DONE}"
     async with theatre(calling(one_at_a_time, max_tool_threads=1), script, tmp_path) as stage:
-        await stage.play_until(lambda e: isinstance(e, Status) and e.text == "begun")
+        await stage.play_until(saying("begun"))
         let_go.set()
         await eventually(lambda: not working(), 5)
     assert ran == ["n0"]
@@ -180,6 +180,7 @@ class Dream(Tool):
 
     async def forward(self, seconds: float) -> str:
         try:
+            status("dreaming")
             await asyncio.sleep(seconds)
         finally:
             self.ended.append("awake")
@@ -193,9 +194,7 @@ async def test_async_tools_are_broken_off(make: Any, tmp_path: Path) -> None:
     call = "- steps: [{tool_calls: [{name: dream, arguments: {seconds: 30}}]}]\n"
     code = '- steps: [{text: "<code>\\ndream(30)\\n</code>"}]\n'
     async with theatre(make(dream), code if make is coding else call, tmp_path) as stage:
-        run = await stage.play_until(
-            lambda e: isinstance(e, ToolReady) if make is calling else isinstance(e, ToolStarted) and e.name == "dream"
-        )
+        run = await stage.play_until(saying("dreaming"))
         await eventually(lambda: not working(), 2)
     assert isinstance(run.terminal, RunCancelled)
     assert dream.ended == ["awake"]
