@@ -22,6 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.addresses": set(),
     "limelight.events": set(),
     "limelight.errors": set(),
+    "limelight.hiding": set(),
     "limelight.instants": set(),
     "limelight.links": set(),
     "limelight.messages": set(),
@@ -36,6 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.runs": BASE
     | {
         "limelight.addresses",
+        "limelight.hiding",
         "limelight.links",
         "limelight.messages",
         "limelight.deltas",
@@ -80,6 +82,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.server": BASE
     | {
         "limelight.access",
+        "limelight.hiding",
         "limelight.links",
         "limelight.messages",
         "limelight.config",
@@ -111,6 +114,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {
         "limelight.access",
         "limelight.config",
+        "limelight.hiding",
         "limelight.registry",
         "limelight.offering",
         "limelight.builtin.model",

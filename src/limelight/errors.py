@@ -4,13 +4,15 @@
     ├── RequestError     the caller can mend it; becomes problem+json before a stream starts
     │   ├── BadRequest, BadJson, BadCursor, UnknownFormat (400), Unauthorized (401), Forbidden (403)
     │   ├── NotFound (404): RunNotFound, SessionNotFound, ToolNotFound, ArtifactNotFound, ApprovalNotFound, UnknownAgent
-    │   ├── MethodNotAllowed (405), SessionBusy, QueueFull, AlreadyDecided, AgentNotServed (409),
+    │   ├── MethodNotAllowed (405), SessionBusy, SessionFull, QueueFull, AlreadyDecided, AgentNotServed (409),
     │   │   ApprovalExpired (410)
-    │   ├── BodyTooLarge (413), UnsupportedMediaType (415), InvalidBody (422): EmptyMessages, NotOffered
+    │   ├── BodyTooLarge, TooManyMessages (413), UnsupportedMediaType (415),
+    │   │   InvalidBody (422): EmptyMessages, NotOffered
     │   └── TooManyRequests, TooManyRuns, TooManySessions, TooManyStreams (429)
     ├── Draining         (503) no new work is taken
+    ├── IssuerUnavailable (503) nobody can tell whether a token is right
     ├── RunError         ends a run: becomes `run_failed` with this code
-    │   └── BadEvent, AgentFailed, EndedEarly, RunTimeout, SilenceTimeout, Interrupted
+    │   └── BadEvent, AgentFailed, EndedEarly, RunTimeout, SilenceTimeout, LogFull, Interrupted
     ├── StoreError       (503) the log cannot be used
     │   └── StoreUnavailable, StoreNewer, StoreCorrupt, StoreLocked, LeaseLost
     └── SetupError       wrong before anything runs: a setting, a target, a port; one line that names the fix
@@ -130,6 +132,12 @@ class SessionBusy(RequestError):
     title = "The session has a live run"
 
 
+class SessionFull(RequestError):
+    code = "session_full"
+    status = 409
+    title = "The session's log is full"
+
+
 class QueueFull(RequestError):
     code = "queue_full"
     status = 409
@@ -196,6 +204,12 @@ class BodyTooLarge(RequestError):
     title = "The body is over the limit"
 
 
+class TooManyMessages(RequestError):
+    code = "too_many_messages"
+    status = 413
+    title = "Too many messages in one request"
+
+
 class UnsupportedMediaType(RequestError):
     code = "unsupported_media_type"
     status = 415
@@ -222,6 +236,12 @@ class Draining(LimelightError):
     code = "shutting_down"
     status = 503
     title = "The server is shutting down"
+
+
+class IssuerUnavailable(LimelightError):
+    code = "issuer_unavailable"
+    status = 503
+    title = "The issuer of tokens does not answer"
 
 
 class RunError(LimelightError):
@@ -254,6 +274,11 @@ class RunTimeout(RunError):
 class SilenceTimeout(RunError):
     code = "silence_timeout"
     title = "The agent was silent for longer than its limit"
+
+
+class LogFull(RunError):
+    code = "log_full"
+    title = "The session's log is full"
 
 
 class Interrupted(RunError):

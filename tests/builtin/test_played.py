@@ -39,12 +39,12 @@ QUESTION = "What do bees do in winter?"
 
 
 @asynccontextmanager
-async def stage(data: Path, name: str = "", config: str = "") -> AsyncGenerator[Served]:
+async def stage(data: Path, name: str = "", config: str = "", **settings: Any) -> AsyncGenerator[Served]:
     """A server with one built-in agent, or with all of them."""
     file = data.with_suffix(".toml")
     file.write_text(config)
     agents = offered(load_settings(file, environ={}), [name] if name else (), environ={}).agents
-    async with serving(agents=agents, data=data) as served:
+    async with serving(agents=agents, data=data, **settings) as served:
         yield served
 
 

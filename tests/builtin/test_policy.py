@@ -49,3 +49,18 @@ async def test_an_empty_list_asks_for_nothing(tmp_path: Path, agent: str) -> Non
     async with stage(tmp_path / "data", agent, f"[agents.{agent}]\napprove = []") as served:
         frames = [f async for f in served.ask("an approval about bees", format="records")]
     assert not played(frames).all(ApprovalRequested)
+
+
+@pytest.mark.parametrize(("agent", "tool"), [("deep", "ls"), ("agno", "list_files")])
+async def test_runs_that_wait_take_nobodys_place(tmp_path: Path, agent: str, tool: str) -> None:
+    """What they need is in the store, so that others may begin where only one may work."""
+    async with stage(tmp_path / "data", agent, f'[agents.{agent}]\napprove = ["{tool}"]', limits__runs=1) as served:
+        places: list[str] = []
+        for number in range(4):
+            async for frame in served.ask(QUESTION, format="records", session_id=f"s{number}"):
+                if frame.data["event"]["kind"] == "approval_requested":
+                    places.append(f"/runs/{frame.data['run_id']}/approvals/{frame.data['event']['approval_id']}")
+                    break
+        assert len(places) == 4
+        for place in places:
+            assert (await served.http.post(place, json={"decision": "reject"})).status_code == 200

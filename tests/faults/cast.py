@@ -78,6 +78,12 @@ async def hello(messages: Any, ctx: Any) -> AsyncIterator[str]:
     yield "hello"
 
 
+async def raising(messages: Any, ctx: Any) -> AsyncIterator[str]:
+    """Repeats what it was told in an error."""
+    yield "well"
+    raise ValueError(f"{messages[-1].text} is not what I wanted")
+
+
 async def quiet(messages: Any, ctx: Any) -> AsyncIterator[str]:
     """Says a word, then nothing."""
     yield "…"

@@ -2,6 +2,7 @@
 
 from typing import Any, cast
 
+from limelight.hiding import NOTHING_HIDDEN, Hiding
 from limelight.runs.committer import Committer
 from limelight.runs.engine import Execution, RunLimits
 from limelight.stores.base import Run, SessionRef, Store
@@ -14,7 +15,7 @@ class Marks:
         """Nothing is committed before the test does so."""
 
 
-def execution() -> Execution:
+def execution(hiding: Hiding = NOTHING_HIDDEN) -> Execution:
     ref = SessionRef("ann", "s")
     run = Run(
         run_id="run_1",
@@ -27,4 +28,4 @@ def execution() -> Execution:
         first_seq=1,
         last_seq=0,
     )
-    return Execution(run, cast("Store", None), cast("Committer", Marks()), RunLimits())
+    return Execution(run, cast("Store", None), cast("Committer", Marks()), RunLimits(), hiding=hiding)

@@ -222,6 +222,29 @@ async def test_a_person_decides(served: Served, decision: dict[str, object], res
     assert (problem["status"], problem["code"]) == (409, "already_decided")
 
 
+async def test_a_question_can_be_answered_as_soon_as_it_is_shown(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log may be slower than the one who asks for the state of a run."""
+    may_write, append = asyncio.Event(), served.parts.store.append
+
+    async def slow(batch: Any) -> None:
+        await may_write.wait()
+        await append(batch)
+
+    monkeypatch.setattr(served.parts.store, "append", slow)
+    asked = asyncio.create_task(served.http.post("/chat", json=asking("go", agent="asker", session_id="s")))
+    run: dict[str, Any] = {}
+    while not run.get("approvals"):
+        session = await served.http.get("/sessions/s")
+        if session.status_code == 200:
+            run = (await served.http.get(f"/runs/{session.json()['run_id']}")).json()
+    path = f"/runs/{run['run_id']}/approvals/{run['approvals'][0]['approval_id']}"
+    assert (await served.http.post(path, json={"decision": "approve"})).json() == {"state": "approve"}
+    may_write.set()
+    assert (await asked).json()["message"]["content"] == "decision: approve by local"
+
+
 async def test_the_time_that_people_take_is_not_the_runs(tmp_path: Path) -> None:
     async def slow_after(messages: object, ctx: Context) -> AsyncIterator[str]:
         await ctx.approve("go on", {})

@@ -5,9 +5,9 @@ import asyncio
 import msgspec
 import pytest
 
-from limelight.errors import LeaseLost, SessionBusy, SessionNotFound
+from limelight.errors import LeaseLost, SessionBusy, SessionFull, SessionNotFound
 from limelight.events import RunCancelled, RunFailed, RunStarted
-from limelight.stores.base import Append, Run, RunFault, SessionRef, Store
+from limelight.stores.base import Append, Artifact, Result, Run, RunFault, SessionRef, Store
 from tests.stores.steps import S1, Writing, begin, new_run, read_all, tokens, whole_run
 
 S2 = SessionRef("ann", "s2")
@@ -31,6 +31,21 @@ class RunCases:
         assert (begun.created, begun.run) == (True, expected)
         assert await store.run("r1") == expected
         assert await store.run("none") is None
+
+    async def test_a_session_of_which_too_much_is_kept_takes_no_more_runs(self, store: Store) -> None:
+        begun = await store.begin(new_run("r1", session_max=1))  # nothing is kept yet
+        assert begun.session_bytes == 0
+        writing = Writing(store, begun.run)
+        large = Result(key="result:c", media_type="text/plain", body=b"x" * 5000)
+        await writing.write(RunStarted(agent="a"), results=[large])
+        await store.put_artifact(Artifact(artifact_id="a", ref=S1, name="f", media_type="x/y", body=b"y" * 3000), "r1")
+        await writing.end()
+        with pytest.raises(SessionFull):
+            await store.begin(new_run("r2", session_max=8000))
+        elsewhere = await store.begin(new_run("r3", ref=S2, session_max=8000))
+        assert elsewhere.session_bytes == 0
+        second = await store.begin(new_run("r2", session_max=10_000))
+        assert 8000 < second.session_bytes < 10_000
 
     async def test_numbers_go_on_from_run_to_run(self, store: Store) -> None:
         first = await whole_run(store, "r1", words=200)

@@ -57,9 +57,24 @@ class Writing:
 
 
 def new_run(
-    run_id: str, ref: SessionRef = S1, *, at: int = 1000, title: str = "a title", request_id: str = ""
+    run_id: str,
+    ref: SessionRef = S1,
+    *,
+    at: int = 1000,
+    title: str = "a title",
+    request_id: str = "",
+    session_max: int = 0,
 ) -> NewRun:
-    return NewRun(run_id=run_id, ref=ref, agent="echo", title=title, at=at, lease_until=FAR, request_id=request_id)
+    return NewRun(
+        run_id=run_id,
+        ref=ref,
+        agent="echo",
+        title=title,
+        at=at,
+        lease_until=FAR,
+        request_id=request_id,
+        session_max=session_max,
+    )
 
 
 async def begin(store: Store, run_id: str, ref: SessionRef = S1, *, at: int = 1000, title: str = "a title") -> Writing:

@@ -105,8 +105,10 @@ def _address(settings: Settings) -> Finding:
     host = settings.server.host
     keyring = Keyring(Path(settings.store.data))
     count = bool(settings.auth.api_key) + sum(key.revoked_at is None for key in keyring.all())
-    if count:
-        return Finding("address", "ok", f"{host}, with {count} key{'s' if count > 1 else ''}")
+    issued = f"tokens of {settings.auth.issuer}" if settings.auth.issuer else ""
+    if count or issued:
+        made = f"{count} key{'s' if count > 1 else ''}" if count else ""
+        return Finding("address", "ok", f"{host}, with {' and '.join(filter(None, (made, issued)))}")
     if keyring:
         fix = "make one: limelight keys create --user NAME"
         return Finding("address", "wrong", f"{host}, and all its keys are revoked", fix)

@@ -1,33 +1,42 @@
-"""The log of a server that a command runs: harmless for a terminal, on standard error or in a file."""
+"""The log of a server that a command runs: harmless for a terminal, without secrets, on standard error or in a file."""
 
 import logging
 import os
-from collections.abc import Generator
+import re
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
 from limelight.cli.view.safe import safe
 from limelight.errors import SetupError
+from limelight.hiding import Hiding, secrets_in
+
+CREDENTIALS = (re.compile(r"(?i)\bbearer\s+[^\s\"',]+"), re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*"))
+"""What is sent to prove who somebody is, whoever it is for."""
 
 
 class SafeFormatter(logging.Formatter):
-    """What agents raise ends up in the log too, and may contain escape sequences."""
+    """What agents raise ends up in the log too, and may contain escape sequences, and what they were told in secret."""
+
+    def __init__(self, layout: str, hiding: Hiding) -> None:
+        super().__init__(layout)
+        self._hiding = hiding
 
     def format(self, record: logging.LogRecord) -> str:
-        return safe(super().format(record))
+        return safe(self._hiding.text(super().format(record)))
 
 
-def log_to(file: Path | None) -> None:
-    """Log to a file, or to standard error. LIMELIGHT_LOG is the level."""
+def log_to(file: Path | None, secrets: Iterable[str] = ()) -> None:
+    """Log to a file, or to standard error. LIMELIGHT_LOG is the level. These secrets, and all that are in the
+    environment, are not told."""
     level = os.environ.get("LIMELIGHT_LOG", "WARNING").upper()
     if level not in logging.getLevelNamesMapping():
         raise SetupError(f"LIMELIGHT_LOG is one of DEBUG, INFO, WARNING, ERROR, not {level}")
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
     handler = logging.StreamHandler() if file is None else logging.FileHandler(file)
-    handler.setFormatter(
-        SafeFormatter("%(levelname)s %(message)s" if file is None else "%(asctime)s %(levelname)s %(message)s")
-    )
+    layout = "%(levelname)s %(message)s" if file is None else "%(asctime)s %(levelname)s %(message)s"
+    handler.setFormatter(SafeFormatter(layout, Hiding(CREDENTIALS, secrets=(*secrets, *secrets_in(os.environ)))))
     logging.basicConfig(level=level, handlers=[handler])
 
 

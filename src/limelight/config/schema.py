@@ -1,6 +1,6 @@
 """What can be set: the structs are the schema, and `docs/settings.md` is checked against them."""
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 from msgspec import Meta
@@ -47,6 +47,12 @@ class StoreSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
             "A session without activity for so long counts as expired", "LIMELIGHT_EXPIRY_SECONDS", ge=0, le=MAX_SECONDS
         ),
     ] = 3600
+    redact: Annotated[
+        list[str], _setting("Patterns: what matches is hidden in what tools get and return, before it is kept")
+    ] = []
+    redact_fields: Annotated[
+        list[str], _setting("Names of fields, `*` for anything, that are hidden in what tools get and return")
+    ] = []
 
 
 class LimitSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -58,6 +64,12 @@ class LimitSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         int,
         _setting("Most messages of a session that one request gets", "LIMELIGHT_SESSION_MESSAGES", ge=1, le=1_000_000),
     ] = 10_000
+    session_bytes: Annotated[
+        int, _setting("Most that is kept of a session: log, results and files", "LIMELIGHT_SESSION_BYTES", ge=1)
+    ] = 1024**3
+    request_messages: Annotated[int, _setting("Most messages in one request", "LIMELIGHT_REQUEST_MESSAGES", ge=1)] = (
+        10_000
+    )
     requests_per_minute: Annotated[
         int, _setting("Requests of a user in a minute", "LIMELIGHT_REQUESTS_PER_MINUTE", ge=1)
     ] = 600
@@ -100,6 +112,17 @@ class AuthSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     api_key: Annotated[
         str, _setting("A key with all scopes, beside those of `limelight keys`", "LIMELIGHT_API_KEY")
     ] = ""
+    issuer: Annotated[str, _setting("Who issues bearer tokens (JWT), as their `iss` says", "LIMELIGHT_ISSUER")] = ""
+    audience: Annotated[str, _setting("For whom tokens are, as their `aud` says", "LIMELIGHT_AUDIENCE")] = ""
+    jwks_url: Annotated[
+        str, _setting("Where the issuer's keys are; default: where its OpenID configuration says", "LIMELIGHT_JWKS_URL")
+    ] = ""
+    user_claim: Annotated[str, _setting("What in a token is the user's id")] = "sub"
+    name_claim: Annotated[str, _setting("What in a token is the user's name")] = "name"
+    scope_claim: Annotated[str, _setting("Where a token names scopes, as `limelight:admin`")] = "scope"
+    token_scopes: Annotated[
+        tuple[Literal["use", "admin", "on-behalf-of"], ...], _setting("What every token allows, besides what it names")
+    ] = ("use",)
     insecure_no_auth: Annotated[
         bool, _setting("Serve other machines without a key: everybody who can reach it may do everything")
     ] = False

@@ -10,6 +10,7 @@ import msgspec
 
 from limelight.errors import AlreadyDecided
 from limelight.events import AnyEvent, ApprovalRequested, ApprovalResolved, Decision
+from limelight.hiding import Hiding, restored
 from limelight.runs.engine import Execution
 from limelight.runs.ids import now_ms, sortable_id
 from limelight.sources.base import DECISIONS, About, Approval, User
@@ -32,11 +33,12 @@ class Asked(msgspec.Struct, frozen=True):
     request: ApprovalRequested
     answer: ApprovalResolved | None = None
 
-    def is_for(self, question: Question) -> bool:
+    def is_for(self, question: Question, hiding: Hiding) -> bool:
         request = self.request
         if question.call_id or request.call_id:
             return request.call_id == question.call_id
-        return (request.name, request.args, request.agent_id) == (question.name, question.args, question.agent_id)
+        shown = (question.name, hiding.value(question.args), question.agent_id)
+        return (request.name, request.args, request.agent_id) == shown
 
 
 class RunContext:
@@ -96,7 +98,8 @@ class RunContext:
         return answers
 
     async def _approve(self, question: Question) -> Approval:
-        asked = next((asked for asked in reversed(self._asked) if asked.is_for(question)), None)
+        hiding = self._execution.hiding
+        asked = next((asked for asked in reversed(self._asked) if asked.is_for(question, hiding)), None)
         if asked is not None:  # before a restart; the log has the question, and perhaps the answer
             self._asked.remove(asked)
             request, resolved = asked.request, asked.answer
@@ -104,8 +107,10 @@ class RunContext:
             request, resolved = self._request(question), None
         if resolved is None:
             resolved = await self._answer_to(request)
-        edited = resolved.args if resolved.decision == "edit" and isinstance(resolved.args, dict) else question.args
-        return Approval(resolved.decision, edited, resolved.reason, resolved.by)
+        args = question.args
+        if resolved.decision == "edit" and isinstance(resolved.args, dict):
+            args = restored(resolved.args, question.args, hiding)
+        return Approval(resolved.decision, args, resolved.reason, resolved.by)
 
     def _request(self, question: Question) -> ApprovalRequested:
         request = ApprovalRequested(

@@ -86,6 +86,9 @@ class Control:
 
     async def approval(self, run: Run, approval_id: str) -> tuple[ApprovalRequested, ApprovalResolved | None]:
         """What was asked, and what was answered if it was."""
+        live = self._sessions.live(run.run_id)
+        if live is not None and approval_id in live.execution.grammar.approvals:  # perhaps not in the log yet
+            return live.execution.grammar.approvals[approval_id], None
         requested: ApprovalRequested | None = None
         async for record in records_of(self._store, run):
             event = record.event

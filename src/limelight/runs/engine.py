@@ -14,7 +14,7 @@ from time import perf_counter
 import msgspec
 
 from limelight.deltas import Delta
-from limelight.errors import AgentFailed, BadEvent, EndedEarly, LimelightError
+from limelight.errors import AgentFailed, BadEvent, EndedEarly, LimelightError, LogFull
 from limelight.events import (
     EVENT_TYPES,
     TERMINAL_TYPES,
@@ -33,12 +33,14 @@ from limelight.events import (
     ToolStarted,
 )
 from limelight.grammar import Grammar
+from limelight.hiding import NOTHING_HIDDEN, Hiding
 from limelight.runs.backlog import Backlog
 from limelight.runs.committer import Committer
 from limelight.runs.durations import Durations
 from limelight.runs.endings import CUT_OFF, reason_to_close, state_after
 from limelight.runs.fitting import fit, is_plain
 from limelight.runs.ids import now_ms, sortable_id
+from limelight.runs.redaction import Redaction
 from limelight.runs.telling import told
 from limelight.runs.watchdog import Watchdog
 from limelight.runs.whole import WholeTexts
@@ -63,6 +65,7 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
     silence_seconds: float = 300
     approval_seconds: float = 600
     result_max: int = 50 * 1024 * 1024
+    session_max: int = 1024**3
 
 
 class Execution:
@@ -77,11 +80,16 @@ class Execution:
         *,
         status: Mapping[str, str] = {},
         streams: bool = True,
+        hiding: Hiding = NOTHING_HIDDEN,
+        session_bytes: int = 0,
     ) -> None:
         self.run = run
         self.limits = limits
         self._status = status
+        self._bytes_left = limits.session_max - session_bytes
         self._whole = None if streams else WholeTexts()
+        self.hiding = hiding
+        self._redaction = Redaction(hiding)
         self.grammar = Grammar()
         self._store = store
         self._committer = committer
@@ -175,7 +183,9 @@ class Execution:
         artifact = Artifact(
             artifact_id=artifact_id, ref=self.ref, name=file.name, media_type=file.media_type, body=data
         )
-        await self._store.put_artifact(artifact, self.run.run_id)
+        if self._bytes_left >= len(data):  # otherwise the event says where the run ends
+            await self._store.put_artifact(artifact, self.run.run_id)
+        self._used(len(data))
         self.accept(
             ArtifactMade(
                 agent_id=file.agent_id,
@@ -243,7 +253,7 @@ class Execution:
         """Close what is open and write the terminal event, unless the source has done so itself."""
         if self.grammar.terminal is not None:
             return
-        for event in self._whole.rest() if self._whole is not None else ():
+        for event in (*self._redaction.rest(), *(self._whole.rest() if self._whole is not None else ())):
             self._take_in(event)
         for event in self.grammar.closing(reason_to_close(terminal)):
             self._write(event)
@@ -261,7 +271,7 @@ class Execution:
 
     def accept(self, event: AnyEvent) -> None:
         """One event of the source, with whatever has to come before it. Raises BadEvent; drops what comes too late."""
-        if self.grammar.terminal is not None or self._left.done():
+        if self.grammar.terminal is not None or self._left.done() or self._bytes_left < 0:
             return
         self._watchdog.heard = self._loop.time()
         if self._whole is None:
@@ -275,14 +285,19 @@ class Execution:
             if not self._backlog:
                 self._committer.mark(self, can_wait=True)
             self._backlog.say(piece)
+            self._used(len(piece.text))
             return
         if isinstance(event, Delta):
-            self._write(event)
+            for part in self._redaction.feed(event):
+                self._write(part)
             return
         if not isinstance(event, EVENT_TYPES):
             raise BadEvent(f"a source yields events and files, not {type(event).__name__}")
         if self._verdict.done() and isinstance(event, (*TERMINAL_TYPES, FinalAnswer)):
             return  # how the run ends is decided, and the first cause counts
+        *held, event = self._redaction.feed(event)
+        for part in held:
+            self._write(part)
         for missing in self.grammar.missing_before(event, CUT_OFF):
             self._write(missing)
         self._write(filled_in(event))
@@ -310,11 +325,20 @@ class Execution:
     def _write(self, event: AnyEvent) -> None:
         if not isinstance(event, Delta):
             event = self._durations.timed(event, perf_counter())
-        fitted = fit(event, self.run.run_id, self.limits.result_max)
+        fitted = fit(event, self.run.run_id, self.limits.result_max, self._redaction.whole)
         for part in fitted.events:  # what the log will have, so that the two never differ
             self.grammar.check(part)
         self._results += fitted.results
+        self._used(fitted.size)
         self._number(fitted.events, can_wait=isinstance(event, Delta))
+
+    def _used(self, size: int) -> None:
+        """So much more is kept of the session. When there is no room for more the run ends; its end always fits."""
+        had_room = self._bytes_left >= 0
+        self._bytes_left -= size
+        if had_room and self._bytes_left < 0 and not self.stopping:
+            limit = f"{self.limits.session_max:,} bytes"
+            self.stop(self.failure(LogFull(f"more than {limit} would be kept of this session: begin a new one")))
 
     def _piece(self, event: AnyEvent) -> TextDelta | ReasoningDelta | None:
         """The event, if it is one more plain piece of an open text: nine in ten are, and nothing is to be done."""

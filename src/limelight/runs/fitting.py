@@ -58,13 +58,18 @@ class Fitted(NamedTuple):
 
     events: list[AnyEvent]
     results: list[Result]
+    size: int
+    """How many bytes all that takes."""
 
 
-def fit(event: AnyEvent, run_id: str, result_max: int) -> Fitted:
-    """Bring an event into a form that every store and every wire can carry."""
-    event = _as_read_back(event)
+def fit(
+    event: AnyEvent, run_id: str, result_max: int, redact: Callable[[AnyEvent], AnyEvent] = lambda event: event
+) -> Fitted:
+    """Bring an event into a form that every store and every wire can carry. `redact` gets it when its values are plain,
+    and before anything is cut."""
+    event = redact(_as_read_back(event))
     if isinstance(event, Delta):
-        return Fitted([_bounded(part) for part in _split(event)], [])
+        return _fitted(_split(event))
     match event:
         case ToolStarted() if event.args is not None:
             return _spill(event, "args", run_id, event.call_id, result_max)
@@ -94,7 +99,7 @@ def fit(event: AnyEvent, run_id: str, result_max: int) -> Fitted:
             event = _shortened(event, "message")
         case _:
             pass
-    return Fitted([_bounded(event)], [])
+    return _fitted([event])
 
 
 def is_plain(text: Any) -> bool:
@@ -192,13 +197,13 @@ def _spill(event: Any, field: str, run_id: str, id_: str, result_max: int, kind:
     is_text = isinstance(value, str)
     text = value if is_text else msgspec.json.encode(value).decode()
     if json_size(text) <= MAX_INLINE:
-        return Fitted([_bounded(msgspec.structs.replace(event, **{field: value}))], [])
+        return _fitted([msgspec.structs.replace(event, **{field: value})])
     body = text.encode()
     changes: dict[str, Any] = {field: preview_of(text), "truncated": True, "size": len(body)}
     changes["result_url"] = result_url(run_id, kind, id_)
     media_type = "text/plain; charset=utf-8" if is_text else "application/json"
     kept = Result(key=result_key(kind, id_), media_type=media_type, body=body[:result_max])
-    return Fitted([_bounded(msgspec.structs.replace(event, **changes))], [kept])
+    return _fitted([msgspec.structs.replace(event, **changes)], kept)
 
 
 def result_key(kind: str, id_: str = "") -> str:
@@ -206,14 +211,20 @@ def result_key(kind: str, id_: str = "") -> str:
     return f"{kind}:{id_}"
 
 
-def _bounded(event: AnyEvent) -> AnyEvent:
+def _fitted(events: list[AnyEvent], *results: Result) -> Fitted:
+    size = sum(_size_of(event) for event in events) + sum(len(result.body) for result in results)
+    return Fitted(events, list(results), size)
+
+
+def _size_of(event: AnyEvent) -> int:
+    """Its bytes as JSON. Raises BadEvent if these are too many, or if one of its names is too long."""
     for field in _NAMES[type(event)]:
         if len(getattr(event, field) or "") > MAX_NAME:
             raise BadEvent(f"{kind_of(event)}: its {field} has more than {MAX_NAME} characters")
     size = len(msgspec.json.encode(event))
     if size > MAX_EVENT:
         raise BadEvent(f"{kind_of(event)}: {size} bytes are too large for one event")
-    return event
+    return size
 
 
 def _with_room(event: RunStarted) -> RunStarted:

@@ -17,6 +17,7 @@ import msgspec
 
 from limelight.errors import Draining, QueueFull, SessionBusy
 from limelight.events import RunCancelled, RunStarted, Terminal
+from limelight.hiding import Hiding
 from limelight.messages import Message
 from limelight.runs.agents import Agent
 from limelight.runs.attachments import keep_files
@@ -73,6 +74,11 @@ class LiveRun(msgspec.Struct, frozen=True):
     survives: bool
     """Whether another process can go on with it while it waits for a person."""
 
+    @property
+    def rests(self) -> bool:
+        """Whether it waits for a person, and all that it needs is in the store: then it takes nobody's place."""
+        return self.survives and bool(self.execution.grammar.waiting)
+
 
 class Waiting(msgspec.Struct):
     """A request on its way to becoming a run, which may mean waiting until its session is free."""
@@ -113,9 +119,11 @@ class Sessions:
         workspaces: Workspaces,
         memories: Memories,
         quota: Quota,
+        hiding: Hiding,
     ) -> None:
         self._store = store
         self._quota = quota
+        self._hiding = hiding
         self._memories = memories
         self._committer = committer
         self._limits = limits
@@ -199,8 +207,9 @@ class Sessions:
     async def _begin(self, request: Request, run_id: str) -> Begun:
         """Begin it, if that is not one run too many; those that are just beginning count."""
         owner = request.ref.owner
-        own = sum(live.execution.run.ref.owner == owner for live in self._live.values()) + self._beginning[owner]
-        self._quota.check_runs(owner, own, len(self._live) + self._beginning.total())
+        at_work = [live.execution.ref.owner for live in self._live.values() if not live.rests]
+        own = at_work.count(owner) + self._beginning[owner]
+        self._quota.check_runs(owner, own, len(at_work) + self._beginning.total())
         self._beginning[owner] += 1
         try:
             await self.check_new_session(request.ref)
@@ -223,16 +232,27 @@ class Sessions:
                 lease_until=now + LEASE_MS,
                 request_id=request.request_id,
                 makes_session=request.makes_session,
+                session_max=self._limits.session_max,
             )
         )
         if begun.created:
-            self.play(request.agent, begun.run, request.user, partial(self._life, request))
+            life = partial(self._life, request)
+            self.play(request.agent, begun.run, request.user, life, session_bytes=begun.session_bytes)
         return begun
 
-    def play(self, agent: Agent, run: Run, user: User, life: Life, asked: Sequence[Asked] = ()) -> None:
+    def play(
+        self, agent: Agent, run: Run, user: User, life: Life, asked: Sequence[Asked] = (), session_bytes: int = 0
+    ) -> None:
         """Let a run that this process holds go on in a task of its own, from its beginning or from where it waits."""
         execution = Execution(
-            run, self._store, self._committer, self._limits, status=agent.status, streams=agent.enable_streaming
+            run,
+            self._store,
+            self._committer,
+            self._limits,
+            status=agent.status,
+            streams=agent.enable_streaming,
+            hiding=self._hiding,
+            session_bytes=session_bytes,
         )
         folder = Path(agent.workspace) if agent.workspace else self._workspaces.folder(run.ref)
         context = RunContext(execution, user, folder, asked)
@@ -358,7 +378,7 @@ class Sessions:
         ending = 0
         tasks = [live.task for live in self._live.values()]
         for live in list(self._live.values()):
-            if live.survives and live.execution.grammar.waiting:
+            if live.rests:
                 tasks.append(asyncio.create_task(live.execution.leave()))
             else:
                 live.execution.stop(verdict)

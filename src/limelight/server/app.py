@@ -33,6 +33,7 @@ from limelight.server.page import Page
 from limelight.server.parts import Parts
 from limelight.server.problems import on_crash, on_http_exception, on_limelight_error, refuse
 from limelight.server.routes import ENDPOINTS
+from limelight.server.safety import DOCUMENT_POLICY, Safety
 from limelight.server.v2.asyncapi import asyncapi
 from limelight.server.v2.channel import PATH as SOCKET_PATH
 from limelight.server.v2.channel import SUMMARY as SOCKET_SUMMARY
@@ -91,7 +92,7 @@ def _middleware(settings: Settings, parts: Parts) -> list[Middleware]:
     sharing = Middleware(
         CORSMiddleware, allow_origins=origins, allow_methods=METHODS, allow_headers=SENT, expose_headers=TOLD
     )
-    return [*([sharing] if origins else ()), guard, Middleware(Started, parts=parts)]
+    return [Middleware(Safety), *([sharing] if origins else ()), guard, Middleware(Started, parts=parts)]
 
 
 def _check_format(settings: Settings, dialects: Mapping[str, object]) -> None:
@@ -157,7 +158,7 @@ def _documents() -> list[Route]:
     page = docs_page(ENDPOINTS)
 
     async def show_docs(_: Request) -> Response:
-        return HTMLResponse(page)
+        return HTMLResponse(page, headers={"content-security-policy": DOCUMENT_POLICY})
 
     return [
         Route("/docs", show_docs),

@@ -1,8 +1,8 @@
 """Who is asking. Comes before routing and validation, so that a stranger learns nothing.
 
-Once there is a key, every route needs one as a bearer token or in the page's cookie, but for the probes, the files of
-the page, which hold no secret, and the route where the page hands in its key. Without a key the server is open, and
-therefore answers nobody but this machine, unless somebody insisted.
+Once there is a key, or somebody who issues tokens, every route needs one as a bearer token or in the page's cookie, but
+for the probes, the files of the page, which hold no secret, and the route where the page hands in its key. Without a
+key the server is open, and therefore answers nobody but this machine, unless somebody insisted.
 """
 
 import ipaddress
@@ -40,7 +40,7 @@ class Guard:
         if scope["type"] in ("http", "websocket"):
             try:
                 headers = dict[bytes, bytes](scope["headers"])
-                scope.setdefault("state", {})["caller"] = self._caller(scope, headers)
+                scope.setdefault("state", {})["caller"] = await self._caller(scope, headers)
                 if scope["state"]["caller"] is not NOBODY:
                     await self._rates.count(scope["state"]["caller"].user.user_id)
                 scope["state"]["still_holds"] = lambda: self._still_holds(scope, headers)
@@ -49,7 +49,7 @@ class Guard:
                 return
         await self._app(scope, receive, send)
 
-    def _caller(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
+    async def _caller(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         if path in PROBES:
             return NOBODY
@@ -58,15 +58,15 @@ class Guard:
             return LOCAL
         if scope["type"] == "http" and (is_of_the_page(path) or path in DOORS):
             return NOBODY
-        caller = self._gate.caller(self._token(scope, headers))
+        caller = await self._gate.caller(self._token(scope, headers))
         if caller is None:
             raise Unauthorized("send an API key as `Authorization: Bearer …`")
         return _for_others(caller, headers)
 
-    def _still_holds(self, scope: Scope, headers: dict[bytes, bytes]) -> bool:
+    async def _still_holds(self, scope: Scope, headers: dict[bytes, bytes]) -> bool:
         """Whether what let somebody in lets them in now: a socket is open for long, and keys come and go."""
         try:
-            return self._caller(scope, headers) == scope["state"]["caller"]
+            return await self._caller(scope, headers) == scope["state"]["caller"]
         except LimelightError:
             return False
 

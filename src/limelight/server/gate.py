@@ -1,4 +1,4 @@
-"""Who somebody is, by the key that they send. What may be done with it, the routes say."""
+"""Who somebody is, by the key or the token that they send. What may be done with it, the routes say."""
 
 import hmac
 import logging
@@ -7,9 +7,11 @@ from typing import TypeVar
 
 import msgspec
 
+from limelight.access.holder import Holder, Tokens, looks_like_token
 from limelight.access.keyring import Keyring
 from limelight.access.scopes import ALL, Scope
-from limelight.errors import Forbidden, SetupError, StoreUnavailable
+from limelight.access.users import MAX_USER_ID
+from limelight.errors import Forbidden, SetupError, StoreUnavailable, Unauthorized
 from limelight.sources.base import User
 from limelight.stores.base import LOCAL_OWNER
 
@@ -41,23 +43,26 @@ LOCAL = Caller(User(LOCAL_OWNER), ALL - {"on-behalf-of"})
 
 
 class Gate:
-    """The keys of one server: that of its settings, and those of its data folder."""
+    """The keys of one server: that of its settings, those of its data folder, and the tokens of an issuer."""
 
-    def __init__(self, api_key: str, keyring: Keyring) -> None:
+    def __init__(self, api_key: str, keyring: Keyring, issuer: Tokens | None = None) -> None:
         if not (api_key.isascii() and api_key.isprintable()) or " " in api_key:
             raise SetupError("auth.api_key (LIMELIGHT_API_KEY) is sent in a header: no spaces, and nothing but ASCII")
         self._api_key = api_key.encode()
         self._keyring = keyring
+        self._issuer = issuer
 
     @property
     def is_open(self) -> bool:
-        """True while there is no key at all."""
-        return not self._api_key and not self._asked(self._keyring.__bool__)
+        """True while there is no key at all, and nobody who issues tokens."""
+        return not self._api_key and self._issuer is None and not self._asked(self._keyring.__bool__)
 
-    def caller(self, token: str) -> Caller | None:
-        """None for a token that is no key, or no longer one."""
+    async def caller(self, token: str) -> Caller | None:
+        """None for what is no key, or no longer one. Raises Unauthorized, with the reason, for a token like that."""
         if self._api_key and hmac.compare_digest(token.encode(), self._api_key):
             return Caller(User(LOCAL_OWNER), ALL)
+        if self._issuer is not None and looks_like_token(token):
+            return _caller_of(await self._issuer.holder(token))
         key = self._asked(lambda: self._keyring.find(token))
         return None if key is None else Caller(User(key.user), frozenset(key.scopes))
 
@@ -68,3 +73,9 @@ class Gate:
         except SetupError as error:
             log.error("%s", error.detail)
             raise StoreUnavailable("the keys of this server cannot be read; its log says why") from error
+
+
+def _caller_of(holder: Holder) -> Caller:
+    if holder.user_id == LOCAL_OWNER:  # nobody becomes this machine by choosing a name elsewhere
+        raise Unauthorized(f"this token is not accepted: the user {LOCAL_OWNER!r} is the server's own")
+    return Caller(User(holder.user_id, holder.name[:MAX_USER_ID]), holder.scopes)

@@ -27,7 +27,9 @@ from limelight.runs.sessions import Sessions
 from limelight.runs.viewer import Format, Viewer
 from limelight.runs.workspace import Workspaces
 from limelight.server.gate import Gate
+from limelight.server.hidden import hiding_of
 from limelight.server.home import ServerHome
+from limelight.server.issuing import issuer_of
 from limelight.server.pulse import Pulse
 from limelight.server.rates import Rates
 from limelight.server.v2.counting import MessageCounts
@@ -48,6 +50,7 @@ class Parts:
             silence_seconds=settings.limits.silence_seconds,
             approval_seconds=settings.approvals.expiry_seconds,
             result_max=settings.limits.result_bytes,
+            session_max=settings.limits.session_bytes,
         )
         self.settings = settings
         quota = Quota(
@@ -58,7 +61,7 @@ class Parts:
         )
         self._quota = quota
         self.rates = Rates(settings.limits.requests_per_minute)
-        self.gate = Gate(settings.auth.api_key, Keyring(Path(settings.store.data)))
+        self.gate = Gate(settings.auth.api_key, Keyring(Path(settings.store.data)), issuer_of(settings))
         self.agents = agents
         self.store = store
         self.hub = Hub()
@@ -67,7 +70,8 @@ class Parts:
         self._committer = Committer(store, self.hub.publish)
         workspaces = Workspaces(Path(settings.store.data) / "workspaces")
         memories = Memories(store, agents, settings.store.expiry_seconds)
-        self.sessions = Sessions(store, self._committer, limits, self.hub, workspaces, memories, quota)
+        hiding = hiding_of(settings)
+        self.sessions = Sessions(store, self._committer, limits, self.hub, workspaces, memories, quota, hiding)
         self.control = Control(store, self.sessions, agents)
         reopening = Reopening(store, agents, self.sessions)
         self._recover = partial(seal_orphans, store, self.sessions.seal, reopening.reopen)

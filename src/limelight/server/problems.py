@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from limelight.errors import LimelightError, MethodNotAllowed, NotFound, RequestError, Unauthorized
 from limelight.runs.ids import sortable_id
+from limelight.server.safety import HEADERS
 
 log = logging.getLogger(__name__)
 
@@ -89,4 +90,5 @@ async def on_crash(request: Request, error: Exception) -> Response:
         code="internal",
         error_id=error_id,
     )
-    return Response(msgspec.json.encode(problem), 500, media_type="application/problem+json")
+    headers = dict(HEADERS)  # made outside of all middleware
+    return Response(msgspec.json.encode(problem), 500, media_type="application/problem+json", headers=headers)

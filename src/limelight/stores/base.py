@@ -105,6 +105,8 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str = ""
     makes_session: bool = True
     """False: the session has to be there."""
+    session_max: int = 0
+    """The most bytes that its session may have already; 0 if nobody minds."""
 
 
 class Begun(msgspec.Struct, frozen=True):
@@ -112,6 +114,8 @@ class Begun(msgspec.Struct, frozen=True):
 
     run: Run
     created: bool
+    session_bytes: int = 0
+    """How much is kept of the session, as the store measures it."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -239,8 +243,8 @@ class Store(Protocol):
         ...
 
     async def begin(self, new: NewRun) -> Begun:
-        """Make a run the live one of its session, with a lease. Raises SessionBusy if there is one already, and
-        SessionNotFound if there is no session and the run may not make one."""
+        """Make a run the live one of its session, with a lease. Raises SessionBusy if there is one already,
+        SessionNotFound if there is no session and the run may not make one, and SessionFull if too much is kept."""
         ...
 
     async def run(self, run_id: str) -> Run | None: ...

@@ -16,11 +16,14 @@ from limelight.errors import (
     Interrupted,
     InvalidBody,
     LimelightError,
+    LogFull,
     QueueFull,
     RunError,
     RunTimeout,
     SessionBusy,
+    SessionFull,
     SilenceTimeout,
+    TooManyMessages,
     TooManyRuns,
     TooManySessions,
     TooManyStreams,
@@ -74,6 +77,9 @@ async def chat(call: Call) -> ChatView:
 
 def _request(call: Call, raw: Any) -> tuple[Request, ChatBody]:
     body = shaped(raw, ChatBody)
+    most = call.parts.settings.limits.request_messages
+    if len(body.messages) > most:
+        raise TooManyMessages(f"{len(body.messages):,} messages; one request takes {most:,}", path="messages")
     if not any(message.role == "user" for message in body.messages):
         raise EmptyMessages("`messages` needs at least one message with the role user", path="messages")
     session_id = body.session_id or body.chat_id
@@ -194,7 +200,9 @@ def _refusal(error: BaseException) -> BaseException:
 _ERRORS: tuple[type[LimelightError], ...] = (
     UnknownAgent,
     SessionBusy,
+    SessionFull,
     QueueFull,
+    TooManyMessages,
     EmptyMessages,
     TooManyRuns,
     TooManySessions,
@@ -220,7 +228,7 @@ ENDPOINTS = (
         call=chat,
         reply=ChatView,
         body=ChatBody,
-        errors=(*_ERRORS, AgentFailed, BadEvent, EndedEarly, RunTimeout, SilenceTimeout, Interrupted),
+        errors=(*_ERRORS, AgentFailed, BadEvent, EndedEarly, RunTimeout, SilenceTimeout, LogFull, Interrupted),
         tag="Chat",
     ),
 )

@@ -37,7 +37,7 @@ async def login(call: Call) -> Response:
     response = Response(status_code=204)
     gate = call.parts.gate
     if not gate.is_open:
-        caller = gate.caller(key)
+        caller = await gate.caller(key)
         if caller is None:
             raise Unauthorized("this is no key of this server, or it was revoked")
         caller.needs("use")

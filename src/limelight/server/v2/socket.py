@@ -163,6 +163,6 @@ class SessionSocket:
         while self._websocket.client_state is WebSocketState.CONNECTED:
             message = await self._websocket.receive()
             if message["type"] == "websocket.receive":
-                if not self._websocket.state.still_holds():
+                if not await self._websocket.state.still_holds():
                     raise Unauthorized("the key that opened this socket does not hold any more")
                 await answering.answer(message.get("text"))

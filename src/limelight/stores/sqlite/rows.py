@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from limelight.errors import SessionBusy, SessionNotFound
+from limelight.errors import SessionBusy, SessionFull, SessionNotFound
 from limelight.events import Record
 from limelight.stores.base import (
     LIVE_STATES,
@@ -177,6 +177,9 @@ def begin(db: sqlite3.Connection, new: NewRun, live: Live) -> tuple[Begun, int]:
             return Begun(known, created=False), id_
         if run_state in ("running", "waiting"):
             raise SessionBusy(f"run {run_id} is live in session {new.ref.session_id}", run_id=run_id)
+        kept = _bytes_of(db, id_)
+        if new.session_max and kept >= new.session_max:
+            raise SessionFull(f"{kept:,} bytes are kept of this session, which is the limit: begin a new session")
     elif not new.makes_session:
         raise SessionNotFound(f"there is no session {new.ref.session_id!r}")
     else:
@@ -185,7 +188,7 @@ def begin(db: sqlite3.Connection, new: NewRun, live: Live) -> tuple[Begun, int]:
             (*new.ref, new.agent, new.title, new.at, new.at),
         ).lastrowid
         assert id_ is not None
-        turns, last_seq = 0, 0
+        turns, last_seq, kept = 0, 0, 0
     begun = Run(
         run_id=new.run_id,
         ref=new.ref,
@@ -208,7 +211,18 @@ def begin(db: sqlite3.Connection, new: NewRun, live: Live) -> tuple[Begun, int]:
         " run_state = 'running' WHERE id = ?",
         (new.agent, new.title, begun.turn, new.at, new.run_id, id_),
     )
-    return Begun(begun, created=True), id_
+    return Begun(begun, created=True, session_bytes=kept), id_
+
+
+def _bytes_of(db: sqlite3.Connection, session: int) -> int:
+    """What is kept of a session: its log, large results, and files. SQLite knows lengths without reading bodies."""
+    (kept,) = db.execute(
+        "SELECT (SELECT ifnull(sum(length(body)), 0) FROM chunks WHERE session = ?1)"
+        " + (SELECT ifnull(sum(length(b.body)), 0) FROM runs r JOIN results b USING (run_id) WHERE r.session = ?1)"
+        " + (SELECT ifnull(sum(length(b.body)), 0) FROM runs r JOIN artifacts b USING (run_id) WHERE r.session = ?1)",
+        (session,),
+    ).fetchone()
+    return kept
 
 
 def run(db: sqlite3.Connection, run_id: str, live: Live) -> Run | None:

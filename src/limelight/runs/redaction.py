@@ -1,0 +1,92 @@
+"""What tools get and return, without what may not be kept. Pure; the engine asks before anything is written.
+
+Arguments, results, output, errors and notes are looked at; what a model says is not. What a running tool prints is held
+back as long as something in it may still turn out to be hidden: with patterns, until the line ends. Pieces of arguments
+are left out then, since `tool_ready` has all of them.
+"""
+
+from typing import Any
+
+import msgspec
+
+from limelight.events import (
+    AgentFinished,
+    AnyEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    RunCancelled,
+    RunFailed,
+    SourceCited,
+    Status,
+    StepFinished,
+    ToolArgsDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolReady,
+    ToolStarted,
+)
+from limelight.hiding import Hiding
+
+MAX_HELD = 64 * 1024
+"""Characters of a line that does not end."""
+LOOKED_AT: dict[type[AnyEvent], tuple[str, ...]] = {
+    ToolStarted: ("args",),
+    ToolReady: ("args",),
+    ToolFinished: ("result", "error"),
+    ApprovalRequested: ("args",),
+    ApprovalResolved: ("args", "reason"),
+    SourceCited: ("title", "url", "text"),
+    Status: ("text",),
+    StepFinished: ("error",),
+    AgentFinished: ("error",),
+    RunFailed: ("message",),
+    RunCancelled: ("reason",),
+}
+
+
+class Redaction:
+    """Follows one run."""
+
+    def __init__(self, hiding: Hiding) -> None:
+        self._hiding = hiding
+        self._held: dict[tuple[type[AnyEvent], str, str], ToolOutputDelta | ToolArgsDelta] = {}
+
+    def whole(self, event: AnyEvent) -> AnyEvent:
+        """An event that needs no other one to be understood."""
+        changes: dict[str, Any] = {}
+        for field in LOOKED_AT.get(type(event), ()):
+            value = getattr(event, field)
+            hidden = self._hiding.value(value)
+            if hidden != value:
+                changes[field] = hidden
+        return msgspec.structs.replace(event, **changes) if changes else event
+
+    def feed(self, event: AnyEvent) -> list[AnyEvent]:
+        """An event on its way, with what was held back before it."""
+        match event:
+            case ToolArgsDelta() if self._hiding.needs_whole_texts:
+                return []
+            case ToolArgsDelta(call_id=str(), text=str()) | ToolOutputDelta(call_id=str(), text=str()):
+                return self._piece(event)
+            case ToolReady() | ToolFinished():
+                return [*self._rest_of(event.call_id), event]
+            case _:
+                return [event]
+
+    def rest(self) -> list[AnyEvent]:
+        """What is still held back."""
+        return [piece for call_id in dict.fromkeys(key[1] for key in self._held) for piece in self._rest_of(call_id)]
+
+    def _piece(self, event: ToolOutputDelta | ToolArgsDelta) -> list[AnyEvent]:
+        key = (type(event), event.call_id, getattr(event, "stream", ""))
+        held = self._held.pop(key, None)
+        text = event.text if held is None else held.text + event.text
+        end = self._hiding.first_open(text) if len(text) <= MAX_HELD else len(text)
+        if end < len(text):
+            self._held[key] = msgspec.structs.replace(event, text=text[end:])
+        said = self._hiding.text(text[:end])
+        return [msgspec.structs.replace(event, text=said)] if said else []
+
+    def _rest_of(self, call_id: str) -> list[AnyEvent]:
+        held = [self._held.pop(key) for key in list(self._held) if key[1] == call_id]
+        return [msgspec.structs.replace(piece, text=self._hiding.text(piece.text)) for piece in held]

@@ -1,0 +1,103 @@
+"""Secrets stay where they are: not in the log of the server, not in events, not in errors."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from limelight.access.keyring import Keyring
+from limelight.config import load_settings
+from limelight.errors import SetupError
+from limelight.events import AnyEvent, ToolFinished, ToolOutputDelta, ToolStarted
+from limelight.hiding import HIDDEN
+from limelight.server.app import create_app
+from limelight.sources.base import Context
+from tests import agents
+from tests.faults.process import ServerProcess
+from tests.serving import asking, collect, offer, serving
+
+API_KEY = "the-servers-own-key-1"
+MODEL_KEY = "sk-proj-0123456789abcdef"
+CARD = "4000-1234-5678-9010"
+
+
+async def teller(messages: Any, ctx: Context) -> AsyncIterator[str | AnyEvent]:
+    """Tells all it knows."""
+    yield ToolStarted(call_id="c", name="look", args={"card": CARD, "password": "hunter2"})
+    yield ToolOutputDelta(call_id="c", text=f"paying with {CARD[:7]}")
+    yield ToolOutputDelta(call_id="c", text=f"{CARD[7:]}, by {MODEL_KEY}\n")
+    yield ToolFinished(call_id="c", result={"env": f"KEY={MODEL_KEY}", "keys": [API_KEY], "cards": CARD * 3000})
+    approval = await ctx.approve("pay", {"card": CARD, "sum": 3}, call_id="")
+    yield f"paid {approval.args['sum']} with {approval.args['card'][-4:]}"
+    raise ValueError(f"401: {MODEL_KEY} is no key")
+
+
+async def test_what_tools_get_and_return_is_kept_without_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", MODEL_KEY)
+    settings: dict[str, Any] = {
+        "auth__api_key": API_KEY,
+        "store__redact": [r"\d{4}-\d{4}-\d{4}-\d{4}"],
+        "store__redact_fields": ["password"],
+    }
+    bearer = {"authorization": f"Bearer {API_KEY}"}
+    async with serving(teller, data=tmp_path, **settings) as served:
+        served.http.headers.update(bearer)
+        asked = served.ask("pay", session_id="s", format="records")
+        found = await collect(asked, lambda frame: frame.data["event"]["kind"] == "approval_requested")
+        run_id, request = found[-1].data["run_id"], found[-1].data["event"]
+        assert request["args"] == {"card": HIDDEN, "sum": 3}
+        path = f"/runs/{run_id}/approvals/{request['approval_id']}"
+        edited = {"decision": "edit", "args": {**request["args"], "sum": 4}}
+        assert (await served.http.post(path, json=edited)).status_code == 200
+        rest = served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records", "after": "0"})
+        events = [frame.data["event"] for frame in await collect(rest)]
+        whole = (await served.http.get(f"/runs/{run_id}/tools/c")).json()
+    assert any(event.get("text") == "paid 4 with 9010" for event in events)  # the agent has the real one
+    told = json.dumps([events, whole])
+    assert whole["args"] == {"card": HIDDEN, "password": HIDDEN}
+    assert whole["result"] == {"env": f"KEY={HIDDEN}", "keys": [HIDDEN], "cards": HIDDEN * 3000}
+    assert f"401: {HIDDEN} is no key" in told
+    stored = stored_in(tmp_path)
+    for secret in (CARD, MODEL_KEY, API_KEY, "hunter2"):
+        assert secret not in told
+        assert secret.encode() not in stored
+
+
+def stored_in(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
+
+
+@pytest.mark.parametrize("pattern", ["(", "[a", ".*", ""])
+def test_patterns_that_cannot_work_are_refused_at_the_start(tmp_path: Path, pattern: str) -> None:
+    overrides: Any = {("store", "data"): str(tmp_path), ("store", "redact"): [pattern]}
+    with pytest.raises(SetupError, match=r"store\.redact: "):
+        create_app(load_settings(environ={}, overrides=overrides), [offer(agents.echo)])
+
+
+def test_no_secret_is_in_the_log_of_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that a client can send, and everything that an agent can raise, at the most talkative level."""
+    monkeypatch.setenv("LIMELIGHT_LOG", "DEBUG")
+    monkeypatch.setenv("LIMELIGHT_API_KEY", API_KEY)
+    monkeypatch.setenv("SOME_API_KEY", MODEL_KEY)
+    key = Keyring(tmp_path / "data").create("ann", ("use",), 1)[1]
+    with ServerProcess(tmp_path / "data", "raising") as server:
+        url = f"http://127.0.0.1:{server.port}"
+        for secret in (API_KEY, key):
+            bearer = {"authorization": f"Bearer {secret}"}
+            assert httpx.get(f"{url}/agents", headers=bearer).status_code == 200
+            assert httpx.get(f"{url}/nowhere", headers=bearer).status_code == 404
+            assert httpx.post(f"{url}/chat", content=b"{", headers=bearer).status_code == 415
+            failed = httpx.post(f"{url}/chat", json=asking(f"Bearer {secret}, {MODEL_KEY}"), headers=bearer)
+            assert failed.status_code == 502
+            assert secret not in failed.text and MODEL_KEY not in failed.text
+        assert httpx.post(f"{url}/auth/login", json={"key": key}).status_code == 204
+        assert httpx.get(f"{url}/agents", headers={"cookie": f"limelight_key_{server.port}={key}"}).status_code == 200
+        assert httpx.get(f"{url}/agents", headers={"authorization": f"Bearer {key}x"}).status_code == 401
+    assert "is not what I wanted" in server.log
+    for secret in (API_KEY, MODEL_KEY, key, key.rpartition("_")[2]):
+        assert secret not in server.log

@@ -1,0 +1,108 @@
+"""What is hidden, in texts and in values."""
+
+import itertools
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.access.keys import make_key
+from limelight.hiding import HIDDEN, Hiding, restored, secrets_in
+
+TOKEN = "tok-123456789012"
+CARD = re.compile(r"\b\d{4}-\d{4}\b")
+
+
+def test_secrets_patterns_and_keys_are_hidden_in_texts() -> None:
+    hiding = Hiding([CARD], secrets=[TOKEN])
+    key = make_key("ann", ("use",), 1)[1]
+    said = hiding.text(f"{TOKEN} {TOKEN}, card 1234-5678, key {key}.")
+    assert said == f"{HIDDEN} {HIDDEN}, card {HIDDEN}, key {HIDDEN}."
+
+
+def test_what_is_short_is_a_word_and_no_secret() -> None:
+    assert Hiding(secrets=["", "secret"]).text("no secret here") == "no secret here"
+
+
+def test_a_secret_that_begins_like_another_does_not_leave_its_end() -> None:
+    assert Hiding(secrets=[TOKEN, TOKEN + "-long"]).text(f"{TOKEN}-long") == HIDDEN
+
+
+def test_values_are_searched_and_fields_hidden_by_name() -> None:
+    hiding = Hiding([CARD], ["password", "*_token"], [TOKEN])
+    value = {
+        "user": "ann",
+        "Password": {"any": ["thing"]},
+        "refresh_token": 7,
+        "list": ["1234-5678", {"password": None, "n": 1, "ok": True}],
+    }
+    assert hiding.value(value) == {
+        "user": "ann",
+        "Password": HIDDEN,
+        "refresh_token": HIDDEN,
+        "list": [HIDDEN, {"password": HIDDEN, "n": 1, "ok": True}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ('{"password": "x", "n": 1}', '{"password":"[redacted]","n":1}'),
+        (' [{"password": "x"}] ', '[{"password":"[redacted]"}]'),
+        ('{"n":  1}', '{"n":  1}'),  # nothing to hide: as it was
+        ("{password: x}", "{password: x}"),
+        ("[" * 5000, "[" * 5000),
+    ],
+)
+def test_json_that_is_written_as_text_has_fields_too(text: str, hidden: str) -> None:
+    assert Hiding(fields=["password"]).value(text) == hidden
+
+
+SECRETS = st.sampled_from([TOKEN, "s3cr3t-s3cr3t", f"{TOKEN}-long", "aaaaaaaaaaaa"])
+
+
+@given(st.lists(SECRETS | st.text("tokens3-12a", max_size=9), max_size=6), st.lists(st.integers(0, 90), max_size=9))
+def test_pieces_hide_a_secret_wherever_they_are_cut(parts: list[str], cuts: list[int]) -> None:
+    hiding = Hiding(secrets=[TOKEN, "s3cr3t-s3cr3t", f"{TOKEN}-long", "aaaaaaaaaaaa"])
+    whole = "".join(parts)
+    bounds = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
+    said, held = "", ""
+    for start, end in itertools.pairwise(bounds):
+        held += whole[start:end]
+        safe = hiding.first_open(held)
+        said, held = said + hiding.text(held[:safe]), held[safe:]
+    said += hiding.text(held)
+    assert hiding.text(said) == said  # no secret is left
+    assert said.replace(HIDDEN, "") == hiding.text(whole).replace(HIDDEN, "")  # and nothing else is gone
+
+
+def test_with_patterns_a_line_is_held_until_it_ends() -> None:
+    hiding = Hiding([CARD])
+    assert hiding.first_open("one\ntwo") == 4
+    assert hiding.first_open("50 %\r51 %") == 5
+    assert hiding.first_open("one") == 0
+    assert Hiding().first_open("one") == 3
+
+
+def test_what_was_hidden_and_left_alone_comes_back() -> None:
+    hiding = Hiding([CARD], ["password"])
+    original = {"to": "ann", "password": "x", "pay": {"card": "1234-5678", "sum": 3}, "cards": ["1234-5678"]}
+    shown = hiding.value(original)
+    assert restored(shown, original, hiding) == original
+    shown["to"] = "ben"
+    shown["pay"]["sum"] = 4
+    shown["new"] = HIDDEN
+    assert restored(shown, original, hiding) == {
+        "to": "ben",
+        "password": "x",
+        "pay": {"card": "1234-5678", "sum": 4},
+        "cards": ["1234-5678"],
+        "new": HIDDEN,
+    }
+    assert restored({"password": "mine"}, original, hiding) == {"password": "mine"}
+
+
+def test_secrets_are_found_by_the_names_of_variables() -> None:
+    environ = {"OPENAI_API_KEY": "a", "GITHUB_TOKEN": "b", "db_password": "c", "PATH": "/bin", "KEYBOARD": "de"}
+    assert secrets_in(environ) == ["a", "b", "c"]
