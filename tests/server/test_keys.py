@@ -1,89 +1,22 @@
 """Keys on a running server: every route and every socket, with no key, a wrong one, a revoked one, another user's, and
 one without the scope."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import httpx
 import pytest
-from websockets.asyncio.client import connect
-from websockets.exceptions import InvalidStatus
 
 from limelight.access.keyring import Keyring
-from limelight.access.scopes import Scope
 from limelight.config import load_settings
 from limelight.errors import SetupError
-from limelight.events import AnyEvent, ToolFinished, ToolStarted
-from limelight.messages import Message
 from limelight.server.app import create_app
-from limelight.server.auth import DOORS, PROBES
+from limelight.server.auth import PROBES
 from limelight.server.endpoint import Endpoint
 from limelight.server.gate import Gate
-from limelight.server.routes import ENDPOINTS
-from limelight.sources.base import Context, FileMade
 from tests import agents
+from tests.server.house import Headers, House, bearer, everything, filled, guarded, handshake, named
 from tests.server.v2.sockets import socket
-from tests.serving import Served, asking, frames, offer, serving
-
-Headers = dict[str, str]
-
-
-class House(NamedTuple):
-    """A server with keys."""
-
-    served: Served
-    keyring: Keyring
-
-    def key(self, user: str, *scopes: Scope) -> str:
-        return self.keyring.create(user, scopes or ("use",), 1)[1]
-
-    def headers(self, user: str, *scopes: Scope) -> Headers:
-        return bearer(self.key(user, *scopes))
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with serving(agents.echo, maker, data=tmp_path) as served:
-        yield House(served, Keyring(tmp_path))
-
-
-async def maker(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent | FileMade]:
-    """Calls a tool, makes a file, and asks a person."""
-    yield ToolStarted(call_id="c", name="make", args={})
-    yield ToolFinished(call_id="c", result="made")
-    yield FileMade(name="note.txt", data=b"a note", media_type="text/plain")
-    await ctx.approve("send", {})
-    yield "sent"
-
-
-def bearer(key: str) -> Headers:
-    return {"authorization": f"Bearer {key}"}
-
-
-def guarded() -> list[Endpoint]:
-    return [endpoint for endpoint in ENDPOINTS if endpoint.path not in PROBES | DOORS]
-
-
-def filled(path: str, session_id: str = "s", run_id: str = "run_0") -> str:
-    names = {"session_id": session_id, "run_id": run_id}
-    for part in ("call_id:path", "call_id", "approval_id", "artifact_id", "name", "part"):
-        path = path.replace(f"{{{part}}}", "x")
-    for name, value in names.items():
-        path = path.replace(f"{{{name}}}", value)
-    assert "{" not in path, path
-    return path
-
-
-async def handshake(served: Served, headers: Headers, session_id: str = "s") -> int:
-    """The status with which the server answers a socket."""
-    url = f"{served.url.replace('http', 'ws', 1)}/api/v2/ws/{session_id}"
-    try:
-        async with connect(url, additional_headers=headers, proxy=None):
-            return 101
-    except InvalidStatus as refusal:
-        return refusal.response.status_code
+from tests.serving import asking, offer, serving
 
 
 @pytest.mark.parametrize("kind", ["none", "wrong", "basic", "revoked", "empty"])
@@ -144,45 +77,6 @@ async def test_lists_and_sockets_show_ones_own(house: House) -> None:
     async with socket(house.served, "s", headers=ben) as watching:
         assert (await watching.hear())["state"]["message_count"] == 0  # a session of ben's own, of the same name
     assert (await house.served.http.get("/sessions/s", headers=ann)).json()["turns"] == 1
-
-
-async def everything(served: Served, headers: Headers) -> dict[str, str]:
-    """A session with a run that has a call, a file and an open question: the names of all of them."""
-    names = {"session_id": "s"}
-    body = asking("go", agent="maker", session_id="s")
-    async with served.http.stream("POST", "/chat/stream?format=records", json=body, headers=headers) as response:
-        async for frame in frames(response):
-            event = frame.data["event"]
-            names["run_id"] = frame.data["run_id"]
-            names |= {key: event[key] for key in ("call_id", "artifact_id", "approval_id") if event.get(key)}
-            if event["kind"] == "approval_requested":
-                return names
-    raise AssertionError("it asked for nothing")
-
-
-def named(path: str, names: dict[str, str]) -> str:
-    for name, value in names.items():
-        path = path.replace(f"{{{name}}}", value).replace(f"{{{name}:path}}", value)
-    assert "{" not in path, path
-    return path
-
-
-async def test_a_key_that_is_revoked_ends_its_sockets_with_their_next_word(house: House) -> None:
-    key = house.key("ann")
-    async with socket(house.served, "s", headers=bearer(key)) as watching:
-        await watching.hear()
-        house.keyring.revoke(key.split("_")[1], 2)
-        await watching.say("query", query="still here?")
-        assert (await watching.error())[1] == "unauthorized"
-    assert (await house.served.http.get("/sessions/s", headers=house.headers("ann"))).json()["turns"] == 0
-
-
-async def test_a_socket_of_an_open_server_ends_with_the_first_key(house: House) -> None:
-    async with socket(house.served, "s") as watching:
-        await watching.hear()
-        house.key("ann")
-        await watching.say("query", query="still here?")
-        assert (await watching.error())[1] == "unauthorized"
 
 
 @pytest.mark.parametrize("user_id", ["%ff", "%00", "a%0Ab", "x" * 257])
@@ -294,118 +188,3 @@ async def test_users_come_in_pages(house: House) -> None:
         seen += [user["user"] for user in page["users"]]
         after = page["next"]
     assert seen == ["ann", "ben", "cleo"]
-
-
-# The page's cookie
-
-
-@asynccontextmanager
-async def signed_in(house: House, key: str) -> AsyncGenerator[httpx.AsyncClient]:
-    """A browser that has handed in its key."""
-    own = {"origin": house.served.url, "sec-fetch-site": "same-origin"}
-    async with httpx.AsyncClient(base_url=house.served.url, trust_env=False) as browser:
-        reply = await browser.post("/auth/login", json={"key": key}, headers=own)
-        assert reply.status_code == 204, reply.text
-        cookie = reply.headers["set-cookie"].lower()
-        assert {"httponly", "samesite=strict", "path=/"} <= set(cookie.split("; "))
-        yield browser
-
-
-async def test_a_key_that_is_handed_in_is_kept_by_the_browser(house: House) -> None:
-    async with signed_in(house, house.key("ann")) as browser:
-        assert (await browser.get("/auth/me")).json()["user"] == "ann"
-        own = {"origin": house.served.url}
-        assert (await browser.post("/chat", json=asking("hi"), headers=own)).status_code == 200
-        assert (await browser.post("/auth/logout", headers=own)).status_code == 204
-        assert (await browser.get("/auth/me")).status_code == 401
-
-
-async def test_a_cookie_opens_a_socket_for_its_own_page_only(house: House) -> None:
-    async with signed_in(house, house.key("ann")) as browser:
-        cookie = {"cookie": "; ".join(f"{name}={value}" for name, value in browser.cookies.items())}
-        assert await handshake(house.served, {**cookie, "origin": house.served.url}) == 101
-        assert await handshake(house.served, {**cookie, "origin": "https://evil.example"}) == 403
-        assert await handshake(house.served, cookie) == 403
-
-
-@pytest.mark.parametrize(
-    "foreign",
-    [{"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}, {}],
-    ids=["origin", "null", "site", "silent"],
-)
-async def test_a_page_of_another_site_cannot_use_the_cookie(house: House, foreign: Headers) -> None:
-    async with signed_in(house, house.key("ann")) as browser:
-        response = await browser.post("/chat", json=asking("hi"), headers=foreign)
-        assert (response.status_code, response.json()["code"]) == (403, "forbidden")
-
-
-async def test_behind_a_proxy_the_browsers_own_word_counts(house: House) -> None:
-    """One that asks for a password of its own, and that changes the name of the server."""
-    proxied = {"authorization": "Basic YTpi", "origin": "https://lime.example", "sec-fetch-site": "same-origin"}
-    async with signed_in(house, house.key("ann")) as browser:
-        assert (await browser.get("/auth/me", headers=proxied)).json()["user"] == "ann"
-        assert (await browser.post("/chat", json=asking("hi"), headers=proxied)).status_code == 200
-        reply = await browser.post("/auth/login", json={"key": house.key("ann")}, headers=proxied)
-        assert reply.status_code == 204
-
-
-async def test_a_key_that_opens_no_page_is_not_kept(house: House) -> None:
-    reply = await house.served.http.post("/auth/login", json={"key": house.key("root", "admin")})
-    assert (reply.status_code, reply.headers.get("set-cookie")) == (403, None)
-
-
-async def test_a_wrong_key_is_not_kept(house: House) -> None:
-    house.key("ann")
-    reply = await house.served.http.post("/auth/login", json={"key": "lml_x"})
-    assert (reply.status_code, reply.json()["code"]) == (401, "unauthorized")
-    assert "set-cookie" not in reply.headers
-    evil = await house.served.http.post(
-        "/auth/login", json={"key": house.key("ben")}, headers={"origin": "https://evil.example"}
-    )
-    assert evil.status_code == 403
-
-
-async def test_a_revoked_key_is_no_key_in_a_cookie_either(house: House) -> None:
-    key = house.key("ann")
-    async with signed_in(house, key) as browser:
-        house.keyring.revoke(key.split("_")[1], 2)
-        assert (await browser.get("/auth/me")).status_code == 401
-
-
-async def test_a_server_without_keys_says_so(house: House) -> None:
-    assert (await house.served.http.get("/auth/me")).json() == {
-        "user": "local",
-        "name": "",
-        "scopes": ["admin", "use"],
-        "open": True,
-    }
-    reply = await house.served.http.post("/auth/login", json={"key": "whatever"})
-    assert (reply.status_code, reply.headers.get("set-cookie")) == (204, None)
-
-
-# Pages of other sites
-
-
-async def test_other_sites_are_let_in_only_if_the_settings_name_them(tmp_path: Path) -> None:
-    friend, stranger = "https://app.example", "https://evil.example"
-    async with serving(agents.echo, data=tmp_path, server__origins=[friend]) as served:
-        headers = bearer(Keyring(tmp_path).create("ann", ("use",), 1)[1])
-        asks = {"access-control-request-method": "POST", "access-control-request-headers": "authorization"}
-        allowed = await served.http.options("/chat", headers={"origin": friend, **asks})
-        assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, friend)
-        refused = await served.http.options("/chat", headers={"origin": stranger, **asks})
-        assert "access-control-allow-origin" not in refused.headers
-        told = await served.http.post("/chat", json=asking("hi"), headers={"origin": friend, **headers})
-        assert told.headers["access-control-allow-origin"] == friend
-
-
-async def test_by_default_no_other_site_is_let_in(house: House) -> None:
-    reply = await house.served.http.get("/agents", headers={"origin": "https://app.example"})
-    assert not [name for name in reply.headers if name.startswith("access-control")]
-
-
-async def test_whoever_insists_serves_everybody(tmp_path: Path) -> None:
-    async with serving(agents.echo, data=tmp_path, auth__insecure_no_auth=True) as served:
-        assert (await served.http.get("/agents", headers={"host": "limelight.example"})).status_code == 200
-        assert await handshake(served, {"origin": "https://evil.example"}) == 403
-        assert await handshake(served, {}) == 101

@@ -1,0 +1,125 @@
+"""The page's cookie, and pages of other sites."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from limelight.access.keyring import Keyring
+from tests import agents
+from tests.server.house import Headers, House, bearer, handshake
+from tests.serving import asking, serving
+
+
+@asynccontextmanager
+async def signed_in(house: House, key: str) -> AsyncGenerator[httpx.AsyncClient]:
+    """A browser that has handed in its key."""
+    own = {"origin": house.served.url, "sec-fetch-site": "same-origin"}
+    async with httpx.AsyncClient(base_url=house.served.url, trust_env=False) as browser:
+        reply = await browser.post("/auth/login", json={"key": key}, headers=own)
+        assert reply.status_code == 204, reply.text
+        cookie = reply.headers["set-cookie"].lower()
+        assert {"httponly", "samesite=strict", "path=/"} <= set(cookie.split("; "))
+        yield browser
+
+
+async def test_a_key_that_is_handed_in_is_kept_by_the_browser(house: House) -> None:
+    async with signed_in(house, house.key("ann")) as browser:
+        assert (await browser.get("/auth/me")).json()["user"] == "ann"
+        own = {"origin": house.served.url}
+        assert (await browser.post("/chat", json=asking("hi"), headers=own)).status_code == 200
+        assert (await browser.post("/auth/logout", headers=own)).status_code == 204
+        assert (await browser.get("/auth/me")).status_code == 401
+
+
+async def test_a_cookie_opens_a_socket_for_its_own_page_only(house: House) -> None:
+    async with signed_in(house, house.key("ann")) as browser:
+        cookie = {"cookie": "; ".join(f"{name}={value}" for name, value in browser.cookies.items())}
+        assert await handshake(house.served, {**cookie, "origin": house.served.url}) == 101
+        assert await handshake(house.served, {**cookie, "origin": "https://evil.example"}) == 403
+        assert await handshake(house.served, cookie) == 403
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [{"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}, {}],
+    ids=["origin", "null", "site", "silent"],
+)
+async def test_a_page_of_another_site_cannot_use_the_cookie(house: House, foreign: Headers) -> None:
+    async with signed_in(house, house.key("ann")) as browser:
+        response = await browser.post("/chat", json=asking("hi"), headers=foreign)
+        assert (response.status_code, response.json()["code"]) == (403, "forbidden")
+
+
+async def test_behind_a_proxy_the_browsers_own_word_counts(house: House) -> None:
+    """One that asks for a password of its own, and that changes the name of the server."""
+    proxied = {"authorization": "Basic YTpi", "origin": "https://lime.example", "sec-fetch-site": "same-origin"}
+    async with signed_in(house, house.key("ann")) as browser:
+        assert (await browser.get("/auth/me", headers=proxied)).json()["user"] == "ann"
+        assert (await browser.post("/chat", json=asking("hi"), headers=proxied)).status_code == 200
+        reply = await browser.post("/auth/login", json={"key": house.key("ann")}, headers=proxied)
+        assert reply.status_code == 204
+
+
+async def test_a_key_that_opens_no_page_is_not_kept(house: House) -> None:
+    reply = await house.served.http.post("/auth/login", json={"key": house.key("root", "admin")})
+    assert (reply.status_code, reply.headers.get("set-cookie")) == (403, None)
+
+
+async def test_a_wrong_key_is_not_kept(house: House) -> None:
+    house.key("ann")
+    reply = await house.served.http.post("/auth/login", json={"key": "lml_x"})
+    assert (reply.status_code, reply.json()["code"]) == (401, "unauthorized")
+    assert "set-cookie" not in reply.headers
+    evil = await house.served.http.post(
+        "/auth/login", json={"key": house.key("ben")}, headers={"origin": "https://evil.example"}
+    )
+    assert evil.status_code == 403
+
+
+async def test_a_revoked_key_is_no_key_in_a_cookie_either(house: House) -> None:
+    key = house.key("ann")
+    async with signed_in(house, key) as browser:
+        house.keyring.revoke(key.split("_")[1], 2)
+        assert (await browser.get("/auth/me")).status_code == 401
+
+
+async def test_a_server_without_keys_says_so(house: House) -> None:
+    assert (await house.served.http.get("/auth/me")).json() == {
+        "user": "local",
+        "name": "",
+        "scopes": ["admin", "use"],
+        "open": True,
+    }
+    reply = await house.served.http.post("/auth/login", json={"key": "whatever"})
+    assert (reply.status_code, reply.headers.get("set-cookie")) == (204, None)
+
+
+# Pages of other sites
+
+
+async def test_other_sites_are_let_in_only_if_the_settings_name_them(tmp_path: Path) -> None:
+    friend, stranger = "https://app.example", "https://evil.example"
+    async with serving(agents.echo, data=tmp_path, server__origins=[friend]) as served:
+        headers = bearer(Keyring(tmp_path).create("ann", ("use",), 1)[1])
+        asks = {"access-control-request-method": "POST", "access-control-request-headers": "authorization"}
+        allowed = await served.http.options("/chat", headers={"origin": friend, **asks})
+        assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, friend)
+        refused = await served.http.options("/chat", headers={"origin": stranger, **asks})
+        assert "access-control-allow-origin" not in refused.headers
+        told = await served.http.post("/chat", json=asking("hi"), headers={"origin": friend, **headers})
+        assert told.headers["access-control-allow-origin"] == friend
+
+
+async def test_by_default_no_other_site_is_let_in(house: House) -> None:
+    reply = await house.served.http.get("/agents", headers={"origin": "https://app.example"})
+    assert not [name for name in reply.headers if name.startswith("access-control")]
+
+
+async def test_whoever_insists_serves_everybody(tmp_path: Path) -> None:
+    async with serving(agents.echo, data=tmp_path, auth__insecure_no_auth=True) as served:
+        assert (await served.http.get("/agents", headers={"host": "limelight.example"})).status_code == 200
+        assert await handshake(served, {"origin": "https://evil.example"}) == 403
+        assert await handshake(served, {}) == 101
