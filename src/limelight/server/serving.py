@@ -11,6 +11,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from limelight.errors import SetupError
+from limelight.server.connection import Connection
 from limelight.server.containing import AgentThreads
 from limelight.server.parts import Parts
 
@@ -32,6 +33,7 @@ class LimelightServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                http=Connection,
                 log_config=None,
                 lifespan="off",
                 access_log=False,

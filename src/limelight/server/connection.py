@@ -1,0 +1,49 @@
+"""HTTP on one connection: uvicorn's, mended where it takes in, or leaves hanging, what it should not.
+
+`serving.py` uses it. It knows bytes and lines only: what is refused here never becomes a request.
+"""
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+MAX_LINES = 64 * 1024
+"""Bytes of headers that may come before their end is seen. uvicorn keeps all of them, and copies them with each piece
+that comes, so that everybody else would have to wait."""
+TOO_LARGE = f"The headers are over the limit of {MAX_LINES} bytes."
+
+
+class Connection(HttpToolsProtocol):
+    """One connection, until it becomes a socket."""
+
+    _lines = 0
+    """Bytes that came since there was something to work with: the end of headers, or a piece of a body."""
+
+    def data_received(self, data: bytes) -> None:
+        self._lines += len(data)
+        super().data_received(data)
+        if self._lines > MAX_LINES and not self.transport.is_closing():
+            self.send_400_response(TOO_LARGE)
+
+    def on_headers_complete(self) -> None:
+        """What follows a body in chunks is no header: proxies that say in one who asks do not look there."""
+        self._lines = 0
+        super().on_headers_complete()
+        self.scope["headers"] = list(self.headers)
+
+    def on_body(self, body: bytes) -> None:
+        self._lines = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._lines = 0
+        super().on_message_complete()
+
+    def handle_websocket_upgrade(self) -> None:
+        """A handshake that websockets refuses as HTTP, say for a line that is too long, is told so."""
+        super().handle_websocket_upgrade()
+        match self.transport.get_protocol():
+            case WebSocketsSansIOProtocol(handshake_initiated=False, conn=refusing):
+                self.transport.write(b"".join(refusing.data_to_send()))
+                self.transport.close()
+            case _:
+                pass

@@ -1,0 +1,264 @@
+"""Hostile bytes that no OpenAPI document can express: in the request line, in headers, in JSON, in how a body comes.
+
+What is no HTTP the server below refuses in its own words; whatever gets through is answered as any request is.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from limelight.access.keyring import Keyring
+from limelight.server.connection import MAX_LINES, TOO_LARGE
+from tests import agents
+from tests.server.hostility import AMPLE, Victim, check_unharmed, keeper, leaks, settle
+from tests.serving import Served, serving
+
+SECONDS = 20
+LIMIT = 1_000_000
+REFUSALS_BELOW = (b"Invalid HTTP request received.", TOO_LARGE.encode())
+
+
+class Target(NamedTuple):
+    """A server, somebody whose things are on it, and the key of somebody else."""
+
+    served: Served
+    data: Path
+    victim: Victim
+    key: bytes
+
+    async def exchange(self, sent: bytes, *, then_leave: bool = False) -> bytes:
+        """All that comes back until the server closes. It may do so before it has read everything."""
+        host, port = self.served.url.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        received = bytearray()
+        try:
+            writer.write(sent)
+            if then_leave:
+                writer.write_eof()
+            async with asyncio.timeout(SECONDS):
+                while chunk := await reader.read(65536):
+                    received += chunk
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
+        return bytes(received)
+
+    def head(self, line: bytes, *headers: bytes) -> bytes:
+        own = (b"host: 127.0.0.1", b"connection: close", b"authorization: Bearer " + self.key)
+        return b"\r\n".join([line + b" HTTP/1.1", *own, *headers, b"", b""])
+
+    def post(self, path: bytes, body: bytes, *headers: bytes) -> bytes:
+        size = b"content-length: %d" % len(body)
+        return self.head(b"POST " + path, b"content-type: application/json", size, *headers) + body
+
+    async def status(self, sent: bytes, *, then_leave: bool = False) -> int:
+        """How it is answered; 0 if not at all. Whatever it is, it must be in order."""
+        received = await self.exchange(sent, then_leave=then_leave)
+        head, _, body = received.partition(b"\r\n\r\n")
+        if not head:
+            return 0
+        status = int(head.split(b" ")[1])
+        about = (sent[:200], received[:500])
+        assert head.startswith(b"HTTP/1.1 "), about
+        assert status < 500, about
+        assert not leaks(received.decode("utf-8", "replace"), self.data), about
+        if status >= 400 and body not in REFUSALS_BELOW:
+            assert b"application/problem+json" in head, about
+            assert sent.startswith(b"HEAD ") or json.loads(body)["status"] == status, about
+        return status
+
+
+@pytest.fixture
+async def target(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> AsyncGenerator[Target]:
+    async with serving(agents.echo, keeper, data=tmp_path, limits__body_bytes=LIMIT, **AMPLE) as served:
+        keyring = Keyring(tmp_path)
+        ann, ben = (keyring.create(user, ("use",), 1)[1] for user in ("ann", "ben"))
+        victim = await settle(served, "ann", {"authorization": f"Bearer {ann}"})
+        before = await victim.belongings(served.parts.store)
+        yield Target(served, tmp_path, victim, ben.encode())
+        await check_unharmed(served, victim, before)
+    assert not [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+async def test_paths(target: Target) -> None:
+    session, run = (target.victim.ended[name].encode() for name in ("session_id", "run_id"))
+    odd = [b"%00", b"%2e%2e", b"%2e%2e%2f" * 9 + b"keys.json", b"%zz", b"%", b"%c0%af", b"%ed%a0%80", b"%ff", b"\xff"]
+    odd += [b"..;/", b"[", b"%5c..%5c", b"%0d%0aset-cookie:%20a=b", b"%252e%252e", b"x" * 10_000, b"%f0%9f%a6%8a"]
+    shapes = [b"/%b", b"//%b", b"/sessions/%b", b"/sessions/%b/stream", b"/runs/%b", b"/runs/%b/stream"]
+    shapes += [b"/runs/" + run + b"/tools/%b", b"/artifacts/%b", b"/assets/%b", b"/api/v2/sessions/%b/messages"]
+    shapes += [b"/sessions?q=%b", b"/sessions?after=%b", b"/sessions?limit=%b", b"/nowhere?%b", b"/icon.svg?%b"]
+    shapes += [b"/sessions/" + session + b"%b", b"/sessions/x/%b/../" + session, b"/runs/%b/../" + run]
+    for shape in shapes:
+        for part in odd:
+            assert await target.status(target.head(b"GET " + shape.replace(b"%b", part))), (shape, part)
+
+
+async def test_methods(target: Target) -> None:
+    path = b"/sessions/" + target.victim.ended["session_id"].encode()
+    for method in (b"HEAD", b"OPTIONS", b"TRACE", b"PUT", b"PROPFIND", b"get", b"QUUX", b"\xff", b""):
+        for line in (method + b" " + path, method + b" *", method + b" http://[/", method + b" "):
+            await target.status(target.head(line))
+
+
+async def test_headers(target: Target) -> None:
+    values = [b"\xff\xfe", b"", b"\x01", b"%ff", b"9" * 5000, b"-1", b'a, b; c="', b"x" * 300_000, b"\xf0\x9f\xa6\x8a"]
+    names = [b"host", b"authorization", b"cookie", b"origin", b"sec-fetch-site", b"last-event-id", b"content-length"]
+    names += [b"content-type", b"transfer-encoding", b"accept-encoding", b"if-none-match", b"x-limelight-user-id"]
+    names += [b"upgrade", b"expect", b"range", b"x-forwarded-for", b"\xff", b"x" * 70_000]
+    for name in names:
+        for value in values:
+            assert await target.status(target.head(b"GET /sessions", name + b": " + value)), (name, value[:20])
+    for path in (b"/", b"/icon.svg", b"/nowhere", b"/auth/me", b"/docs"):
+        for name in (b"host", b"cookie", b"accept-encoding", b"if-none-match"):
+            for value in values[:5]:
+                assert await target.status(target.head(b"GET " + path, name + b": " + value)), (path, name, value)
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [b"GET /sessions?q=", b"GET /sessions HTTP/1.1\r\nx: ", b"GET /sessions HTTP/1.1\r\nx"]
+    + [b"POST /chat HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n" + chunk for chunk in (b"0\r\nx: ", b"2;x=")],
+    ids=["line", "value", "name", "behind", "extension"],
+)
+async def test_headers_without_an_end_are_not_kept(target: Target, begun: bytes) -> None:
+    """Nobody needs a key for this, so nobody gets far with it."""
+    host, port = target.served.url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    sent = 0
+    try:
+        async with asyncio.timeout(SECONDS):
+            writer.write(begun)
+            while not reader.at_eof() and not writer.is_closing():
+                writer.write(b"x" * 10_000)
+                sent += 10_000
+                await writer.drain()
+                await asyncio.sleep(0)
+    except ConnectionError:
+        pass
+    finally:
+        writer.close()
+    assert MAX_LINES < sent < 100 * MAX_LINES
+
+
+async def test_the_same_header_twice_opens_nothing_more(target: Target) -> None:
+    line = b"GET /sessions/" + target.victim.ended["session_id"].encode()
+    for other in (b"authorization: Bearer x", b"authorization: Basic YTpi", b"authorization:"):
+        assert await target.status(target.head(line, other)) in (401, 404)
+    assert await target.status(target.head(line, b"x-limelight-user-id: ann", b"x-limelight-user-id: ben")) == 404
+    assert await target.status(target.head(line, b"host: a", b"host: b")) in (400, 404)
+    assert await target.status(target.head(b"GET /auth/me", *[b"x-%d: y" % n for n in range(5000)])) == 200
+
+
+async def test_json(target: Target) -> None:
+    deep = [b"[" * n + b"]" * n for n in (900, 960, 975, 990, 1010, 100_000)]
+    deep += [b'{"a":' * n + b"1" + b"}" * n for n in (900, 960, 975, 990, 1010, 100_000)]
+    odd = [b"1e999", b"-1e999", b"9" * 5000, b"-" + b"9" * 400, b"NaN", b"-Infinity", b"1.0", b"0x1", b"01", b"-"]
+    odd += [
+        b'"\\ud800"',
+        b'"\\udc00\\ud800"',
+        b'"\\u0000"',
+        b'"\xed\xa0\x80"',
+        b'"\xff"',
+        b'"\xc0\xaf"',
+        b'"\\x"',
+        b'"',
+    ]
+    odd += [b'{"role":"user","role":"system"}', b'{"":{"":[null]}}', b"[[],{}]", b"nul", b"", b"\x00", b"'x'", b"{]"]
+    odd += [b"[" * 100_000, b'{"a":' * 100_000, b'"' + b"x" * 900_000 + b'"', b"[" + b"1," * 300_000 + b"1]"]
+    for value in (*deep, *odd):
+        for path, body in json_bodies(value, target.victim):
+            assert await target.status(target.post(path, body)), (path, body[:100])
+
+
+def json_bodies(value: bytes, victim: Victim) -> list[tuple[bytes, bytes]]:
+    """Every place of the bodies that takes more than a word, and the whole."""
+    run, approval, session = (victim.waiting[name].encode() for name in ("run_id", "approval_id", "session_id"))
+    bodies = [
+        (b"/chat", b"%b"),
+        (b"/chat", b'{"messages":%b}'),
+        (b"/chat", b'{"messages":[%b]}'),
+        (b"/chat", b'{"messages":[{"role":"user","content":%b}]}'),
+        (b"/chat", b'{"messages":[{"role":"user","content":[{"type":"text","text":%b}]}]}'),
+        (b"/chat", b'{"messages":[{"role":"user","content":[{"type":"file","file":%b}]}]}'),
+        (b"/chat", b'{"messages":[{"role":"user","content":[{"type":%b,"image_url":{"url":"data:,x"}}]}]}'),
+        (b"/chat", b'{"messages":[{"role":"user","content":"x","tool_calls":%b}]}'),
+        (b"/chat", b'{"messages":[{"role":"user","content":"x"}],"model":%b,"request_id":"r"}'),
+        (b"/chat", b'{"messages":[{"role":"user","content":"x"}],"session_id":"' + session + b'","if_busy":%b}'),
+        (b"/chat/stream", b'{"messages":[{"role":"user","content":"x"}],"messages":%b}'),
+        (b"/api/v2/sessions", b'{"max_steps":%b}'),
+        (b"/auth/login", b'{"key":%b}'),
+        (b"/runs/" + run + b"/cancel", b'{"reason":%b}'),
+        (b"/runs/" + run + b"/approvals/" + approval, b'{"decision":"edit","args":%b}'),
+    ]
+    return [(path, body.replace(b"%b", value)) for path, body in bodies]
+
+
+async def test_bodies_that_are_not_what_they_say(target: Target) -> None:
+    size = b"content-length: "
+    json_type = b"content-type: application/json"
+    whole = b'{"messages":[{"role":"user","content":"x"}]}'
+    begin = b"POST /chat"
+
+    async def sent(*headers: bytes, body: bytes, leave: bool = False) -> int:
+        return await target.status(target.head(begin, json_type, *headers) + body, then_leave=leave)
+
+    assert await sent(size + b"%d" % (LIMIT + 1), body=b"") == 413
+    assert await sent(size + b"1" + b"0" * 17, body=b"{") == 413
+    assert await sent(size + b"-5", body=whole) == 400
+    assert await sent(size + b"5", size + b"6", body=whole) == 400
+    assert await sent(size + b"5", b"transfer-encoding: chunked", body=b"0\r\n\r\n") == 400
+    assert await sent(size + b"%d" % (len(whole) - 1), body=whole) == 400
+    assert await sent(size + b"%d" % len(whole), body=whole + b"GET /sessions HTTP/1.1\r\n\r\n") == 200
+    assert await sent(size + b"%d" % (len(whole) + 10), body=whole, leave=True) in (0, 400)
+    assert await sent(body=whole) == 400  # none that is announced
+    assert await target.status(target.head(begin, size + b"%d" % len(whole)) + whole) == 415
+
+
+async def test_chunks(target: Target) -> None:
+    async def sent(*chunks: bytes, leave: bool = False) -> int:
+        headers = (b"content-type: application/json", b"transfer-encoding: chunked")
+        return await target.status(target.head(b"POST /chat", *headers) + b"".join(chunks), then_leave=leave)
+
+    large = b"8000\r\n" + b" " * 0x8000 + b"\r\n"
+    assert await sent(*[large] * (LIMIT // 0x8000 + 2), b"0\r\n\r\n") == 413
+    assert await sent(*[b"1\r\n \r\n"] * 5000, b"0\r\n\r\n") == 400
+    assert await sent(b"zz\r\n") == 400
+    assert await sent(b"-1\r\n") == 400
+    assert await sent(b"f" * 17 + b"\r\n") == 400
+    assert await sent(b"2\r\n{}\r\n", leave=True) in (0, 400)
+
+
+async def test_what_follows_a_body_is_no_header(target: Target) -> None:
+    """A proxy may say in a header who asks: nobody is to say otherwise behind it."""
+    key = Keyring(target.data).create("pipe", ("use", "on-behalf-of"), 1)[1]
+    headers = (b"host: x", b"authorization: Bearer " + key.encode(), b"x-limelight-user-id: ben", b"connection: close")
+    head = b"\r\n".join([b"GET /auth/me HTTP/1.1", *headers, b"transfer-encoding: chunked", b"", b""])
+    for behind in (b"x-limelight-user-id: ann", b"authorization: Bearer x", b"host: evil.example"):
+        received = await target.exchange(head + b"2\r\n{}\r\n0\r\n" + behind + b"\r\n\r\n")
+        assert received.startswith(b"HTTP/1.1 200 ")
+        assert b'"user":"ben"' in received
+
+
+@pytest.mark.parametrize(
+    ("line", "header", "status"),
+    [
+        (b"GET /api/v2/ws/s?after=" + b"9" * 9000, b"x: y", b"414"),
+        (b"GET /api/v2/ws/s", b"cookie: " + b"x" * 9000, b"431"),
+        (b"GET /api/v2/ws/s", b"\r\n".join(b"x-%d: y" % number for number in range(200)), b"431"),
+    ],
+    ids=["line", "header", "headers"],
+)
+async def test_a_handshake_that_is_too_large_is_refused(
+    target: Target, line: bytes, header: bytes, status: bytes
+) -> None:
+    upgrade = (b"connection: upgrade", b"upgrade: websocket", b"sec-websocket-version: 13")
+    key = b"sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ=="
+    received = await target.exchange(target.head(line, *upgrade, key, header))
+    assert received.startswith(b"HTTP/1.1 " + status)
+    assert not leaks(received.decode(), target.data)
