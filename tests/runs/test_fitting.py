@@ -120,6 +120,23 @@ def test_nothing_that_was_fitted_is_too_large_for_a_wire(kind: type[Event], data
             assert all(len(line) <= MAX_LINE for line in sent.split(b"\n"))
 
 
+def test_a_large_text_is_not_made_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everybody waits while that is done, and it takes a second for the largest."""
+    seen: list[int] = []
+    encode = msgspec.json.encode
+
+    def noting(value: Any) -> bytes:
+        seen.append(len(encode(value)))
+        return encode(value)
+
+    monkeypatch.setattr("limelight.runs.fitting.msgspec.json.encode", noting)
+    monkeypatch.setattr("limelight.runs.fitting.json_size", lambda text: len(noting(text)))
+    text = "line\n" * 100_000
+    for event in (ToolFinished(call_id="c", result=text), FinalAnswer(content=text), RunStarted(agent="a", input=text)):
+        assert fitted(event).results[0].body.decode() == text
+    assert max(seen) < 64 * 1024
+
+
 # Deltas
 
 

@@ -48,6 +48,9 @@ MAX_NAME = 512
 """The most characters of an id or a name; frames repeat them beside other values."""
 MAX_DEPTH = 200
 """How deep a value may be nested; readers of JSON give up at different depths, and none of them here."""
+TEXT = "text/plain; charset=utf-8"
+_TEXTS: dict[type, str] = {ToolFinished: "result", FinalAnswer: "content", RunStarted: "input"}
+"""Fields whose text goes to the results table if it is large."""
 _NAMES = {kind: [f for f in kind.__struct_fields__ if f in ("name", "by") or f.endswith("_id")] for kind in EVENT_TYPES}
 _INSIDE: dict[type, Callable[[Any], Iterable[Any]]] = {dict: dict[Any, Any].values, list: iter, tuple: iter}
 _decode = msgspec.json.Decoder(AnyEvent).decode
@@ -62,6 +65,9 @@ class Fitted(NamedTuple):
 
 def fit(event: AnyEvent, run_id: str, result_max: int) -> Fitted:
     """Bring an event into a form that every store and every wire can carry."""
+    field = _TEXTS.get(type(event))
+    if field is not None and type(text := getattr(event, field)) is str and len(text) > MAX_INLINE:
+        return _without_text(event, field, text, run_id, result_max)
     event = _as_read_back(event)
     if isinstance(event, Delta):
         return Fitted([_bounded(part) for part in _split(event)], [])
@@ -95,6 +101,18 @@ def fit(event: AnyEvent, run_id: str, result_max: int) -> Fitted:
         case _:
             pass
     return Fitted([_bounded(event)], [])
+
+
+def _without_text(event: AnyEvent, field: str, text: str, run_id: str, result_max: int) -> Fitted:
+    """The same for a large text, without making JSON of it: nobody needs that, and everybody waits meanwhile."""
+    try:
+        body = text.encode()
+    except UnicodeEncodeError:
+        text = _clean_text(text)
+        body = text.encode()
+    event = fit(msgspec.structs.replace(event, **{field: preview_of(text)}), run_id, result_max).events[0]
+    id_ = event.call_id if isinstance(event, ToolFinished) else ""
+    return _moved(event, field, id_, body, TEXT, run_id, result_max)
 
 
 def is_plain(text: Any) -> bool:
@@ -190,15 +208,19 @@ def _spill(event: Any, field: str, run_id: str, id_: str, result_max: int, kind:
     if value is None:
         value = ""
     is_text = isinstance(value, str)
-    text = value if is_text else msgspec.json.encode(value).decode()
-    if json_size(text) <= MAX_INLINE:
+    body = value.encode() if is_text else msgspec.json.encode(value)
+    if len(body) <= MAX_INLINE and json_size(body.decode()) <= MAX_INLINE:
         return Fitted([_bounded(msgspec.structs.replace(event, **{field: value}))], [])
-    body = text.encode()
-    changes: dict[str, Any] = {field: preview_of(text), "truncated": True, "size": len(body)}
-    changes["result_url"] = result_url(run_id, kind, id_)
-    media_type = "text/plain; charset=utf-8" if is_text else "application/json"
-    kept = Result(key=result_key(kind, id_), media_type=media_type, body=body[:result_max])
-    return Fitted([_bounded(msgspec.structs.replace(event, **changes))], [kept])
+    media_type = TEXT if is_text else "application/json"
+    begin = body[: 4 * PREVIEW_CHARACTERS].decode(errors="ignore")  # four bytes are the most that a character takes
+    event = msgspec.structs.replace(event, **{field: preview_of(begin)})
+    return _moved(event, kind, id_, body, media_type, run_id, result_max)
+
+
+def _moved(event: Any, kind: str, id_: str, body: bytes, media_type: str, run_id: str, result_max: int) -> Fitted:
+    """An event with a preview, which says where the whole of it is."""
+    event = msgspec.structs.replace(event, truncated=True, size=len(body), result_url=result_url(run_id, kind, id_))
+    return Fitted([_bounded(event)], [Result(key=result_key(kind, id_), media_type=media_type, body=body[:result_max])])
 
 
 def result_key(kind: str, id_: str = "") -> str:
