@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 CROWD = 16
 PAUSE_SECONDS = 0.005
 """After a commit of so many runs the next one waits a moment, because each run in a commit costs more than an event."""
-LARGE = 1024 * 1024
+LARGE = 256 * 1024
 """Bytes of results with which a run is committed apart."""
 RETRY_SECONDS = (0.05, 0.2, 0.5, 1.0, 2.0)
 

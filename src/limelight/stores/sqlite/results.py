@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from limelight.stores.base import Result
 
-PART_BYTES = 1024 * 1024
+PART_BYTES = 256 * 1024
 """What one transaction takes of a result."""
 
 
