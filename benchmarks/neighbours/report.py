@@ -1,5 +1,7 @@
 """The figures of the neighbours as a table, and as a section of `docs/benchmarks.md`."""
 
+import os
+
 from benchmarks.neighbours.agents import MAKE_SECONDS, TALK_SECONDS
 from benchmarks.neighbours.load import ALONE as OTHER_RUNS
 from benchmarks.neighbours.measure import ALONE, AT, BEYOND, CONDITIONS, PAUSE, NeighboursFigures, NeighboursPlan
@@ -19,10 +21,11 @@ runs and {runs} of the workload above, one after another, and pings {pings} time
 - **beyond them**: the same runs and streams, and requests as fast as four connections can send them.
 
 Each way has a server of its own; they take turns, {repeats} times. A cell is the median of the repeats
-[lowest - highest]; the ratio is the median of the ratios within each repeat. Everything shares the machine's cores: the
-server has one of them, ben's client and ann's processes have the other one, so what ben notices is also that ann's work
-is done on the same core as his. Ann's processes give way to ben's. The machine was shared with other work, and its load
-was {load:.1f} before: trust the ratios more than the figures.
+[lowest - highest]; the ratio is the median of the ratios within each repeat. Everything shares the machine's {cores} cores:
+the server has one of them, ben's client and ann's processes have another one. So what ben notices is also that ann's
+work is done on the same core as his, and that one thread writes the commits of both. Ann's processes give way to
+ben's. The load of the machine was {load:.1f} before, which is other work that it was shared with: trust the ratios more
+than the figures.
 
 {table}
 
@@ -57,6 +60,7 @@ def neighbours_section(figures: NeighboursFigures, plan: NeighboursPlan) -> str:
         body=limits.body_bytes / 2**20,
         repeats=plan.repeats,
         load=figures.load,
+        cores=os.cpu_count(),
         table=neighbours_table(figures),
         answers="; ".join(_answers(figures, condition) for condition in (AT, BEYOND)),
     )
