@@ -21,7 +21,8 @@ runs and {runs} of the workload above, one after another, and pings {pings} time
 - **beyond them**: the same runs and streams, and requests as fast as four connections can send them.
 
 Each way has a server of its own; they take turns, {repeats} times. A cell is the median of the repeats
-[lowest - highest]; the ratio is the median of the ratios within each repeat. Everything shares the machine's {cores} cores:
+[lowest - highest]; the ratio is the median of the ratios within each repeat. Everything shares the machine's
+{cores} cores:
 the server has one of them, ben's client and ann's processes have another one. So what ben notices is also that ann's
 work is done on the same core as his, and that one thread writes the commits of both. Ann's processes give way to
 ben's. The load of the machine was {load:.1f} before, which is other work that it was shared with: trust the ratios more
