@@ -9,6 +9,9 @@ from benchmarks.frameworks.measure import QUICK as QUICK_FRAMEWORKS
 from benchmarks.frameworks.measure import FrameworksPlan, measure_frameworks
 from benchmarks.frameworks.report import frameworks_section, frameworks_table
 from benchmarks.measure import QUICK, Plan, measure
+from benchmarks.neighbours.measure import QUICK as QUICK_NEIGHBOURS
+from benchmarks.neighbours.measure import NeighboursPlan, measure_neighbours
+from benchmarks.neighbours.report import neighbours_section, neighbours_table
 from benchmarks.page.measure import QUICK as QUICK_PAGE
 from benchmarks.page.measure import PagePlan, measure_page
 from benchmarks.page.report import page_section, page_table
@@ -24,7 +27,7 @@ ROUNDS = 5
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What a streamed event costs.")
-    parser.add_argument("--quick", action="store_true", help="four minutes instead of fourteen")
+    parser.add_argument("--quick", action="store_true", help="five minutes instead of seventeen")
     parser.add_argument("--repeats", type=int, choices=range(1, 51), metavar="1-50", help="how often to measure each")
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
     options = parser.parse_args()
@@ -35,6 +38,8 @@ def main() -> None:
     figures = measure(plan, _say)
     pings_plan = QUICK_PINGS if options.quick else PingsPlan()
     pings = measure_pings(pings_plan, _say)
+    neighbours_plan = QUICK_NEIGHBOURS if options.quick else NeighboursPlan()
+    neighbours = measure_neighbours(neighbours_plan, _say)
     frameworks = measure_frameworks(frameworks_plan, _say)
     page_plan = QUICK_PAGE if options.quick else PagePlan()
     page = measure_page(page_plan, _say)
@@ -47,6 +52,8 @@ def main() -> None:
     print(frameworks_table(frameworks, frameworks_plan))
     print()
     print(pings_table(pings))
+    print()
+    print(neighbours_table(neighbours))
     if page is not None:
         print()
         print(page_table(page, page_plan))
@@ -56,6 +63,7 @@ def main() -> None:
         sections = (
             frameworks_section(frameworks, frameworks_plan),
             pings_section(pings, pings_plan),
+            neighbours_section(neighbours, neighbours_plan),
             page_section(page, page_plan),
         )
         target.write_text(document(figures, plan, "\n".join(sections)))

@@ -21,13 +21,16 @@ class Job(msgspec.Struct, kw_only=True):
     tokens: int
     streams: int = 1
     runs: int = 1
+    key: str = ""
+    """Of a user, for a server that wants one."""
 
 
 class Outcome(msgspec.Struct, kw_only=True):
-    """What came. `latencies` are seconds from each request to its first frame."""
+    """What came. `latencies` are seconds from each request to its first frame, `durations` those to its end."""
 
     frames: int = 0
     latencies: list[float] = []
+    durations: list[float] = []
     ready: bool = False
     error: str = ""
 

@@ -23,7 +23,7 @@ _APPROVAL_ID = re.compile(rb'"approval_id":"([^"]+)"')
 def ask(job: Job) -> "asyncio.Future[Stream]":
     """Begin one stream of the job."""
     body = {"agent": job.mode, "messages": [{"role": "user", "content": "go"}]}
-    return asyncio.ensure_future(open_stream(job.port, "POST", job.path, body))
+    return asyncio.ensure_future(open_stream(job.port, "POST", job.path, body, job.key))
 
 
 async def streams(job: Job) -> Outcome:
@@ -36,6 +36,7 @@ async def streams(job: Job) -> Outcome:
             frames = await stream.whole(job.tokens)
             outcome.frames += frames
             outcome.latencies.append(stream.first_at - stream.sent_at)
+            outcome.durations.append(stream.over_at - stream.sent_at)
 
     await asyncio.gather(*(one_after_another(job.runs) for _ in range(job.streams)))
     return outcome

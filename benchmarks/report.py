@@ -13,8 +13,9 @@ PACKAGES = ("starlette", "uvicorn", "uvloop", "httptools", "fastapi", "sse-starl
 
 DOCUMENT = """# What an event costs
 
-`make bench` measures Limelight against two other servers, frameworks with and without it, sockets, and the page in a
-browser, and prints these tables; `.venv/bin/python -m benchmarks --write` writes it. `--quick` takes four minutes.
+`make bench` measures Limelight against two other servers, frameworks with and without it, sockets, users beside each
+other, and the page in a browser, and prints these tables; `.venv/bin/python -m benchmarks --write` writes it. `--quick`
+takes five minutes.
 
 ## What is measured
 
@@ -91,6 +92,16 @@ def document(figures: Figures, plan: Plan, sections: str) -> str:
     return DOCUMENT.format(
         repeats=plan.repeats, machine=machine(), table=table(figures), joined=figures.joined, sections=sections
     )
+
+
+def with_section(document: str, section: str) -> str:
+    """A document with this section in the place of the one of that title, or behind all others."""
+    title = section.partition("\n")[0]
+    before, found, rest = document.partition(f"{title}\n")
+    if not found:
+        return f"{document.rstrip()}\n\n{section}"
+    after = rest.partition("\n## ")
+    return before + section + (f"\n## {after[2]}" if after[1] else "")
 
 
 def cell(values: list[float] | None) -> str:

@@ -28,6 +28,7 @@ class Stream(asyncio.Protocol):
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.sent_at = 0.0
         self.first_at = 0.0
+        self.over_at = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -42,6 +43,7 @@ class Stream(asyncio.Protocol):
             self._seen.set_result(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.over_at = time.perf_counter()
         for future in (self.over, self._seen):
             if not future.done():
                 future.set_result(None)
@@ -71,11 +73,18 @@ class Stream(asyncio.Protocol):
             raise Incomplete(f"{found} tokens instead of {tokens}: {bytes(self.body[-300:])!r}")
 
 
-async def open_stream(port: int, method: str, path: str, body: object = None) -> Stream:
+async def open_stream(port: int, method: str, path: str, body: object = None, key: str = "") -> Stream:
     """Connect and ask; the server closes at the end."""
     content = b"" if body is None else msgspec.json.encode(body)
-    head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nconnection: close\r\n"
-    head += f"content-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n"
+    asked = request(port, method, path, content, key, "connection: close\r\n")
     loop = asyncio.get_running_loop()
-    _, stream = await loop.create_connection(lambda: Stream(head.encode() + content), "127.0.0.1", port)
+    _, stream = await loop.create_connection(lambda: Stream(asked), "127.0.0.1", port)
     return stream
+
+
+def request(port: int, method: str, path: str, content: bytes = b"", key: str = "", headers: str = "") -> bytes:
+    """A request as it goes over the wire."""
+    head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n{headers}"
+    head += f"authorization: Bearer {key}\r\n" if key else ""
+    head += f"content-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n"
+    return head.encode() + content

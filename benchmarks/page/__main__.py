@@ -4,7 +4,8 @@ import argparse
 import sys
 
 from benchmarks.page.measure import QUICK, PagePlan, measure_page
-from benchmarks.page.report import page_section, page_table, with_section
+from benchmarks.page.report import page_section, page_table
+from benchmarks.report import with_section
 from benchmarks.server import ROOT
 
 

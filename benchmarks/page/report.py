@@ -84,15 +84,6 @@ def page_section(figures: PageFigures | None, plan: PagePlan) -> str:
     )
 
 
-def with_section(document: str, section: str) -> str:
-    """A document with this section in the place of the one that it has, or behind all others."""
-    before, found, rest = document.partition(f"{TITLE}\n")
-    if not found:
-        return f"{document.rstrip()}\n\n{section}"
-    after = rest.partition("\n## ")
-    return before + section + (f"\n## {after[2]}" if after[1] else "")
-
-
 def _at_most(what: str, values: list[float], aim: float) -> Line:
     return Line(what, cell(values), f"{aim:,.0f}", statistics.median(values) <= aim)
 

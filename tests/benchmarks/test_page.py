@@ -8,8 +8,9 @@ import pytest
 from benchmarks.page import measure
 from benchmarks.page.agents import document
 from benchmarks.page.measure import PageFigures, PagePlan, measure_page
-from benchmarks.page.report import page_section, page_table, with_section
+from benchmarks.page.report import page_section, page_table
 from benchmarks.page.script import first_load, first_scripts
+from benchmarks.report import with_section
 
 FIGURES = PageFigures(
     load=0.5,

@@ -9,8 +9,8 @@ import pytest
 
 from limelight.errors import LeaseLost, StoreUnavailable
 from limelight.events import Record, Status
-from limelight.runs.committer import Committer
-from limelight.stores.base import Append, SessionRef, Store
+from limelight.runs.committer import LARGE, Committer
+from limelight.stores.base import Append, Result, SessionRef, Store
 from limelight.stores.sqlite import SqliteStore
 from tests.stores.sqlite_files import query
 from tests.stores.steps import begin, opened
@@ -32,12 +32,17 @@ class PacedStore:
         self.lost: set[str] = set()
         self.open = asyncio.Event()
         self.open.set()
+        self.slow: set[str] = set()
+        """Runs that wait until it is `fast`."""
+        self.fast = asyncio.Event()
         self._story = story
 
     async def append(self, batch: Sequence[Append]) -> None:
         for part in batch:
             self._story.append(("asked", part.run_id, [record.seq for record in part.records]))
         await self.open.wait()
+        if self.slow.intersection(part.run_id for part in batch):
+            await self.fast.wait()
         answer = self.answers.pop(0) if self.answers else None
         if answer is not None:
             raise answer
@@ -56,6 +61,7 @@ class Run:
         self._committer = committer
         self._story = story
         self._pending: list[Record] = []
+        self.results: list[Result] = []
         self._seq = 0
 
     def say(self, *, can_wait: bool = False) -> None:
@@ -65,7 +71,8 @@ class Run:
 
     def take(self) -> Append:
         taken, self._pending = self._pending, []
-        return Append(run_id=self.run_id, records=taken)
+        results, self.results = self.results, []
+        return Append(run_id=self.run_id, records=taken, results=results)
 
     def committed(self, append: Append) -> None:
         self._story.append(("committed", self.run_id, [record.seq for record in append.records]))
@@ -274,3 +281,37 @@ async def test_what_is_shown_is_in_the_file(tmp_path: Path, story: Story) -> Non
             await eventually(lambda number=number: len(story.of("committed")) == number)
         await committer.stop()
     assert on_disk == [True] * 29
+
+
+async def test_a_run_with_a_large_result_keeps_nobody_waiting_and_its_own_records_in_order(
+    store: PacedStore, story: Story, new_run: NewRun
+) -> None:
+    large, other = new_run("large"), new_run("other")
+    store.slow = {"large"}
+    large.results = [Result(key="k", media_type="text/plain", body=b"x" * (LARGE + 1))]
+    large.say()
+    await eventually(lambda: story.of("asked", "large"))
+    for number in range(1, 4):
+        other.say()
+        large.say()
+        await eventually(lambda number=number: len(story.of("committed", "other")) == number)
+    assert story.of("asked", "large") == [[1]]
+    assert story.of("shown", "large") == []
+    store.fast.set()
+    await eventually(lambda: len(story.of("committed", "large")) == 2)
+    assert story.of("shown", "large") == [[1], [2, 3, 4]]
+    large.say()
+    await eventually(lambda: story.of("shown", "large") == [[1], [2, 3, 4], [5]])
+
+
+async def test_stop_ends_what_is_committed_apart(
+    store: PacedStore, story: Story, new_run: NewRun, committer: Committer
+) -> None:
+    large = new_run("large")
+    store.slow = {"large"}
+    large.results = [Result(key="k", media_type="text/plain", body=b"x" * (LARGE + 1))]
+    large.say()
+    await eventually(lambda: story.of("asked", "large"))
+    await committer.stop()
+    store.fast.set()
+    assert (story.of("shown"), story.of("committed")) == ([], [])

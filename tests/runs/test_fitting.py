@@ -35,6 +35,7 @@ from limelight.events import (
     ToolFinished,
     ToolReady,
     ToolStarted,
+    Usage,
     kind_of,
 )
 from limelight.runs.fitting import (
@@ -118,6 +119,26 @@ def test_nothing_that_was_fitted_is_too_large_for_a_wire(kind: type[Event], data
         for part in [part for earlier in before for part in fitted(earlier).events] + parts:
             sent = encoder.encode(Record(2**53, "run_1", 2**53, part))
             assert all(len(line) <= MAX_LINE for line in sent.split(b"\n"))
+
+
+def test_a_large_text_is_not_made_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everybody waits while that is done, and it takes a second for the largest."""
+    seen: list[int] = []
+    encode = msgspec.json.encode
+
+    def noting(value: Any) -> bytes:
+        seen.append(len(encode(value)))
+        return encode(value)
+
+    def measured(text: str) -> int:
+        return len(noting(text))
+
+    monkeypatch.setattr("limelight.runs.fitting.msgspec.json.encode", noting)
+    monkeypatch.setattr("limelight.runs.fitting.json_size", measured)
+    text = "line\n" * 100_000
+    for event in (ToolFinished(call_id="c", result=text), FinalAnswer(content=text), RunStarted(agent="a", input=text)):
+        assert fitted(event).results[0].body.decode() == text
+    assert max(seen) < 64 * 1024
 
 
 # Deltas
@@ -264,8 +285,17 @@ def test_an_oversized_name_is_a_bad_event(event: AnyEvent, field: str) -> None:
 
 
 def test_what_cannot_be_made_smaller_is_a_bad_event_that_names_itself() -> None:
-    with pytest.raises(BadEvent, match=r"final_answer: \d+ bytes are too large for one event"):
-        fitted(FinalAnswer(sources=("x" * 70_000,)))
+    with pytest.raises(BadEvent, match=r"usage: \d+ bytes are too large for one event"):
+        fitted(Usage(model="x" * 70_000))
+
+
+def test_an_answer_keeps_as_many_sources_as_there_is_room_for() -> None:
+    sources = tuple(f"https://a.example/{number}" for number in range(5_000))
+    answer = only(FinalAnswer(content="x" * 10_000, title="t" * 5_000, sources=sources))
+    assert isinstance(answer, FinalAnswer)
+    assert answer.content == "x" * 10_000 and len(answer.title) == SHORT_CHARACTERS
+    assert answer.sources == sources[: len(answer.sources)] and len(answer.sources) > 100
+    assert only(FinalAnswer(sources=("x" * 70_000,))).sources == ()
 
 
 def test_a_plan_of_very_many_items_is_cut_and_says_so() -> None:

@@ -6,9 +6,11 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from limelight.events import Status
+from limelight.events import AnyEvent, Status, ToolFinished, ToolStarted
+from limelight.messages import Message
 from limelight.sources.base import Context
 from tests import agents
 from tests.serving import Served, asking, collect, serving, text_of
@@ -351,6 +353,31 @@ async def test_decisions_are_checked(served: Served) -> None:
     assert unknown["code"] == "approval_not_found"
     await served.http.post(f"/runs/{run_id}/cancel")
     assert (await served.problem("POST", path, json={"decision": "approve"}))["code"] == "already_decided"
+
+
+@pytest.mark.parametrize("kept", [1_000_000, 100_001])
+async def test_a_large_result_goes_out_as_it_is_kept(
+    tmp_path: Path, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody waits while all of it is read as JSON. What is left of one that was cut is text."""
+    rows = ["ä" * 10] * 10_000
+    written = msgspec.json.encode(rows)
+
+    async def dumper(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent]:
+        yield ToolStarted(call_id="t", name="dump", args={})
+        yield ToolFinished(call_id="t", result=rows)
+        yield "Done."
+
+    async with serving(dumper, data=tmp_path, limits__result_bytes=kept) as served:
+        run_id = (await served.http.post("/chat", json=asking("go"))).json()["run_id"]
+        if kept > len(written):
+            monkeypatch.setattr("limelight.server.routes.runs.whole_value", None)
+        raw = await served.http.get(f"/runs/{run_id}/tools/t", params={"raw": "1"})
+    if kept > len(written):
+        assert (raw.content, raw.headers["content-type"]) == (written, "application/json")
+    else:
+        assert raw.text == written[:kept].decode(errors="replace")
+        assert raw.headers["content-type"] == "text/plain; charset=utf-8"
 
 
 async def test_small_results_are_found_like_large_ones(served: Served) -> None:

@@ -93,7 +93,7 @@ class KeepingCases:
     async def test_a_sweep_takes_results_and_files_along(self, store: Store) -> None:
         for run_id, at in (("r1", 1000), ("r2", 50_000)):
             run = await begin(store, run_id, at=at)
-            await run.write(results=[Result(key="k", media_type="text/plain", body=b"x")])
+            await run.write(results=[Result(key="k", media_type="text/plain", body=b"x" * 3_000_000)])
             artifact = Artifact(artifact_id=f"a-{run_id}", ref=S1, name="f", media_type="text/plain", body=b"x")
             await store.put_artifact(artifact, run_id)
             await run.end()

@@ -174,6 +174,26 @@ class RecordCases:
             if run.acknowledged[-1].event != RunFinished():
                 await run.end()
 
+    async def test_a_result_in_the_place_of_a_larger_one(self, store: Store) -> None:
+        run = await begin(store, "r1")
+        for size in (3_000_000, 2_000_000, 10, 2**18, 2**18 + 1, 0):
+            body = bytes(range(250)) * (size // 250) + b"x" * (size % 250)
+            result = Result(key="k", media_type="text/plain", body=body)
+            await run.write(*tokens(1), results=[result])
+            assert await store.result("r1", "k") == result
+
+    async def test_nobody_waits_for_all_of_a_large_result(self, store: Store) -> None:
+        one, other = await begin(store, "r1"), await begin(store, "r2", S2)
+        large = Result(key="k", media_type="text/plain", body=b"x" * 20 * 2**20)
+        writing = asyncio.create_task(one.write(*tokens(1), results=[large]))
+        await asyncio.sleep(0)
+        for _ in range(3):
+            await other.write(*tokens(1))
+        assert not writing.done()
+        assert await store.result("r1", "k") is None
+        await writing
+        assert await store.result("r1", "k") == large
+
     async def test_results_come_with_the_end_too(self, store: Store) -> None:
         run = await begin(store, "r1")
         kept = Result(key="content:", media_type="text/plain", body=b"whole")

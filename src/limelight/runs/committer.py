@@ -4,7 +4,8 @@ Whatever the live runs have written since the last commit becomes one batch; whe
 viewers get it. A commit costs far more than an event. So what comes after a pause is committed at once, and pieces of
 texts that keep coming are committed at the pace at which viewers are woken; whatever else happens does not wait. If
 the store fails, in whatever way, the batch is tried again: nothing is skipped and nothing is delivered. Nothing that a
-run or a viewer does ends the task.
+run or a viewer does ends the task. A run with a large result takes long to commit, so it is committed apart: the others
+do not wait for it.
 """
 
 import asyncio
@@ -16,12 +17,14 @@ from typing import Protocol
 from limelight.errors import LeaseLost, StoreError
 from limelight.events import Record
 from limelight.runs.hub import INTERVAL
-from limelight.stores.base import Append, SessionRef, Store
+from limelight.stores.base import Append, Result, SessionRef, Store
 
 log = logging.getLogger(__name__)
 CROWD = 16
 PAUSE_SECONDS = 0.005
 """After a commit of so many runs the next one waits a moment, because each run in a commit costs more than an event."""
+LARGE = 256 * 1024
+"""Bytes of results with which a run is committed apart."""
 RETRY_SECONDS = (0.05, 0.2, 0.5, 1.0, 2.0)
 
 
@@ -54,17 +57,26 @@ class Committer:
         self._marked = asyncio.Event()
         self._urgent = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._apart: dict[int, asyncio.Task[None]] = {}
+        """Runs that are committed apart now."""
+        self._behind: dict[int, Writing] = {}
+        """Those of them that have something more to commit, after that."""
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run(), name="limelight-committer")
 
     async def stop(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+            tasks = [self._task, *self._apart.values()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
 
     def mark(self, run: Writing, *, can_wait: bool = False) -> None:
         """This run has something to commit. If that `can_wait`, it does so while the last commit is still fresh."""
+        if id(run) in self._apart:
+            self._behind[id(run)] = run
+            return
         self._waiting[id(run)] = run
         self._marked.set()
         if not can_wait:
@@ -77,8 +89,19 @@ class Committer:
             self._waiting = {}
             self._marked.clear()
             self._urgent.clear()
-            await self._commit([work for run in runs for work in _taken(run)])
+            work = [part for run in runs for part in _taken(run)]
+            for run, append in work:
+                if is_large(append.results):
+                    self._apart[id(run)] = asyncio.create_task(self._commit_apart(run, append))
+            await self._commit([(run, append) for run, append in work if id(run) not in self._apart])
             await self._pause(len(runs))
+
+    async def _commit_apart(self, run: Writing, append: Append) -> None:
+        """One run by itself. What it writes meanwhile has to wait, as its Records are in order."""
+        await self._commit([(run, append)])
+        del self._apart[id(run)]
+        if self._behind.pop(id(run), None) is not None:
+            self.mark(run)
 
     async def _pause(self, runs: int) -> None:
         if runs >= CROWD:
@@ -122,6 +145,11 @@ class Committer:
             else:
                 await self._commit([(run, append)])
         return []
+
+
+def is_large(results: Sequence[Result]) -> bool:
+    """Whether these take so long to write that others should not have to wait for it."""
+    return sum(len(result.body) for result in results) > LARGE
 
 
 def _taken(run: Writing) -> list[tuple[Writing, Append]]:

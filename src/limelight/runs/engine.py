@@ -35,7 +35,7 @@ from limelight.events import (
 from limelight.grammar import Grammar
 from limelight.hiding import NOTHING_HIDDEN, Hiding
 from limelight.runs.backlog import Backlog
-from limelight.runs.committer import Committer
+from limelight.runs.committer import Committer, is_large
 from limelight.runs.durations import Durations
 from limelight.runs.endings import CUT_OFF, reason_to_close, state_after
 from limelight.runs.fitting import fit, is_plain
@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 STOP_GRACE = 0.2
 """Seconds that a source gets to end by itself once it is stopped."""
 MAX_UNCOMMITTED = 256
-"""Events that a run may be ahead of the log; then its source has to wait."""
+"""Events that a run may be ahead of the log; then its source has to wait. A large result is as much as many events."""
 MAX_EMITTED = 50 * MAX_UNCOMMITTED
 """The same for events that are emitted from where nothing can wait."""
 Play = Callable[[Turn], AsyncGenerator[Item, None]]
@@ -163,7 +163,7 @@ class Execution:
                     await self._keep(item)
                 else:
                     self.accept(item)
-                if self._backlog.uncommitted >= MAX_UNCOMMITTED:
+                if self._is_ahead:
                     await self._has_room()
                 if self.grammar.terminal is not None:
                     return
@@ -377,8 +377,12 @@ class Execution:
             self._written.set_result(None)
         self.stop(RunCancelled(reason="another process has sealed this run"))
 
+    @property
+    def _is_ahead(self) -> bool:
+        return self._backlog.uncommitted >= MAX_UNCOMMITTED or (bool(self._results) and is_large(self._results))
+
     async def _has_room(self) -> None:
-        while self._backlog.uncommitted >= MAX_UNCOMMITTED:
+        while self._is_ahead:
             if self._backlog:
                 self._committer.mark(self)
             await self._next_commit()

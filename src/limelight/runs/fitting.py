@@ -7,7 +7,7 @@ engine calls it.
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -48,8 +48,12 @@ MAX_NAME = 512
 """The most characters of an id or a name; frames repeat them beside other values."""
 MAX_DEPTH = 200
 """How deep a value may be nested; readers of JSON give up at different depths, and none of them here."""
+TEXT = "text/plain; charset=utf-8"
+_TEXTS: dict[type, str] = {ToolFinished: "result", FinalAnswer: "content", RunStarted: "input"}
+"""Fields whose text goes to the results table if it is large."""
 _NAMES = {kind: [f for f in kind.__struct_fields__ if f in ("name", "by") or f.endswith("_id")] for kind in EVENT_TYPES}
 _INSIDE: dict[type, Callable[[Any], Iterable[Any]]] = {dict: dict[Any, Any].values, list: iter, tuple: iter}
+E = TypeVar("E", bound=msgspec.Struct)
 _decode = msgspec.json.Decoder(AnyEvent).decode
 
 
@@ -67,7 +71,13 @@ def fit(
 ) -> Fitted:
     """Bring an event into a form that every store and every wire can carry. `redact` gets it when its values are plain,
     and before anything is cut."""
-    event = redact(_as_read_back(event))
+    if _large_text(event):
+        event = redact(event)
+        if text := _large_text(event):
+            return _without_text(event, text, run_id, result_max)
+        event = _as_read_back(event)
+    else:
+        event = redact(_as_read_back(event))
     if isinstance(event, Delta):
         return _fitted(_split(event))
     match event:
@@ -80,7 +90,7 @@ def fit(
         case ToolFinished():
             return _spill(_shortened(event, "error"), "result", run_id, event.call_id, result_max)
         case FinalAnswer():
-            return _spill(event, "content", run_id, "", result_max)
+            return _spill(_with_sources(event), "content", run_id, "", result_max)
         case RunStarted():
             return _spill(_with_room(event), "input", run_id, "", result_max)
         case Plan():
@@ -100,6 +110,25 @@ def fit(
         case _:
             pass
     return _fitted([event])
+
+
+def _large_text(event: AnyEvent) -> str:
+    """A text that goes to the results table; "" if there is none, or it is small."""
+    text = getattr(event, _TEXTS.get(type(event), ""), "")
+    return text if type(text) is str and len(text) > MAX_INLINE else ""
+
+
+def _without_text(event: AnyEvent, text: str, run_id: str, result_max: int) -> Fitted:
+    """The same for a large text, without making JSON of it: nobody needs that, and everybody waits meanwhile."""
+    field = _TEXTS[type(event)]
+    try:
+        body = text.encode()
+    except UnicodeEncodeError:
+        text = _clean_text(text)
+        body = text.encode()
+    event = fit(msgspec.structs.replace(event, **{field: preview_of(text)}), run_id, result_max).events[0]
+    id_ = event.call_id if isinstance(event, ToolFinished) else ""
+    return _moved(event, field, id_, body, TEXT, run_id, result_max)
 
 
 def is_plain(text: Any) -> bool:
@@ -195,15 +224,19 @@ def _spill(event: Any, field: str, run_id: str, id_: str, result_max: int, kind:
     if value is None:
         value = ""
     is_text = isinstance(value, str)
-    text = value if is_text else msgspec.json.encode(value).decode()
-    if json_size(text) <= MAX_INLINE:
+    body = value.encode() if is_text else msgspec.json.encode(value)
+    if len(body) <= MAX_INLINE and json_size(body.decode()) <= MAX_INLINE:
         return _fitted([msgspec.structs.replace(event, **{field: value})])
-    body = text.encode()
-    changes: dict[str, Any] = {field: preview_of(text), "truncated": True, "size": len(body)}
-    changes["result_url"] = result_url(run_id, kind, id_)
-    media_type = "text/plain; charset=utf-8" if is_text else "application/json"
-    kept = Result(key=result_key(kind, id_), media_type=media_type, body=body[:result_max])
-    return _fitted([msgspec.structs.replace(event, **changes)], kept)
+    media_type = TEXT if is_text else "application/json"
+    begin = body[: 4 * PREVIEW_CHARACTERS].decode(errors="ignore")  # four bytes are the most that a character takes
+    event = msgspec.structs.replace(event, **{field: preview_of(begin)})
+    return _moved(event, kind, id_, body, media_type, run_id, result_max)
+
+
+def _moved(event: Any, kind: str, id_: str, body: bytes, media_type: str, run_id: str, result_max: int) -> Fitted:
+    """An event with a preview, which says where the whole of it is."""
+    event = msgspec.structs.replace(event, truncated=True, size=len(body), result_url=result_url(run_id, kind, id_))
+    return _fitted([event], Result(key=result_key(kind, id_), media_type=media_type, body=body[:result_max]))
 
 
 def result_key(kind: str, id_: str = "") -> str:
@@ -238,6 +271,16 @@ def _with_room(event: RunStarted) -> RunStarted:
     return msgspec.structs.replace(event, attachments=bare)
 
 
+def _with_sources(event: FinalAnswer) -> FinalAnswer:
+    """As much of a title, and as many sources, as there is room for beside the answer."""
+    event = _shortened(event, "title")
+    room = MAX_EVENT - MAX_INLINE - 6 * SHORT_CHARACTERS
+    sources = event.sources
+    while len(msgspec.json.encode(sources)) > room:
+        sources = sources[: len(sources) // 2]
+    return event if sources is event.sources else msgspec.structs.replace(event, sources=sources)
+
+
 def _plan(event: Plan) -> Plan:
     """As many items and as much text as a frame has room for."""
     if json_size(event.text) > MAX_INLINE:
@@ -247,7 +290,7 @@ def _plan(event: Plan) -> Plan:
     return event
 
 
-def _shortened(event: AnyEvent, field: str) -> AnyEvent:
+def _shortened(event: E, field: str) -> E:
     text: str | None = getattr(event, field)
     if text is None or len(text) <= SHORT_CHARACTERS:
         return event

@@ -18,7 +18,7 @@ from limelight.events import (
     ToolStarted,
 )
 from limelight.runs.fitting import result_key
-from limelight.stores.base import Run, Store
+from limelight.stores.base import Result, Run, Store
 
 BATCH = 512
 
@@ -115,6 +115,12 @@ async def whole_value(store: Store, run: Run, field: str, call_id: str, inline: 
         return msgspec.json.decode(kept.body)
     except msgspec.DecodeError:  # over `result_max`: what is left is text
         return kept.body.decode("utf-8", "replace")
+
+
+async def whole_body(store: Store, run: Run, field: str, call_id: str, cut: bool, size: int) -> Result | None:
+    """The bytes of a value that was cut in the log, if all `size` of them are kept: a large one is not to be read."""
+    kept = await store.result(run.run_id, result_key(field, call_id)) if cut else None
+    return kept if kept is not None and len(kept.body) == size else None
 
 
 async def input_of(store: Store, run: Run) -> RunStarted | None:

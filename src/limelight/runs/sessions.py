@@ -40,6 +40,8 @@ log = logging.getLogger(__name__)
 IfBusy = Literal["error", "cancel", "wait"]
 MAX_WAITING = 5
 TITLE_CHARACTERS = 60
+LOOKED_AT = 1000
+"""Characters of a text, which may be large, that its title is made of."""
 Life = Callable[[Execution, RunContext], Coroutine[Any, Any, None]]
 """What a run does from now on."""
 
@@ -398,5 +400,5 @@ def terms_of(request: Request) -> Terms:
 
 def title_of(text: str) -> str:
     """A session's first title: the beginning of its first message, in one line."""
-    line = " ".join(text.split())
+    line = " ".join(text.lstrip()[:LOOKED_AT].split())
     return line if len(line) <= TITLE_CHARACTERS else line[:TITLE_CHARACTERS].rstrip()

@@ -21,7 +21,7 @@ from limelight.errors import (
     TooManyStreams,
     UnknownFormat,
 )
-from limelight.runs.reading import input_of, read_story, whole_value
+from limelight.runs.reading import input_of, read_story, whole_body, whole_value
 from limelight.runs.sessions import StoppedInQueue, Waiting
 from limelight.runs.viewer import Format
 from limelight.server.bodies import MAX_REASON, CancelBody, DecisionBody
@@ -180,6 +180,10 @@ async def get_tool(call: Call) -> ToolView | Response:
     found = (await read_story(store, run)).calls.get(call_id)
     if found is None:
         raise ToolNotFound(f"run {run.run_id} has no tool call {call_id[:100]!r}")
+    if call.query("raw") == "1":
+        kept = await whole_body(store, run, "result", call_id, found.result_cut, found.size)
+        if kept is not None:
+            return _raw(kept.body, kept.media_type != "application/json")
     result = await whole_value(store, run, "result", call_id, found.result, found.result_cut)
     text = text_of(result) if result is not None else ""
     if call.query("raw") == "1":
@@ -230,7 +234,7 @@ async def get_artifact(call: Call) -> Response:
     return Response(artifact.body, media_type=media_type or "application/octet-stream", headers=headers)
 
 
-def _raw(text: str, is_text: bool) -> Response:
+def _raw(text: str | bytes, is_text: bool) -> Response:
     return Response(text, media_type="text/plain" if is_text else "application/json")
 
 

@@ -16,6 +16,7 @@ from limelight.errors import LeaseLost
 from limelight.events import AnyEvent, Record
 from limelight.stores.base import ENDED_STATES, Append, RunState, fault_of
 from limelight.stores.packing import pack
+from limelight.stores.sqlite.results import put_results
 
 CHUNK_RECORDS = 128
 MAX_CHUNK = 512
@@ -88,7 +89,7 @@ class Journal:
         going_on: dict[str, tuple[LiveRun, Append]] = {}
         for append, live in zip(batch, runs, strict=True):
             if append.results:
-                _insert_results(db, append)
+                put_results(db, append.run_id, append.results)
             if append.state in ENDED_STATES:
                 after.append(self._end(db, live, append))
                 continue
@@ -174,13 +175,6 @@ class Journal:
             live.first_page = first_page if live.tail else None
 
         return replace
-
-
-def _insert_results(db: sqlite3.Connection, append: Append) -> None:
-    db.executemany(
-        "INSERT OR REPLACE INTO results (run_id, key, media_type, body) VALUES (?, ?, ?, ?)",
-        [(append.run_id, r.key, r.media_type, r.body) for r in append.results],
-    )
 
 
 def _set_state(db: sqlite3.Connection, live: LiveRun, state: RunState) -> None:

@@ -18,7 +18,6 @@ from limelight.stores.base import (
     NewRun,
     NewSession,
     Owner,
-    Result,
     Run,
     RunFault,
     Session,
@@ -153,7 +152,7 @@ def sweep(db: sqlite3.Connection, before: int, limit: int) -> Swept:
 
 
 def _delete_run(db: sqlite3.Connection, run_id: str) -> None:
-    for table in ("chunks", "results", "artifacts", "runs"):
+    for table in ("chunks", "results", "result_parts", "artifacts", "runs"):
         db.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))
 
 
@@ -219,6 +218,7 @@ def _bytes_of(db: sqlite3.Connection, session: int) -> int:
     (kept,) = db.execute(
         "SELECT (SELECT ifnull(sum(length(body)), 0) FROM chunks WHERE session = ?1)"
         " + (SELECT ifnull(sum(length(b.body)), 0) FROM runs r JOIN results b USING (run_id) WHERE r.session = ?1)"
+        " + (SELECT ifnull(sum(length(b.body)), 0) FROM runs r JOIN result_parts b USING (run_id) WHERE r.session = ?1)"
         " + (SELECT ifnull(sum(length(b.body)), 0) FROM runs r JOIN artifacts b USING (run_id) WHERE r.session = ?1)",
         (session,),
     ).fetchone()
@@ -299,11 +299,6 @@ def _tail(db: sqlite3.Connection, ref: SessionRef, live: Live) -> tuple[int, lis
         return 0, []
     now = live.get(row[1])
     return row[0], [] if now is None else list(now.tail)
-
-
-def result(db: sqlite3.Connection, run_id: str, key: str) -> Result | None:
-    row = db.execute("SELECT key, media_type, body FROM results WHERE run_id = ? AND key = ?", (run_id, key)).fetchone()
-    return None if row is None else Result(key=row[0], media_type=row[1], body=row[2])
 
 
 def put_artifact(db: sqlite3.Connection, artifact: Artifact, run_id: str) -> None:

@@ -98,6 +98,16 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE sessions ADD COLUMN max_steps INTEGER;
     ALTER TABLE runs ADD COLUMN messages INTEGER;
     """,
+    """
+    -- What large results have behind the beginning that is in `results`: written before it, piece by piece.
+    CREATE TABLE result_parts (
+        run_id TEXT NOT NULL,
+        key TEXT NOT NULL,
+        part INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        PRIMARY KEY (run_id, key, part)
+    );
+    """,
 )
 
 

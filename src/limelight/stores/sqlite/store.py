@@ -10,6 +10,7 @@ import threading
 import zlib
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -32,7 +33,7 @@ from limelight.stores.base import (
     Signal,
     Swept,
 )
-from limelight.stores.sqlite import memories, rows
+from limelight.stores.sqlite import memories, results, rows
 from limelight.stores.sqlite.file import DatabaseFile
 from limelight.stores.sqlite.journal import Journal, LiveRun
 from limelight.stores.sqlite.schema import touch
@@ -167,6 +168,9 @@ class SqliteStore:
         await self._writer.do(lambda db: rows.note_messages(db, run_id, messages))
 
     async def append(self, batch: Sequence[Append]) -> None:
+        for append in batch:
+            for result in append.results:
+                await self._put_parts(append.run_id, result)
         apply: Callable[[], None] = _nothing
 
         def work(db: sqlite3.Connection) -> None:
@@ -175,11 +179,21 @@ class SqliteStore:
 
         await self._writer.do(work, lambda: apply(), [append.run_id for append in batch])
 
+    async def _put_parts(self, run_id: str, result: Result) -> None:
+        """Each part of a large result in a transaction of its own, so that others' commits come in between."""
+
+        def work(db: sqlite3.Connection, part: int) -> None:
+            self._journal.held(run_id)
+            results.put_part(db, run_id, result, part)
+
+        for part in range(1, results.last_part(result) + 1):
+            await self._writer.do(partial(work, part=part))
+
     async def records(self, ref: SessionRef, *, after: int, limit: int) -> list[Record]:
         return await self._read(lambda db: rows.records(db, ref, after, limit, self._journal.live))
 
     async def result(self, run_id: str, key: str) -> Result | None:
-        return await self._read(lambda db: rows.result(db, run_id, key))
+        return await self._read(lambda db: results.result(db, run_id, key))
 
     async def put_artifact(self, artifact: Artifact, run_id: str) -> None:
         await self._writer.do(lambda db: rows.put_artifact(db, artifact, run_id))

@@ -1,0 +1,39 @@
+"""The agents of both users: the standard workload of the one who is measured, and what keeps the other one's going."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+
+from benchmarks.servers.limelight_agent import short, turn
+from limelight.events import ToolFinished, ToolStarted
+from limelight.messages import Message
+from limelight.sources.base import Context, Item
+
+__all__ = ["LINE", "MODES", "maker", "short", "talker", "turn"]
+
+MODES = ("turn", "short", "talker", "maker")
+TALK_SECONDS = 0.005
+"""Between two tokens of a run: faster than models talk."""
+MAKE_SECONDS = 1.0
+"""Between two results of the largest size."""
+LINE = 'A line of a result, as tools give them: "some" text, 1234567 and a break.\n'
+
+
+async def talker(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
+    """Two hundred tokens a second, for ever."""
+    while True:
+        yield "word "
+        await asyncio.sleep(TALK_SECONDS)
+
+
+async def maker(messages: list[Message], ctx: Context) -> AsyncIterator[str | Item]:
+    """One result of the largest size after another, for ever."""
+    size = int(os.environ["LIMELIGHT_RESULT_BYTES"])
+    result = LINE * (size // len(LINE))
+    number = 0
+    while True:
+        yield ToolStarted(call_id=f"call-{number}", name="dump", args={})
+        yield ToolFinished(call_id=f"call-{number}", result=result)
+        yield "word "
+        number += 1
+        await asyncio.sleep(MAKE_SECONDS)
