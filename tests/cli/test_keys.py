@@ -36,6 +36,19 @@ def test_a_key_is_made_used_and_revoked_beside_a_server(tmp_path: Path) -> None:
         assert key.rpartition("_")[2] not in server.log
 
 
+def test_a_user_whom_the_key_may_not_speak_for_is_told(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data", "hello") as server:
+        asked = ("sessions", "--url", f"http://127.0.0.1:{server.port}", "--user", "cleo")
+        open_ = limelight(*asked, folder=tmp_path, code=2).stderr.decode()
+        assert "would be local's and not cleo's: this server has no keys" in open_
+        data = ("--data", str(tmp_path / "data"))
+        plain = create(tmp_path, "--user", "ann", *data)
+        pipe = create(tmp_path, "--user", "pipe", "--scope", "use", "--scope", "on-behalf-of", *data)
+        refused = limelight(*asked, folder=tmp_path, code=2, LIMELIGHT_API_KEY=plain).stderr.decode()
+        assert "would be ann's and not cleo's" in refused and "on-behalf-of" in refused
+        assert "sessions" in limelight(*asked, folder=tmp_path, LIMELIGHT_API_KEY=pipe).stdout.decode()
+
+
 def test_scopes_are_listed_for_machines_too(tmp_path: Path) -> None:
     create(tmp_path, "--user", "pipe", "--scope", "on-behalf-of", "--scope", "use")
     (line,) = limelight("keys", "list", "--json", folder=tmp_path).stdout.splitlines()

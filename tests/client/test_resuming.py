@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from limelight.client import Client, ClientError, ConnectionLost, Gap, NotFound, Unauthorized
+from limelight.client import Client, ClientError, ConnectionLost, Gap, Limited, NotFound, Unauthorized
 from limelight.events import Record, RunFinished, RunStarted, Status, TextDelta, kind_of
 from tests.client.cutter import answer, cutting, frame, playing, records, same
 from tests.faults import cast
@@ -84,6 +84,18 @@ async def test_what_comes_twice_is_dropped_and_order_is_kept() -> None:
 async def test_an_answer_from_a_proxy_in_trouble_is_no_end() -> None:
     whole = answer("".join(map(frame, WHOLE)))
     async with playing(BAD_GATEWAY, BAD_GATEWAY, b"", b"HTTP/1.1 2", whole) as stage, Client(stage.url) as client:
+        assert await records(client.follow("r")) == WHOLE
+        assert len(stage.requests) == 5
+
+
+async def test_a_stream_that_comes_back_is_patient_with_limits_and_a_new_one_is_not() -> None:
+    """After a cut the server may still count the connection that is gone."""
+    refused = '{"code": "too_many_streams", "detail": "close some", "retry_after": 5}'
+    full = answer(refused, "429 Too Many Requests", "application/problem+json")
+    rest = answer("".join(map(frame, WHOLE[1:])))
+    async with playing(full, answer(frame(START)), full, full, rest) as stage, Client(stage.url) as client:
+        with pytest.raises(Limited):
+            await anext(client.follow("r"))
         assert await records(client.follow("r")) == WHOLE
         assert len(stage.requests) == 5
 

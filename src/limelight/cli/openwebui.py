@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from limelight.client import ClientError, SyncClient, Unauthorized
 from limelight.errors import SetupError
 from limelight.openwebui.api import OpenWebUI
 from limelight.openwebui.installing import check_admin, check_version, install, shown_now
@@ -53,12 +54,32 @@ def install_(
         check_version(version, display or shown_now(webui))
         for line in install(webui, pipe_text(), valves, share=share):
             typer.echo(line)
+    if server and api_key:
+        _warn_of_key(server, api_key)
 
 
 @openwebui.command()
 def pipe() -> None:
     """Print the pipe, for pasting under Admin Panel, Functions."""
     typer.echo(pipe_text(), nl=False)
+
+
+def _warn_of_key(server: str, api_key: str) -> None:
+    """A key that may not name users makes all of them one. A server that cannot be reached from here is not asked."""
+    try:
+        with SyncClient(server, key=api_key, timeout=5) as client:
+            me = client.me()
+    except Unauthorized as refused:
+        typer.echo(f"limelight: {server} refuses that API key: {refused}", err=True)
+    except ClientError:
+        return
+    else:
+        if "on-behalf-of" not in me.scopes:
+            typer.echo(
+                f"limelight: with this key all chats are {me.user}'s, whoever has them; make one that may name users: "
+                "limelight keys create --user open-webui --scope use --scope on-behalf-of",
+                err=True,
+            )
 
 
 def _password() -> str:

@@ -13,7 +13,7 @@ import httpx
 import typer
 
 from limelight.cli.logs import gathered_logs, log_to
-from limelight.client import Client
+from limelight.client import Client, ClientError, SyncClient
 from limelight.config import Settings, load_settings
 from limelight.errors import SetupError
 from limelight.offering import offered
@@ -31,7 +31,19 @@ User = Annotated[
 
 def client_of(url: str | None, user_id: str = "") -> Client:
     """A client for the named server, or the usual one."""
-    return Client(url or os.environ.get("LIMELIGHT_URL") or DEFAULT_URL, user_id=user_id)
+    url = url or os.environ.get("LIMELIGHT_URL") or DEFAULT_URL
+    if user_id:
+        _check_user(url, user_id)
+    return Client(url, user_id=user_id)
+
+
+def _check_user(url: str, user_id: str) -> None:
+    """A key that may not speak for others is not refused, but speaks for its own user: better told than wondered at."""
+    with contextlib.suppress(ClientError), SyncClient(url, user_id=user_id) as client:
+        me = client.me()  # if nobody answers, the command itself says so
+        if me.user != user_id:
+            why = "this server has no keys" if me.open else "the key may not speak for others (scope on-behalf-of)"
+            raise SetupError(f"what is asked for would be {me.user}'s and not {user_id}'s: {why}; leave out --user")
 
 
 @asynccontextmanager

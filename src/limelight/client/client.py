@@ -18,6 +18,7 @@ from limelight.client.infos import (
     Answer,
     ApprovalInfo,
     Gap,
+    Me,
     Message,
     RunInfo,
     SessionInfo,
@@ -113,6 +114,10 @@ class Client:
         await self._wire.aclose()
         for socket in list(self._sockets):
             await socket.aclose()
+
+    async def me(self) -> Me:
+        """Who you are, and what your key allows."""
+        return await self._wire.call("GET", "/auth/me", Me)
 
     async def agents(self) -> list[AgentInfo]:
         """What the server offers."""

@@ -3,6 +3,7 @@
     ClientError            anything that the server refused, or said in a way that we do not understand
     ├── NotFound           404: no such run, session, tool call, file, agent; or it is somebody else's
     ├── Unauthorized       401 and 403: the key is missing, wrong, or may not do this
+    ├── Limited            429: too much at once, or too often; `retry_after` says when to try again
     ├── Busy               409 `session_busy`: the session has a live run, `run_id` names it
     ├── AlreadyDecided     409 `already_decided`: somebody else was faster, or the run is over
     ├── Expired            410 `expired`: the time to decide is over
@@ -30,7 +31,8 @@ class FieldError(NamedTuple):
 
 
 class ClientError(Exception):
-    """The root. `status` is that of HTTP, 0 if there was no answer; `errors` say which fields are wrong."""
+    """The root. `status` is that of HTTP, 0 if there was no answer; `errors` say which fields are wrong; `retry_after`
+    in how many seconds it is worth trying again, 0 if no time helps."""
 
     def __init__(
         self,
@@ -40,6 +42,7 @@ class ClientError(Exception):
         code: str = "",
         run_id: str = "",
         errors: tuple[FieldError, ...] = (),
+        retry_after: int = 0,
     ) -> None:
         super().__init__(detail)
         self.detail = detail
@@ -47,6 +50,7 @@ class ClientError(Exception):
         self.code = code
         self.run_id = run_id
         self.errors = errors
+        self.retry_after = retry_after
 
 
 class NotFound(ClientError):
@@ -55,6 +59,10 @@ class NotFound(ClientError):
 
 class Unauthorized(ClientError):
     """The key is missing, wrong, or may not do this."""
+
+
+class Limited(ClientError):
+    """A limit of yours, or of the server's: `code` says which."""
 
 
 class Busy(ClientError):
@@ -99,6 +107,7 @@ class _Problem(msgspec.Struct):
     code: str = ""
     run_id: str = ""
     errors: list[_FieldProblem] = []
+    retry_after: int = 0
 
 
 def refusal(status: int, body: bytes) -> ClientError:
@@ -114,6 +123,7 @@ def refusal(status: int, body: bytes) -> ClientError:
         code=problem.code,
         run_id=problem.run_id,
         errors=tuple(FieldError(error.path, error.message) for error in problem.errors),
+        retry_after=problem.retry_after,
     )
 
 
@@ -137,4 +147,6 @@ def _class_of(status: int, code: str) -> type[ClientError]:
         return NotFound
     if status in (401, 403):
         return Unauthorized
+    if status == 429:
+        return Limited
     return BY_CODE.get(code, ServerError if status >= 500 else ClientError)

@@ -30,6 +30,15 @@ class AgentInfo(msgspec.Struct, kw_only=True, frozen=True):
     default: bool = False
 
 
+class Me(msgspec.Struct, kw_only=True, frozen=True):
+    """Who you are to the server, and what your key allows. `open` is true on a server without keys."""
+
+    user: str
+    name: str = ""
+    scopes: tuple[str, ...] = ()
+    open: bool = False
+
+
 class SessionInfo(msgspec.Struct, kw_only=True, frozen=True):
     """A conversation. `state` is idle, processing, completed, error or expired.
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 import httpx
 import msgspec
 
-from limelight.client.errors import ClientError, ConnectionLost, ServerError
+from limelight.client.errors import ClientError, ConnectionLost, Limited, ServerError
 from limelight.client.frames import Frame, SseParser
 from limelight.client.infos import Gap
 from limelight.client.patience import Patience
@@ -47,6 +47,7 @@ async def resuming(
     closes another would get in its way.
     """
     response = first
+    was_let_in = first is not None
     while True:
         try:
             if response is not None:
@@ -54,6 +55,7 @@ async def resuming(
             response = response or await connect(after)
             if response is None:
                 return
+            was_let_in = True
             parser = SseParser()
             async for chunk in response.aiter_bytes():
                 for item in _heard(parser, chunk, patience):
@@ -69,6 +71,10 @@ async def resuming(
                             return
             why: Exception = ConnectionLost("the server ended the stream")
         except (httpx.TransportError, ServerError) as error:
+            why = error
+        except Limited as error:  # who comes back may be taken for one more, as long as the cut was not noticed
+            if not was_let_in:
+                raise
             why = error
         finally:
             if response is not None:

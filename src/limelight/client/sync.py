@@ -14,6 +14,7 @@ from limelight.client.infos import (
     Answer,
     ApprovalInfo,
     Gap,
+    Me,
     Message,
     RunInfo,
     SessionInfo,
@@ -112,6 +113,9 @@ class SyncClient:
     def close(self) -> None:
         """End all connections; whoever still waits gets ConnectionLost. Runs go on."""
         self._finalizer()
+
+    def me(self) -> Me:
+        return self._thread.run(self._client.me())
 
     def agents(self) -> list[AgentInfo]:
         return self._thread.run(self._client.agents())

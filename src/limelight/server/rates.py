@@ -1,5 +1,6 @@
 """How often somebody asks: so many requests in a minute, counted by the clock's minutes."""
 
+import asyncio
 import time
 
 from limits import RateLimitItemPerMinute
@@ -8,6 +9,9 @@ from limits.aio.strategies import FixedWindowRateLimiter
 
 from limelight.errors import TooManyRequests
 from limelight.stores.base import LOCAL_OWNER
+
+REFUSAL_SECONDS = 0.25
+"""How long a refusal takes: whoever asks again as soon as there is an answer does not keep the server busy by that."""
 
 
 class Rates:
@@ -22,6 +26,7 @@ class Rates:
         if user_id == LOCAL_OWNER or await self._limiter.hit(self._limit, user_id):
             return
         window = await self._limiter.get_window_stats(self._limit, user_id)
+        await asyncio.sleep(REFUSAL_SECONDS)
         raise TooManyRequests(
             f"you have sent {self._limit.amount} requests in a minute, which is the limit",
             retry_after=max(1.0, window.reset_time - time.time()),

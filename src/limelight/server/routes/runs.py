@@ -1,9 +1,10 @@
 """Runs: their state, their stream, Stop, decisions, whole values, files."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from urllib.parse import quote
 
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from limelight.dialects.base import Cursor, text_of
 from limelight.errors import (
@@ -33,6 +34,8 @@ from limelight.server.views import ApprovalView, DecidedView, DecisionView, RunV
 from limelight.stores.base import Decide, Run
 
 STOP_SECONDS = 2
+PIECE = 256 * 1024
+"""Bytes of a large value that are sent at once."""
 RAW = Param("raw", "1: the result itself instead of JSON about it", {"type": "string", "enum": ["0", "1"]})
 
 
@@ -235,7 +238,18 @@ async def get_artifact(call: Call) -> Response:
 
 
 def _raw(text: str | bytes, is_text: bool) -> Response:
-    return Response(text, media_type="text/plain" if is_text else "application/json")
+    body = text.encode() if isinstance(text, str) else text
+    media_type = "text/plain" if is_text else "application/json"
+    headers = {"content-length": str(len(body))}
+    return StreamingResponse(_pieces(body), media_type=media_type, headers=headers)
+
+
+async def _pieces(body: bytes) -> AsyncIterator[memoryview]:
+    """So that others get their turn while a large one is sent, and what the reader does not take is not copied."""
+    whole = memoryview(body)
+    for start in range(0, len(body), PIECE):
+        yield whole[start : start + PIECE]
+        await asyncio.sleep(0)
 
 
 ENDPOINTS = (

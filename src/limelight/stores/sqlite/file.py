@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import IO
 
 from limelight.errors import LimelightError, SetupError, StoreCorrupt, StoreLocked
+from limelight.stores.sqlite.checkpoints import MAX_PAGES
 from limelight.stores.sqlite.schema import migrate, touch
 
 LOCK_SECONDS = 5
@@ -52,6 +53,7 @@ class DatabaseFile:
         try:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {self._synchronous}")
+            db.execute(f"PRAGMA wal_autocheckpoint = {MAX_PAGES}")
         except BaseException:
             db.close()
             raise

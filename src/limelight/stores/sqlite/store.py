@@ -34,6 +34,7 @@ from limelight.stores.base import (
     Swept,
 )
 from limelight.stores.sqlite import memories, results, rows
+from limelight.stores.sqlite.checkpoints import Checkpoints
 from limelight.stores.sqlite.file import DatabaseFile
 from limelight.stores.sqlite.journal import Journal, LiveRun
 from limelight.stores.sqlite.schema import touch
@@ -48,7 +49,8 @@ class SqliteStore:
     def __init__(self, path: Path, *, synchronous: str = "NORMAL") -> None:
         self._file = DatabaseFile(path, synchronous)
         self._journal = Journal()
-        self._writer = Writer()
+        self._checkpoints = Checkpoints()
+        self._writer = Writer(self._checkpoints.committed)
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="limelight-sqlite-reader")
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
@@ -68,6 +70,7 @@ class SqliteStore:
 
     async def open(self) -> None:
         self._writer.start(await asyncio.to_thread(self._open))
+        self._checkpoints.start(await asyncio.to_thread(self._file.connect))
 
     def _open(self) -> sqlite3.Connection:
         db = self._file.open()
@@ -81,6 +84,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         await self._writer.stop()
+        await asyncio.to_thread(self._checkpoints.stop)
         await asyncio.to_thread(self._readers.shutdown)
         for db in self._connections:
             db.close()

@@ -34,7 +34,9 @@ class Job:
 class Writer:
     """A thread with a connection of its own. `do` queues a job from the event loop and waits for its commit."""
 
-    def __init__(self) -> None:
+    def __init__(self, committed: Callable[[], None]) -> None:
+        """`committed` is called after each transaction, in the thread."""
+        self._committed = committed
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._backlog: deque[Job | None] = deque()
         self._thread: threading.Thread | None = None
@@ -102,6 +104,7 @@ class Writer:
         for job in jobs:
             if job.committed is not None and job.refusal is None:
                 job.committed()
+        self._committed()
 
 
 def _transact(db: sqlite3.Connection, jobs: list[Job]) -> None:
