@@ -364,9 +364,10 @@ def test_a_model_is_known_by_its_name_and_that_of_ones_own_agent_is_not() -> Non
     [
         ("[agents.deep]\napprove = ['delet']", "cannot ask before 'delet'; did you mean 'delete'?"),
         ("[agents.agno-team]\napprove = ['delegate_task_to_member']", "there are: search, readurl, calculate"),
-        ("[agents.codact]\napprove = ['search']", "Limelight cannot hold it up"),
-        ("[agents.demo]\napprove = ['write_file']", "Limelight cannot hold it up"),
-        (f"{OWN}approve = ['x']", "your own agent asks itself"),
+        ("[agents.codact]\napprove = ['serch']", "codact cannot ask before 'serch'; did you mean 'search'?"),
+        ("[agents.react]\napprove = ['final_answer']", "react cannot ask before 'final_answer'; there are: search"),
+        ("[agents.demo]\napprove = ['write_file']", "it asks itself: "),
+        (f"{OWN}approve = ['x']", "it asks itself: "),
     ],
 )
 def test_asking_where_nobody_could_be_asked_is_refused(text: str, told: str) -> None:

@@ -90,7 +90,7 @@ class Choosing:
         return _adjusted(agent, table)
 
     def _made(self, name: str, one: BuiltIn, table: AgentSettings) -> Agent:
-        options = option_mistakes(table, one.kind.OPTIONS, one.kind.framework)
+        options = option_mistakes(table, one.kind.OPTIONS | one.honours, one.kind.framework)
         self._refuse(name, [*table_mistakes(table, one), *options])
         has_model = "model" in one.honours
         model = self._model(name, table) if has_model else ModelChoice()
@@ -169,7 +169,11 @@ def _built_ins_near(word: str) -> str:
 
 
 def _options(table: AgentSettings) -> Options:
-    return Options(max_steps=table.max_steps, planning_interval=table.planning_interval)
+    return Options(
+        max_steps=table.max_steps,
+        planning_interval=table.planning_interval,
+        approve=tuple(dict.fromkeys(table.approve or ())),
+    )
 
 
 def _adjusted(agent: Agent, table: AgentSettings) -> Agent:

@@ -20,8 +20,6 @@ OWN = {
     "model": "that agent brings its own model",
     "base_url": "that agent brings its own model",
     "imports": "they are for codact, whose code they limit",
-    "approve": "your own agent asks itself: interrupt_on or interrupt() in a graph, requires_confirmation in Agno, "
-    "ctx.approve in a function",
 }
 """Why a setting of built-in agents is nothing for somebody's own."""
 NOT_HONOURED = {
@@ -29,11 +27,12 @@ NOT_HONOURED = {
     "base_url": "it talks to no model",
     "imports": "they are for codact, whose code they limit",
     "workspace": "it has no files",
-    "approve": "Limelight cannot hold it up before a tool runs",
 }
 NO_OPTION = {
     "max_steps": "its framework ({framework}) has no steps that could be counted",
     "planning_interval": "its framework ({framework}) makes no plans of its own",
+    "approve": "it asks itself: by interrupt_on or interrupt() in a graph, requires_confirmation in Agno, "
+    "ctx.approve in a function",
 }
 Mistake = tuple[str, str]
 """A key of the table, and what is wrong with it."""
@@ -47,7 +46,7 @@ def table_mistakes(table: AgentSettings, one: BuiltIn | None) -> Iterator[Mistak
         yield "base_url", f"base_url {table.base_url!r} is no address: {ADDRESS_RULE}"
     if table.workspace and "workspace" not in reasons:
         yield from (("workspace", f"workspace: {told}") for told in _unusable(table.workspace))
-    if table.approve and one is not None and "approve" not in reasons:
+    if table.approve and one is not None and one.can_ask:
         yield from (("approve", told) for told in _cannot_ask(table.approve, one))
     if table.imports and "imports" not in reasons:
         yield from (("imports", f"imports: {told}") for told in _not_installed(table.imports))

@@ -21,7 +21,16 @@ async def play(served: Served, decision: str) -> Played:
     return played(frames)
 
 
-CASES = [("deep", "ls"), ("deep", "search"), ("agno", "list_files"), ("agno", "read_file"), ("agno-team", "search")]
+CASES = [
+    ("deep", "ls"),
+    ("deep", "search"),
+    ("agno", "list_files"),
+    ("agno", "read_file"),
+    ("agno-team", "search"),
+    ("react", "search"),
+    ("codact", "search"),
+    ("codact", "python_interpreter"),
+]
 
 
 @pytest.mark.parametrize(("agent", "tool"), CASES)
@@ -34,7 +43,9 @@ async def test_it_asks_before_the_tools_that_are_named(tmp_path: Path, agent: st
     assert run.call(tool).finished.error is None
 
 
-@pytest.mark.parametrize(("agent", "tool"), [("deep", "ls"), ("agno", "list_files")])
+@pytest.mark.parametrize(
+    ("agent", "tool"), [("deep", "ls"), ("agno", "list_files"), ("react", "search"), ("codact", "python_interpreter")]
+)
 async def test_what_is_rejected_does_not_run(tmp_path: Path, agent: str, tool: str) -> None:
     async with stage(tmp_path / "data", agent, f'[agents.{agent}]\napprove = ["{tool}"]') as served:
         run = await play(served, "reject")
@@ -44,7 +55,7 @@ async def test_what_is_rejected_does_not_run(tmp_path: Path, agent: str, tool: s
     assert all(one.error for one in run.all(ToolFinished) if one.call_id in rejected)
 
 
-@pytest.mark.parametrize("agent", ["deep", "agno", "agno-team"])
+@pytest.mark.parametrize("agent", ["deep", "agno", "agno-team", "react", "codact"])
 async def test_an_empty_list_asks_for_nothing(tmp_path: Path, agent: str) -> None:
     async with stage(tmp_path / "data", agent, f"[agents.{agent}]\napprove = []") as served:
         frames = [f async for f in served.ask("an approval about bees", format="records")]

@@ -115,6 +115,7 @@ BUILT_INS = (
         needs=("smolagents", "openai"),
         honours=MODEL,
         tools=("search", "readurl", "final_answer"),
+        can_ask=("search", "readurl"),
     ),
     BuiltIn(
         name="codact",
@@ -126,6 +127,7 @@ BUILT_INS = (
         needs=("smolagents", "openai"),
         honours=MODEL | {"imports"},
         tools=("search", "readurl", "python_interpreter", "final_answer"),
+        can_ask=("search", "readurl", "python_interpreter"),
     ),
     BuiltIn(
         name="demo",

@@ -162,6 +162,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     max_steps: int | None = None
     planning_interval: int | None = None
+    approve: tuple[str, ...] = ()
+    """Tools before which a person is asked, for sources that can hold up a call."""
 
 
 NO_OPTIONS = Options()

@@ -13,6 +13,7 @@ from typing import Any
 
 from smolagents.local_python_executor import LocalPythonExecutor
 
+from limelight.sources.smolagents.asking import ANSWER, CODE, Rejected
 from limelight.sources.smolagents.errors import named, told
 from limelight.sources.smolagents.managed import SPAWNING
 from limelight.sources.smolagents.observer import Observer
@@ -21,9 +22,6 @@ from limelight.sources.smolagents.signals import NOTHING, CallEnded, CallMade, C
 from limelight.sources.smolagents.watched import WatchedState
 from limelight.sources.threads import Left
 from limelight.sources.values import Outcome
-
-ANSWER = "final_answer"
-CODE = "python_interpreter"
 
 
 class HeardExecutor:
@@ -54,6 +52,7 @@ class HeardExecutor:
         self._context = copy_context()
         if isinstance(state := getattr(self._executor, "state", None), WatchedState):
             state.watch(self._observer.check, self._hear)
+        code = self._permitted(code)
         begun = time.perf_counter()
         try:
             with self._observer.works(CODE):
@@ -74,19 +73,33 @@ class HeardExecutor:
 
     def _call(self, tool: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         ticket = self._observer.ticket()
-        self._observer.tell(CallMade(self._agent_id, ticket, name, _named(tool, args, kwargs), inner=True))
+        given = _named(tool, args, kwargs)
+        self._observer.tell(CallMade(self._agent_id, ticket, name, given, inner=True))
         SPAWNING.set(ticket)
         begun = time.perf_counter()
         try:
+            allowed = self._observer.permitted(self._agent_id, ticket, name, given)
+            if allowed is not given:
+                args, kwargs = (), allowed
+            begun = time.perf_counter()
             with self._observer.works(name, caller=CODE):
                 output = sendable(tool(*args, **kwargs))
         except Left:
             raise
         except BaseException as error:
-            self._end(begun, error=named(error), ticket=ticket)
+            self._end(begun, error=str(error) if isinstance(error, Rejected) else named(error), ticket=ticket)
             raise
         self._end(begun, outcome_of(output, name), ticket=ticket)
         return output
+
+    def _permitted(self, code: str) -> str:
+        given = {"code": code}
+        try:
+            allowed = self._observer.permitted(self._agent_id, self._ticket, CODE, given)
+        except Rejected as rejected:
+            self._end(time.perf_counter(), error=str(rejected))
+            raise
+        return code if allowed is given else str(allowed.get("code", code))
 
     def _hear(self, text: str) -> None:
         self._printed = True

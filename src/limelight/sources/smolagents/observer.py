@@ -6,19 +6,24 @@ speaks after the run was stopped gets Left, and so comes to an end wherever he i
 
 import itertools
 from collections import Counter
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Generator, Iterable
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
+from limelight.sources.smolagents.asking import Asked, Rejected
 from limelight.sources.smolagents.signals import Signal
 from limelight.sources.threads import Left, ThreadBridge
+
+UNNAMED = "arguments"
+"""How arguments that are no object are shown to whoever is asked."""
 
 
 class Observer:
     """Listens to one run."""
 
-    def __init__(self, bridge: ThreadBridge[Signal]) -> None:
+    def __init__(self, bridge: ThreadBridge[Signal], approve: Collection[str] = ()) -> None:
+        """`approve` names the tools before which a person is asked."""
         self.tell = bridge.put
         """Hand over a signal; raises Left if nobody listens any more."""
         self._bridge = bridge
@@ -27,6 +32,7 @@ class Observer:
         self._lock = Lock()
         self._pictures: dict[int, Any] = {}
         self._at_work: Counter[str] = Counter()
+        self._approve = approve
 
     @property
     def left(self) -> bool:
@@ -41,6 +47,23 @@ class Observer:
     def ticket(self) -> int:
         """A number for a call."""
         return next(self._tickets)
+
+    def permitted(self, agent_id: str, ticket: int, tool: str, args: Any) -> Any:
+        """The arguments with which a tool may run: what a person makes of them, if one has to be asked.
+
+        Raises Rejected if it may not.
+        """
+        if tool not in self._approve:
+            return args
+        named = isinstance(args, dict)
+        asked = Asked(agent_id, ticket, tool, cast("dict[str, Any]", args) if named else {UNNAMED: args})
+        self.tell(asked)
+        approval = asked.answer.result()
+        if not approval:
+            raise Rejected(approval)
+        if approval.decision != "edit":
+            return args
+        return approval.args if named else approval.args.get(UNNAMED, args)
 
     @contextmanager
     def works(self, tool: str, caller: str = "") -> Generator[None]:

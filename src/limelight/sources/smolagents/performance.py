@@ -39,7 +39,7 @@ class Performance:
 
     def play(self, bridge: ThreadBridge[Any]) -> None:
         """In the thread: the whole turn."""
-        observer = self._observer = Observer(bridge)
+        observer = self._observer = Observer(bridge, self._options.approve)
         if self.conversation is None:
             self.conversation = Conversation(self._target, self._history)
         agent = self.conversation.agent()

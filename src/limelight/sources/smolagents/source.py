@@ -13,6 +13,7 @@ from limelight.events import Status
 from limelight.messages import Message
 from limelight.sources.base import NO_OPTIONS, Feature, Item, Options, Source, Turn, first_line
 from limelight.sources.going_on import unstoppable
+from limelight.sources.smolagents.asking import Asked, Questions, check_names
 from limelight.sources.smolagents.errors import named
 from limelight.sources.smolagents.translator import AnySignal, Translator
 from limelight.sources.threads import ThreadBridge
@@ -23,9 +24,9 @@ class SmolagentsSource(Source):
 
     framework: ClassVar[str] = "smolagents"
     keeps_memory: ClassVar[bool] = True
-    OPTIONS: ClassVar[frozenset[str]] = frozenset({"max_steps", "planning_interval"})
+    OPTIONS: ClassVar[frozenset[str]] = frozenset({"max_steps", "planning_interval", "approve"})
     LACKS: ClassVar[Mapping[Feature, str]] = {
-        "approvals": "an agent cannot wait for a person",
+        "approvals": "an agent cannot ask by itself; `approve` in its table holds up the tools that are named there",
         "output_deltas": "a tool says nothing before it returns; code that prints is heard",
         "stop_in_a_sync_tool": "it runs in a thread, which cannot be broken off; async tools can, code between lines",
         "memory_after_restart": "steps live in this process; after a restart the log tells the conversation",
@@ -34,6 +35,8 @@ class SmolagentsSource(Source):
     def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
         self._target: Any = target
         self._options = options
+        if options.approve:
+            check_names(target, options.approve)
         self._conversations: dict[str, Any] = {}
 
     @classmethod
@@ -66,9 +69,13 @@ class SmolagentsSource(Source):
         history: Sequence[Message] = () if known is not None else await turn.history()
         performance = Performance(self._target, self._options, turn, known, history)
         translator = Translator()
-        bridge: ThreadBridge[AnySignal] = ThreadBridge(performance.play, f"limelight-{turn.context.run_id}")
+        questions = Questions(turn.context)
+        bridge: ThreadBridge[AnySignal | Asked] = ThreadBridge(performance.play, f"limelight-{turn.context.run_id}")
         try:
             async for signal in bridge.items():
+                if isinstance(signal, Asked):
+                    questions.ask(signal, translator.call_id(signal.ticket))
+                    continue
                 for item in translator.feed(signal):
                     yield item
         except LimelightError:
@@ -76,6 +83,7 @@ class SmolagentsSource(Source):
         except Exception as error:
             raise AgentFailed(named(error)) from error
         finally:
+            questions.close()
             gone = await bridge.leave()
             await self._keep(turn.memory_key, performance.conversation, translator.answered, gone)
             if not gone:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, cast
 
+from limelight.sources.smolagents.asking import Rejected
 from limelight.sources.smolagents.awaiting import awaited
 from limelight.sources.smolagents.calls import Calls
 from limelight.sources.smolagents.errors import told
@@ -151,6 +152,11 @@ class AgentTap:
         """One tool call, in whatever thread. Its end is told at once, also if smolagents drops it."""
         self._observer.check()
         ticket = self._calls.begins(tool_name, arguments)
+        try:
+            arguments = self._observer.permitted(self._agent_id, ticket, tool_name, arguments)
+        except Rejected as rejected:  # raised, it would take the calls beside it along
+            self._ended(ticket, time.perf_counter(), error=str(rejected))
+            return str(rejected)
         spawning = SPAWNING.set(ticket)
         begun = time.perf_counter()
         try:

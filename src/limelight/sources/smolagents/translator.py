@@ -57,6 +57,10 @@ class Translator:
         """True once the main agent has given its answer."""
         return self._answered
 
+    def call_id(self, ticket: int) -> str:
+        """Under which id the viewer knows a call; "" if it does not."""
+        return self._shared.calls.by_ticket.get(ticket, "")
+
     def feed(self, signal: AnySignal) -> list[Item]:
         if type(signal) is ModelSaid:  # nine in ten
             return self._parts[signal.agent_id].said(signal.delta)
@@ -104,7 +108,7 @@ class Translator:
         self._parts[signal.agent_id] = Part(signal, self._shared)
         if not signal.agent_id:
             return []
-        call_id = self._shared.calls.by_ticket.get(signal.ticket, "")
+        call_id = self.call_id(signal.ticket)
         started = AgentStarted(agent_id=signal.agent_id, name=signal.name, parent_id=signal.parent_id, call_id=call_id)
         return [started]
 
