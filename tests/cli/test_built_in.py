@@ -61,7 +61,7 @@ def test_serve_says_what_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def bound(host: str, port: int) -> None:
         """No port is needed."""
 
-    def no_log(file: Path | None) -> None:
+    def no_log(*_: object) -> None:
         """Logging is the process's."""
 
     monkeypatch.chdir(tmp_path)

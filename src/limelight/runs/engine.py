@@ -49,8 +49,8 @@ from limelight.stores.base import Append, Artifact, Result, Run, RunState, Sessi
 
 log = logging.getLogger(__name__)
 
-STOP_GRACE = 0.2
-"""Seconds that a source gets to end by itself once it is stopped."""
+STOP_GRACE = 0.5
+"""Seconds that a source gets to end by itself once it is stopped, and to say what goes on."""
 MAX_UNCOMMITTED = 256
 """Events that a run may be ahead of the log; then its source has to wait. A large result is as much as many events."""
 MAX_EMITTED = 50 * MAX_UNCOMMITTED

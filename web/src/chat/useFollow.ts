@@ -1,10 +1,11 @@
 import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
 
 /** How near the end counts as the end. */
-const NEAR = 48;
-/** What moves within so many ms of these was moved by the user, and not by rows that found their height. */
+export const NEAR = 48;
+/** What moves within so many ms of a hand was moved by the user, and not by rows that found their height. */
 const BY_HAND = 1000;
-const HANDS = ["wheel", "touchmove", "pointerdown", "keydown"] as const;
+/** How the user takes over. */
+export const HANDS = ["wheel", "touchmove", "pointerdown", "keydown"] as const;
 /** What the user opens has grown by then. */
 const OPENING = 600;
 
@@ -47,7 +48,7 @@ export function useFollow(box: RefObject<HTMLElement | null>, inner: RefObject<H
     const element = box.current;
     const content = inner.current;
     if (element === null || content === null) return;
-    let touchedAt = 0;
+    let touchedAt = Number.NEGATIVE_INFINITY;
     let openedAt = Number.NEGATIVE_INFINITY;
     let lastTop = 0;
     const isAtEnd = () => element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
@@ -56,7 +57,10 @@ export function useFollow(box: RefObject<HTMLElement | null>, inner: RefObject<H
       staysUntil.current = 0;
       const isOpening = event.target instanceof Element && event.target.closest("[aria-expanded]") !== null;
       if (isOpening && event.type !== "wheel" && event.type !== "touchmove") openedAt = touchedAt;
-      if (event instanceof KeyboardEvent && event.key === "End") toEnd();
+      if (event instanceof KeyboardEvent && event.key === "End") {
+        touchedAt = Number.NEGATIVE_INFINITY; // rows on the way find their height, and what moves up then is no wish
+        toEnd();
+      }
     };
     const scrolled = () => {
       const isUp = element.scrollTop < lastTop - 2;
