@@ -1,5 +1,7 @@
 """What the reader looks at stays where it is, and what they ask for comes into sight."""
 
+from collections.abc import Callable
+
 from playwright.sync_api import Locator, expect
 
 from tests.page.stage import Stage
@@ -88,6 +90,23 @@ def test_the_end_key_follows_again(tab: Tab, stage: Stage) -> None:
     expect(tab.button("Jump to now")).to_have_count(0)
     height = tab.page.evaluate("document.querySelector('.chat-scroll').scrollHeight")
     tab.wait("height => document.querySelector('.chat-scroll').scrollHeight > height + 300", height)
+    tab.wait(AT_END)
+    stage.open_gate("enough")
+    tab.expect_end()
+
+
+def test_who_takes_over_at_once_is_taken_along_when_somebody_else_begins(
+    tab: Tab, new_tab: Callable[..., Tab], stage: Stage
+) -> None:
+    tab.page.set_viewport_size({"width": 1000, "height": 500})
+    tab.begin("hello")
+    tab.expect_end()
+    tab.page.reload()
+    expect(tab.page.locator(".user-text").last).to_be_in_viewport()
+    tab.chat.press("Shift")  # while the page still finds its place
+    other = new_tab(fresh=True)
+    other.open(f"#/s/{tab.session_id}").ask("scene stream")
+    tab.wait("() => (document.querySelector('.chat-scroll')?.scrollTop ?? 0) > 300")
     tab.wait(AT_END)
     stage.open_gate("enough")
     tab.expect_end()
