@@ -46,7 +46,7 @@ export const Conversation = memo(function Conversation(props: Props) {
       <Banner live={live} store={store} />
       <Announcer run={newest} />
       <div className="chat">
-        {live.loading === null || live.view.seq > 0 ? (
+        {live.loading === null || live.view.seq > 0 || isEnded ? (
           <Chat live={live} store={store} route={route} filter={filter} onPick={pick} />
         ) : (
           <Loading part={live.loading} />

@@ -46,6 +46,21 @@ describe("a session", () => {
     expect(now().view.runs[0]?.state).toBe("finished");
   });
 
+  it("gives a message back that a server with a limit does not take, and sends it when it is told to", () => {
+    store = new SessionStore("s");
+    store.ask("one too many", "wait");
+    newest().open(0);
+    newest().say({ type: "error", message: "you have 3 sessions", error_code: "too_many_sessions" });
+    newest().cut(1008, "too_many_sessions");
+    const [given] = now().pending;
+    expect(given).toMatchObject({ text: "one too many", error: "you have 3 sessions" });
+    if (given !== undefined) store.retry(given);
+    expect(FakeSocket.all).toHaveLength(2);
+    newest().open(0);
+    expect(now().notice).toBeNull();
+    expect(newest().sent).toMatchObject([{ type: "query", query: "one too many" }]);
+  });
+
   it("comes back behind what it has, and shows nothing twice", () => {
     opened();
     newest().say(packed(0, 4));

@@ -75,7 +75,7 @@ export class SessionStore extends Watchable<LiveSession> {
     this.link = new Link(() => this.path(), {
       open: () => this.resend(),
       message: (text) => this.take(parseFrame(text)),
-      status: (link) => this.change({ link }),
+      status: (link) => this.linked(link),
     });
   }
 
@@ -91,6 +91,9 @@ export class SessionStore extends Watchable<LiveSession> {
   /** Send a refused message again. */
   retry(one: Pending): void {
     this.sending.retry(one);
+    if (this.now.link.kind !== "ended") return;
+    this.change({ notice: null });
+    this.link.restart();
   }
 
   stop(): void {
@@ -128,6 +131,14 @@ export class SessionStore extends Watchable<LiveSession> {
 
   private change(part: Partial<LiveSession>): void {
     this.set({ ...this.now, ...part });
+  }
+
+  private linked(link: LinkStatus): void {
+    this.change({ link });
+    if (link.kind !== "ended" || this.looking !== null) return;
+    // Nobody will take them any more; who wrote them gets them back.
+    const reason = this.now.notice ?? link.reason;
+    for (const one of this.sending.pending) if (one.error === null) this.sending.refused(one.requestId, reason, "");
   }
 
   private path(): string {
