@@ -1,6 +1,7 @@
 """What is hidden, in texts and in values."""
 
 import itertools
+import json
 import re
 
 import pytest
@@ -70,7 +71,7 @@ def test_pieces_hide_a_secret_wherever_they_are_cut(parts: list[str], cuts: list
     said, held = "", ""
     for start, end in itertools.pairwise(bounds):
         held += whole[start:end]
-        safe = hiding.first_open(held)
+        safe = hiding.first_open(held, 1000)
         said, held = said + hiding.text(held[:safe]), held[safe:]
     said += hiding.text(held)
     assert hiding.text(said) == said  # no secret is left
@@ -79,10 +80,40 @@ def test_pieces_hide_a_secret_wherever_they_are_cut(parts: list[str], cuts: list
 
 def test_with_patterns_a_line_is_held_until_it_ends() -> None:
     hiding = Hiding([CARD])
-    assert hiding.first_open("one\ntwo") == 4
-    assert hiding.first_open("50 %\r51 %") == 5
-    assert hiding.first_open("one") == 0
-    assert Hiding().first_open("one") == 3
+    assert hiding.first_open("one\ntwo", 99) == 4
+    assert hiding.first_open("50 %\r51 %", 99) == 5
+    assert hiding.first_open("one", 99) == 0
+    assert Hiding().first_open("one", 99) == 3
+
+
+@pytest.mark.parametrize("card", ["1234-5678", "1234-56", ""])
+def test_of_a_line_that_is_too_long_the_end_is_held(card: str) -> None:
+    line = "x " * 3000 + card
+    assert len(line) - 2000 < Hiding([CARD]).first_open(line, 4000) <= len(line) - 1024
+
+
+def test_what_a_pattern_matches_is_not_cut() -> None:
+    line = "x" * 5000 + "y" * 3000
+    assert Hiding([re.compile("y+")]).first_open(line, 4000) == 5000
+
+
+@given(st.integers(1, 64))
+def test_a_key_is_hidden_wherever_it_is_cut(cut: int) -> None:
+    key = make_key("ann", ("use",), 1)[1]
+    hiding = Hiding()
+    assert hiding.first_open(f"key {key[:cut]}", 99) == 4
+    assert hiding.first_open(f"all {key[:cut]} ", 99) == len(key[:cut]) + 5
+
+
+def test_names_and_numbers_are_looked_at_too() -> None:
+    hiding = Hiding([re.compile(r"\b4\d{15}\b")], secrets=[TOKEN])
+    value = {TOKEN: "x", "card": 4111111111111111, "sum": 3.5, "ok": True, "none": None}
+    assert hiding.value(value) == {HIDDEN: "x", "card": HIDDEN, "sum": 3.5, "ok": True, "none": None}
+
+
+def test_a_secret_is_found_as_json_writes_it() -> None:
+    secret = 'pass"word\\secret'
+    assert Hiding(secrets=[secret]).text(json.dumps({"p": secret})) == json.dumps({"p": HIDDEN})
 
 
 def test_what_was_hidden_and_left_alone_comes_back() -> None:
@@ -90,6 +121,7 @@ def test_what_was_hidden_and_left_alone_comes_back() -> None:
     original = {"to": "ann", "password": "x", "pay": {"card": "1234-5678", "sum": 3}, "cards": ["1234-5678"]}
     shown = hiding.value(original)
     assert restored(shown, original, hiding) == original
+    assert restored({"cards": [HIDDEN, "new"]}, original, hiding) == {"cards": ["1234-5678", "new"]}
     shown["to"] = "ben"
     shown["pay"]["sum"] = 4
     shown["new"] = HIDDEN

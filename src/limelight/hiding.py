@@ -6,6 +6,7 @@ Pure. What agents' tools get and return goes through it before it is stored, and
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import zip_longest
 from typing import Any, cast
 
 import msgspec
@@ -18,6 +19,11 @@ MIN_SECRET = 12
 """Shorter values are no secrets but words, and would be found everywhere."""
 
 
+_BEGINS_KEY = re.compile(r"(?:l|lm|lml|lml_[a-z2-9]{0,8}|lml_[a-z2-9]{8}_[a-z2-9]{0,51})\Z")
+_OVERLAP = 1024
+"""What a pattern may match across the end of a line that is too long to be held back."""
+
+
 class Hiding:
     """What is hidden. `patterns` are of any text, `fields` are names in JSON, with `*` for anything."""
 
@@ -26,7 +32,8 @@ class Hiding:
     ) -> None:
         self._patterns = tuple(patterns)
         self._fields = tuple(field.lower() for field in fields)
-        self._secrets = tuple(sorted({s for s in secrets if len(s) >= MIN_SECRET}, key=len, reverse=True))
+        known = {form for secret in secrets if len(secret) >= MIN_SECRET for form in (secret, _escaped(secret))}
+        self._secrets = tuple(sorted(known, key=len, reverse=True))
         self._any_secret = re.compile("|".join(map(re.escape, self._secrets)))
         self._beginnings = {secret[:end] for secret in self._secrets for end in range(1, len(secret))}
 
@@ -51,16 +58,35 @@ class Hiding:
             case str():
                 return self.text(self._in_written(value) if self._fields else value)
             case dict():
-                return {name: self._of_field(name, one) for name, one in cast("dict[str, Any]", value).items()}
+                fields = cast("dict[Any, Any]", value).items()
+                return {self.value(name): self._of_field(name, one) for name, one in fields}
             case list() | tuple():
                 return [self.value(one) for one in cast("Sequence[Any]", value)]
+            case int() | float() if not isinstance(value, bool) and self._patterns:
+                said = str(value)
+                return value if (hidden := self.text(said)) == said else hidden
             case _:
                 return value
 
-    def first_open(self, text: str) -> int:
-        """Where in a text that goes on something may begin that is to be hidden, and is not whole yet."""
-        if self.needs_whole_texts:
-            return max(text.rfind("\n"), text.rfind("\r")) + 1
+    def first_open(self, text: str, most: int) -> int:
+        """Where in a text that goes on something may begin that is to be hidden, and is not whole yet.
+
+        If that would be more than `most` characters, only so much of it as something could well take.
+        """
+        if not self.needs_whole_texts:
+            return self._first_beginning(text)
+        line = max(text.rfind("\n"), text.rfind("\r")) + 1
+        if len(text) - line <= most:
+            return line
+        end = len(text) - _OVERLAP
+        spanning = (found.start() for one in self._patterns for found in one.finditer(text) if found.end() > end)
+        return min(end, *spanning, end)
+
+    def _first_beginning(self, text: str) -> int:
+        key = _BEGINS_KEY.search(text, max(0, len(text) - 80))
+        return min(self._first_secret(text), len(text) if key is None else key.start())
+
+    def _first_secret(self, text: str) -> int:
         if not self._secrets:
             return len(text)
         insides = {at for found in self._any_secret.finditer(text) for at in range(found.start() + 1, found.end())}
@@ -90,6 +116,9 @@ def restored(edited: Any, original: Any, hiding: Hiding) -> Any:
     """What a person sends back who was shown `original` with something hidden: where they left that, what it hides."""
     if edited == original or edited == hiding.value(original):
         return original
+    if isinstance(edited, list) and isinstance(original, list):
+        pairs = zip_longest(cast("list[Any]", edited), cast("list[Any]", original)[: len(cast("list[Any]", edited))])
+        return [restored(one, before, hiding) for one, before in pairs]
     if not isinstance(edited, dict) or not isinstance(original, dict):
         return cast("Any", edited)
     before = cast("dict[str, Any]", original)
@@ -99,6 +128,16 @@ def restored(edited: Any, original: Any, hiding: Hiding) -> Any:
         is_left = name in before and value == shown[name]
         after[name] = before[name] if is_left else restored(value, before.get(name), hiding)
     return after
+
+
+def is_hidden_in(value: Any) -> bool:
+    """Whether something in a value stands for what was hidden."""
+    return HIDDEN.encode() in msgspec.json.encode(value)
+
+
+def _escaped(text: str) -> str:
+    """As it stands in JSON."""
+    return msgspec.json.encode(text).decode()[1:-1]
 
 
 def secrets_in(environ: Mapping[str, str]) -> list[str]:

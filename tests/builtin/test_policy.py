@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from limelight.access.keyring import Keyring
 from limelight.events import ApprovalRequested, ApprovalResolved, RunFinished, ToolFinished
 from tests.builtin.test_played import QUESTION, stage
-from tests.serving import Frame, Served
+from tests.serving import Frame, Served, asking
 from tests.sources.played import Played, played
 
 
@@ -75,3 +76,16 @@ async def test_runs_that_wait_take_nobodys_place(tmp_path: Path, agent: str, too
         assert len(places) == 4
         for place in places:
             assert (await served.http.post(place, json={"decision": "reject"})).status_code == 200
+
+
+async def test_so_many_may_wait_and_no_more(tmp_path: Path) -> None:
+    config = '[agents.agno]\napprove = ["list_files"]'
+    async with stage(tmp_path / "data", "agno", config, limits__waiting_per_user=2) as served:
+        ann = {"authorization": f"Bearer {Keyring(tmp_path / 'data').create('ann', ('use',), 1)[1]}"}
+        for number in range(2):
+            body = asking(QUESTION, session_id=f"s{number}")
+            async for frame in served.stream("POST", "/chat/stream?format=records", json=body, headers=ann):
+                if frame.data["event"]["kind"] == "approval_requested":
+                    break
+        refused = await served.problem("POST", "/chat", json=asking(QUESTION, session_id="s2"), headers=ann)
+        assert (refused["code"], "2 runs of yours wait for a person" in refused["detail"]) == ("too_many_runs", True)

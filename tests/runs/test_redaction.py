@@ -5,14 +5,18 @@ import re
 import pytest
 
 from limelight.events import (
+    EVENT_TYPES,
     AnyEvent,
     ApprovalRequested,
     ApprovalResolved,
+    FinalAnswer,
+    Plan,
     RunFailed,
     RunStarted,
     SourceCited,
     Status,
     TextDelta,
+    Todo,
     ToolArgsDelta,
     ToolFinished,
     ToolOutputDelta,
@@ -20,7 +24,7 @@ from limelight.events import (
     ToolStarted,
 )
 from limelight.hiding import HIDDEN, Hiding
-from limelight.runs.redaction import MAX_HELD, Redaction
+from limelight.runs.redaction import LOOKED_AT, MAX_HELD, NO_TEXT, SAID, Redaction
 from tests.runs.executions import execution
 
 SECRET = "s3cr3t-s3cr3t"
@@ -49,6 +53,8 @@ def output(text: str, stream: str = "stdout") -> ToolOutputDelta:
         SourceCited(title=SECRET, url=f"https://a.example/{SECRET}", text=SECRET),
         Status(text=SECRET),
         RunFailed(code="agent_error", message=f"401 {SECRET}"),
+        Plan(text=SECRET, items=(Todo(f"use {SECRET}", "completed"),)),
+        FinalAnswer(content={"key": SECRET}, title=SECRET, sources=(SECRET,)),
     ],
 )
 @pytest.mark.parametrize("hiding", [BY_PATTERN, BY_VALUE])
@@ -58,8 +64,14 @@ def test_every_event_of_a_tool_and_every_error_is_looked_at(event: AnyEvent, hid
     assert type(hidden) is type(event)
 
 
+def test_of_every_event_it_is_decided_whether_it_is_looked_at() -> None:
+    pieces = (ToolArgsDelta, ToolOutputDelta)
+    assert sorted(map(repr, (*LOOKED_AT, *SAID, *NO_TEXT, *pieces))) == sorted(map(repr, EVENT_TYPES))
+
+
 def test_what_people_and_models_say_is_left_alone() -> None:
-    for event in (RunStarted(agent="a", input=SECRET), TextDelta(message_id="m", text=SECRET)):
+    said = FinalAnswer(content=SECRET, message_id="m")
+    for event in (RunStarted(agent="a", input=SECRET), TextDelta(message_id="m", text=SECRET), said):
         assert Redaction(BY_PATTERN).whole(event) is event
         assert fed(BY_PATTERN, event) == [event]
 

@@ -52,6 +52,9 @@ async def test_what_tools_get_and_return_is_kept_without_secrets(
         run_id, request = found[-1].data["run_id"], found[-1].data["event"]
         assert request["args"] == {"card": HIDDEN, "sum": 3}
         path = f"/runs/{run_id}/approvals/{request['approval_id']}"
+        around = {"decision": "edit", "args": {**request["args"], "card": f"my {HIDDEN}"}}
+        refused = await served.problem("POST", path, json=around)
+        assert (refused["status"], refused["errors"][0]["path"]) == (422, "args")
         edited = {"decision": "edit", "args": {**request["args"], "sum": 4}}
         assert (await served.http.post(path, json=edited)).status_code == 200
         rest = served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records", "after": "0"})

@@ -1,10 +1,11 @@
 """A person is asked before the tools that the configuration names; the thread of the agent stands still meanwhile."""
 
 import threading
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -13,6 +14,8 @@ from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled, 
 from limelight.runs.agents import Agent
 from limelight.sources.base import Options
 from limelight.sources.smolagents import SmolagentsSource
+from limelight.sources.smolagents.observer import Observer
+from limelight.sources.threads import Left
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.serving import serving
@@ -132,7 +135,60 @@ async def test_stop_lets_the_thread_go(tmp_path: Path) -> None:
 def test_a_tool_that_is_not_there_is_refused_at_the_start() -> None:
     agent = leading(calling, coding)(Stage("http://127.0.0.1:1/v1", "key"))
     SmolagentsSource(agent, Options(approve=("add", "helper", "python_interpreter")))
-    with pytest.raises(SetupError, match=r"approve: this agent has no tool 'ad'; there are: .*add"):
+    with pytest.raises(SetupError, match=r"approve: nobody can be asked before 'ad' here; there are: .*add"):
         SmolagentsSource(agent, Options(approve=("ad",)))
-    with pytest.raises(SetupError, match="no tool 'final_answer'"):
+    with pytest.raises(SetupError, match="before 'final_answer'"):
         SmolagentsSource(agent, Options(approve=("final_answer",)))
+
+
+def test_tools_that_run_elsewhere_cannot_be_held_up() -> None:
+    class Elsewhere:
+        """Runs code in a container, say."""
+
+    agent: Any = coding()(Stage("http://127.0.0.1:1/v1", "key"))
+    agent.python_executor = Elsewhere()
+    SmolagentsSource(agent, Options(approve=("python_interpreter",)))
+    with pytest.raises(SetupError, match="nobody can be asked before 'add' here; there are: python_interpreter"):
+        SmolagentsSource(agent, Options(approve=("add",)))
+
+
+@pytest.mark.parametrize(
+    "way_around",
+    ["add._tool(2, 3)", "add._executor.call(add._tool, 'x', (2, 3), {})", "add.forward(2, 3)", "add.call(2, 3)"],
+)
+async def test_code_finds_no_way_around_the_question(way_around: str, tmp_path: Path) -> None:
+    script = f'- steps: [{{text: "<code>\\nprint({way_around})\\n</code>"}}]\n'
+    async with theatre(coding(max_steps=1), script, tmp_path, "add") as stage:
+        run = await stage.play_deciding(saying("reject"))
+    code = run.call("python_interpreter")
+    assert code.output == "" and code.error is not None
+
+
+async def test_people_may_take_longer_than_code_may(tmp_path: Path) -> None:
+    def make(stage: Stage) -> Any:
+        agent: Any = coding()(stage)
+        agent.python_executor.timeout_seconds = 0.05
+        return agent
+
+    def decide(_: ApprovalRequested) -> Answer:
+        time.sleep(0.5)  # a person does
+        return {"decision": "approve"}
+
+    async with theatre(make, CODE, tmp_path, "add") as stage:
+        run = await stage.play_deciding(decide)
+    assert run.call("python_interpreter").error is None
+    assert run.call("python_interpreter").output == "5\n"
+
+
+def test_a_question_that_was_on_its_way_at_the_end_lets_its_thread_go() -> None:
+    """Nobody has taken it out of the bridge, so nobody will answer it."""
+
+    class Bridge:
+        left = False
+
+        def put(self, signal: object) -> None:
+            self.left = True
+
+    observer = Observer(cast("Any", Bridge()), ("add",))
+    with pytest.raises(Left):
+        observer.permitted("", 1, "add", {})

@@ -3,16 +3,22 @@
 import logging
 import os
 import re
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 from limelight.cli.view.safe import safe
+from limelight.config import Settings
 from limelight.errors import SetupError
-from limelight.hiding import Hiding, secrets_in
+from limelight.hiding import Hiding
+from limelight.server.hidden import hiding_of
 
 CREDENTIALS = (re.compile(r"(?i)\bbearer\s+[^\s\"',]+"), re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*"))
 """What is sent to prove who somebody is, whoever it is for."""
+
+
+TALKATIVE = ("aiosqlite",)
+"""Libraries that would log whole conversations at DEBUG."""
 
 
 class SafeFormatter(logging.Formatter):
@@ -26,9 +32,8 @@ class SafeFormatter(logging.Formatter):
         return safe(self._hiding.text(super().format(record)))
 
 
-def log_to(file: Path | None, secrets: Iterable[str] = ()) -> None:
-    """Log to a file, or to standard error. LIMELIGHT_LOG is the level. These secrets, and all that are in the
-    environment, are not told."""
+def log_to(file: Path | None, settings: Settings) -> None:
+    """Log to a file, or to standard error. LIMELIGHT_LOG is the level. What the settings hide is not told."""
     level = os.environ.get("LIMELIGHT_LOG", "WARNING").upper()
     if level not in logging.getLevelNamesMapping():
         raise SetupError(f"LIMELIGHT_LOG is one of DEBUG, INFO, WARNING, ERROR, not {level}")
@@ -36,7 +41,9 @@ def log_to(file: Path | None, secrets: Iterable[str] = ()) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
     handler = logging.StreamHandler() if file is None else logging.FileHandler(file)
     layout = "%(levelname)s %(message)s" if file is None else "%(asctime)s %(levelname)s %(message)s"
-    handler.setFormatter(SafeFormatter(layout, Hiding(CREDENTIALS, secrets=(*secrets, *secrets_in(os.environ)))))
+    handler.setFormatter(SafeFormatter(layout, hiding_of(settings, *CREDENTIALS)))
+    for name in TALKATIVE:
+        logging.getLogger(name).setLevel(logging.INFO)
     logging.basicConfig(level=level, handlers=[handler])
 
 

@@ -50,7 +50,7 @@ def serve(
     listener = bind(settings.server.host, settings.server.port)
     offer = offered(settings, targets or ())
     app = create_app(settings, offer.agents)
-    log_to(None, [settings.auth.api_key])
+    log_to(None, settings)
     if offer.hint:
         typer.echo(offer.hint)
     LimelightServer(app, listener, say=typer.echo).run()

@@ -76,7 +76,7 @@ async def _own_server(targets: list[str], agent: str | None) -> AsyncGenerator[C
     settings = load_settings()
     # A key of its own, as the data folder may have keys, of which nobody can know the text.
     key = settings.auth.api_key = settings.auth.api_key or secrets.token_urlsafe(32)
-    log_to(Path(settings.store.data) / "run.log")  # the view tells how it went; the whole story is there
+    log_to(Path(settings.store.data) / "run.log", settings)  # the view tells how it went; the whole story is there
     with gathered_logs():
         async with _serving(settings, targets, agent) as url, Client(url, key=key) as client:
             yield client

@@ -75,6 +75,9 @@ class LimitSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     ] = 600
     runs: Annotated[int, _setting("Runs at once, of all users together", "LIMELIGHT_RUNS", ge=1)] = 500
     runs_per_user: Annotated[int, _setting("Runs of a user at once", "LIMELIGHT_RUNS_PER_USER", ge=1)] = 20
+    waiting_per_user: Annotated[
+        int, _setting("Runs of a user that wait for a person, beside those", "LIMELIGHT_WAITING_PER_USER", ge=1)
+    ] = 50
     sessions_per_user: Annotated[int, _setting("Sessions of a user", "LIMELIGHT_SESSIONS_PER_USER", ge=1)] = 10_000
     streams_per_user: Annotated[
         int, _setting("Open streams and sockets of a user", "LIMELIGHT_STREAMS_PER_USER", ge=1)

@@ -118,7 +118,7 @@ class Committer:
                 await self._store.append([append for _, append in work])
                 break
             except LeaseLost:
-                work = await self._without_lost(work)
+                await self._without_lost(work)
                 return
             except Exception as error:  # a mistake of ours, too: what is not written is neither shown nor skipped
                 odd = not isinstance(error, StoreError)
@@ -136,7 +136,7 @@ class Committer:
         except Exception:  # a dialect that breaks costs its viewers their stream, and the runs nothing
             log.exception("Records of session %s cannot be shown", ref.session_id)
 
-    async def _without_lost(self, work: list[tuple[Writing, Append]]) -> list[tuple[Writing, Append]]:
+    async def _without_lost(self, work: list[tuple[Writing, Append]]) -> None:
         """One of them has lost its lease; write them one by one to find out which."""
         for run, append in work:
             if len(work) == 1:
@@ -144,7 +144,6 @@ class Committer:
                 _tell(append, run.lost)
             else:
                 await self._commit([(run, append)])
-        return []
 
 
 def is_large(results: Sequence[Result]) -> bool:

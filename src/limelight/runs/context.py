@@ -8,9 +8,9 @@ from typing import Any, Unpack
 
 import msgspec
 
-from limelight.errors import AlreadyDecided
+from limelight.errors import AlreadyDecided, InvalidBody
 from limelight.events import AnyEvent, ApprovalRequested, ApprovalResolved, Decision
-from limelight.hiding import Hiding, restored
+from limelight.hiding import HIDDEN, Hiding, is_hidden_in, restored
 from limelight.runs.engine import Execution
 from limelight.runs.ids import now_ms, sortable_id
 from limelight.sources.base import DECISIONS, About, Approval, User
@@ -33,6 +33,11 @@ class Asked(msgspec.Struct, frozen=True):
     request: ApprovalRequested
     answer: ApprovalResolved | None = None
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether it was answered with other arguments, which the log does not tell in full: then it is asked again."""
+        return self.answer is not None and self.answer.decision == "edit" and is_hidden_in(self.answer.args)
+
     def is_for(self, question: Question, hiding: Hiding) -> bool:
         request = self.request
         if question.call_id or request.call_id:
@@ -49,7 +54,8 @@ class RunContext:
         self._thread = threading.get_ident()
         self._loop = asyncio.get_running_loop()
         self._workspace = workspace
-        self._decisions: dict[str, asyncio.Future[Decide]] = {}
+        self._decisions: dict[str, asyncio.Future[ApprovalResolved]] = {}
+        self._questions: dict[str, Question] = {}
         self._asked = list(asked)
         for earlier in asked:  # somebody may answer before the source asks again
             if earlier.answer is None:
@@ -102,14 +108,16 @@ class RunContext:
         asked = next((asked for asked in reversed(self._asked) if asked.is_for(question, hiding)), None)
         if asked is not None:  # before a restart; the log has the question, and perhaps the answer
             self._asked.remove(asked)
-            request, resolved = asked.request, asked.answer
-        else:
+        if asked is None or asked.is_lost:
             request, resolved = self._request(question), None
+        else:
+            request, resolved = asked.request, asked.answer
         if resolved is None:
+            self._questions[request.approval_id] = question
             resolved = await self._answer_to(request)
         args = question.args
         if resolved.decision == "edit" and isinstance(resolved.args, dict):
-            args = restored(resolved.args, question.args, hiding)
+            args = restored(resolved.args, question.args, hiding)  # who answered before it was asked again saw less
         return Approval(resolved.decision, args, resolved.reason, resolved.by)
 
     def _request(self, question: Question) -> ApprovalRequested:
@@ -131,14 +139,19 @@ class RunContext:
         waiting = self._decisions.setdefault(request.approval_id, self._loop.create_future())
         seconds = None if request.expires_at is None else max(0, request.expires_at - now_ms()) / 1000
         try:
-            said = await asyncio.wait_for(waiting, seconds)
+            return await asyncio.wait_for(waiting, seconds)
         except TimeoutError:
-            said = Decide(self.run_id, request.approval_id, "reject", reason="expired", by="system")
+            return self._resolve(Decide(self.run_id, request.approval_id, "reject", reason="expired", by="system"))
         finally:
             del self._decisions[request.approval_id]
+            self._questions.pop(request.approval_id, None)
+
+    def _resolve(self, said: Decide) -> ApprovalResolved:
+        """Write it down, at once: whoever decided is told that it counts."""
+        request = self._execution.grammar.approvals.get(said.approval_id)
         resolved = ApprovalResolved(
-            agent_id=request.agent_id,
-            approval_id=request.approval_id,
+            agent_id=request.agent_id if request is not None else "",
+            approval_id=said.approval_id,
             decision=said.decision,
             args=said.args if said.decision == "edit" else None,
             reason=said.reason,
@@ -152,4 +165,15 @@ class RunContext:
         waiting = self._decisions.get(signal.approval_id)
         if waiting is None or waiting.done():
             raise AlreadyDecided("nothing waits for this decision", run_id=self.run_id)
-        waiting.set_result(signal)
+        waiting.set_result(self._resolve(self._restored(signal)))
+
+    def _restored(self, signal: Decide) -> Decide:
+        """With what was hidden from the person who decided, where they have left it alone."""
+        question = self._questions.get(signal.approval_id)
+        if question is None or signal.args is None:
+            return signal
+        args = restored(signal.args, question.args, self._execution.hiding)
+        if is_hidden_in(args) and not is_hidden_in(question.args):
+            told = f"{HIDDEN} stands for what is hidden: leave the whole text that it is in as it is, or replace it"
+            raise InvalidBody(told, path="args", run_id=self.run_id)
+        return msgspec.structs.replace(signal, args=args)

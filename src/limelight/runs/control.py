@@ -6,7 +6,7 @@ A signal goes through the store, so that it reaches the process that holds the r
 import asyncio
 import logging
 
-from limelight.errors import AgentNotServed, AlreadyDecided, ApprovalExpired, ApprovalNotFound, NotOffered
+from limelight.errors import AgentNotServed, AlreadyDecided, ApprovalExpired, ApprovalNotFound, NotOffered, RequestError
 from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled
 from limelight.runs.agents import Agents
 from limelight.runs.ids import now_ms
@@ -111,5 +111,5 @@ class Control:
                 case Decide():
                     try:
                         live.context.decide(signal)
-                    except AlreadyDecided:
-                        log.info("approval %s was decided already", signal.approval_id)
+                    except RequestError as error:
+                        log.info("the decision on approval %s does not count: %s", signal.approval_id, error)

@@ -17,6 +17,7 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
 
     runs: int = 500
     runs_per_user: int = 20
+    waiting_per_user: int = 50
     sessions_per_user: int = 10_000
     streams_per_user: int = 100
 
@@ -26,6 +27,12 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
             raise TooManyRuns(f"{self.runs} runs go on at once, which is all that this server takes", retry_after=SOON)
         if owner != LOCAL_OWNER and own >= self.runs_per_user:
             told = f"you have {self.runs_per_user} runs at once, which is the limit: wait for one to end, or stop one"
+            raise TooManyRuns(told, retry_after=SOON)
+
+    def check_waiting(self, owner: str, own: int) -> None:
+        """`own` are the runs that wait for a person, and take no place among those at work, but some memory."""
+        if owner != LOCAL_OWNER and own >= self.waiting_per_user:
+            told = f"{self.waiting_per_user} runs of yours wait for a person, which is the limit: decide, or stop some"
             raise TooManyRuns(told, retry_after=SOON)
 
     def check_sessions(self, owner: str, own: int) -> None:

@@ -1,8 +1,8 @@
 """What tools get and return, without what may not be kept. Pure; the engine asks before anything is written.
 
-Arguments, results, output, errors and notes are looked at; what a model says is not. What a running tool prints is held
-back as long as something in it may still turn out to be hidden: with patterns, until the line ends. Pieces of arguments
-are left out then, since `tool_ready` has all of them.
+Arguments, results, output, errors, plans and notes are looked at; what a model says is not. What a running tool prints
+is held back as long as something in it may still turn out to be hidden: with patterns, until the line ends. Pieces of
+arguments are left out then, since `tool_ready` has all of them.
 """
 
 from typing import Any
@@ -11,19 +11,32 @@ import msgspec
 
 from limelight.events import (
     AgentFinished,
+    AgentStarted,
     AnyEvent,
     ApprovalRequested,
     ApprovalResolved,
+    ArtifactMade,
+    FinalAnswer,
+    Plan,
+    ReasoningDelta,
+    ReasoningFinished,
     RunCancelled,
     RunFailed,
+    RunFinished,
+    RunStarted,
     SourceCited,
     Status,
     StepFinished,
+    StepStarted,
+    TextDelta,
+    TextFinished,
+    Todo,
     ToolArgsDelta,
     ToolFinished,
     ToolOutputDelta,
     ToolReady,
     ToolStarted,
+    Usage,
 )
 from limelight.hiding import Hiding
 
@@ -41,7 +54,15 @@ LOOKED_AT: dict[type[AnyEvent], tuple[str, ...]] = {
     AgentFinished: ("error",),
     RunFailed: ("message",),
     RunCancelled: ("reason",),
+    Plan: ("text", "items"),
+    FinalAnswer: ("content", "title", "sources"),
 }
+TUPLES: dict[str, Any] = {"items": tuple[Todo, ...], "sources": tuple[str, ...]}
+"""Fields that are no JSON as they are."""
+SAID = (TextDelta, TextFinished, ReasoningDelta, ReasoningFinished, RunStarted)
+"""What people and models say, which is not looked at."""
+NO_TEXT = (StepStarted, AgentStarted, ArtifactMade, Usage, RunFinished)
+"""Nothing of a tool's is in these. Pieces of arguments and of output have a way of their own."""
 
 
 class Redaction:
@@ -52,13 +73,17 @@ class Redaction:
         self._held: dict[tuple[type[AnyEvent], str, str], ToolOutputDelta | ToolArgsDelta] = {}
 
     def whole(self, event: AnyEvent) -> AnyEvent:
-        """An event that needs no other one to be understood."""
+        """An event that needs no other one to be understood. An answer that was streamed is as it was said."""
+        if isinstance(event, FinalAnswer) and event.message_id is not None:
+            return event
         changes: dict[str, Any] = {}
         for field in LOOKED_AT.get(type(event), ()):
             value = getattr(event, field)
+            if isinstance(value, tuple):
+                value = list(msgspec.to_builtins(value))
             hidden = self._hiding.value(value)
             if hidden != value:
-                changes[field] = hidden
+                changes[field] = msgspec.convert(hidden, TUPLES[field]) if field in TUPLES else hidden
         return msgspec.structs.replace(event, **changes) if changes else event
 
     def feed(self, event: AnyEvent) -> list[AnyEvent]:
@@ -81,7 +106,7 @@ class Redaction:
         key = (type(event), event.call_id, getattr(event, "stream", ""))
         held = self._held.pop(key, None)
         text = event.text if held is None else held.text + event.text
-        end = self._hiding.first_open(text) if len(text) <= MAX_HELD else len(text)
+        end = self._hiding.first_open(text, MAX_HELD)
         if end < len(text):
             self._held[key] = msgspec.structs.replace(event, text=text[end:])
         said = self._hiding.text(text[:end])

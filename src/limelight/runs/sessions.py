@@ -212,6 +212,8 @@ class Sessions:
         at_work = [live.execution.ref.owner for live in self._live.values() if not live.rests]
         own = at_work.count(owner) + self._beginning[owner]
         self._quota.check_runs(owner, own, len(at_work) + self._beginning.total())
+        resting = sum(live.rests and live.execution.ref.owner == owner for live in self._live.values())
+        self._quota.check_waiting(owner, resting)
         self._beginning[owner] += 1
         try:
             await self.check_new_session(request.ref)

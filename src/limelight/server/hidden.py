@@ -8,9 +8,9 @@ from limelight.errors import SetupError
 from limelight.hiding import Hiding, secrets_in
 
 
-def hiding_of(settings: Settings) -> Hiding:
-    """Raises SetupError for a pattern that is none."""
-    patterns: list[re.Pattern[str]] = []
+def hiding_of(settings: Settings, *more: re.Pattern[str]) -> Hiding:
+    """With `more` patterns than the settings have. Raises SetupError for a pattern that is none."""
+    patterns = list(more)
     for written in settings.store.redact:
         place = settings.origin.place("store", "redact")
         try:

@@ -56,6 +56,7 @@ class Parts:
         quota = Quota(
             runs=settings.limits.runs,
             runs_per_user=settings.limits.runs_per_user,
+            waiting_per_user=settings.limits.waiting_per_user,
             sessions_per_user=settings.limits.sessions_per_user,
             streams_per_user=settings.limits.streams_per_user,
         )

@@ -69,12 +69,14 @@ def check_names(agent: Any, names: tuple[str, ...]) -> None:
     known = sorted(_tools_of(agent))
     for name in names:
         if name not in known:
-            raise SetupError(f"approve: this agent has no tool {name!r}; there are: {', '.join(known)}")
+            raise SetupError(f"approve: nobody can be asked before {name!r} here; there are: {', '.join(known)}")
 
 
 def _tools_of(agent: Any) -> set[str]:
     managed = cast("dict[str, Any]", getattr(agent, "managed_agents", None) or {})
     names = {*cast("dict[str, Any]", agent.tools), *managed} - {ANSWER}
-    if hasattr(agent, "python_executor"):
-        names.add(CODE)
+    executor = getattr(agent, "python_executor", None)
+    if executor is not None:  # one that runs code elsewhere calls tools there, where nobody can hold them up
+        is_here = any(base.__name__ == "LocalPythonExecutor" for base in type(executor).__mro__)
+        names = {*(names if is_here else ()), CODE}
     return names.union(*map(_tools_of, managed.values()))

@@ -6,8 +6,10 @@ Where the interpreter is another one than smolagents' own (in a container, say),
 
 # pyright: reportMissingTypeStubs=false
 
+import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from contextvars import Context, copy_context
 from typing import Any
 
@@ -23,6 +25,9 @@ from limelight.sources.smolagents.watched import WatchedState
 from limelight.sources.threads import Left
 from limelight.sources.values import Outcome
 
+ABOUT = ("name", "description", "inputs", "output_type")
+"""What code may know of a tool."""
+
 
 class HeardExecutor:
     """Stands before an agent's executor for one turn."""
@@ -35,6 +40,8 @@ class HeardExecutor:
         self._context: Context = copy_context()
         self._ticket = 0
         self._printed = False
+        self._may_wait = False
+        """Whether code may call a tool that somebody has to be asked about."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_executor":
@@ -43,7 +50,10 @@ class HeardExecutor:
 
     def send_tools(self, tools: dict[str, Any]) -> None:
         if isinstance(self._executor, LocalPythonExecutor):
-            tools = {name: tool if name == ANSWER else CalledFromCode(tool, name, self) for name, tool in tools.items()}
+            self._may_wait = self._observer.asks_before(tools)
+            tools = {
+                name: tool if name == ANSWER else called_from_code(tool, name, self) for name, tool in tools.items()
+            }
         self._executor.send_tools(tools)
 
     def __call__(self, code: str) -> Any:
@@ -55,7 +65,7 @@ class HeardExecutor:
         code = self._permitted(code)
         begun = time.perf_counter()
         try:
-            with self._observer.works(CODE):
+            with self._observer.works(CODE), self._without_clock():
                 output = self._executor(code)
         except Left:
             raise
@@ -92,6 +102,18 @@ class HeardExecutor:
         self._end(begun, outcome_of(output, name), ticket=ticket)
         return output
 
+    @contextmanager
+    def _without_clock(self) -> Generator[None]:
+        """The interpreter stops code after half a minute. People take longer, and what they allow is done by then."""
+        if not self._may_wait:
+            yield
+            return
+        clock, self._executor.timeout_seconds = self._executor.timeout_seconds, None
+        try:
+            yield
+        finally:
+            self._executor.timeout_seconds = clock
+
     def _permitted(self, code: str) -> str:
         given = {"code": code}
         try:
@@ -110,21 +132,21 @@ class HeardExecutor:
         self._observer.tell(CallEnded(self._agent_id, ticket or self._ticket, outcome, error, seconds))
 
 
-class CalledFromCode:
-    """A tool, or a managed agent, in the hands of code."""
+def called_from_code(tool: Any, name: str, executor: HeardExecutor) -> Callable[..., Any]:
+    """A tool, or a managed agent, in the hands of code.
 
-    def __init__(self, tool: Any, name: str, executor: HeardExecutor) -> None:
-        self._tool = tool
-        self._name = name
-        self._executor = executor
+    A function and no object: code may look at what belongs to an object, and would get at the tool itself, past whoever
+    is to be asked before it runs.
+    """
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "_tool":
-            raise AttributeError(name)
-        return getattr(self._tool, name)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return executor.call(tool, name, args, kwargs)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._executor.call(self._tool, self._name, args, kwargs)
+    call.__name__ = name
+    for about in ABOUT:
+        if hasattr(tool, about):
+            setattr(call, about, copy.deepcopy(getattr(tool, about)))
+    return call
 
 
 def _named(tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -11,12 +11,16 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any, cast
 
+from limelight.sources.base import Approval
 from limelight.sources.smolagents.asking import Asked, Rejected
 from limelight.sources.smolagents.signals import Signal
 from limelight.sources.threads import Left, ThreadBridge
 
 UNNAMED = "arguments"
 """How arguments that are no object are shown to whoever is asked."""
+
+
+LOOK_SECONDS = 0.5
 
 
 class Observer:
@@ -32,7 +36,7 @@ class Observer:
         self._lock = Lock()
         self._pictures: dict[int, Any] = {}
         self._at_work: Counter[str] = Counter()
-        self._approve = approve
+        self._approve = frozenset(approve)
 
     @property
     def left(self) -> bool:
@@ -58,12 +62,24 @@ class Observer:
         named = isinstance(args, dict)
         asked = Asked(agent_id, ticket, tool, cast("dict[str, Any]", args) if named else {UNNAMED: args})
         self.tell(asked)
-        approval = asked.answer.result()
+        approval = self._answer_to(asked)
         if not approval:
             raise Rejected(approval)
         if approval.decision != "edit":
             return args
         return approval.args if named else approval.args.get(UNNAMED, args)
+
+    def _answer_to(self, asked: Asked) -> Approval:
+        """Looks up now and then: a question that was on its way when the run was stopped is never answered."""
+        while True:
+            try:
+                return asked.answer.result(timeout=LOOK_SECONDS)
+            except TimeoutError:
+                self.check()
+
+    def asks_before(self, tools: Collection[str]) -> bool:
+        """Whether somebody may have to be asked before one of these."""
+        return not self._approve.isdisjoint(tools)
 
     @contextmanager
     def works(self, tool: str, caller: str = "") -> Generator[None]:
