@@ -224,3 +224,14 @@ async def test_urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, e
 def test_wrong_urls(tmp_path: Path, url: str) -> None:
     with pytest.raises(SetupError, match=r"synchronous=FULL|sqlite:///relative\.db"):
         SqliteStore.from_url(url, tmp_path)
+
+
+async def test_a_new_data_folder_is_for_its_owner_only(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "data" / "limelight.db")
+    await store.open()
+    await store.close()
+    assert _mode_of(tmp_path / "data") == 0o700
+
+
+def _mode_of(folder: Path) -> int:
+    return folder.stat().st_mode & 0o777

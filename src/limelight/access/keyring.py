@@ -90,7 +90,7 @@ class Keyring:
 
     def _change(self, change: Callable[[dict[str, ApiKey]], None]) -> None:
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._locked():
                 self._read()
                 keys = dict(self._keys)

@@ -38,7 +38,7 @@ def log_to(file: Path | None, settings: Settings) -> None:
     if level not in logging.getLevelNamesMapping():
         raise SetupError(f"LIMELIGHT_LOG is one of DEBUG, INFO, WARNING, ERROR, not {level}")
     if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handler = logging.StreamHandler() if file is None else logging.FileHandler(file)
     layout = "%(levelname)s %(message)s" if file is None else "%(asctime)s %(levelname)s %(message)s"
     handler.setFormatter(SafeFormatter(layout, hiding_of(settings, *CREDENTIALS)))

@@ -19,7 +19,7 @@ class ServerHome:
 
     @property
     def data(self) -> Path:
-        self._data.mkdir(parents=True, exist_ok=True)
+        self._data.mkdir(mode=0o700, parents=True, exist_ok=True)
         return self._data
 
     async def understudy(self) -> tuple[str, str]:

@@ -9,6 +9,8 @@ from limelight.errors import LimelightError, SetupError, StoreCorrupt, StoreLock
 from limelight.stores.sqlite.checkpoints import MAX_PAGES
 from limelight.stores.sqlite.schema import migrate, touch
 
+PRIVATE = 0o700
+"""A folder that is made for it is for nobody else's eyes: all conversations are in there."""
 LOCK_SECONDS = 5
 """How long a statement waits for another program that uses the file, a backup say."""
 
@@ -24,7 +26,7 @@ class DatabaseFile:
     def open(self) -> sqlite3.Connection:
         """Take the lock, bring the tables up to date, see that they can be written. Returns the connection for it."""
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
             self._take_lock()
         except OSError as error:
             self.release()
