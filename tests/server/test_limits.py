@@ -1,10 +1,12 @@
 """Limits of users: each is refused with its code, and nobody else notices."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from limelight.access.keyring import Keyring
@@ -38,6 +40,11 @@ class Users:
 async def users(stack: AsyncExitStack, data: Path, **limits: int) -> Users:
     settings: dict[str, Any] = {f"limits__{name}": value for name, value in limits.items()}
     return Users(await stack.enter_async_context(serving(agents.echo, agents.patient, data=data, **settings)), data)
+
+
+def code_of(reply: httpx.Response) -> str:
+    """The code of a refusal; "" if it is none."""
+    return "" if reply.is_success else reply.json()["code"]
 
 
 async def test_requests_in_a_minute(tmp_path: Path) -> None:
@@ -103,6 +110,24 @@ async def test_sessions(tmp_path: Path) -> None:
         assert (await house.ask(house.ben, "two")).status_code == 200
         await house.served.http.delete("/sessions/one", headers=house.ann)
         assert (await house.ask(house.ann, "two")).status_code == 200
+
+
+async def test_sessions_that_are_made_at_once_are_counted_too(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, sessions_per_user=3, runs_per_user=100)
+
+        async def made(number: int) -> str:
+            if number % 3 == 0:
+                return code_of(await house.ask(house.ann, f"s{number}"))
+            if number % 3 == 1:
+                return code_of(await house.served.http.post("/api/v2/sessions", json={}, headers=house.ann))
+            async with socket(house.served, f"s{number}", headers=house.ann, agent_type="echo") as watching:
+                return (await watching.hear()).get("error_code", "")
+
+        codes = await asyncio.gather(*(made(number) for number in range(30)))
+        assert sorted(codes) == [""] * 3 + ["too_many_sessions"] * 27
+        listed = (await house.served.http.get("/sessions", headers=house.ann)).json()
+        assert len(listed["sessions"]) == 3
 
 
 @pytest.mark.parametrize("kind", ["stream", "socket"])

@@ -53,13 +53,12 @@ class Parts:
             session_max=settings.limits.session_bytes,
         )
         self.settings = settings
-        quota = Quota(
+        self.quota = Quota(
             runs=settings.limits.runs,
             runs_per_user=settings.limits.runs_per_user,
             sessions_per_user=settings.limits.sessions_per_user,
             streams_per_user=settings.limits.streams_per_user,
         )
-        self._quota = quota
         self.rates = Rates(settings.limits.requests_per_minute)
         self.gate = Gate(settings.auth.api_key, Keyring(Path(settings.store.data)), issuer_of(settings))
         self.agents = agents
@@ -71,7 +70,7 @@ class Parts:
         workspaces = Workspaces(Path(settings.store.data) / "workspaces")
         memories = Memories(store, agents, settings.store.expiry_seconds)
         hiding = hiding_of(settings)
-        self.sessions = Sessions(store, self._committer, limits, self.hub, workspaces, memories, quota, hiding)
+        self.sessions = Sessions(store, self._committer, limits, self.hub, workspaces, memories, self.quota, hiding)
         self.control = Control(store, self.sessions, agents)
         reopening = Reopening(store, agents, self.sessions)
         self._recover = partial(seal_orphans, store, self.sessions.seal, reopening.reopen)
@@ -179,7 +178,7 @@ class Parts:
 
     def check_streams(self, owner: str) -> None:
         """Raises TooManyStreams if somebody has as many open as they may."""
-        self._quota.check_streams(owner, self.hub.viewers_of(owner))
+        self.quota.check_streams(owner, self.hub.viewers_of(owner))
 
     def stream_viewer(self, ref: SessionRef, format_: Format) -> Viewer:
         """A viewer for one more stream."""
