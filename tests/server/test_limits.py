@@ -1,6 +1,7 @@
 """Limits of users: each is refused with its code, and nobody else notices."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -13,6 +14,7 @@ from limelight.access.keyring import Keyring
 from tests import agents
 from tests.server.v2.sockets import socket
 from tests.serving import Served, asking, collect, serving
+from tests.waiting import eventually
 
 Headers = dict[str, str]
 
@@ -146,6 +148,41 @@ async def test_streams(tmp_path: Path, kind: str) -> None:
                 await other.hear()
         frames = await collect(house.stream(house.ann, "t", "echo"))
         assert frames[-1].type == "done"
+
+
+@pytest.mark.parametrize("kind", ["chat", "session", "socket"])
+async def test_streams_that_are_opened_at_once_are_counted_too(tmp_path: Path, kind: str) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, streams_per_user=3, runs_per_user=100)
+        hub, http = house.served.parts.hub, house.served.http
+        await house.ask(house.ann, "t")
+
+        async def opened(number: int, stay: AsyncExitStack) -> str:
+            if kind == "socket":
+                opening = socket(house.served, f"s{number}", headers=house.ann, agent_type="echo")
+                return (await (await stay.enter_async_context(opening)).hear()).get("error_code", "")
+            if kind == "chat":
+                body = asking("hi", session_id=f"s{number}", agent="patient")
+                opening = http.stream("POST", "/chat/stream", json=body, headers=house.ann)
+            else:
+                opening = http.stream("GET", "/sessions/t/stream", headers=house.ann)
+            reply = await stay.enter_async_context(opening)
+            return "" if reply.is_success else json.loads(await reply.aread())["code"]
+
+        async with AsyncExitStack() as stay:
+            codes = await asyncio.gather(*(opened(number, stay) for number in range(25)))
+            assert sorted(codes) == [""] * 3 + ["too_many_streams"] * 22
+            assert hub.viewers_of("ann") == 3
+        await eventually(lambda: hub.viewers_of("ann") == 0)
+
+
+async def test_a_socket_that_cannot_be_opened_gives_its_place_back(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, streams_per_user=1)
+        for wrong in ({"agent_type": "nobody"}, {"max_steps": "x"}, {"after": "99"}, {"format": "x"}):
+            async with socket(house.served, headers=house.ann, **wrong) as refused:
+                assert (await refused.error())[1] != "too_many_streams"
+        assert house.served.parts.hub.viewers_of("ann") == 0
 
 
 async def test_the_machines_own_user_has_no_limits_of_its_own(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Coroutine, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -176,14 +177,18 @@ class Parts:
             raise UnknownFormat(f"there is no format {wanted[:50]!r}; there are: {known}", path="format")
         return Format(wanted, self._dialects[wanted])
 
-    def check_streams(self, owner: str) -> None:
-        """Raises TooManyStreams if somebody has as many open as they may."""
-        self.quota.check_streams(owner, self.hub.viewers_of(owner))
+    def stream_place(self, owner: str) -> AbstractContextManager[None]:
+        """A place for one more stream or socket while it is being opened. Raises TooManyStreams if there is none."""
+        self._check_streams(owner)
+        return self.hub.hold(owner)
 
     def stream_viewer(self, ref: SessionRef, format_: Format) -> Viewer:
-        """A viewer for one more stream."""
-        self.check_streams(ref.owner)
+        """A viewer for one more stream, to be entered before anything is awaited: only then it is counted."""
+        self._check_streams(ref.owner)
         return self.viewer(ref, format_)
+
+    def _check_streams(self, owner: str) -> None:
+        self.quota.check_streams(owner, self.hub.viewers_of(owner))
 
     def viewer(self, ref: SessionRef, format_: Format) -> Viewer:
         return Viewer(self.hub, self.store, ref, format_)
