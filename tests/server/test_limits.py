@@ -75,6 +75,35 @@ async def test_questions_on_a_socket_count_too(tmp_path: Path) -> None:
             await watching.until_type("pong")
 
 
+@pytest.mark.parametrize("said", ["get_state", "get_messages", "resume", "nonsense"])
+async def test_whatever_else_is_said_on_a_socket_counts_too(tmp_path: Path, said: str) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, requests_per_minute=3)
+        async with socket(house.served, headers=house.ann, agent_type="echo") as watching:
+            for _ in range(9):  # the minute may change in between, once
+                await watching.say(said, after="0")
+            frames = await watching.until(lambda frame: frame.get("error_code") == "too_many_requests")
+            assert 1 <= frames[-1]["retry_after"] <= 60
+
+
+async def test_what_ends_a_run_gets_through_whatever_the_limit(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, requests_per_minute=3)
+        async with socket(house.served, headers=house.ann, agent_type="patient") as watching:
+            await watching.say("query", query="hi")
+            await watching.until_state("processing")
+            for _ in range(9):
+                await watching.say("get_state")
+            await watching.until(lambda frame: frame.get("error_code") == "too_many_requests")
+            for _ in range(9):
+                await watching.say("ping")
+                await watching.until_type("pong")
+            await watching.say("approve", approval_id="none")
+            await watching.until(lambda frame: frame.get("error_code") == "approval_not_found")
+            await watching.say("cancel")
+            await watching.until_state("idle")
+
+
 async def test_runs_at_once(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         house = await users(stack, tmp_path, runs_per_user=2)
