@@ -47,6 +47,8 @@ def test_every_way_to_sign_with_a_public_key(algorithm: str, declares: bool) -> 
         ({"user": None}, "its claim 'sub' names no user"),
         ({"user": 7}, "its claim 'sub' names no user"),
         ({"user": "  "}, "its claim 'sub' names no user"),
+        ({"user": " ann "}, "a user id has no spaces around it"),
+        ({"user": " local"}, "a user id has no spaces around it"),
         ({"user": "a\x00b"}, "a user id is text that can be printed, percent-encoded as UTF-8 in a header"),
         ({"user": "x" * 300}, "a user id has at most 256 characters, and at least one"),
         ({"by": SignedBy("one")}, "its signature is wrong"),

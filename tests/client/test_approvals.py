@@ -42,6 +42,7 @@ async def test_a_client_decides(client: Client) -> None:
     assert (await client.result(run.run_id, "d")).result == "deleted /tmp/y"
     decided = await client.approval(run.run_id, asked.approval_id)
     assert (decided.state, decided.edited_args, decided.by) == ("edit", {"path": "/tmp/y"}, "local")
+    assert (open_one.decided_at, isinstance(decided.decided_at, int)) == (None, True)
 
 
 @pytest.mark.parametrize("decision", ["approve", "edit", "reject"])

@@ -31,3 +31,14 @@ async def test_a_limit_says_when_to_come_back(tmp_path: Path) -> None:
         assert (refused.value.code, refused.value.status) == ("too_many_runs", 429)
         assert refused.value.retry_after > 0
         await run.cancel()
+
+
+async def test_a_limit_on_a_socket_says_so_too(tmp_path: Path) -> None:
+    async with serving(agents.patient, data=tmp_path, limits__runs=1) as served, Client(served.url, key="") as client:
+        run = await client.start("wait", session_id="a")
+        async with client.connect("b") as socket:
+            with pytest.raises(Limited) as refused:
+                await socket.send("me too")
+        assert (refused.value.code, refused.value.status) == ("too_many_runs", 429)
+        assert refused.value.retry_after > 0
+        await run.cancel()

@@ -56,7 +56,7 @@ class Victim(NamedTuple):
             ref = SessionRef(self.user, names["session_id"])
             found += [await store.session(ref), await store.runs(ref), await store.artifact(names["artifact_id"])]
             found += [await store.records(ref, after=0, limit=10_000)]
-        return [*found, await store.session_count(self.user)]
+        return [*found, len(await store.sessions(self.user))]
 
 
 async def settle(served: Served, user: str, headers: Headers) -> Victim:

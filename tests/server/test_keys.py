@@ -3,6 +3,7 @@ one without the scope."""
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -84,6 +85,22 @@ async def test_a_user_who_cannot_be_told_from_another_is_refused(house: House, u
     headers = house.headers("pipe", "use", "on-behalf-of")
     problem = await house.served.problem("GET", "/auth/me", headers={**headers, "x-limelight-user-id": user_id})
     assert (problem["status"], problem["errors"][0]["path"]) == (400, "X-Limelight-User-Id")
+
+
+@pytest.mark.parametrize("user_id", ["local", "%20local%20", "%6cocal"])
+async def test_nobody_but_the_servers_own_key_speaks_for_its_own_user(tmp_path: Path, user_id: str) -> None:
+    """The user `local` has no limits."""
+    async with serving(agents.echo, data=tmp_path, auth__api_key="sesame") as served:
+        pipe = bearer(Keyring(tmp_path).create("pipe", ("use", "on-behalf-of"), 1)[1])
+        named, body = {"x-limelight-user-id": user_id}, asking("hi", user_id=unquote(user_id))
+        problem = await served.problem("GET", "/auth/me", headers={**pipe, **named})
+        assert (problem["status"], problem["errors"][0]["path"]) == (400, "X-Limelight-User-Id")
+        problem = await served.problem("POST", "/chat", json=body, headers=pipe)
+        assert (problem["status"], problem["errors"][0]["path"]) == (400, "user_id")
+        assert await handshake(served, {**pipe, **named}) == 400
+        own = bearer("sesame")
+        assert (await served.http.get("/auth/me", headers={**own, **named})).json()["user"] == "local"
+        assert (await served.http.post("/chat", json=body, headers=own)).status_code == 200
 
 
 async def test_a_blank_header_names_nobody(house: House) -> None:

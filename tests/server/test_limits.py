@@ -1,16 +1,20 @@
 """Limits of users: each is refused with its code, and nobody else notices."""
 
+import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from limelight.access.keyring import Keyring
 from tests import agents
 from tests.server.v2.sockets import socket
 from tests.serving import Served, asking, collect, serving
+from tests.waiting import eventually
 
 Headers = dict[str, str]
 
@@ -40,6 +44,11 @@ async def users(stack: AsyncExitStack, data: Path, **limits: int) -> Users:
     return Users(await stack.enter_async_context(serving(agents.echo, agents.patient, data=data, **settings)), data)
 
 
+def code_of(reply: httpx.Response) -> str:
+    """The code of a refusal; "" if it is none."""
+    return "" if reply.is_success else reply.json()["code"]
+
+
 async def test_requests_in_a_minute(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         house = await users(stack, tmp_path, requests_per_minute=5)
@@ -64,6 +73,35 @@ async def test_questions_on_a_socket_count_too(tmp_path: Path) -> None:
                 codes.append((await watching.error())[1])
             await watching.say("ping")
             await watching.until_type("pong")
+
+
+@pytest.mark.parametrize("said", ["get_state", "get_messages", "resume", "nonsense"])
+async def test_whatever_else_is_said_on_a_socket_counts_too(tmp_path: Path, said: str) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, requests_per_minute=3)
+        async with socket(house.served, headers=house.ann, agent_type="echo") as watching:
+            for _ in range(9):  # the minute may change in between, once
+                await watching.say(said, after="0")
+            frames = await watching.until(lambda frame: frame.get("error_code") == "too_many_requests")
+            assert 1 <= frames[-1]["retry_after"] <= 60
+
+
+async def test_what_ends_a_run_gets_through_whatever_the_limit(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, requests_per_minute=3)
+        async with socket(house.served, headers=house.ann, agent_type="patient") as watching:
+            await watching.say("query", query="hi")
+            await watching.until_state("processing")
+            for _ in range(9):
+                await watching.say("get_state")
+            await watching.until(lambda frame: frame.get("error_code") == "too_many_requests")
+            for _ in range(9):
+                await watching.say("ping")
+                await watching.until_type("pong")
+            await watching.say("approve", approval_id="none")
+            await watching.until(lambda frame: frame.get("error_code") == "approval_not_found")
+            await watching.say("cancel")
+            await watching.until_state("idle")
 
 
 async def test_runs_at_once(tmp_path: Path) -> None:
@@ -105,6 +143,24 @@ async def test_sessions(tmp_path: Path) -> None:
         assert (await house.ask(house.ann, "two")).status_code == 200
 
 
+async def test_sessions_that_are_made_at_once_are_counted_too(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, sessions_per_user=3, runs_per_user=100)
+
+        async def made(number: int) -> str:
+            if number % 3 == 0:
+                return code_of(await house.ask(house.ann, f"s{number}"))
+            if number % 3 == 1:
+                return code_of(await house.served.http.post("/api/v2/sessions", json={}, headers=house.ann))
+            async with socket(house.served, f"s{number}", headers=house.ann, agent_type="echo") as watching:
+                return (await watching.hear()).get("error_code", "")
+
+        codes = await asyncio.gather(*(made(number) for number in range(30)))
+        assert sorted(codes) == [""] * 3 + ["too_many_sessions"] * 27
+        listed = (await house.served.http.get("/sessions", headers=house.ann)).json()
+        assert len(listed["sessions"]) == 3
+
+
 @pytest.mark.parametrize("kind", ["stream", "socket"])
 async def test_streams(tmp_path: Path, kind: str) -> None:
     async with AsyncExitStack() as stack:
@@ -121,6 +177,41 @@ async def test_streams(tmp_path: Path, kind: str) -> None:
                 await other.hear()
         frames = await collect(house.stream(house.ann, "t", "echo"))
         assert frames[-1].type == "done"
+
+
+@pytest.mark.parametrize("kind", ["chat", "session", "socket"])
+async def test_streams_that_are_opened_at_once_are_counted_too(tmp_path: Path, kind: str) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, streams_per_user=3, runs_per_user=100)
+        hub, http = house.served.parts.hub, house.served.http
+        await house.ask(house.ann, "t")
+
+        async def opened(number: int, stay: AsyncExitStack) -> str:
+            if kind == "socket":
+                opening = socket(house.served, f"s{number}", headers=house.ann, agent_type="echo")
+                return (await (await stay.enter_async_context(opening)).hear()).get("error_code", "")
+            if kind == "chat":
+                body = asking("hi", session_id=f"s{number}", agent="patient")
+                opening = http.stream("POST", "/chat/stream", json=body, headers=house.ann)
+            else:
+                opening = http.stream("GET", "/sessions/t/stream", headers=house.ann)
+            reply = await stay.enter_async_context(opening)
+            return "" if reply.is_success else json.loads(await reply.aread())["code"]
+
+        async with AsyncExitStack() as stay:
+            codes = await asyncio.gather(*(opened(number, stay) for number in range(25)))
+            assert sorted(codes) == [""] * 3 + ["too_many_streams"] * 22
+            assert hub.viewers_of("ann") == 3
+        await eventually(lambda: hub.viewers_of("ann") == 0)
+
+
+async def test_a_socket_that_cannot_be_opened_gives_its_place_back(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, streams_per_user=1)
+        for wrong in ({"agent_type": "nobody"}, {"max_steps": "x"}, {"after": "99"}, {"format": "x"}):
+            async with socket(house.served, headers=house.ann, **wrong) as refused:
+                assert (await refused.error())[1] != "too_many_streams"
+        assert house.served.parts.hub.viewers_of("ann") == 0
 
 
 async def test_the_machines_own_user_has_no_limits_of_its_own(tmp_path: Path) -> None:

@@ -275,13 +275,24 @@ async def test_large_arguments_of_an_approval_are_one_get_away(tmp_path: Path) -
         (shown,) = (await served.http.get(f"/runs/{run_id}")).json()["approvals"]
         assert (shown["truncated"], len(shown["args"])) == (True, 10_000)
         whole = (await served.http.get(shown["result_url"])).json()
-        assert (whole["state"], whole["args"]) == ("requested", args)
+        assert (whole["state"], whole["args"], whole["decided_at"]) == ("requested", args, None)
         edited = {"text": "b" * 70_000}
         await served.http.post(shown["result_url"], json={"decision": "edit", "args": edited})
         assert text_of(await collect(served.stream("GET", f"/runs/{run_id}/stream"))) == "70000"
         decided = (await served.http.get(shown["result_url"])).json()
         assert (decided["state"], decided["edited_args"], decided["by"]) == ("edit", edited, "local")
         assert (await served.problem("GET", f"/runs/{run_id}/approvals/x"))["code"] == "approval_not_found"
+
+
+async def test_an_approval_says_when_it_was_decided(served: Served) -> None:
+    run_id = await start(served, "asker")
+    (approval,) = (await served.http.get(f"/runs/{run_id}")).json()["approvals"]
+    path = f"/runs/{run_id}/approvals/{approval['approval_id']}"
+    assert (await served.http.get(path)).json()["decided_at"] is None
+    await served.http.post(path, json={"decision": "approve"})
+    records = await collect(served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records"}))
+    (at,) = [frame.data["at"] for frame in records if frame.data["event"]["kind"] == "approval_resolved"]
+    assert (await served.http.get(path)).json()["decided_at"] == at
 
 
 async def test_only_one_of_many_decisions_counts(served: Served) -> None:

@@ -63,6 +63,12 @@ async def test_a_token_that_does_not_hold_is_told_why(issuer: LocalIssuer, tmp_p
         assert (await served.http.get("/auth/me", headers=named)).json()["user"] == "ann"
 
 
+async def test_halves_of_characters_in_a_name_are_left_out(issuer: LocalIssuer, tmp_path: Path) -> None:
+    async with serving(agents.echo, data=tmp_path, **issuer.settings) as served:
+        me = await served.http.get("/auth/me", headers=issuer.headers("ann", name="A\ud800nn \U0001f41d"))
+        assert (me.status_code, me.json()["name"]) == (200, "Ann \U0001f41d")
+
+
 async def test_a_socket_ends_with_its_token(
     issuer: LocalIssuer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

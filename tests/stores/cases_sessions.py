@@ -1,8 +1,12 @@
 """Sessions: made by the first run, listed, renamed, deleted, and nobody else's."""
 
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
 import pytest
 
-from limelight.errors import SessionBusy
+from limelight.errors import SessionBusy, TooManySessions
 from limelight.events import RunStarted
 from limelight.stores.base import Artifact, NewSession, Owner, Result, Session, SessionRef, Store
 from tests.stores.steps import S1, begin, new_run, read_all, whole_run
@@ -175,4 +179,26 @@ class SessionCases:
         assert await store.owners(limit=2) == [ann, ben]
         assert await store.owners(after="ben") == [cleo]
         assert await store.owners(after="cleo") == []
-        assert [await store.session_count(owner) for owner in ("ann", "ben", "nobody")] == [2, 1, 0]
+
+    async def test_no_session_is_one_too_many_however_many_are_made_at_once(self, store: Store) -> None:
+        await whole_run(store, "r0", SessionRef("ben", "s0"))
+
+        def made(number: int) -> Coroutine[Any, Any, object]:
+            ref = SessionRef("ann", f"s{number}")
+            if number % 2:
+                return store.create(NewSession(ref=ref, agent="echo", at=1000, sessions_max=3))
+            return store.begin(new_run(f"r{number}", ref, sessions_max=3))
+
+        ends = await asyncio.gather(*(made(number) for number in range(1, 21)), return_exceptions=True)
+        refused = [end for end in ends if isinstance(end, BaseException)]
+        assert [type(error) for error in refused] == [TooManySessions] * 17
+        kept = await listed(store)
+        assert len(kept) == 3
+
+    async def test_a_session_that_is_there_is_never_one_too_many(self, store: Store) -> None:
+        await whole_run(store, "r1")
+        assert not await store.create(NewSession(ref=S1, agent="echo", at=2000, sessions_max=1))
+        assert (await store.begin(new_run("r2", at=2000, sessions_max=1))).created
+        with pytest.raises(TooManySessions):
+            await store.begin(new_run("r3", SessionRef("ann", "s2"), sessions_max=1))
+        assert (await store.run("r3"), await listed(store)) == (None, ["s1"])

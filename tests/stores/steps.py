@@ -64,6 +64,7 @@ def new_run(
     title: str = "a title",
     request_id: str = "",
     session_max: int = 0,
+    sessions_max: int = 0,
 ) -> NewRun:
     return NewRun(
         run_id=run_id,
@@ -74,6 +75,7 @@ def new_run(
         lease_until=FAR,
         request_id=request_id,
         session_max=session_max,
+        sessions_max=sessions_max,
     )
 
 

@@ -104,12 +104,13 @@ def holder_of(token: str, key: SigningKey, rules: TokenRules) -> Holder:
         )
     except jwt.PyJWTError as error:
         raise _refused(next((why for kind, why in _WHY.items() if isinstance(error, kind)), str(error))) from error
-    return Holder(_user_of(claims, rules.user_claim), _text(claims, rules.name_claim), _scopes_of(claims, rules))
+    name = _text(claims, rules.name_claim).strip()
+    return Holder(_user_of(claims, rules.user_claim), name, _scopes_of(claims, rules))
 
 
 def _user_of(claims: Mapping[str, Any], claim: str) -> str:
     user_id = _text(claims, claim)
-    if not user_id:
+    if not user_id.strip():
         raise _refused(f"its claim {claim!r} names no user")
     if wrong := wrong_with_user(user_id):
         raise _refused(wrong)
@@ -125,7 +126,7 @@ def _scopes_of(claims: Mapping[str, Any], rules: TokenRules) -> frozenset[Scope]
 
 def _text(claims: Mapping[str, Any], claim: str) -> str:
     value = claims.get(claim)
-    return value.strip() if isinstance(value, str) else ""
+    return value if isinstance(value, str) else ""
 
 
 def _refused(why: str) -> Unauthorized:

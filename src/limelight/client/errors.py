@@ -127,10 +127,10 @@ def refusal(status: int, body: bytes) -> ClientError:
     )
 
 
-def refusal_by_code(detail: str, code: str, run_id: str = "") -> ClientError:
+def refusal_by_code(detail: str, code: str, run_id: str = "", retry_after: int = 0) -> ClientError:
     """The error for a refusal that came without a status, as on a socket: the same class and status as over HTTP."""
     status = _STATUS.get(code, 0)
-    return _class_of(status, code)(detail, status=status, code=code, run_id=run_id)
+    return _class_of(status, code)(detail, status=status, code=code, run_id=run_id, retry_after=retry_after)
 
 
 def _kinds(root: type[LimelightError]) -> Iterator[type[LimelightError]]:

@@ -122,4 +122,4 @@ class Exchange:
         if reply.error_code == "shutting_down" and command.repeatable:
             self._unsaid.append(command)  # for the server that comes back
             return
-        command.fail(refusal_by_code(reply.message, reply.error_code, reply.run_id))
+        command.fail(refusal_by_code(reply.message, reply.error_code, reply.run_id, reply.retry_after))

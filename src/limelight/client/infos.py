@@ -116,7 +116,8 @@ class Fault(msgspec.Struct, kw_only=True, frozen=True):
 class ApprovalInfo(msgspec.Struct, kw_only=True, frozen=True):
     """A question of a run. In a `RunInfo` it is open, and large `args` are `truncated`; `Client.approval` has all.
 
-    `state` is requested, approve, edit or reject; `edited_args`, `reason` and `by` belong to the decision.
+    `state` is requested, approve, edit or reject; `edited_args`, `reason`, `by` and `decided_at` belong to the
+    decision.
     """
 
     approval_id: str
@@ -130,6 +131,7 @@ class ApprovalInfo(msgspec.Struct, kw_only=True, frozen=True):
     edited_args: Any = None
     reason: str = ""
     by: str = ""
+    decided_at: int | None = None
 
 
 class RunInfo(msgspec.Struct, kw_only=True, frozen=True):

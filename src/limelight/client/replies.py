@@ -37,6 +37,7 @@ class Refused(msgspec.Struct, tag="error", tag_field="type"):
     error_code: str = ""
     request_id: str = ""
     run_id: str = ""
+    retry_after: int = 0
 
 
 class Accepted(msgspec.Struct, tag="accepted", tag_field="type"):

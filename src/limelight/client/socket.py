@@ -303,4 +303,4 @@ class Socket(Generic[T]):
 
 
 def _refusal(reply: Refused) -> ClientError:
-    return refusal_by_code(reply.message, reply.error_code, reply.run_id)
+    return refusal_by_code(reply.message, reply.error_code, reply.run_id, reply.retry_after)

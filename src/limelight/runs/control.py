@@ -5,6 +5,7 @@ A signal goes through the store, so that it reaches the process that holds the r
 
 import asyncio
 import logging
+from typing import NamedTuple
 
 from limelight.errors import AgentNotServed, AlreadyDecided, ApprovalExpired, ApprovalNotFound, NotOffered, RequestError
 from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled
@@ -15,6 +16,13 @@ from limelight.runs.sessions import Sessions
 from limelight.stores.base import Cancel, Decide, Run, Store
 
 log = logging.getLogger(__name__)
+
+
+class Answered(NamedTuple):
+    """The answer to an approval, and when it was given."""
+
+    event: ApprovalResolved
+    at: int
 
 
 class Control:
@@ -44,7 +52,8 @@ class Control:
 
     async def decide(self, run: Run, decision: Decide) -> None:
         """Answer an approval. Raises if there is none, if it is too late, or if that answer was not offered."""
-        requested, resolved = await self.approval(run, decision.approval_id)
+        requested, answered = await self.approval(run, decision.approval_id)
+        resolved = None if answered is None else answered.event
         expired = resolved is not None and (resolved.by, resolved.reason) == ("system", "expired")
         if expired or (resolved is None and requested.expires_at is not None and requested.expires_at < now_ms()):
             raise ApprovalExpired(f"the time to decide on {requested.name} ran out", run_id=run.run_id)
@@ -84,7 +93,7 @@ class Control:
                         pass
         return list(asked.values())
 
-    async def approval(self, run: Run, approval_id: str) -> tuple[ApprovalRequested, ApprovalResolved | None]:
+    async def approval(self, run: Run, approval_id: str) -> tuple[ApprovalRequested, Answered | None]:
         """What was asked, and what was answered if it was."""
         live = self._sessions.live(run.run_id)
         if live is not None and approval_id in live.execution.grammar.approvals:  # perhaps not in the log yet
@@ -95,7 +104,7 @@ class Control:
             if isinstance(event, ApprovalRequested) and event.approval_id == approval_id:
                 requested = event
             if isinstance(event, ApprovalResolved) and event.approval_id == approval_id and requested is not None:
-                return requested, event
+                return requested, Answered(event, record.at)
         if requested is None:
             raise ApprovalNotFound(f"run {run.run_id} has no approval {approval_id[:100]!r}")
         return requested, None

@@ -9,7 +9,8 @@ event loop; `runs/viewer.py` is the other half.
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
 from limelight.dialects.encoder import SseEncoder
 from limelight.events import TERMINAL_TYPES, Record
@@ -174,11 +175,23 @@ class Hub:
         self._owners[ref.owner] += 1
         return channel
 
+    @contextmanager
+    def hold(self, owner: str) -> Generator[None]:
+        """A place for a viewer that is about to enter, so that others count it already."""
+        self._owners[owner] += 1
+        try:
+            yield
+        finally:
+            self._free(owner)
+
+    def _free(self, owner: str) -> None:
+        self._owners[owner] -= 1
+        if not self._owners[owner]:
+            del self._owners[owner]
+
     def leave(self, ref: SessionRef, channel: Channel, format_: str) -> None:
         channel.leave(format_)
-        self._owners[ref.owner] -= 1
-        if not self._owners[ref.owner]:
-            del self._owners[ref.owner]
+        self._free(ref.owner)
         if not channel.viewers and self._channels.get(ref) is channel:
             del self._channels[ref]
 
@@ -190,7 +203,7 @@ class Hub:
             channel.wake(asyncio.get_running_loop().time())
 
     def viewers_of(self, owner: str) -> int:
-        """How many streams and sockets somebody has open here."""
+        """How many streams and sockets somebody has open here, or is about to have."""
         return self._owners[owner]
 
     @property

@@ -5,7 +5,7 @@ The user `local` is the machine's own, or a backend with the key of the settings
 
 import msgspec
 
-from limelight.errors import TooManyRuns, TooManySessions, TooManyStreams
+from limelight.errors import TooManyRuns, TooManyStreams
 from limelight.stores.base import LOCAL_OWNER
 
 SOON = 5
@@ -13,7 +13,7 @@ SOON = 5
 
 
 class Quota(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits, each with its refusal."""
+    """The limits, with the refusals of those that are counted here."""
 
     runs: int = 500
     runs_per_user: int = 20
@@ -35,9 +35,9 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
             told = f"{self.waiting_per_user} runs of yours wait for a person, which is the limit: decide, or stop some"
             raise TooManyRuns(told, retry_after=SOON)
 
-    def check_sessions(self, owner: str, own: int) -> None:
-        if owner != LOCAL_OWNER and own >= self.sessions_per_user:
-            raise TooManySessions(f"you have {self.sessions_per_user} sessions, which is the limit: delete some")
+    def sessions_max(self, owner: str) -> int:
+        """What the store is told, which counts sessions itself; 0 for no limit."""
+        return 0 if owner == LOCAL_OWNER else self.sessions_per_user
 
     def check_streams(self, owner: str, own: int) -> None:
         if owner != LOCAL_OWNER and own >= self.streams_per_user:

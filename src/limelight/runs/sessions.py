@@ -33,7 +33,7 @@ from limelight.runs.sealing import LEASE_MS, seal
 from limelight.runs.terms import Terms, to_keep
 from limelight.runs.workspace import Workspaces
 from limelight.sources.base import Turn, User
-from limelight.stores.base import LOCAL_OWNER, Begun, NewRun, Run, SessionRef, Store
+from limelight.stores.base import Begun, NewRun, Run, SessionRef, Store
 
 log = logging.getLogger(__name__)
 
@@ -201,11 +201,6 @@ class Sessions:
                     continue
             await self._wait(place)
 
-    async def check_new_session(self, ref: SessionRef) -> None:
-        """Raises TooManySessions if this one is not there and would be one too many."""
-        if ref.owner != LOCAL_OWNER and await self._store.session(ref) is None:
-            self._quota.check_sessions(ref.owner, await self._store.session_count(ref.owner))
-
     async def _begin(self, request: Request, run_id: str) -> Begun:
         """Begin it, if that is not one run too many; those that are just beginning count."""
         owner = request.ref.owner
@@ -216,7 +211,6 @@ class Sessions:
         self._quota.check_waiting(owner, resting)
         self._beginning[owner] += 1
         try:
-            await self.check_new_session(request.ref)
             return await self._begin_now(request, run_id)
         finally:
             self._beginning[owner] -= 1
@@ -237,6 +231,7 @@ class Sessions:
                 request_id=request.request_id,
                 makes_session=request.makes_session,
                 session_max=self._limits.session_max,
+                sessions_max=self._quota.sessions_max(request.ref.owner),
             )
         )
         if begun.created:

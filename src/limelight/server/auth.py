@@ -108,6 +108,7 @@ def _for_others(caller: Caller, headers: dict[bytes, bytes]) -> Caller:
         return caller
     if wrong := wrong_with_user(user_id):
         raise BadRequest(wrong, path="X-Limelight-User-Id")
+    caller.check_names(user_id, "X-Limelight-User-Id")
     name = _text(headers.get(b"x-limelight-user-name", b""))
     return Caller(User(user_id, name[:MAX_USER_ID]), caller.scopes, is_named=True)
 

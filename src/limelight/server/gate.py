@@ -11,7 +11,7 @@ from limelight.access.holder import Holder, Tokens, looks_like_token
 from limelight.access.keyring import Keyring
 from limelight.access.scopes import ALL, Scope
 from limelight.access.users import MAX_USER_ID
-from limelight.errors import Forbidden, SetupError, StoreUnavailable, Unauthorized
+from limelight.errors import BadRequest, Forbidden, SetupError, StoreUnavailable, Unauthorized
 from limelight.sources.base import User
 from limelight.stores.base import LOCAL_OWNER
 
@@ -35,6 +35,12 @@ class Caller(msgspec.Struct, frozen=True):
         if scope not in self.scopes:
             has = ", ".join(sorted(self.scopes)) or "none"
             raise Forbidden(f"this needs a key with the scope {scope!r}; the scopes of yours: {has}")
+
+    def check_names(self, user_id: str, path: str) -> None:
+        """Raises BadRequest if they name the server's own user, who has no limits, and are somebody else."""
+        if user_id == LOCAL_OWNER != self.user.user_id:
+            told = f"the user {LOCAL_OWNER!r} is the server's own: only LIMELIGHT_API_KEY speaks for them"
+            raise BadRequest(told, path=path)
 
 
 NOBODY = Caller(User(LOCAL_OWNER), frozenset())
@@ -78,4 +84,5 @@ class Gate:
 def _caller_of(holder: Holder) -> Caller:
     if holder.user_id == LOCAL_OWNER:  # nobody becomes this machine by choosing a name elsewhere
         raise Unauthorized(f"this token is not accepted: the user {LOCAL_OWNER!r} is the server's own")
-    return Caller(User(holder.user_id, holder.name[:MAX_USER_ID]), holder.scopes)
+    name = holder.name.encode(errors="ignore").decode()  # JSON may hold halves of characters, which nobody can send on
+    return Caller(User(holder.user_id, name[:MAX_USER_ID]), holder.scopes)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Coroutine, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -53,14 +54,13 @@ class Parts:
             session_max=settings.limits.session_bytes,
         )
         self.settings = settings
-        quota = Quota(
+        self.quota = Quota(
             runs=settings.limits.runs,
             runs_per_user=settings.limits.runs_per_user,
             waiting_per_user=settings.limits.waiting_per_user,
             sessions_per_user=settings.limits.sessions_per_user,
             streams_per_user=settings.limits.streams_per_user,
         )
-        self._quota = quota
         self.rates = Rates(settings.limits.requests_per_minute)
         self.gate = Gate(settings.auth.api_key, Keyring(Path(settings.store.data)), issuer_of(settings))
         self.agents = agents
@@ -72,7 +72,7 @@ class Parts:
         workspaces = Workspaces(Path(settings.store.data) / "workspaces")
         memories = Memories(store, agents, settings.store.expiry_seconds)
         hiding = hiding_of(settings)
-        self.sessions = Sessions(store, self._committer, limits, self.hub, workspaces, memories, quota, hiding)
+        self.sessions = Sessions(store, self._committer, limits, self.hub, workspaces, memories, self.quota, hiding)
         self.control = Control(store, self.sessions, agents)
         reopening = Reopening(store, agents, self.sessions)
         self._recover = partial(seal_orphans, store, self.sessions.seal, reopening.reopen)
@@ -178,14 +178,18 @@ class Parts:
             raise UnknownFormat(f"there is no format {wanted[:50]!r}; there are: {known}", path="format")
         return Format(wanted, self._dialects[wanted])
 
-    def check_streams(self, owner: str) -> None:
-        """Raises TooManyStreams if somebody has as many open as they may."""
-        self._quota.check_streams(owner, self.hub.viewers_of(owner))
+    def stream_place(self, owner: str) -> AbstractContextManager[None]:
+        """A place for one more stream or socket while it is being opened. Raises TooManyStreams if there is none."""
+        self._check_streams(owner)
+        return self.hub.hold(owner)
 
     def stream_viewer(self, ref: SessionRef, format_: Format) -> Viewer:
-        """A viewer for one more stream."""
-        self.check_streams(ref.owner)
+        """A viewer for one more stream, to be entered before anything is awaited: only then it is counted."""
+        self._check_streams(ref.owner)
         return self.viewer(ref, format_)
+
+    def _check_streams(self, owner: str) -> None:
+        self.quota.check_streams(owner, self.hub.viewers_of(owner))
 
     def viewer(self, ref: SessionRef, format_: Format) -> Viewer:
         return Viewer(self.hub, self.store, ref, format_)

@@ -76,6 +76,7 @@ class DecidedView(msgspec.Struct, kw_only=True):
     state: Literal["requested", "approve", "edit", "reject"]
     reason: str
     by: str
+    decided_at: int | None
 
 
 class RunView(msgspec.Struct, kw_only=True):

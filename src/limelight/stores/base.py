@@ -61,6 +61,8 @@ class NewSession(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     at: int
     max_steps: int | None = None
+    sessions_max: int = 0
+    """The most sessions that its owner may have; 0 if nobody minds."""
 
 
 class RunFault(msgspec.Struct, frozen=True):
@@ -107,6 +109,8 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     """False: the session has to be there."""
     session_max: int = 0
     """The most bytes that its session may have already; 0 if nobody minds."""
+    sessions_max: int = 0
+    """The most sessions that its owner may have; 0 if nobody minds."""
 
 
 class Begun(msgspec.Struct, frozen=True):
@@ -224,12 +228,9 @@ class Store(Protocol):
         """Everybody who has sessions, by name, after the one of this name."""
         ...
 
-    async def session_count(self, owner: str) -> int:
-        """How many sessions somebody has."""
-        ...
-
     async def create(self, new: NewSession) -> bool:
-        """Make a session without a run. False if it is there already, and then it stays as it is."""
+        """Make a session without a run. False if it is there already, and then it stays as it is. Raises
+        TooManySessions if it would be one too many: however many are made at once, none gets past the limit."""
         ...
 
     async def active_sessions(self, since: int) -> int:
@@ -244,7 +245,8 @@ class Store(Protocol):
 
     async def begin(self, new: NewRun) -> Begun:
         """Make a run the live one of its session, with a lease. Raises SessionBusy if there is one already,
-        SessionNotFound if there is no session and the run may not make one, and SessionFull if too much is kept."""
+        SessionNotFound if there is no session and the run may not make one, TooManySessions if it would be one too
+        many, and SessionFull if too much is kept."""
         ...
 
     async def run(self, run_id: str) -> Run | None: ...

@@ -109,6 +109,7 @@ def _user(call: Call, body: ChatBody) -> User:
         return call.user
     if wrong := wrong_with_user(user_id):
         raise InvalidBody(wrong, path="user_id")
+    call.caller.check_names(user_id, "user_id")
     return User(user_id)
 
 

@@ -159,7 +159,8 @@ async def decide(call: Call) -> DecisionView:
 async def get_approval(call: Call) -> DecidedView:
     """One approval with its whole arguments, and the answer if there is one."""
     run, store = await call.run(), call.parts.store
-    requested, resolved = await call.parts.control.approval(run, call.path("approval_id"))
+    requested, answered = await call.parts.control.approval(run, call.path("approval_id"))
+    resolved = None if answered is None else answered.event
     id_ = requested.approval_id
     edited = resolved.args if resolved is not None else None
     return DecidedView(
@@ -173,6 +174,7 @@ async def get_approval(call: Call) -> DecidedView:
         state=resolved.decision if resolved else "requested",
         reason=resolved.reason if resolved else "",
         by=resolved.by if resolved else "",
+        decided_at=answered.at if answered else None,
     )
 
 

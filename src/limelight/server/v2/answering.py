@@ -6,13 +6,24 @@ from collections.abc import Callable
 import msgspec
 
 from limelight.dialects.base import Cursor
-from limelight.errors import ApprovalNotFound, NotProcessing, QueueFull
+from limelight.errors import ApprovalNotFound, NotProcessing, QueueFull, RequestError
 from limelight.messages import Message
 from limelight.runs.sessions import MAX_WAITING, Request, Waiting
 from limelight.runs.viewer import Format
 from limelight.server.bodies import MAX_REASON, MAX_REQUEST_ID
 from limelight.server.parts import Parts
-from limelight.server.v2.commands import Approve, Cancel, GetMessages, GetState, Ping, Query, Resume, parse
+from limelight.server.v2.commands import (
+    FREE,
+    AnyCommand,
+    Approve,
+    Cancel,
+    GetMessages,
+    GetState,
+    Ping,
+    Query,
+    Resume,
+    parse,
+)
 from limelight.server.v2.failing import error_of
 from limelight.server.v2.history import History, Wanted
 from limelight.server.v2.line import Gone, Line
@@ -57,7 +68,7 @@ class Answering:
             await self._line.tell(error_of(error, query_named(text)))
 
     async def _carry_out(self, text: str | None) -> None:
-        match command := parse(text, self._parts.settings.limits.message_bytes):
+        match command := await self._counted(text):
             case Ping():
                 await self._line.tell(Pong())
             case GetState():
@@ -77,6 +88,17 @@ class Answering:
                 cursor = Cursor.parse(str(command.after))
                 check_after(cursor, (await known_session(self._parts, self._ref)).last_seq)
                 self._resume(cursor)
+
+    async def _counted(self, text: str | None) -> AnyCommand:
+        """What it says. It is a request like any other, also if it is nonsense, unless it is one that is free."""
+        try:
+            command = parse(text, self._parts.settings.limits.message_bytes)
+        except RequestError:
+            await self._parts.rates.count(self._user.user_id)
+            raise
+        if not isinstance(command, FREE):
+            await self._parts.rates.count(self._user.user_id)
+        return command
 
     async def _live_run(self) -> Run:
         session = await known_session(self._parts, self._ref)
@@ -103,7 +125,6 @@ class Answering:
 
     async def _ask(self, command: Query) -> None:
         """Begin the run, or wait for its turn while other messages are heard."""
-        await self._parts.rates.count(self._user.user_id)
         session = await known_session(self._parts, self._ref)
         request = Request(
             agent=self._parts.agents.get(session.agent),

@@ -51,8 +51,14 @@ async def open_session(
         agent_of(parts.agents, agent_type)
     while (session := await parts.store.session(ref)) is None:
         agent = agent_of(parts.agents, agent_type)
-        await parts.sessions.check_new_session(ref)
-        await parts.store.create(NewSession(ref=ref, agent=agent.name, at=now_ms(), max_steps=max_steps))
+        new = NewSession(
+            ref=ref,
+            agent=agent.name,
+            at=now_ms(),
+            max_steps=max_steps,
+            sessions_max=parts.quota.sessions_max(ref.owner),
+        )
+        await parts.store.create(new)
     if agent_type and agent_type != session.agent:
         raise AgentMismatch(
             f"session {ref.session_id!r} has the agent {session.agent!r}, not {agent_type!r}: leave agent_type out, "

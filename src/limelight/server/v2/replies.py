@@ -24,13 +24,15 @@ class State(Reply, tag="state"):
 class Error(Reply, tag="error"):
     """What was wrong with a message from the client. The socket stays open unless it is closed right behind it.
 
-    `request_id` is that of the query that was refused, `run_id` the run that is in its way.
+    `request_id` is that of the query that was refused, `run_id` the run that is in its way, `retry_after` in how many
+    seconds it is worth trying again, left out if no time helps.
     """
 
     message: str
     error_code: str
     request_id: str | msgspec.UnsetType = msgspec.UNSET
     run_id: str | msgspec.UnsetType = msgspec.UNSET
+    retry_after: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class MessagesEnd(Reply, tag="messages_end"):

@@ -57,7 +57,9 @@ class SessionSocket:
                 format_, after = self._format(), self._after()
                 if format_ is PACKED:
                     line.dress = packed
-                await self._open(after)
+                with self._parts.stream_place(self._ref.owner):
+                    await self._open(after)
+                # Nothing is awaited from here until the viewer has entered, which takes the place.
             except LimelightError as error:
                 await line.tell(error_of(error))
                 await line.close(REFUSED, error.code)
@@ -84,7 +86,6 @@ class SessionSocket:
 
     async def _open(self, after: Cursor | None) -> None:
         """Make the session if it is new, and if all that is asked for can be had."""
-        self._parts.check_streams(self._ref.owner)
         query = self._websocket.query_params
         steps = query.get("max_steps")
         if steps is not None and not (steps.isascii() and steps.isdecimal() and len(steps) < 10):

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from limelight.errors import SessionBusy, SessionFull, SessionNotFound
+from limelight.errors import SessionBusy, SessionFull, SessionNotFound, TooManySessions
 from limelight.events import Record
 from limelight.stores.base import (
     LIVE_STATES,
@@ -74,11 +74,6 @@ def sessions(
     return [_session(*found) for found in _with_memory(db, query, values, live)]
 
 
-def session_count(db: sqlite3.Connection, owner: str) -> int:
-    (count,) = db.execute("SELECT count(*) FROM sessions WHERE owner = ?", (owner,)).fetchone()
-    return count
-
-
 def owners(db: sqlite3.Connection, after: str, limit: int) -> list[Owner]:
     query = "SELECT owner, count(*), max(active_at) FROM sessions WHERE owner > ? GROUP BY owner ORDER BY owner LIMIT ?"
     return [
@@ -104,12 +99,24 @@ def _session(row: Row, now: LiveRun | None) -> Session:
 
 
 def create(db: sqlite3.Connection, new: NewSession) -> bool:
-    done = db.execute(
-        "INSERT OR IGNORE INTO sessions (owner, session_id, agent, title, created_at, active_at, max_steps)"
+    if db.execute("SELECT 1 FROM sessions WHERE owner = ? AND session_id = ?", new.ref).fetchone():
+        return False
+    _check_one_more(db, new.ref.owner, new.sessions_max)
+    db.execute(
+        "INSERT INTO sessions (owner, session_id, agent, title, created_at, active_at, max_steps)"
         " VALUES (?, ?, ?, '', ?, ?, ?)",
         (*new.ref, new.agent, new.at, new.at, new.max_steps),
     )
-    return done.rowcount == 1
+    return True
+
+
+def _check_one_more(db: sqlite3.Connection, owner: str, most: int) -> None:
+    """Asked by the writer right before it makes a session: nobody can make another one in between."""
+    if not most:
+        return
+    (own,) = db.execute("SELECT count(*) FROM sessions WHERE owner = ?", (owner,)).fetchone()
+    if own >= most:
+        raise TooManySessions(f"you have {most} sessions, which is the limit: delete some")
 
 
 def active_sessions(db: sqlite3.Connection, since: int) -> int:
@@ -182,6 +189,7 @@ def begin(db: sqlite3.Connection, new: NewRun, live: Live) -> tuple[Begun, int]:
     elif not new.makes_session:
         raise SessionNotFound(f"there is no session {new.ref.session_id!r}")
     else:
+        _check_one_more(db, new.ref.owner, new.sessions_max)
         id_ = db.execute(
             "INSERT INTO sessions (owner, session_id, agent, title, created_at, active_at) VALUES (?, ?, ?, ?, ?, ?)",
             (*new.ref, new.agent, new.title, new.at, new.at),

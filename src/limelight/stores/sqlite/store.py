@@ -121,9 +121,6 @@ class SqliteStore:
     async def owners(self, *, after: str = "", limit: int = 50) -> list[Owner]:
         return await self._read(lambda db: rows.owners(db, after, limit))
 
-    async def session_count(self, owner: str) -> int:
-        return await self._read(lambda db: rows.session_count(db, owner))
-
     async def create(self, new: NewSession) -> bool:
         return await self._writer.do(lambda db: rows.create(db, new))
 
