@@ -67,9 +67,7 @@ def _headers(call: Call) -> dict[bytes, bytes]:
 
 
 def _from_own_page(call: Call) -> bool:
-    headers = _headers(call)
-    asks_from_a_page = b"origin" in headers or b"sec-fetch-site" in headers
-    return not asks_from_a_page or cookies.is_own_site("POST", headers, tuple(call.parts.settings.server.origins))
+    return not cookies.is_foreign_page("POST", _headers(call), tuple(call.parts.settings.server.origins))
 
 
 def _name(call: Call) -> str:
