@@ -45,8 +45,9 @@ export default defineConfig({
     chunkSizeWarningLimit: 1000,
   },
   server: {
+    // `changeOrigin` stays off: the server lets in pages whose origin is the host that is asked for.
     proxy: Object.fromEntries(
-      ["/agents", "/sessions", "/runs", "/artifacts", "/health"]
+      ["/agents", "/sessions", "/runs", "/artifacts", "/auth", "/health"]
         .map((path) => [path, { target: server }] as const)
         .concat([["/api", { target: server, ws: true } as { target: string }]]),
     ),

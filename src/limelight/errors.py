@@ -4,8 +4,8 @@
     ├── RequestError     the caller can mend it; becomes problem+json before a stream starts
     │   ├── BadRequest, BadJson, BadCursor, UnknownFormat (400), Unauthorized (401), Forbidden (403)
     │   ├── NotFound (404): RunNotFound, SessionNotFound, ToolNotFound, ArtifactNotFound, ApprovalNotFound, UnknownAgent
-    │   ├── MethodNotAllowed (405), SessionBusy, SessionFull, QueueFull, AlreadyDecided, AgentNotServed (409),
-    │   │   ApprovalExpired (410)
+    │   ├── MethodNotAllowed (405), BodyTimeout (408),
+    │   │   SessionBusy, SessionFull, QueueFull, AlreadyDecided, AgentNotServed (409), ApprovalExpired (410)
     │   ├── BodyTooLarge, TooManyMessages (413), UnsupportedMediaType (415),
     │   │   InvalidBody (422): EmptyMessages, NotOffered
     │   └── TooManyRequests, TooManyRuns, TooManySessions, TooManyStreams (429)
@@ -124,6 +124,12 @@ class MethodNotAllowed(RequestError):
     code = "method_not_allowed"
     status = 405
     title = "This route does not take that method"
+
+
+class BodyTimeout(RequestError):
+    code = "body_timeout"
+    status = 408
+    title = "The rest of the body did not come"
 
 
 class SessionBusy(RequestError):

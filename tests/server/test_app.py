@@ -46,6 +46,10 @@ async def test_a_mounted_application_says_what_is_wrong_with_its_store(tmp_path:
     async with serving(agents.talker, data=tmp_path), client_of(make_app(tmp_path)) as http:
         response = await http.get("/agents")
         assert (response.status_code, response.json()["code"]) == (503, "store_locked")
+        assert str(tmp_path) in response.text
+        stranger = await http.get("/ready")
+        assert (stranger.status_code, stranger.json()["code"]) == (503, "store_locked")
+        assert str(tmp_path) not in stranger.text
 
 
 async def test_it_works_with_a_servers_lifespan(tmp_path: Path) -> None:
@@ -88,7 +92,7 @@ async def test_a_store_that_fails_makes_it_not_ready(served: Served, monkeypatch
     assert response.status_code == 503
     assert response.json() == {
         "status": "not ready",
-        "checks": {"store": "the disk is full", "agents": response.json()["checks"]["agents"]},
+        "checks": {"store": "failed", "agents": response.json()["checks"]["agents"]},
     }
 
 

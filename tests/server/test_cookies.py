@@ -122,4 +122,35 @@ async def test_whoever_insists_serves_everybody(tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path, auth__insecure_no_auth=True) as served:
         assert (await served.http.get("/agents", headers={"host": "limelight.example"})).status_code == 200
         assert await handshake(served, {"origin": "https://evil.example"}) == 403
+        assert await handshake(served, {"origin": "http://localhost:5173"}) == 403
         assert await handshake(served, {}) == 101
+        evil = await served.http.post("/api/v2/sessions", headers={"origin": "https://evil.example"})
+        assert evil.status_code == 403
+
+
+FOREIGN = [
+    {"origin": "http://evil.example", "sec-fetch-site": "cross-site"},
+    {"origin": "http://evil.example"},
+    {"origin": "null"},
+    {"sec-fetch-site": "cross-site"},
+    {"origin": "http://localhost:5173", "sec-fetch-site": "same-site"},
+]
+
+
+@pytest.mark.parametrize("foreign", FOREIGN, ids=["both", "origin", "null", "site", "another port"])
+async def test_a_page_of_another_site_changes_nothing_on_a_server_without_keys(house: House, foreign: Headers) -> None:
+    http = house.served.http
+    assert (await http.post("/chat", json=asking("hi", session_id="s"))).status_code == 200
+    for method, path in (("POST", "/api/v2/sessions"), ("DELETE", "/sessions/s"), ("POST", "/runs/run_0/cancel")):
+        problem = await house.served.problem(method, path, headers=foreign)
+        assert (problem["status"], problem["code"]) == (403, "forbidden"), path
+    assert [session["session_id"] for session in (await http.get("/sessions")).json()["sessions"]] == ["s"]
+
+
+async def test_the_own_page_programs_and_named_sites_use_a_server_without_keys(tmp_path: Path) -> None:
+    friend = "http://localhost:5173"
+    async with serving(agents.echo, data=tmp_path, server__origins=[friend]) as served:
+        own: list[Headers] = [{"origin": served.url}, {"origin": served.url, "sec-fetch-site": "same-origin"}]
+        others: list[Headers] = [{}, {"origin": friend}, {"origin": friend, "sec-fetch-site": "same-site"}]
+        for headers in (*own, *others):
+            assert (await served.http.post("/api/v2/sessions", headers=headers)).status_code == 200, headers

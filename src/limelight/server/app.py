@@ -27,7 +27,7 @@ from limelight.runs.agents import Agent, Agents
 from limelight.server.auth import Guard
 from limelight.server.docs_page import docs_page
 from limelight.server.endpoint import Call, Endpoint, reply_with
-from limelight.server.gate import Caller
+from limelight.server.gate import NOBODY, Caller
 from limelight.server.openapi import openapi
 from limelight.server.page import Page
 from limelight.server.parts import Parts
@@ -120,7 +120,8 @@ class Started:
             try:
                 await self._parts.start()
             except LimelightError as error:
-                await refuse(error, scope, receive, send)
+                is_known = scope["state"]["caller"] is not NOBODY
+                await refuse(error if is_known else type(error)(), scope, receive, send)  # strangers get its title only
                 return
         await self._app(scope, receive, send)
 

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from limelight.access.users import MAX_USER_ID, wrong_with_user
 from limelight.errors import BadRequest, Forbidden, LimelightError, Unauthorized
-from limelight.server.cookies import is_own_site, key_in
+from limelight.server.cookies import is_foreign_page, is_own_site, key_in
 from limelight.server.gate import LOCAL, NOBODY, Caller, Gate
 from limelight.server.page import is_of_the_page
 from limelight.server.problems import refuse
@@ -71,23 +71,14 @@ class Guard:
             return False
 
     def _check_open(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        """A server without a key: for this machine only, and never for a page of another site."""
-        if self._insecure:
-            if (
-                scope["type"] == "websocket"
-                and not is_own_site("CONNECT", headers, self._origins)
-                and b"origin" in headers
-            ):
-                raise Forbidden("a page of another site cannot open a socket here")
-            return
-        if not is_loopback(scope.get("client")) or not _is_local_name(headers.get(b"host", b"")):
+        """A server without a key: for this machine, or for all if somebody insisted, but no page of another site."""
+        is_here = is_loopback(scope.get("client")) and _is_local_name(headers.get(b"host", b""))
+        if not is_here and not self._insecure:
             raise Forbidden(
                 "without an API key this server answers only its own machine: make one with `limelight keys create`"
             )
-        origin = headers.get(b"origin")
-        is_let_in = _is_local_origin(origin) or (origin or b"").decode("latin-1") in self._origins
-        if scope["type"] == "websocket" and not is_let_in:
-            raise Forbidden("without an API key a page of another site cannot open a socket here")
+        if is_foreign_page(_method(scope), headers, self._origins):
+            raise Forbidden("a page of another site cannot use this server: name it in server.origins if it should")
 
     def _token(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
         scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
@@ -96,7 +87,7 @@ class Guard:
         kept = key_in(headers)
         if kept is None:
             return ""
-        if not is_own_site(scope.get("method", "CONNECT"), headers, self._origins):
+        if not is_own_site(_method(scope), headers, self._origins):
             raise Forbidden("a page of another site cannot use the key of this one")
         return kept
 
@@ -135,10 +126,9 @@ def _is_local_name(host: bytes) -> bool:
         return False
 
 
-def _is_local_origin(origin: bytes | None) -> bool:
-    """Browsers let any page open a socket to any place, and say which page it is. Other clients say nothing."""
-    host = (origin or b"").partition(b"://")[2]
-    return origin is None or (bool(host) and _is_local_name(host))
+def _method(scope: Scope) -> str:
+    """A handshake is a GET, but a socket is no mere reading."""
+    return scope["method"] if scope["type"] == "http" else "CONNECT"
 
 
 def _text(value: bytes) -> str:

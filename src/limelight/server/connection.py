@@ -1,8 +1,12 @@
-"""HTTP on one connection: uvicorn's, mended where it takes in, or leaves hanging, what it should not.
+"""HTTP on one connection, and sockets: uvicorn's, mended where it takes in, leaves hanging or logs what it should not.
 
 `serving.py` uses it. It knows bytes and lines only: what is refused here never becomes a request.
 """
 
+import logging
+from typing import Any
+
+from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
@@ -10,10 +14,17 @@ MAX_LINES = 64 * 1024
 """Bytes of headers that may come before their end is seen. uvicorn keeps all of them, and copies them with each piece
 that comes, so that everybody else would have to wait."""
 TOO_LARGE = f"The headers are over the limit of {MAX_LINES} bytes."
+_log = logging.getLogger("uvicorn.error.connection")
+_log.setLevel(logging.ERROR)
+"""Without uvicorn's warnings of what is no HTTP: whoever sends it is told, and could fill a log with them."""
 
 
 class Connection(HttpToolsProtocol):
     """One connection, until it becomes a socket."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.logger = _log
 
     _lines = 0
     """Bytes that came since there was something to work with: the end of headers, or a piece of a body."""
@@ -42,8 +53,18 @@ class Connection(HttpToolsProtocol):
         """A handshake that websockets refuses as HTTP, say for a line that is too long, is told so."""
         super().handle_websocket_upgrade()
         match self.transport.get_protocol():
-            case WebSocketsSansIOProtocol(handshake_initiated=False, conn=refusing):
+            case Socket(handshake_initiated=False, conn=refusing):
                 self.transport.write(b"".join(refusing.data_to_send()))
                 self.transport.close()
             case _:
                 pass
+
+
+class Socket(WebSocketsSansIOProtocol):
+    """One socket, from its handshake on."""
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """A handshake that is answered with a refusal is over: uvicorn forgets that, and logs an error for each."""
+        await super().send(message)
+        if self.close_sent:
+            self.handshake_complete = True

@@ -39,6 +39,15 @@ def is_own_site(method: str, headers: dict[bytes, bytes], origins: tuple[str, ..
     return site is None and method in _SAFE
 
 
+def is_foreign_page(method: str, headers: dict[bytes, bytes], origins: tuple[str, ...] = ()) -> bool:
+    """Whether a page of another site wants to change something, or to have a socket.
+
+    Who says neither origin nor site is no browser. Answers to what only reads, a browser keeps from other sites itself.
+    """
+    says = b"origin" in headers or b"sec-fetch-site" in headers
+    return says and method not in _SAFE and not is_own_site(method, headers, origins)
+
+
 def keep(response: Response, name: str, key: str, *, path: str, secure: bool) -> None:
     response.set_cookie(name, key, max_age=SECONDS, path=path, secure=secure, httponly=True, samesite="strict")
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import msgspec
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
@@ -14,6 +14,7 @@ from limelight.dialects.base import Cursor
 from limelight.errors import (
     BadJson,
     BadRequest,
+    BodyTimeout,
     BodyTooLarge,
     Forbidden,
     InvalidBody,
@@ -26,11 +27,18 @@ from limelight.errors import (
 )
 from limelight.server.gate import Caller
 from limelight.server.parts import Parts
+from limelight.server.reading import read_body
 from limelight.stores.base import Run, Session, SessionRef
 
 T = TypeVar("T")
 _PATH_IN_ERROR = re.compile(r"^(?P<message>.*?)(?: - at `(?P<path>.*)`)?$", re.DOTALL)
-BODY_ERRORS: tuple[type[LimelightError], ...] = (BadJson, BodyTooLarge, UnsupportedMediaType, InvalidBody)
+BODY_ERRORS: tuple[type[LimelightError], ...] = (
+    BadJson,
+    BodyTimeout,
+    BodyTooLarge,
+    UnsupportedMediaType,
+    InvalidBody,
+)
 _MISSING_FIELD = re.compile(r"missing required field `(\w+)`")
 SESSION_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
@@ -93,35 +101,21 @@ class Call:
         headers = self.request.headers
         return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 
-    async def raw_json(self) -> Any:
-        """The body as JSON, within the limit."""
+    async def raw_json(self, at_most: int | None = None) -> Any:
+        """The body as JSON, within the limit: that of the settings, or a lower one."""
         kind = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json" and not kind.endswith("+json"):
             raise UnsupportedMediaType(f"send the body as application/json, not {kind or 'without a type'}")
-        body = await self._body()
+        limit = self.parts.settings.limits.body_bytes
+        body = await read_body(self.request, limit if at_most is None else min(limit, at_most))
         try:
             return msgspec.json.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise BadJson(f"the body is not valid JSON: {error}") from error
 
-    async def _body(self) -> bytes:
-        limit = self.parts.settings.limits.body_bytes
-        declared = self.request.headers.get("content-length", "")
-        if declared.isdecimal() and int(declared) > limit:
-            raise BodyTooLarge(f"the body is over the limit of {limit} bytes")
-        body = bytearray()
-        try:
-            async for chunk in self.request.stream():
-                body += chunk
-                if len(body) > limit:
-                    raise BodyTooLarge(f"the body is over the limit of {limit} bytes")
-        except ClientDisconnect as error:
-            raise BadRequest("the client left before its request was whole") from error
-        return bytes(body)
-
-    async def body(self, shape: type[T]) -> T:
+    async def body(self, shape: type[T], *, at_most: int | None = None) -> T:
         """The body in the expected shape."""
-        return shaped(await self.raw_json(), shape)
+        return shaped(await self.raw_json(at_most), shape)
 
 
 def check_session_id(session_id: str, path: str) -> None:

@@ -31,6 +31,7 @@ from limelight.server.gate import Gate
 from limelight.server.hidden import hiding_of
 from limelight.server.home import ServerHome
 from limelight.server.issuing import issuer_of
+from limelight.server.probing import Probing
 from limelight.server.pulse import Pulse
 from limelight.server.rates import Rates
 from limelight.server.v2.counting import MessageCounts
@@ -65,6 +66,7 @@ class Parts:
         self.gate = Gate(settings.auth.api_key, Keyring(Path(settings.store.data)), issuer_of(settings))
         self.agents = agents
         self.store = store
+        self.probing = Probing(store, settings.store.expiry_seconds)
         self.hub = Hub()
         self.pulse = Pulse(settings.server.heartbeat_seconds)
         self._dialects = dialects

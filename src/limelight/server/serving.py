@@ -11,7 +11,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from limelight.errors import SetupError
-from limelight.server.connection import Connection
+from limelight.server.connection import Connection, Socket
 from limelight.server.containing import AgentThreads
 from limelight.server.parts import Parts
 
@@ -34,6 +34,7 @@ class LimelightServer(uvicorn.Server):
             uvicorn.Config(
                 app,
                 http=Connection,
+                ws=Socket,
                 log_config=None,
                 lifespan="off",
                 access_log=False,

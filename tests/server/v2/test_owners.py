@@ -47,13 +47,19 @@ async def test_a_session_is_its_owners(tmp_path: Path) -> None:
         assert (await served.http.get("/api/v2/sessions", headers=KEY)).json() == []
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1.evil.example", "null", "file://"])
+@pytest.mark.parametrize(
+    "origin",
+    ["https://evil.example", "http://127.0.0.1.evil.example", "null", "file://", "http://localhost:5173"],
+)
 async def test_a_page_of_another_site_opens_no_socket(tmp_path: Path, origin: str) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
         assert await refused(served, {"origin": origin}) == (403, "forbidden")
 
 
-@pytest.mark.parametrize("origin", ["http://localhost:5173", "http://127.0.0.1:8000", "http://[::1]:80"])
-async def test_a_page_of_this_machine_may(tmp_path: Path, origin: str) -> None:
-    async with serving(agents.talker, data=tmp_path) as served, socket(served, headers={"origin": origin}) as watching:
+@pytest.mark.parametrize("origin", ["", "http://localhost:5173"], ids=["own", "named"])
+async def test_the_own_page_and_those_that_the_settings_name_may(tmp_path: Path, origin: str) -> None:
+    async with (
+        serving(agents.talker, data=tmp_path, server__origins=["http://localhost:5173"]) as served,
+        socket(served, headers={"origin": origin or served.url}) as watching,
+    ):
         assert (await watching.hear())["type"] == "state"

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from limelight.server import probing
 from tests import agents
 from tests.server.v2.sockets import Json, socket, states, whole
 from tests.serving import Served, serving
@@ -183,7 +184,8 @@ async def test_counts_are_kept_and_right_in_the_middle_of_a_run(tmp_path: Path) 
         assert run is not None and run.messages == len(whole(frames))
 
 
-async def test_health(tmp_path: Path) -> None:
+async def test_health(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "FRESH_SECONDS", 0)
     async with serving(agents.talker, data=tmp_path, auth__api_key="sesame") as served:
         health = (await served.http.get("/api/v2/health")).json()
         assert (health["status"], health["active_sessions"], health["version"]) == ("healthy", 0, "2.0.0")

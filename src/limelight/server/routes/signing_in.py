@@ -12,6 +12,8 @@ from limelight.server.endpoint import Call, Endpoint
 
 MAX_KEY = 3500
 """Browsers keep cookies of 4 kB."""
+MAX_BODY = 8 * 1024
+"""Nobody needs a key to send one, so nothing larger is taken in."""
 
 
 class LoginBody(msgspec.Struct):
@@ -33,7 +35,7 @@ async def login(call: Call) -> Response:
     """Hand in a key. The browser keeps it in a cookie and sends it along from then on."""
     if not _from_own_page(call):
         raise Forbidden("a page of another site cannot hand in a key")
-    key = (await call.body(LoginBody)).key.strip()
+    key = (await call.body(LoginBody, at_most=MAX_BODY)).key.strip()
     response = Response(status_code=204)
     gate = call.parts.gate
     if not gate.is_open:
@@ -65,9 +67,7 @@ def _headers(call: Call) -> dict[bytes, bytes]:
 
 
 def _from_own_page(call: Call) -> bool:
-    headers = _headers(call)
-    asks_from_a_page = b"origin" in headers or b"sec-fetch-site" in headers
-    return not asks_from_a_page or cookies.is_own_site("POST", headers, tuple(call.parts.settings.server.origins))
+    return not cookies.is_foreign_page("POST", _headers(call), tuple(call.parts.settings.server.origins))
 
 
 def _name(call: Call) -> str:

@@ -5,7 +5,7 @@ import uuid
 import msgspec
 
 from limelight.dialects.v2.shape import RunMessage
-from limelight.errors import BadCursor, BadRequest, SessionNotFound, TooManySessions
+from limelight.errors import BadCursor, BadRequest, SessionNotFound, StoreUnavailable, TooManySessions
 from limelight.instants import iso
 from limelight.runs.ids import now_ms
 from limelight.server.endpoint import Call, Endpoint, Param
@@ -116,10 +116,10 @@ async def get_messages(call: Call) -> _EncodedMessages:
 
 async def health_v2(call: Call) -> HealthV2:
     """The API answers. `active_sessions` are those of the whole server that have not expired."""
-    now = now_ms()
-    since = now - int(call.parts.settings.store.expiry_seconds * 1000)
-    active = await call.parts.store.active_sessions(since)
-    return HealthV2(status="healthy", timestamp=iso(now), active_sessions=active, version=VERSION)
+    active = await call.parts.probing.active_sessions()
+    if active is None:
+        raise StoreUnavailable("the store of this server fails; its log says why")
+    return HealthV2(status="healthy", timestamp=iso(now_ms()), active_sessions=active, version=VERSION)
 
 
 async def _session(call: Call) -> Session:

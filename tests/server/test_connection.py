@@ -1,0 +1,40 @@
+"""What strangers can write into the log: nothing."""
+
+import asyncio
+import logging
+from pathlib import Path
+
+import pytest
+
+from limelight.errors import Unauthorized
+from tests import agents
+from tests.server.house import handshake
+from tests.serving import serving
+
+
+async def test_a_refused_handshake_is_not_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(agents.echo, data=tmp_path, auth__api_key="sesame") as served:
+        assert await handshake(served, {}) == Unauthorized.status
+        assert await handshake(served, {"authorization": "Bearer wrong"}) == Unauthorized.status
+        assert await handshake(served, {"authorization": "Bearer sesame"}) == 101
+    assert not warnings(caplog)
+
+
+NO_HTTP = b"\x16\x03\x01 what is this\r\n\r\n"
+OTHER_UPGRADE = b"GET /health HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n"
+
+
+@pytest.mark.parametrize("sent", [NO_HTTP, OTHER_UPGRADE], ids=["no HTTP", "another upgrade"])
+async def test_what_is_no_request_is_not_logged(tmp_path: Path, sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(agents.echo, data=tmp_path) as served:
+        host, port = served.url.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(sent)
+        async with asyncio.timeout(20):
+            assert (await reader.readline()).startswith(b"HTTP/1.1 ")
+        writer.close()
+    assert not warnings(caplog)
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
