@@ -19,7 +19,11 @@ MIN_SECRET = 12
 """Shorter values are no secrets but words, and would be found everywhere."""
 
 
-_BEGINS_KEY = re.compile(r"(?:l|lm|lml|lml_[a-z2-9]{0,8}|lml_[a-z2-9]{8}_[a-z2-9]{0,51})\Z")
+_BEGINS_KEY = re.compile(r"(?:lml_[a-z2-9]{0,8}|(?:lml)?_[a-z2-9]{8}_[a-z2-9]{0,51})\Z")
+_REST_OF_KEY = re.compile(r"_[a-z2-9]{8}_[a-z2-9]{52}")
+_TOLD = 3
+"""So much of the beginning of a secret may be told before the rest is noticed: or else every word that ends like one
+begins would be held back."""
 _OVERLAP = 1024
 """What a pattern may match across the end of a line that is too long to be held back."""
 
@@ -34,8 +38,10 @@ class Hiding:
         self._fields = tuple(field.lower() for field in fields)
         known = {form for secret in secrets if len(secret) >= MIN_SECRET for form in (secret, _escaped(secret))}
         self._secrets = tuple(sorted(known, key=len, reverse=True))
-        self._any_secret = re.compile("|".join(map(re.escape, self._secrets)))
-        self._beginnings = {secret[:end] for secret in self._secrets for end in range(1, len(secret))}
+        self._rests = tuple(secret[told:] for secret in self._secrets for told in range(1, _TOLD + 1))
+        wholes = sorted((*self._secrets, *self._rests), key=len, reverse=True)
+        self._any_secret = re.compile("|".join(map(re.escape, wholes)))
+        self._beginnings = {whole[:end] for whole in wholes for end in range(_TOLD + 1, len(whole))}
 
     @property
     def needs_whole_texts(self) -> bool:
@@ -51,6 +57,14 @@ class Hiding:
         for pattern in self._patterns:
             text = pattern.sub(HIDDEN, text)
         return text
+
+    def piece(self, text: str) -> str:
+        """A piece of a text, before which the beginning of something may have been told."""
+        text = self.text(text)
+        for rest in self._rests:
+            if rest in text:
+                text = text.replace(rest, HIDDEN)
+        return _REST_OF_KEY.sub(HIDDEN, text) if "_" in text else text
 
     def value(self, value: Any) -> Any:
         """A JSON value: its texts, and its fields by their names. JSON that is written as text counts too."""

@@ -7,7 +7,7 @@ import pytest
 from limelight.access.keyring import Keyring
 from limelight.events import ApprovalRequested, ApprovalResolved, RunFinished, ToolFinished
 from tests.builtin.test_played import QUESTION, stage
-from tests.serving import Frame, Served, asking
+from tests.serving import Frame, Served, asking, collect
 from tests.sources.played import Played, played
 
 
@@ -76,6 +76,9 @@ async def test_runs_that_wait_take_nobodys_place(tmp_path: Path, agent: str, too
         assert len(places) == 4
         for place in places:
             assert (await served.http.post(place, json={"decision": "reject"})).status_code == 200
+        for place in places:
+            run_id = place.split("/")[2]
+            assert (await collect(served.stream("GET", f"/runs/{run_id}/stream")))[-1].type == "done"
 
 
 async def test_so_many_may_wait_and_no_more(tmp_path: Path) -> None:

@@ -109,9 +109,9 @@ class Redaction:
         end = self._hiding.first_open(text, MAX_HELD)
         if end < len(text):
             self._held[key] = msgspec.structs.replace(event, text=text[end:])
-        said = self._hiding.text(text[:end])
+        said = self._hiding.piece(text[:end])
         return [msgspec.structs.replace(event, text=said)] if said else []
 
     def _rest_of(self, call_id: str) -> list[AnyEvent]:
         held = [self._held.pop(key) for key in list(self._held) if key[1] == call_id]
-        return [msgspec.structs.replace(piece, text=self._hiding.text(piece.text)) for piece in held]
+        return [msgspec.structs.replace(piece, text=self._hiding.piece(piece.text)) for piece in held]
