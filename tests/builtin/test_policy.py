@@ -7,7 +7,7 @@ import pytest
 from limelight.access.keyring import Keyring
 from limelight.events import ApprovalRequested, ApprovalResolved, RunFinished, ToolFinished
 from tests.builtin.test_played import QUESTION, stage
-from tests.serving import Frame, Served, asking, collect
+from tests.serving import Frame, Served, asking
 from tests.sources.played import Played, played
 
 
@@ -67,18 +67,15 @@ async def test_an_empty_list_asks_for_nothing(tmp_path: Path, agent: str) -> Non
 async def test_runs_that_wait_take_nobodys_place(tmp_path: Path, agent: str, tool: str) -> None:
     """What they need is in the store, so that others may begin where only one may work."""
     async with stage(tmp_path / "data", agent, f'[agents.{agent}]\napprove = ["{tool}"]', limits__runs=1) as served:
-        places: list[str] = []
+        waiting: list[str] = []
         for number in range(4):
             async for frame in served.ask(QUESTION, format="records", session_id=f"s{number}"):
                 if frame.data["event"]["kind"] == "approval_requested":
-                    places.append(f"/runs/{frame.data['run_id']}/approvals/{frame.data['event']['approval_id']}")
+                    waiting.append(frame.data["run_id"])
                     break
-        assert len(places) == 4
-        for place in places:
-            assert (await served.http.post(place, json={"decision": "reject"})).status_code == 200
-        for place in places:
-            run_id = place.split("/")[2]
-            assert (await collect(served.stream("GET", f"/runs/{run_id}/stream")))[-1].type == "done"
+        assert len(waiting) == 4
+        for run_id in waiting:
+            assert (await served.http.post(f"/runs/{run_id}/cancel", json={})).json()["state"] == "cancelled"
 
 
 async def test_so_many_may_wait_and_no_more(tmp_path: Path) -> None:
