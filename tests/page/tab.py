@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Locator, Page, Request, expect
 
 from tests.page.stage import SECONDS, wait_for
@@ -78,9 +79,10 @@ class Tab:
         return self
 
     def begin(self, text: str) -> "Tab":
-        """A new session with its first question."""
+        """A new session with its first question, which the server knows: the page has its address before that."""
         self.open().ask(text)
         self.page.wait_for_url("**/#/s/*")
+        wait_for("the session", lambda: httpx.get(f"{self.url}/sessions/{self.session_id}").status_code == 200)
         return self
 
     @property
