@@ -3,6 +3,8 @@
 PORT ?= 8000
 # Tests mostly wait for servers that they start, so more of them than there are cores run at once.
 WORKERS ?= 4
+# Which tests, and how, as pytest is told: make test ONLY="tests/runs -x"
+ONLY ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -25,13 +27,13 @@ run: setup  ## Serve the built-in agents on http://127.0.0.1:8000 (PORT= changes
 test: setup lint page  ## Check types and style, run all tests
 	@tools/web.sh run test
 	@tools/chromium.sh
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal
+	@$(BIN)/pytest $(or $(ONLY),-n $(WORKERS) --dist worksteal)
 
 test-newest: setup  ## Try the newest versions of the frameworks, in a venv of their own (some minutes)
 	@tools/newest.sh
 
 test-openwebui: setup  ## Try the pipe in a real Open WebUI with a real Chromium (installs both; some minutes)
-	@tools/test_openwebui.sh
+	@tools/test_openwebui.sh $(ONLY)
 
 lint: setup  ## Check types and style
 	@$(BIN)/ruff check .

@@ -16,9 +16,11 @@ from tests.serving import Served, serving
 # The stand-in model of a server takes its time for those who watch; nobody watches here.
 os.environ["LIMELIGHT_UNDERSTUDY_PACE_MS"] = "0"
 
-# A machine that is busy with something else is no reason to fail.
-hypothesis.settings.register_profile("limelight", deadline=None)
-hypothesis.settings.load_profile("limelight")
+# A machine that is busy with something else is no reason to fail, and what fails once has to fail again: new cases are
+# looked for with HYPOTHESIS_PROFILE=explore.
+hypothesis.settings.register_profile("limelight", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("explore", deadline=None)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "limelight"))
 
 
 @pytest.fixture

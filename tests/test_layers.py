@@ -22,7 +22,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.addresses": set(),
     "limelight.events": set(),
     "limelight.errors": set(),
-    "limelight.hiding": set(),
+    "limelight.hiding": {"limelight.access"},
+    "limelight.pieces": {"limelight.access", "limelight.hiding"},
     "limelight.instants": set(),
     "limelight.links": set(),
     "limelight.messages": set(),
@@ -38,6 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {
         "limelight.addresses",
         "limelight.hiding",
+        "limelight.pieces",
         "limelight.links",
         "limelight.messages",
         "limelight.deltas",

@@ -4,28 +4,21 @@ Pure. What agents' tools get and return goes through it before it is stored, and
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import zip_longest
 from typing import Any, cast
 
 import msgspec
 
+from limelight.access import keys
+
 HIDDEN = "[redacted]"
-OWN_KEY = re.compile(r"lml_[a-z2-9]{8}_[a-z2-9]{52}")
-"""Keys of this server, or of another one: see `access.keys`."""
 SECRET_NAMES = ("*_API_KEY", "*_TOKEN", "*_SECRET", "*_PASSWORD", "*_SECRET_KEY", "*_ACCESS_KEY")
 MIN_SECRET = 12
 """Shorter values are no secrets but words, and would be found everywhere."""
 
-
-_BEGINS_KEY = re.compile(r"(?:lml_[a-z2-9]{0,8}|(?:lml)?_[a-z2-9]{8}_[a-z2-9]{0,51})\Z")
-_REST_OF_KEY = re.compile(r"_[a-z2-9]{8}_[a-z2-9]{52}")
-_TOLD = 3
-"""So much of the beginning of a secret may be told before the rest is noticed: or else every word that ends like one
-begins would be held back."""
-_OVERLAP = 1024
-"""What a pattern may match across the end of a line that is too long to be held back."""
+Span = tuple[int, int]
 
 
 class Hiding:
@@ -34,37 +27,36 @@ class Hiding:
     def __init__(
         self, patterns: Iterable[re.Pattern[str]] = (), fields: Iterable[str] = (), secrets: Iterable[str] = ()
     ) -> None:
-        self._patterns = tuple(patterns)
+        self.patterns = tuple(patterns)
         self._fields = tuple(field.lower() for field in fields)
         known = {form for secret in secrets if len(secret) >= MIN_SECRET for form in (secret, _escaped(secret))}
-        self._secrets = tuple(sorted(known, key=len, reverse=True))
-        self._rests = tuple(secret[told:] for secret in self._secrets for told in range(1, _TOLD + 1))
-        wholes = sorted((*self._secrets, *self._rests), key=len, reverse=True)
-        self._any_secret = re.compile("|".join(map(re.escape, wholes)))
-        self._beginnings = {whole[:end] for whole in wholes for end in range(_TOLD + 1, len(whole))}
+        self.secrets = tuple(sorted(known))
 
     @property
     def needs_whole_texts(self) -> bool:
         """Whether it takes more than a piece to see what is to be hidden: a pattern may match what is not there yet."""
-        return bool(self._patterns or self._fields)
+        return bool(self.patterns or self._fields)
 
     def text(self, text: str) -> str:
-        for secret in self._secrets:
-            if secret in text:
-                text = text.replace(secret, HIDDEN)
-        if "lml_" in text:
-            text = OWN_KEY.sub(HIDDEN, text)
-        for pattern in self._patterns:
-            text = pattern.sub(HIDDEN, text)
-        return text
+        said, at = "", 0
+        for start, end in self.spans(text):
+            said, at = said + text[at:start] + HIDDEN, end
+        return said + text[at:]
 
-    def piece(self, text: str) -> str:
-        """A piece of a text, before which the beginning of something may have been told."""
-        text = self.text(text)
-        for rest in self._rests:
-            if rest in text:
-                text = text.replace(rest, HIDDEN)
-        return _REST_OF_KEY.sub(HIDDEN, text) if "_" in text else text
+    def spans(self, text: str, since: int = 0) -> list[Span]:
+        """Where something is hidden, in order; what overlaps is one. Patterns see only what comes after `since`."""
+        found = [span for secret in self.secrets for span in _places(secret, text)]
+        if keys.PREFIX in text:
+            found += [match.span() for match in keys.KEY.finditer(text)]
+        return _joined([*found, *self.matches(text, since)])
+
+    def matches(self, text: str, since: int = 0) -> Iterator[Span]:
+        """Where the patterns match what comes after `since`."""
+        text = text[since:] if since else text
+        for pattern in self.patterns:
+            for match in pattern.finditer(text):
+                if match.end() > match.start():
+                    yield match.start() + since, match.end() + since
 
     def value(self, value: Any) -> Any:
         """A JSON value: its texts, and its fields by their names. JSON that is written as text counts too."""
@@ -73,41 +65,17 @@ class Hiding:
                 return self.text(self._in_written(value) if self._fields else value)
             case dict():
                 fields = cast("dict[Any, Any]", value).items()
-                return {self.value(name): self._of_field(name, one) for name, one in fields}
+                return {self.value(name): self.field(name, one) for name, one in fields}
             case list() | tuple():
                 return [self.value(one) for one in cast("Sequence[Any]", value)]
-            case int() | float() if not isinstance(value, bool) and self._patterns:
+            case int() | float() if not isinstance(value, bool) and self.patterns:
                 said = str(value)
                 return value if (hidden := self.text(said)) == said else hidden
             case _:
                 return value
 
-    def first_open(self, text: str, most: int) -> int:
-        """Where in a text that goes on something may begin that is to be hidden, and is not whole yet.
-
-        If that would be more than `most` characters, only so much of it as something could well take.
-        """
-        if not self.needs_whole_texts:
-            return self._first_beginning(text)
-        line = max(text.rfind("\n"), text.rfind("\r")) + 1
-        if len(text) - line <= most:
-            return line
-        end = len(text) - _OVERLAP
-        spanning = (found.start() for one in self._patterns for found in one.finditer(text) if found.end() > end)
-        return min(end, *spanning, end)
-
-    def _first_beginning(self, text: str) -> int:
-        key = _BEGINS_KEY.search(text, max(0, len(text) - 80))
-        return min(self._first_secret(text), len(text) if key is None else key.start())
-
-    def _first_secret(self, text: str) -> int:
-        if not self._secrets:
-            return len(text)
-        insides = {at for found in self._any_secret.finditer(text) for at in range(found.start() + 1, found.end())}
-        starts = range(max(0, len(text) - len(self._secrets[0]) + 1), len(text))
-        return next((at for at in starts if at not in insides and text[at:] in self._beginnings), len(text))
-
-    def _of_field(self, name: Any, value: Any) -> Any:
+    def field(self, name: Any, value: Any) -> Any:
+        """What is shown as the value of a field."""
         named = str(name).lower()
         return HIDDEN if any(fnmatchcase(named, field) for field in self._fields) else self.value(value)
 
@@ -136,17 +104,38 @@ def restored(edited: Any, original: Any, hiding: Hiding) -> Any:
     if not isinstance(edited, dict) or not isinstance(original, dict):
         return cast("Any", edited)
     before = cast("dict[str, Any]", original)
-    shown = cast("dict[str, Any]", hiding.value(before))
+    names = {hiding.value(name): name for name in before} | {name: name for name in before}
     after: dict[str, Any] = {}
-    for name, value in cast("dict[str, Any]", edited).items():
-        is_left = name in before and value == shown[name]
-        after[name] = before[name] if is_left else restored(value, before.get(name), hiding)
+    for shown, value in cast("dict[str, Any]", edited).items():
+        name = names.get(shown)
+        if name is None:
+            after[shown] = value
+        else:
+            is_left = value == hiding.field(name, before[name])
+            after[name] = before[name] if is_left else restored(value, before[name], hiding)
     return after
 
 
 def is_hidden_in(value: Any) -> bool:
     """Whether something in a value stands for what was hidden."""
     return HIDDEN.encode() in msgspec.json.encode(value)
+
+
+def _places(secret: str, text: str) -> Iterator[Span]:
+    at = text.find(secret)
+    while at >= 0:
+        yield at, at + len(secret)
+        at = text.find(secret, at + 1)
+
+
+def _joined(spans: list[Span]) -> list[Span]:
+    joined: list[Span] = []
+    for start, end in sorted(spans):
+        if joined and start < joined[-1][1]:
+            start, last = joined.pop()
+            end = max(end, last)
+        joined.append((start, end))
+    return joined
 
 
 def _escaped(text: str) -> str:

@@ -6,25 +6,34 @@ import pytest
 
 from limelight.events import (
     EVENT_TYPES,
+    AgentStarted,
     AnyEvent,
     ApprovalRequested,
     ApprovalResolved,
+    ArtifactMade,
     FinalAnswer,
     Plan,
+    ReasoningDelta,
+    ReasoningFinished,
     RunFailed,
+    RunFinished,
     RunStarted,
     SourceCited,
     Status,
+    StepStarted,
     TextDelta,
+    TextFinished,
     Todo,
     ToolArgsDelta,
     ToolFinished,
     ToolOutputDelta,
     ToolReady,
     ToolStarted,
+    Usage,
 )
 from limelight.hiding import HIDDEN, Hiding
-from limelight.runs.redaction import LOOKED_AT, MAX_HELD, NO_TEXT, SAID, Redaction
+from limelight.pieces import MAX_LINE
+from limelight.runs.redaction import LOOKED_AT, Redaction
 from tests.runs.executions import execution
 
 SECRET = "s3cr3t-s3cr3t"
@@ -65,8 +74,10 @@ def test_every_event_of_a_tool_and_every_error_is_looked_at(event: AnyEvent, hid
 
 
 def test_of_every_event_it_is_decided_whether_it_is_looked_at() -> None:
+    said = (TextDelta, TextFinished, ReasoningDelta, ReasoningFinished, RunStarted)
+    nothing_of_a_tool = (StepStarted, AgentStarted, ArtifactMade, Usage, RunFinished)
     pieces = (ToolArgsDelta, ToolOutputDelta)
-    assert sorted(map(repr, (*LOOKED_AT, *SAID, *NO_TEXT, *pieces))) == sorted(map(repr, EVENT_TYPES))
+    assert sorted(map(repr, (*LOOKED_AT, *said, *nothing_of_a_tool, *pieces))) == sorted(map(repr, EVENT_TYPES))
 
 
 def test_what_people_and_models_say_is_left_alone() -> None:
@@ -97,7 +108,7 @@ def test_the_rest_comes_before_the_end_of_its_tool() -> None:
 def test_a_line_that_never_ends_is_not_kept_for_ever() -> None:
     said = fed(BY_PATTERN, *[output("x" * 1000)] * 200)
     assert len("".join(piece.text for piece in said if isinstance(piece, ToolOutputDelta))) == 200_000
-    assert len(said) >= 200_000 // (MAX_HELD + 1000)
+    assert len(said) >= 200_000 // (MAX_LINE + 1000)
 
 
 def test_with_patterns_arguments_come_whole() -> None:

@@ -19,7 +19,13 @@ _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 """Thirty-two signs, without those that are taken for others."""
 _ID_LENGTH = 8
 _SECRET_LENGTH = 52
-_KEY = re.compile(rf"{PREFIX}_([a-z2-9]{{{_ID_LENGTH}}})_([a-z2-9]{{{_SECRET_LENGTH}}})")
+LENGTH = len(PREFIX) + 1 + _ID_LENGTH + 1 + _SECRET_LENGTH
+_SIGN = "[a-z2-9]"
+KEY = re.compile(rf"{PREFIX}_({_SIGN}{{{_ID_LENGTH}}})_({_SIGN}{{{_SECRET_LENGTH}}})")
+BEGINNING = re.compile(
+    rf"{PREFIX}_(?:{_SIGN}{{0,{_ID_LENGTH}}}|{_SIGN}{{{_ID_LENGTH}}}_{_SIGN}{{0,{_SECRET_LENGTH - 1}}})\Z"
+)
+"""Of a key that is not whole yet, at the end of a text."""
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +59,7 @@ def make_key(user: str, scopes: tuple[Scope, ...], at: int) -> tuple[ApiKey, str
 
 def read_key(text: str) -> Written | None:
     """None for whatever is not written as a key."""
-    match = _KEY.fullmatch(text)
+    match = KEY.fullmatch(text)
     return None if match is None else Written(match[1], match[2])
 
 

@@ -5,43 +5,32 @@ is held back as long as something in it may still turn out to be hidden: with pa
 arguments are left out then, since `tool_ready` has all of them.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from limelight.events import (
     AgentFinished,
-    AgentStarted,
     AnyEvent,
     ApprovalRequested,
     ApprovalResolved,
-    ArtifactMade,
     FinalAnswer,
     Plan,
-    ReasoningDelta,
-    ReasoningFinished,
     RunCancelled,
     RunFailed,
-    RunFinished,
-    RunStarted,
     SourceCited,
     Status,
     StepFinished,
-    StepStarted,
-    TextDelta,
-    TextFinished,
     Todo,
     ToolArgsDelta,
     ToolFinished,
     ToolOutputDelta,
     ToolReady,
     ToolStarted,
-    Usage,
 )
 from limelight.hiding import Hiding
+from limelight.pieces import Pieces
 
-MAX_HELD = 64 * 1024
-"""Characters of a line that does not end."""
 LOOKED_AT: dict[type[AnyEvent], tuple[str, ...]] = {
     ToolStarted: ("args",),
     ToolReady: ("args",),
@@ -59,10 +48,6 @@ LOOKED_AT: dict[type[AnyEvent], tuple[str, ...]] = {
 }
 TUPLES: dict[str, Any] = {"items": tuple[Todo, ...], "sources": tuple[str, ...]}
 """Fields that are no JSON as they are."""
-SAID = (TextDelta, TextFinished, ReasoningDelta, ReasoningFinished, RunStarted)
-"""What people and models say, which is not looked at."""
-NO_TEXT = (StepStarted, AgentStarted, ArtifactMade, Usage, RunFinished)
-"""Nothing of a tool's is in these. Pieces of arguments and of output have a way of their own."""
 
 
 class Redaction:
@@ -70,7 +55,7 @@ class Redaction:
 
     def __init__(self, hiding: Hiding) -> None:
         self._hiding = hiding
-        self._held: dict[tuple[type[AnyEvent], str, str], ToolOutputDelta | ToolArgsDelta] = {}
+        self._streams: dict[tuple[type[AnyEvent], str, str], _Stream] = {}
 
     def whole(self, event: AnyEvent) -> AnyEvent:
         """An event that needs no other one to be understood. An answer that was streamed is as it was said."""
@@ -100,18 +85,24 @@ class Redaction:
 
     def rest(self) -> list[AnyEvent]:
         """What is still held back."""
-        return [piece for call_id in dict.fromkeys(key[1] for key in self._held) for piece in self._rest_of(call_id)]
+        return [piece for call_id in dict.fromkeys(key[1] for key in self._streams) for piece in self._rest_of(call_id)]
 
     def _piece(self, event: ToolOutputDelta | ToolArgsDelta) -> list[AnyEvent]:
         key = (type(event), event.call_id, getattr(event, "stream", ""))
-        held = self._held.pop(key, None)
-        text = event.text if held is None else held.text + event.text
-        end = self._hiding.first_open(text, MAX_HELD)
-        if end < len(text):
-            self._held[key] = msgspec.structs.replace(event, text=text[end:])
-        said = self._hiding.piece(text[:end])
-        return [msgspec.structs.replace(event, text=said)] if said else []
+        known = self._streams.get(key)
+        stream = self._streams[key] = _Stream(event, known.pieces if known else Pieces(self._hiding))
+        return stream.told(stream.pieces.feed(event.text))
 
     def _rest_of(self, call_id: str) -> list[AnyEvent]:
-        held = [self._held.pop(key) for key in list(self._held) if key[1] == call_id]
-        return [msgspec.structs.replace(piece, text=self._hiding.piece(piece.text)) for piece in held]
+        ended = [self._streams.pop(key) for key in list(self._streams) if key[1] == call_id]
+        return [piece for stream in ended for piece in stream.told(stream.pieces.rest())]
+
+
+class _Stream(NamedTuple):
+    """What a tool gets or prints, piece by piece."""
+
+    last: ToolOutputDelta | ToolArgsDelta
+    pieces: Pieces
+
+    def told(self, text: str) -> list[AnyEvent]:
+        return [msgspec.structs.replace(self.last, text=text)] if text else []
