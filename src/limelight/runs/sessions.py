@@ -27,6 +27,7 @@ from limelight.runs.engine import Execution, RunLimits
 from limelight.runs.history import past_to_keep
 from limelight.runs.hub import Hub
 from limelight.runs.ids import now_ms, sortable_id
+from limelight.runs.measures import UNCOUNTED, Measures
 from limelight.runs.memory import Memories, question_of
 from limelight.runs.quota import Quota
 from limelight.runs.sealing import LEASE_MS, seal
@@ -122,10 +123,12 @@ class Sessions:
         memories: Memories,
         quota: Quota,
         hiding: Hiding,
+        measures: Measures = UNCOUNTED,
     ) -> None:
         self._store = store
         self._quota = quota
         self._hiding = hiding
+        self._measures = measures
         self._memories = memories
         self._committer = committer
         self._limits = limits
@@ -151,6 +154,21 @@ class Sessions:
     @property
     def count(self) -> int:
         return len(self._live)
+
+    @property
+    def resting(self) -> int:
+        """Runs that wait for a person."""
+        return sum(bool(live.execution.grammar.waiting) for live in self._live.values())
+
+    @property
+    def questions(self) -> int:
+        """What all of them wait for."""
+        return sum(len(live.execution.grammar.approvals) for live in self._live.values())
+
+    @property
+    def queued(self) -> int:
+        """Requests that wait for their session."""
+        return sum(map(len, self._queues.values()))
 
     def place(self, request: Request) -> Waiting:
         """A place for a request, with the id that its run will have; `begin` takes it."""
@@ -252,6 +270,7 @@ class Sessions:
             streams=agent.enable_streaming,
             hiding=self._hiding,
             session_bytes=session_bytes,
+            measures=self._measures,
         )
         folder = Path(agent.workspace) if agent.workspace else self._workspaces.folder(run.ref)
         context = RunContext(execution, user, folder, asked)

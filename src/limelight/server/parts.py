@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from limelight import __version__
 from limelight.access.keyring import Keyring
 from limelight.config import Settings
 from limelight.dialects.base import Dialect
@@ -32,6 +33,7 @@ from limelight.server.hidden import hiding_of
 from limelight.server.home import ServerHome
 from limelight.server.issuing import issuer_of
 from limelight.server.probing import Probing
+from limelight.server.metrics import Metrics
 from limelight.server.pulse import Pulse
 from limelight.server.rates import Rates
 from limelight.server.v2.counting import MessageCounts
@@ -70,11 +72,21 @@ class Parts:
         self.hub = Hub()
         self.pulse = Pulse(settings.server.heartbeat_seconds)
         self._dialects = dialects
-        self._committer = Committer(store, self.hub.publish)
+        self.metrics = Metrics(
+            __version__,
+            ("limelight_runs_live", "Runs that go on", lambda: self.sessions.count),
+            ("limelight_runs_waiting", "Runs that wait for a person", lambda: self.sessions.resting),
+            ("limelight_approvals_waiting", "Questions that wait for a person", lambda: self.sessions.questions),
+            ("limelight_queue_depth", "Requests that wait for their session", lambda: self.sessions.queued),
+            ("limelight_viewers", "Streams and sockets that watch a session", lambda: self.hub.viewers),
+        )
+        self._committer = Committer(store, self.hub.publish, self.metrics)
         workspaces = Workspaces(Path(settings.store.data) / "workspaces")
         memories = Memories(store, agents, settings.store.expiry_seconds)
         hiding = hiding_of(settings)
-        self.sessions = Sessions(store, self._committer, limits, self.hub, workspaces, memories, self.quota, hiding)
+        self.sessions = Sessions(
+            store, self._committer, limits, self.hub, workspaces, memories, self.quota, hiding, self.metrics
+        )
         self.control = Control(store, self.sessions, agents)
         reopening = Reopening(store, agents, self.sessions)
         self._recover = partial(seal_orphans, store, self.sessions.seal, reopening.reopen)
