@@ -12,13 +12,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from time import perf_counter
 from typing import Protocol
 
 from limelight.errors import LeaseLost, StoreError
 from limelight.events import Record
 from limelight.runs.hub import INTERVAL
-from limelight.runs.measures import UNCOUNTED, Measures
+from limelight.runs.measures import UNCOUNTED, Measures, commit
 from limelight.stores.base import Append, Result, SessionRef, Store
 
 log = logging.getLogger(__name__)
@@ -59,8 +58,8 @@ class Committer:
         measures: Measures = UNCOUNTED,
     ) -> None:
         self._store = store
-        self._publish = publish
         self._measures = measures
+        self._publish = publish
         self._waiting: dict[int, Writing] = {}
         self._marked = asyncio.Event()
         self._urgent = asyncio.Event()
@@ -122,16 +121,13 @@ class Committer:
     async def _commit(self, work: list[tuple[Writing, Append]]) -> None:
         tries = 0
         while work:
-            begun = perf_counter()
             try:
-                await self._store.append([append for _, append in work])
-                self._measures.committed(sum(len(append.records) for _, append in work), perf_counter() - begun)
+                await commit(self._store, [append for _, append in work], self._measures)
                 break
             except LeaseLost:
                 await self._without_lost(work)
                 return
             except Exception as error:  # a mistake of ours, too: what is not written is neither shown nor skipped
-                self._measures.not_committed()
                 odd = not isinstance(error, StoreError)
                 log.error("the log cannot be written, trying again: %s", error, exc_info=odd)
                 await asyncio.sleep(RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)])

@@ -41,6 +41,7 @@ from limelight.runs.endings import CUT_OFF, reason_to_close, state_after
 from limelight.runs.fitting import fit, is_plain
 from limelight.runs.ids import now_ms, sortable_id
 from limelight.runs.measures import UNCOUNTED, Measures
+from limelight.runs.meter import Meter
 from limelight.runs.redaction import Redaction
 from limelight.runs.telling import told
 from limelight.runs.watchdog import Watchdog
@@ -87,9 +88,8 @@ class Execution:
     ) -> None:
         self.run = run
         self.limits = limits
+        self.meter = Meter(run.agent, measures)
         self._status = status
-        self._measures = measures
-        self._unseen_since: float | None = perf_counter()
         self._bytes_left = limits.session_max - session_bytes
         self._whole = None if streams else WholeTexts()
         self.hiding = hiding
@@ -231,7 +231,6 @@ class Execution:
             self.grammar.check(record.event)
             self._durations.timed(record.event, now - (now_at - record.at) / 1000)
         self._backlog.not_before(records[-1].at)
-        self._unseen_since = None
         self._state = "waiting"
         self._watchdog.pause(self.grammar.waiting)
 
@@ -374,12 +373,9 @@ class Execution:
     def committed(self, append: Append) -> None:
         self._backlog.committed()
         self._room.set()
-        if self._unseen_since is not None:
-            self._measures.first_event(perf_counter() - self._unseen_since)
-            self._unseen_since = None
         if append.state in ("finished", "failed", "cancelled") and not self._written.done():
-            self._measures.run_ended(self.run.agent, append.state, getattr(self.grammar.terminal, "code", ""))
             self._written.set_result(None)
+        self.meter.committed(append)
 
     def lost(self) -> None:
         if not self._written.done():

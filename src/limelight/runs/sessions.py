@@ -8,9 +8,10 @@ and let go.
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Literal
 
 import msgspec
@@ -62,6 +63,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """In place of the agent's own."""
     makes_session: bool = True
     """False: it is refused if its session is gone meanwhile."""
+    asked_at: float = msgspec.field(default_factory=perf_counter)
+    """By the clock that durations are measured with."""
 
 
 class StoppedInQueue(Exception):
@@ -156,18 +159,13 @@ class Sessions:
         return len(self._live)
 
     @property
-    def resting(self) -> int:
-        """Runs that wait for a person."""
-        return sum(bool(live.execution.grammar.waiting) for live in self._live.values())
-
-    @property
-    def questions(self) -> int:
-        """What all of them wait for."""
-        return sum(len(live.execution.grammar.approvals) for live in self._live.values())
+    def runs(self) -> Collection[LiveRun]:
+        """Those that go on in this process."""
+        return self._live.values()
 
     @property
     def queued(self) -> int:
-        """Requests that wait for their session."""
+        """How many requests wait for their session."""
         return sum(map(len, self._queues.values()))
 
     def place(self, request: Request) -> Waiting:
@@ -287,6 +285,7 @@ class Sessions:
 
     async def _life(self, request: Request, execution: Execution, context: RunContext) -> None:
         run, agent, asked = execution.run, request.agent, question_of(request.messages)
+        execution.meter.asked_at = request.asked_at
         started = RunStarted(
             agent=run.agent,
             input=asked.text,
@@ -358,7 +357,7 @@ class Sessions:
 
     async def seal(self, run: Run, terminal: Terminal) -> bool:
         """End a run that nobody holds, for all who watch it or wait for its session. False if somebody holds it."""
-        records = await seal(self._store, run, terminal, self._limits.result_max)
+        records = await seal(self._store, run, terminal, self._limits.result_max, self._measures)
         if records is None:
             return False
         self._committer.show(run.ref, records)

@@ -32,8 +32,9 @@ from limelight.server.gate import Gate
 from limelight.server.hidden import hiding_of
 from limelight.server.home import ServerHome
 from limelight.server.issuing import issuer_of
-from limelight.server.probing import Probing
+from limelight.server.levels import Levels
 from limelight.server.metrics import Metrics
+from limelight.server.probing import Probing
 from limelight.server.pulse import Pulse
 from limelight.server.rates import Rates
 from limelight.server.v2.counting import MessageCounts
@@ -72,14 +73,7 @@ class Parts:
         self.hub = Hub()
         self.pulse = Pulse(settings.server.heartbeat_seconds)
         self._dialects = dialects
-        self.metrics = Metrics(
-            __version__,
-            ("limelight_runs_live", "Runs that go on", lambda: self.sessions.count),
-            ("limelight_runs_waiting", "Runs that wait for a person", lambda: self.sessions.resting),
-            ("limelight_approvals_waiting", "Questions that wait for a person", lambda: self.sessions.questions),
-            ("limelight_queue_depth", "Requests that wait for their session", lambda: self.sessions.queued),
-            ("limelight_viewers", "Streams and sockets that watch a session", lambda: self.hub.viewers),
-        )
+        self.metrics = Metrics(__version__, [agent.name for agent in agents])
         self._committer = Committer(store, self.hub.publish, self.metrics)
         workspaces = Workspaces(Path(settings.store.data) / "workspaces")
         memories = Memories(store, agents, settings.store.expiry_seconds)
@@ -87,6 +81,7 @@ class Parts:
         self.sessions = Sessions(
             store, self._committer, limits, self.hub, workspaces, memories, self.quota, hiding, self.metrics
         )
+        self.metrics.registry.register(Levels(self.sessions, self.pulse, dialects))
         self.control = Control(store, self.sessions, agents)
         reopening = Reopening(store, agents, self.sessions)
         self._recover = partial(seal_orphans, store, self.sessions.seal, reopening.reopen)
