@@ -104,9 +104,9 @@ class Metrics(Collector):
             self._first_event.labels(agent)
             for outcome in ("finished", "cancelled"):
                 self._runs.labels(agent, outcome, "")
-            for code in RUN_CODES:
+            for code in sorted(RUN_CODES):
                 self._runs.labels(agent, "failed", code)
-        for code in LIMITS:
+        for code in sorted(LIMITS):
             self._limit_hits.labels(code)
         for during, code in (
             ("commit", StoreUnavailable.code),
