@@ -132,6 +132,7 @@ class BodyTimeout(RequestError):
     code = "body_timeout"
     status = 408
     title = "The rest of the body did not come"
+    is_limit = True
 
 
 class SessionBusy(RequestError):

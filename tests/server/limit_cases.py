@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple
 
 import httpx
+import pytest
 
 from limelight.events import AnyEvent, ToolFinished, ToolStarted
 from limelight.messages import Message
+from limelight.server import reading
 from limelight.sources.base import Context
 from tests.server.house import Headers, House, handshake
 from tests.server.v2.sockets import Socket, socket
@@ -192,6 +194,23 @@ async def many_messages(house: House, ann: Headers) -> Meeting:
     yield refused(await house.served.http.post("/chat", json=body, headers=ann))
 
 
+async def body_that_stops(house: House, ann: Headers) -> Meeting:
+    """One that was announced to be longer than it is."""
+    headers = {**ann, "content-type": "application/json", "content-length": "100"}
+    lines = ["POST /chat HTTP/1.1", "host: 127.0.0.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+    host, port = house.served.url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "SILENCE_SECONDS", 0.1)
+        yield []
+        writer.write("\r\n".join(lines).encode())
+        async with asyncio.timeout(20):
+            answer = await reader.readuntil(b'"code":"body_timeout"')
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        yield ["body_timeout"]
+    writer.close()
+
+
 def failing(agent: str) -> Callable[[House, Headers], Meeting]:
     """A run that meets the limit, as a whole answer and as a stream. Each is counted once, however many are told."""
 
@@ -220,6 +239,7 @@ CASES = [
     Case("session_full", full_session, {"session_bytes": ROOM}),
     Case("session_full", full_session_in_the_queue, {"session_bytes": ROOM}),
     Case("body_too_large", large_body, {"body_bytes": 1000, "message_bytes": 1000}),
+    Case("body_timeout", body_that_stops, {}),
     Case("too_many_messages", many_messages, {"request_messages": 3}),
     Case("log_full", failing("filler"), {"session_bytes": ROOM}),
     Case("run_timeout", failing("patient"), {"run_seconds": 0.1}),

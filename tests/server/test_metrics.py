@@ -191,7 +191,7 @@ async def test_viewers_by_kind_and_format(tmp_path: Path) -> None:
                 )
                 assert reply.status_code == 200
             for query in ({}, {"format": "records"}, {"format": "records", "packed": "1"}):
-                one = await watching.enter_async_context(socket(served, **query))
+                one = await watching.enter_async_context(socket(served, headers=None, **query))
                 assert (await one.hear())["type"] == "state"
             expected = {
                 "limelight_viewers{format=typed,kind=stream}": 2,
@@ -314,7 +314,7 @@ async def test_each_server_has_numbers_of_its_own(tmp_path: Path) -> None:
 
 
 def test_what_a_limit_is() -> None:
-    by_status = {error.code for error in all_errors() if error.status in (413, 429)}
+    by_status = {error.code for error in all_errors() if error.status in (408, 413, 429)}
     limits = {error.code for error in all_errors() if error.is_limit}
     assert by_status | {"queue_full", "session_full", "log_full", "run_timeout", "silence_timeout"} == limits
 
