@@ -42,6 +42,10 @@ MAX_WAITING = 5
 TITLE_CHARACTERS = 60
 LOOKED_AT = 1000
 """Characters of a text, which may be large, that its title is made of."""
+SEALING_SECONDS = 5
+"""How long runs may take to end when they have to."""
+LOOKING_SECONDS = 0.2
+"""How often it is looked whether a run has come to rest."""
 Life = Callable[[Execution, RunContext], Coroutine[Any, Any, None]]
 """What a run does from now on."""
 
@@ -135,7 +139,8 @@ class Sessions:
         self._queues: dict[SessionRef, deque[Waiting]] = {}
         self._beginning: Counter[str] = Counter()
         """How many runs of each owner are on their way into the store."""
-        self._draining = False
+        self.closed = False
+        """Whether no run can begin any more."""
 
     def live(self, run_id: str) -> LiveRun | None:
         return self._live.get(run_id)
@@ -151,6 +156,11 @@ class Sessions:
     @property
     def count(self) -> int:
         return len(self._live)
+
+    @property
+    def at_work(self) -> int:
+        """Those that go on, without those that rest."""
+        return sum(not live.rests for live in self._live.values())
 
     def place(self, request: Request) -> Waiting:
         """A place for a request, with the id that its run will have; `begin` takes it."""
@@ -189,7 +199,7 @@ class Sessions:
         if if_busy == "wait" and self._queues.get(place.ref):
             await self._wait(place)
         while True:
-            if self._draining:
+            if self.closed:
                 raise Draining("the server is shutting down: try again in a moment")
             try:
                 return await self._begin(place.request, place.run_id)
@@ -365,15 +375,23 @@ class Sessions:
         await self._workspaces.remove(ref)
         await self._memories.tidy()
 
-    async def drain(self, verdict: Terminal) -> int:
-        """Take no more runs, end those that go on, and wait until the log says so. Returns how many were ended.
-
-        Runs that wait for a person, and that another process can go on with, are left as they are.
-        """
-        self._draining = True
+    def close(self) -> None:
+        """Let no run begin any more, and send away who waits for that."""
+        self.closed = True
         for queue in list(self._queues.values()):
             for waiting in queue:
                 waiting.go()
+
+    async def settled(self) -> None:
+        """Wait until none is at work: all have ended, or rest."""
+        while tasks := [live.task for live in self._live.values() if not live.rests]:
+            await asyncio.wait(tasks, timeout=LOOKING_SECONDS)
+
+    async def drain(self, verdict: Terminal) -> int:
+        """End the runs that go on, and wait until the log says so. Returns how many were ended.
+
+        Runs that wait for a person, and that another process can go on with, are left as they are.
+        """
         ending = 0
         tasks = [live.task for live in self._live.values()]
         for live in list(self._live.values()):
@@ -383,7 +401,7 @@ class Sessions:
                 live.execution.stop(verdict)
                 ending += 1
         if tasks:
-            await asyncio.wait(tasks, timeout=5)
+            await asyncio.wait(tasks, timeout=SEALING_SECONDS)
         return ending
 
 
