@@ -11,14 +11,13 @@ from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from limelight.errors import Draining, QueueFull, SessionBusy
 from limelight.events import RunCancelled, RunStarted, Terminal
 from limelight.hiding import Hiding
-from limelight.messages import Message
 from limelight.runs.agents import Agent
 from limelight.runs.attachments import keep_files
 from limelight.runs.committer import Committer
@@ -29,6 +28,7 @@ from limelight.runs.hub import Hub
 from limelight.runs.ids import now_ms, sortable_id
 from limelight.runs.memory import Memories, question_of
 from limelight.runs.quota import Quota
+from limelight.runs.requests import Request, StoppedInQueue, Waiting
 from limelight.runs.sealing import LEASE_MS, seal
 from limelight.runs.terms import Terms, to_keep
 from limelight.runs.workspace import Workspaces
@@ -37,7 +37,6 @@ from limelight.stores.base import Begun, NewRun, Run, SessionRef, Store
 
 log = logging.getLogger(__name__)
 
-IfBusy = Literal["error", "cancel", "wait"]
 MAX_WAITING = 5
 TITLE_CHARACTERS = 60
 LOOKED_AT = 1000
@@ -48,27 +47,6 @@ LOOKING_SECONDS = 0.2
 """How often it is looked whether a run has come to rest."""
 Life = Callable[[Execution, RunContext], Coroutine[Any, Any, None]]
 """What a run does from now on."""
-
-
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn that somebody asks for."""
-
-    agent: Agent
-    ref: SessionRef
-    user: User
-    messages: Sequence[Message]
-    if_busy: IfBusy = "error"
-    request_id: str = ""
-    goes_on: bool = True
-    """Whether a request without a past of its own continues the session's conversation."""
-    max_steps: int | None = None
-    """In place of the agent's own."""
-    makes_session: bool = True
-    """False: it is refused if its session is gone meanwhile."""
-
-
-class StoppedInQueue(Exception):
-    """The request was stopped before its run began: there is no run, and no log of it."""
 
 
 class LiveRun(msgspec.Struct, frozen=True):
@@ -84,33 +62,6 @@ class LiveRun(msgspec.Struct, frozen=True):
     def rests(self) -> bool:
         """Whether it waits for a person, and all that it needs is in the store: then it takes nobody's place."""
         return self.survives and bool(self.execution.grammar.waiting)
-
-
-class Waiting(msgspec.Struct):
-    """A request on its way to becoming a run, which may mean waiting until its session is free."""
-
-    run_id: str
-    request: Request
-    queued: asyncio.Future[None]
-    """Done once it has to wait."""
-    over: asyncio.Future[None]
-    """Done once the run has begun, or never will."""
-    turn: asyncio.Future[None] | None = None
-    """Done when it is this one's turn; None while it does not wait."""
-    stopped: str | None = None
-    """Why it was stopped before it began."""
-
-    @property
-    def ref(self) -> SessionRef:
-        return self.request.ref
-
-    def go(self) -> None:
-        if self.turn is not None and not self.turn.done():
-            self.turn.set_result(None)
-
-    def stop(self, reason: str) -> None:
-        self.stopped = reason
-        self.go()
 
 
 class Sessions:

@@ -6,7 +6,7 @@ import msgspec
 
 from limelight.errors import LimelightError, RequestError, SessionBusy
 from limelight.runs.ids import sortable_id
-from limelight.runs.sessions import StoppedInQueue
+from limelight.runs.requests import StoppedInQueue
 from limelight.server.v2.replies import Error
 
 log = logging.getLogger(__name__)
