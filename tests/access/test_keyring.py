@@ -79,4 +79,4 @@ def test_whoever_removes_the_file_does_not_open_a_server(tmp_path: Path) -> None
     server.create("ann", ("use",), 1)
     (tmp_path / "keys.json").unlink()
     with pytest.raises(SetupError, match="are gone"):
-        bool(server)
+        server.has_any()
