@@ -20,6 +20,8 @@
 This module must not know HTTP beyond a status number, nor any store or framework.
 """
 
+import math
+
 
 class LimelightError(Exception):
     """The root. `detail` is one sentence for a human and, where possible, names the fix."""
@@ -47,7 +49,7 @@ class RequestError(LimelightError):
         super().__init__(detail)
         self.errors = [(path, detail)] if path else []
         self.run_id = run_id
-        self.retry_after = retry_after
+        self.retry_after = math.ceil(retry_after)
 
 
 class BadRequest(RequestError):

@@ -44,6 +44,8 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 FAREWELL_SECONDS = 2
 """How long streams may take to send their last frames."""
+CLOSING_SECONDS = 3
+"""How long an agent's framework may take to close what it has open."""
 
 
 class Parts:
@@ -97,6 +99,7 @@ class Parts:
         self._opened: list[Agent] = []
         self._starting: asyncio.Lock | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._in_a_hurry = asyncio.Event()
         self.started = False
 
     async def start(self) -> None:
@@ -105,7 +108,7 @@ class Parts:
         async with self._starting:
             if self.started:
                 return
-            if self.pulse.closing:
+            if self.draining:
                 raise Draining("the server is shutting down: try again in a moment")
             await self.store.open()
             self._committer.start()
@@ -140,20 +143,38 @@ class Parts:
         while self._opened:
             agent = self._opened.pop()
             try:
-                await agent.source.close()
+                async with asyncio.timeout(CLOSING_SECONDS):
+                    await agent.source.close()
             except Exception as error:  # the others are to be closed all the same
                 log.warning("agent %s could not be closed: %r", agent.name, error)
         await self._home.close()
         self._home = None
 
-    async def drain(self) -> None:
-        """End all runs with a terminal event, then all streams."""
+    @property
+    def draining(self) -> bool:
+        """Whether it comes to its end, so that no run can begin."""
+        return self.sessions.closed
+
+    async def drain(self, grace_seconds: float = 0) -> None:
+        """Let no run begin, give those that go on their time, then end what is left of them, then all streams."""
+        self.sessions.close()
+        await self._give_time(grace_seconds)
         verdict = RunFailed(code=Interrupted.code, message="the server was shut down", error_id=sortable_id("err_"))
         ended = await self.sessions.drain(verdict)
         if ended:
             log.warning("%s: %d run(s) were ended because the server is shut down", verdict.error_id, ended)
         self.pulse.close()
         await self.pulse.closed(FAREWELL_SECONDS)
+
+    async def _give_time(self, seconds: float) -> None:
+        waits = [asyncio.create_task(self.sessions.settled()), asyncio.create_task(self._in_a_hurry.wait())]
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+
+    def hurry(self) -> None:
+        """Runs have had their time."""
+        self._in_a_hurry.set()
 
     async def stop(self) -> None:
         if not self.started:

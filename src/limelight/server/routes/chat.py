@@ -35,7 +35,7 @@ from limelight.links import result_url
 from limelight.messages import Message
 from limelight.runs.ids import sortable_id
 from limelight.runs.reading import read_story, whole_value
-from limelight.runs.sessions import Request, StoppedInQueue
+from limelight.runs.requests import Request, StoppedInQueue
 from limelight.runs.viewer import Format
 from limelight.server.bodies import MAX_REQUEST_ID, ChatBody
 from limelight.server.endpoint import Call, Endpoint, check_session_id, shaped

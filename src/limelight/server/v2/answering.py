@@ -8,7 +8,8 @@ import msgspec
 from limelight.dialects.base import Cursor
 from limelight.errors import ApprovalNotFound, NotProcessing, QueueFull, RequestError
 from limelight.messages import Message
-from limelight.runs.sessions import MAX_WAITING, Request, Waiting
+from limelight.runs.requests import Request, Waiting
+from limelight.runs.sessions import MAX_WAITING
 from limelight.runs.viewer import Format
 from limelight.server.bodies import MAX_REASON, MAX_REQUEST_ID
 from limelight.server.parts import Parts
