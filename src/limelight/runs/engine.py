@@ -41,6 +41,8 @@ from limelight.runs.durations import Durations
 from limelight.runs.endings import CUT_OFF, reason_to_close, state_after
 from limelight.runs.fitting import fit, is_plain
 from limelight.runs.ids import now_ms, sortable_id
+from limelight.runs.measures import UNCOUNTED, Measures
+from limelight.runs.meter import Meter
 from limelight.runs.redaction import Redaction
 from limelight.runs.telling import told
 from limelight.runs.watchdog import Watchdog
@@ -83,9 +85,11 @@ class Execution:
         streams: bool = True,
         hiding: Hiding = NOTHING_HIDDEN,
         session_bytes: int = 0,
+        measures: Measures = UNCOUNTED,
     ) -> None:
         self.run = run
         self.limits = limits
+        self.meter = Meter(run.agent, measures)
         self._status = status
         self._allowance = Allowance(limits.session_max - session_bytes, self._is_full)
         self._whole = None if streams else WholeTexts()
@@ -370,6 +374,7 @@ class Execution:
         self._room.set()
         if append.state in ("finished", "failed", "cancelled") and not self._written.done():
             self._written.set_result(None)
+        self.meter.committed(append)
 
     def lost(self) -> None:
         if not self._written.done():

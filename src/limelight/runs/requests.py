@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from time import perf_counter
 from typing import Literal
 
 import msgspec
@@ -30,6 +31,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """In place of the agent's own."""
     makes_session: bool = True
     """False: it is refused if its session is gone meanwhile."""
+    asked_at: float = msgspec.field(default_factory=perf_counter)
+    """By the clock that durations are measured with."""
 
 
 class StoppedInQueue(Exception):

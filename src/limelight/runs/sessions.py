@@ -8,7 +8,7 @@ and let go.
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from limelight.runs.engine import Execution, RunLimits
 from limelight.runs.history import past_to_keep
 from limelight.runs.hub import Hub
 from limelight.runs.ids import now_ms, sortable_id
+from limelight.runs.measures import UNCOUNTED, Measures
 from limelight.runs.memory import Memories, question_of
 from limelight.runs.quota import Quota
 from limelight.runs.requests import Request, StoppedInQueue, Waiting
@@ -77,10 +78,12 @@ class Sessions:
         memories: Memories,
         quota: Quota,
         hiding: Hiding,
+        measures: Measures = UNCOUNTED,
     ) -> None:
         self._store = store
         self._quota = quota
         self._hiding = hiding
+        self._measures = measures
         self._memories = memories
         self._committer = committer
         self._limits = limits
@@ -107,6 +110,16 @@ class Sessions:
     @property
     def count(self) -> int:
         return len(self._live)
+
+    @property
+    def runs(self) -> Collection[LiveRun]:
+        """Those that go on in this process."""
+        return self._live.values()
+
+    @property
+    def queued(self) -> int:
+        """How many requests wait for their session."""
+        return sum(map(len, self._queues.values()))
 
     @property
     def at_work(self) -> int:
@@ -213,6 +226,7 @@ class Sessions:
             streams=agent.enable_streaming,
             hiding=self._hiding,
             session_bytes=session_bytes,
+            measures=self._measures,
         )
         folder = Path(agent.workspace) if agent.workspace else self._workspaces.folder(run.ref)
         context = RunContext(execution, user, folder, asked)
@@ -229,6 +243,7 @@ class Sessions:
 
     async def _life(self, request: Request, execution: Execution, context: RunContext) -> None:
         run, agent, asked = execution.run, request.agent, question_of(request.messages)
+        execution.meter.asked_at = request.asked_at
         started = RunStarted(
             agent=run.agent,
             input=asked.text,
@@ -300,7 +315,7 @@ class Sessions:
 
     async def seal(self, run: Run, terminal: Terminal) -> bool:
         """End a run that nobody holds, for all who watch it or wait for its session. False if somebody holds it."""
-        records = await seal(self._store, run, terminal, self._limits.result_max)
+        records = await seal(self._store, run, terminal, self._limits.result_max, self._measures)
         if records is None:
             return False
         self._committer.show(run.ref, records)

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from limelight import __version__
 from limelight.access.keyring import Keyring
 from limelight.config import Settings
 from limelight.dialects.base import Dialect
@@ -31,6 +32,8 @@ from limelight.server.gate import Gate
 from limelight.server.hidden import hiding_of
 from limelight.server.home import ServerHome
 from limelight.server.issuing import issuer_of
+from limelight.server.levels import Levels
+from limelight.server.metrics import Metrics
 from limelight.server.probing import Probing
 from limelight.server.pulse import Pulse
 from limelight.server.rates import Rates
@@ -72,11 +75,15 @@ class Parts:
         self.hub = Hub()
         self.pulse = Pulse(settings.server.heartbeat_seconds)
         self._dialects = dialects
-        self._committer = Committer(store, self.hub.publish)
+        self.metrics = Metrics(__version__, [agent.name for agent in agents])
+        self._committer = Committer(store, self.hub.publish, self.metrics)
         workspaces = Workspaces(Path(settings.store.data) / "workspaces")
         memories = Memories(store, agents, settings.store.expiry_seconds)
         hiding = hiding_of(settings)
-        self.sessions = Sessions(store, self._committer, limits, self.hub, workspaces, memories, self.quota, hiding)
+        self.sessions = Sessions(
+            store, self._committer, limits, self.hub, workspaces, memories, self.quota, hiding, self.metrics
+        )
+        self.metrics.registry.register(Levels(self.sessions, self.pulse, dialects))
         self.control = Control(store, self.sessions, agents)
         reopening = Reopening(store, agents, self.sessions)
         self._recover = partial(seal_orphans, store, self.sessions.seal, reopening.reopen)

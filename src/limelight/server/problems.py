@@ -64,8 +64,9 @@ async def refuse(error: LimelightError, scope: Scope, receive: Receive, send: Se
         await send({"type": "websocket.close", "code": 1008, "reason": error.code})
 
 
-async def on_limelight_error(_: Request, error: Exception) -> Response:
+async def on_limelight_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, LimelightError)
+    request.app.state.parts.metrics.refused(error)
     return problem_response(error)
 
 

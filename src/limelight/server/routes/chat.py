@@ -130,6 +130,7 @@ async def _stream(call: Call, request: Request, format_: Format) -> EventStream:
         await asyncio.wait({beginning, place.queued}, return_when=asyncio.FIRST_COMPLETED)
         headers = {"x-session-id": request.ref.session_id, "x-run-id": place.run_id}
         if not beginning.done():
+            beginning.add_done_callback(parts.metrics.ended)  # what it is refused for now is no answer of HTTP's
             return EventStream(viewer, parts.pulse, headers, beginning, lambda why: stopped_frames(format_, place, why))
         headers["x-run-id"] = beginning.result()
         return EventStream(viewer, parts.pulse, headers)

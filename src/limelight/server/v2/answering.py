@@ -25,7 +25,6 @@ from limelight.server.v2.commands import (
     Resume,
     parse,
 )
-from limelight.server.v2.failing import error_of
 from limelight.server.v2.history import History, Wanted
 from limelight.server.v2.line import Gone, Line
 from limelight.server.v2.opening import check_after, known_session
@@ -66,7 +65,7 @@ class Answering:
         except Gone:
             raise
         except Exception as error:
-            await self._line.tell(error_of(error, query_named(text)))
+            await self._line.refuse(error, query_named(text))
 
     async def _carry_out(self, text: str | None) -> None:
         match command := await self._counted(text):
@@ -148,7 +147,7 @@ class Answering:
         try:
             begun = await self._parts.sessions.begin(place)
         except Exception as error:
-            await self._line.tell(error_of(error, command.request_id))
+            await self._line.refuse(error, command.request_id)
         else:
             if command.request_id:
                 await self._line.tell(Accepted(request_id=command.request_id, run_id=begun.run.run_id))
