@@ -34,7 +34,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.grammar": BASE,
     "limelight.sources": BASE | {"limelight.addresses", "limelight.messages", "limelight.grammar", "limelight.sources"},
     "limelight.dialects": BASE | {"limelight.deltas", "limelight.dialects", "limelight.instants", "limelight.links"},
-    "limelight.stores": BASE | {"limelight.deltas", "limelight.stores"},
+    "limelight.databases": set(),
+    "limelight.stores": BASE | {"limelight.databases", "limelight.deltas", "limelight.stores"},
     "limelight.runs": BASE
     | {
         "limelight.addresses",

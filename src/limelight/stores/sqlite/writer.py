@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from limelight.errors import LimelightError, StoreUnavailable
+from limelight.stores.sqlite.health import Health
 
 
 @dataclass(slots=True)
@@ -34,9 +35,10 @@ class Job:
 class Writer:
     """A thread with a connection of its own. `do` queues a job from the event loop and waits for its commit."""
 
-    def __init__(self, committed: Callable[[], None]) -> None:
+    def __init__(self, committed: Callable[[], None], health: Health) -> None:
         """`committed` is called after each transaction, in the thread."""
         self._committed = committed
+        self._health = health
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._backlog: deque[Job | None] = deque()
         self._thread: threading.Thread | None = None
@@ -88,19 +90,23 @@ class Writer:
         return group
 
     def _commit(self, db: sqlite3.Connection, jobs: list[Job]) -> None:
+        if (refusal := self._health.check()) is not None:
+            _refuse(jobs, refusal)
+            return
         try:
             _transact(db, jobs)
-        except Exception as error:  # a disk that is full, a file that is gone: all of them wait for better times
+        except Exception as error:  # a disk that is full, say: all of them wait for better times
             with suppress(sqlite3.Error):
                 db.rollback()
             if len(jobs) > 1 and not isinstance(error, sqlite3.OperationalError):  # one of them is at fault
                 for job in jobs:
                     self._commit(db, [job])
                 return
-            for job in jobs:
-                job.refusal = StoreUnavailable(f"the database cannot be written: {error}")
-                job.refusal.__cause__ = error
+            refusal = self._health.failed(error)
+            refusal.__cause__ = error
+            _refuse(jobs, refusal)
             return
+        self._health.works()
         for job in jobs:
             if job.committed is not None and job.refusal is None:
                 job.committed()
@@ -116,6 +122,11 @@ def _transact(db: sqlite3.Connection, jobs: list[Job]) -> None:
         except LimelightError as refusal:
             job.refusal = refusal
     db.execute("COMMIT")
+
+
+def _refuse(jobs: list[Job], refusal: StoreUnavailable) -> None:
+    for job in jobs:
+        job.refusal = refusal
 
 
 def _resolve(jobs: list[Job]) -> None:

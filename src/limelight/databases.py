@@ -1,0 +1,80 @@
+"""SQLite files, whoever's they are: a consistent copy of one that is in use, and whether one is whole.
+
+It knows no tables and no store. Stores copy with it before they migrate, `backups/` copies a data folder.
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+MAGIC = b"SQLite format 3\0"
+PAGES = 2048
+"""What is copied at a time, 8 MB of a usual file; then there is progress to tell."""
+PATIENCE_SECONDS = 30
+"""For a program that has the file for itself for a moment."""
+Progress = Callable[[int, int], None]
+"""Told how many pages are copied, of how many."""
+
+
+def is_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def reading(path: Path) -> sqlite3.Connection:
+    """A connection that changes nothing, also beside a server. Raises sqlite3.Error."""
+    db = _open(path, "mode=ro")
+    try:
+        db.execute("PRAGMA schema_version").fetchone()
+    except sqlite3.OperationalError:
+        db.close()
+        if path.with_name(path.name + "-wal").exists() or os.access(path.parent, os.W_OK):
+            raise
+        # In a folder where nothing can be made, SQLite reads only what it is told that nobody changes.
+        return _open(path, "immutable=1")
+    return db
+
+
+def _open(path: Path, option: str) -> sqlite3.Connection:
+    address = f"{path.absolute().as_uri()}?{option}"
+    return sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
+
+
+def copy(source: sqlite3.Connection, target: Path, progress: Progress | None = None) -> None:
+    """Copy the database as it is at this moment into a new file, for its owner's eyes only. Raises sqlite3.Error.
+
+    Whoever writes goes on writing meanwhile: a reader of a database in WAL mode holds nobody up, and what comes later
+    is not in the copy. Other databases are copied in one go, for which their writers wait.
+    """
+    os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    with closing(sqlite3.connect(target, isolation_level=None)) as db:
+        (mode,) = source.execute("PRAGMA journal_mode").fetchone()
+        if mode != "wal":
+            source.backup(db)
+            return
+
+        def tell(_: int, remaining: int, total: int) -> None:
+            if progress is not None:
+                progress(total - remaining, total)
+
+        # Without a transaction of ours, each write of others would make the copy begin anew.
+        source.execute("BEGIN")
+        try:
+            source.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            source.backup(db, pages=PAGES, progress=tell, sleep=0)
+        finally:
+            source.execute("ROLLBACK")
+
+
+def copy_file(path: Path, target: Path, progress: Progress | None = None) -> None:
+    """The same for a file. Raises sqlite3.Error."""
+    with closing(reading(path)) as source:
+        copy(source, target, progress)
+
+
+def faults_of(db: sqlite3.Connection, *, quick: bool = False) -> str:
+    """What is damaged, "" if it is whole. Raises sqlite3.DatabaseError if it is no database at all."""
+    (found,) = db.execute("PRAGMA quick_check(1)" if quick else "PRAGMA integrity_check(1)").fetchone()
+    return "" if found == "ok" else str(found)
