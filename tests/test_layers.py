@@ -35,6 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.sources": BASE | {"limelight.addresses", "limelight.messages", "limelight.grammar", "limelight.sources"},
     "limelight.dialects": BASE | {"limelight.deltas", "limelight.dialects", "limelight.instants", "limelight.links"},
     "limelight.databases": set(),
+    "limelight.backups": BASE | {"limelight.backups", "limelight.databases"},
     "limelight.stores": BASE | {"limelight.databases", "limelight.deltas", "limelight.stores"},
     "limelight.runs": BASE
     | {
@@ -116,6 +117,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.cli": BASE
     | {
         "limelight.access",
+        "limelight.backups",
         "limelight.config",
         "limelight.hiding",
         "limelight.registry",

@@ -5,8 +5,8 @@ It knows no tables and no store. Stores copy with it before they migrate, `backu
 
 import os
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 MAGIC = b"SQLite format 3\0"
@@ -42,6 +42,22 @@ def _open(path: Path, option: str) -> sqlite3.Connection:
     return sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
 
 
+@contextmanager
+def hold(db: sqlite3.Connection) -> Generator[None]:
+    """See the database as it is now, whoever writes meanwhile. One that is not in WAL mode is not held: its writers
+    would have to wait."""
+    (mode,) = db.execute("PRAGMA journal_mode").fetchone()
+    if mode != "wal" or db.in_transaction:
+        yield
+        return
+    db.execute("BEGIN")
+    try:
+        db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        yield
+    finally:
+        db.execute("ROLLBACK")
+
+
 def copy(source: sqlite3.Connection, target: Path, progress: Progress | None = None) -> None:
     """Copy the database as it is at this moment into a new file, for its owner's eyes only. Raises sqlite3.Error.
 
@@ -49,29 +65,14 @@ def copy(source: sqlite3.Connection, target: Path, progress: Progress | None = N
     is not in the copy. Other databases are copied in one go, for which their writers wait.
     """
     os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    with closing(sqlite3.connect(target, isolation_level=None)) as db:
-        (mode,) = source.execute("PRAGMA journal_mode").fetchone()
-        if mode != "wal":
-            source.backup(db)
-            return
 
-        def tell(_: int, remaining: int, total: int) -> None:
-            if progress is not None:
-                progress(total - remaining, total)
+    def tell(_: int, remaining: int, total: int) -> None:
+        if progress is not None:
+            progress(total - remaining, total)
 
-        # Without a transaction of ours, each write of others would make the copy begin anew.
-        source.execute("BEGIN")
-        try:
-            source.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            source.backup(db, pages=PAGES, progress=tell, sleep=0)
-        finally:
-            source.execute("ROLLBACK")
-
-
-def copy_file(path: Path, target: Path, progress: Progress | None = None) -> None:
-    """The same for a file. Raises sqlite3.Error."""
-    with closing(reading(path)) as source:
-        copy(source, target, progress)
+    # Unless it is held, each write of others would make the copy begin anew.
+    with closing(sqlite3.connect(target, isolation_level=None)) as db, hold(source):
+        source.backup(db, pages=PAGES if source.in_transaction else -1, progress=tell, sleep=0)
 
 
 def faults_of(db: sqlite3.Connection, *, quick: bool = False) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from limelight.errors import StoreUnavailable
-from limelight.stores.base import Store
+from limelight.stores.base import SessionRef, Store
 from limelight.stores.sqlite import SqliteStore, file
 from limelight.stores.sqlite import store as store_module
 from tests.stores.sqlite_files import content, locked, move, overwrite, query, remove
@@ -233,12 +233,17 @@ async def test_a_disk_that_fills_up(store: Store, path: Path, caplog: pytest.Log
             await store.append([part])
         assert error.value.words == "the disk is full"
     assert await read_all(store) == run.acknowledged
+    await store.renew(10**15)  # what is small, or nothing, can still be written: that is not the end of it
+    await refused(store, "the disk is full")
+    with pytest.raises(StoreUnavailable):
+        await store.begin(new_run("r2"))
     await writer.do(lambda db: limit(db, 2**30))
     await store.append([part])
     assert await read_all(store) == [*run.acknowledged, *part.records]
-    texts = lines(caplog)
-    assert "the disk is full" in texts[0] and "make room" in texts[0]
-    assert "can be written again" in texts[-1]
+    began, ended = lines(caplog)
+    assert "the disk is full" in began and "make room" in began
+    assert "can be written again" in ended
+    await store.begin(new_run("r3", SessionRef("ann", "s2")))
 
 
 async def test_an_error_of_a_statement_is_no_trouble_of_the_database(

@@ -51,6 +51,17 @@ class FolderLock:
             before.close()
         return True
 
+    def is_taken(self) -> bool:
+        """Whether some server has it, for somebody who does not want it."""
+        try:
+            with self._path.open() as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        return False
+
     def release(self) -> None:
         """Let another server have it."""
         if self._file is not None:

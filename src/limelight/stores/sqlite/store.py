@@ -36,6 +36,7 @@ from limelight.stores.base import (
 from limelight.stores.sqlite import memories, results, rows
 from limelight.stores.sqlite.checkpoints import Checkpoints
 from limelight.stores.sqlite.copies import rescue
+from limelight.stores.sqlite.examining import examine
 from limelight.stores.sqlite.file import DatabaseFile
 from limelight.stores.sqlite.health import Health
 from limelight.stores.sqlite.journal import Journal, LiveRun
@@ -73,6 +74,13 @@ class SqliteStore:
             raise SetupError(f"store {url!r}: name a file, as in sqlite:///relative.db or sqlite:////absolute.db")
         synchronous = query.partition("=")[2].upper() or "NORMAL"
         return cls(Path(name) if name else data / "limelight.db", synchronous=synchronous)
+
+    @property
+    def file(self) -> Path:
+        return self._file.path
+
+    async def examine(self) -> str:
+        return await asyncio.to_thread(examine, self._file.path)
 
     async def open(self) -> None:
         db, checkpoints = await asyncio.to_thread(self._open)
@@ -128,6 +136,7 @@ class SqliteStore:
                 await self._writer.do(touch)
         except TimeoutError:
             raise self._health.unanswered() from None
+        self._health.raise_if_held_up()
 
     # sessions
 
@@ -170,6 +179,7 @@ class SqliteStore:
             begun, session = rows.begin(db, new, self._journal.live)
             return begun
 
+        self._health.raise_if_held_up()
         begun: Any = None
         session = 0
         return await self._writer.do(work, remember, [new.run_id])
@@ -199,7 +209,8 @@ class SqliteStore:
             nonlocal apply
             apply = self._journal.write(db, batch)
 
-        await self._writer.do(work, lambda: apply(), [append.run_id for append in batch])
+        runs = [append.run_id for append in batch]
+        await self._writer.do(work, lambda: apply(), runs, comes_again=runs)
 
     async def _put_parts(self, run_id: str, result: Result) -> None:
         """Each part of a large result in a transaction of its own, so that others' commits come in between."""
@@ -209,7 +220,7 @@ class SqliteStore:
             results.put_part(db, run_id, result, part)
 
         for part in range(1, results.last_part(result) + 1):
-            await self._writer.do(partial(work, part=part))
+            await self._writer.do(partial(work, part=part), comes_again=[run_id], is_last=False)
 
     async def records(self, ref: SessionRef, *, after: int, limit: int) -> list[Record]:
         return await self._read(lambda db: rows.records(db, ref, after, limit, self._journal.live))
@@ -218,7 +229,7 @@ class SqliteStore:
         return await self._read(lambda db: results.result(db, run_id, key))
 
     async def put_artifact(self, artifact: Artifact, run_id: str) -> None:
-        await self._writer.do(lambda db: rows.put_artifact(db, artifact, run_id))
+        await self._writer.do(lambda db: rows.put_artifact(db, artifact, run_id), comes_again=[run_id])
 
     async def artifact(self, artifact_id: str) -> Artifact | None:
         return await self._read(lambda db: rows.artifact(db, artifact_id))

@@ -28,6 +28,8 @@ class Job:
     committed: Callable[[], None] | None
     runs: frozenset[str]
     future: asyncio.Future[Any]
+    comes_again: frozenset[str]
+    is_last: bool
     outcome: Any = None
     refusal: Exception | None = None
 
@@ -61,11 +63,18 @@ class Writer:
         work: Callable[[sqlite3.Connection], Any],
         committed: Callable[[], None] | None = None,
         runs: Iterable[str] = (),
+        *,
+        comes_again: Iterable[str] = (),
+        is_last: bool = True,
     ) -> Any:
-        """Run `work` in the next transaction; return what it returned once that is committed. `runs`: it is theirs."""
+        """Run `work` in the next transaction; return what it returned once that is committed. `runs`: it is theirs.
+
+        `comes_again`: these runs will try again if it is refused. `is_last`: that is then all that they had to write.
+        """
         if self._thread is None:
             raise StoreUnavailable("the database is closed")
-        job = Job(work, committed, frozenset(runs), self._loop.create_future())
+        future: asyncio.Future[Any] = self._loop.create_future()
+        job = Job(work, committed, frozenset(runs), future, frozenset(comes_again), is_last)
         self._jobs.put(job)
         return await job.future
 
@@ -90,7 +99,8 @@ class Writer:
         return group
 
     def _commit(self, db: sqlite3.Connection, jobs: list[Job]) -> None:
-        if (refusal := self._health.check()) is not None:
+        waiting = {run for job in jobs for run in job.comes_again}
+        if (refusal := self._health.check(waiting)) is not None:
             _refuse(jobs, refusal)
             return
         try:
@@ -102,11 +112,11 @@ class Writer:
                 for job in jobs:
                     self._commit(db, [job])
                 return
-            refusal = self._health.failed(error)
+            refusal = self._health.failed(error, waiting)
             refusal.__cause__ = error
             _refuse(jobs, refusal)
             return
-        self._health.works()
+        self._health.works({run for job in jobs if job.is_last for run in job.comes_again})
         for job in jobs:
             if job.committed is not None and job.refusal is None:
                 job.committed()
