@@ -25,21 +25,24 @@ def is_database(path: Path) -> bool:
 
 def reading(path: Path) -> sqlite3.Connection:
     """A connection that changes nothing, also beside a server. Raises sqlite3.Error."""
-    db = _open(path, "mode=ro")
     try:
-        db.execute("PRAGMA schema_version").fetchone()
+        return _opened(path, "mode=ro")
     except sqlite3.OperationalError:
-        db.close()
         if path.with_name(path.name + "-wal").exists() or os.access(path.parent, os.W_OK):
             raise
         # In a folder where nothing can be made, SQLite reads only what it is told that nobody changes.
-        return _open(path, "immutable=1")
-    return db
+        return _opened(path, "immutable=1")
 
 
-def _open(path: Path, option: str) -> sqlite3.Connection:
+def _opened(path: Path, option: str) -> sqlite3.Connection:
     address = f"{path.absolute().as_uri()}?{option}"
-    return sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        db.execute("PRAGMA schema_version").fetchone()
+    except BaseException:
+        db.close()
+        raise
+    return db
 
 
 @contextmanager

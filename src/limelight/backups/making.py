@@ -75,6 +75,7 @@ def _fill(folder: Path, content: Content, at: int, version: str, tell: Tell) -> 
         _copy_file(path, folder / name)
     manifest = Manifest(limelight=version, made_at=at, databases=[*content.databases], files=len(content.files))
     write_manifest(folder, manifest)
+    make_private(folder)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     return Made(limelight=version, made_at=at, databases=manifest.databases, files=manifest.files, size=size)
 
@@ -90,13 +91,19 @@ def check_database(path: Path) -> None:
         raise SetupError(f"{path.name} is damaged ({faults}): take an earlier backup")
 
 
+def make_private(folder: Path) -> None:
+    """For its owner's eyes only, with all that is in it. What can be run still can."""
+    folder.chmod(0o700)
+    for path in folder.rglob("*"):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode & 0o700 | (0o700 if path.is_dir() else 0o600))
+
+
 def _copy_file(path: Path, target: Path) -> None:
-    """For its owner's eyes only. A file that an agent has removed meanwhile is none any more."""
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with suppress(FileNotFoundError), path.open("rb") as source:
-        mode = 0o600 | (os.fstat(source.fileno()).st_mode & 0o100)
-        with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as copied:
-            shutil.copyfileobj(source, copied)
+    """A file that an agent has removed meanwhile is none any more."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileNotFoundError):
+        shutil.copy(path, target)
 
 
 def _place(draft: Path, target: Path, tell: Tell) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from limelight.backups.content import DATABASE, MANIFEST
-from limelight.backups.making import check_database, is_archive
+from limelight.backups.making import check_database, is_archive, make_private
 from limelight.backups.manifest import Manifest, read_manifest
 from limelight.errors import SetupError
 
@@ -35,7 +35,7 @@ def restore(source: Path, data: Path, examine: Callable[[Path], object]) -> Mani
             check_database(folder / name)
         (folder / MANIFEST).unlink()
         examine(folder)
-        _make_private(folder)
+        make_private(folder)
         folder.rename(data)
     except (OSError, EOFError, tarfile.TarError) as error:
         raise SetupError(f"{source} cannot be restored: {error}; {data} is as it was") from error
@@ -55,10 +55,3 @@ def _unpacked(source: Path, draft: Path) -> Path:
     else:
         raise SetupError(f"{source} is neither a folder nor a .tar.gz")
     return folder
-
-
-def _make_private(folder: Path) -> None:
-    folder.chmod(0o700)
-    for path in folder.rglob("*"):
-        if not path.is_symlink():
-            path.chmod(path.stat().st_mode & 0o700 | (0o700 if path.is_dir() else 0o600))
