@@ -20,6 +20,8 @@ class FolderLock:
         self._database = database
         self._path = database.with_name(database.name + ".lock")
         self._file: IO[str] | None = None
+        self._has_numbers = True
+        """Whether the file system tells files apart by number, as most do."""
 
     def take(self) -> None:
         """Raises StoreLocked if another server has it, OSError if there can be no such file."""
@@ -32,14 +34,15 @@ class FolderLock:
                 raise StoreLocked(
                     f"another server uses {self._database}: end it, or choose another folder with --data"
                 ) from None
-            if _is_at(file, self._path):
+            if os.fstat(file.fileno()).st_nlink:
                 self._file = file
             else:  # it was deleted between the two steps: whoever comes next would not see this lock
                 file.close()
+        self._has_numbers = self._is_in_place(self._file)
 
     def still_held(self) -> bool:
         """Whether no other server can come. Takes the lock anew if its file is gone."""
-        if self._file is not None and _is_at(self._file, self._path):
+        if self._file is not None and (not self._has_numbers or self._is_in_place(self._file)):
             return True
         before, self._file = self._file, None
         try:
@@ -50,6 +53,12 @@ class FolderLock:
         if before is not None:
             before.close()
         return True
+
+    def _is_in_place(self, file: IO[str]) -> bool:
+        try:
+            return os.path.samestat(os.fstat(file.fileno()), self._path.stat())
+        except OSError:
+            return False
 
     def is_taken(self) -> bool:
         """Whether some server has it, for somebody who does not want it."""
@@ -67,10 +76,3 @@ class FolderLock:
         if self._file is not None:
             self._file.close()
             self._file = None
-
-
-def _is_at(file: IO[str], path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except OSError:
-        return False

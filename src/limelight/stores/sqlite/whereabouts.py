@@ -20,6 +20,9 @@ class Whereabouts:
         # Held open as long as there are connections: to close it earlier would release the locks that SQLite has.
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._log_found = _found(self._log)
+        # A file system that does not tell files apart by number would make every file look like another one.
+        found = _found(path)
+        self._has_numbers = found is not None and os.path.samestat(found, os.fstat(self._descriptor))
 
     def is_deleted(self) -> bool:
         """Whether no name leads to the database any more: what is in it ends with this process."""
@@ -29,6 +32,8 @@ class Whereabouts:
         here, opened = _found(self._path), os.fstat(self._descriptor)
         if here is None:
             return DELETED if self.is_deleted() else GONE
+        if not self._has_numbers:
+            return None
         if not os.path.samestat(here, opened):
             return REPLACED
         log = _found(self._log)
