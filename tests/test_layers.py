@@ -34,7 +34,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.grammar": BASE,
     "limelight.sources": BASE | {"limelight.addresses", "limelight.messages", "limelight.grammar", "limelight.sources"},
     "limelight.dialects": BASE | {"limelight.deltas", "limelight.dialects", "limelight.instants", "limelight.links"},
-    "limelight.stores": BASE | {"limelight.deltas", "limelight.stores"},
+    "limelight.databases": set(),
+    "limelight.backups": BASE | {"limelight.backups", "limelight.databases"},
+    "limelight.stores": BASE | {"limelight.databases", "limelight.deltas", "limelight.stores"},
     "limelight.runs": BASE
     | {
         "limelight.addresses",
@@ -115,6 +117,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.cli": BASE
     | {
         "limelight.access",
+        "limelight.backups",
         "limelight.config",
         "limelight.hiding",
         "limelight.registry",

@@ -31,6 +31,8 @@ class LimelightError(Exception):
     title: str = "Internal error"
     is_limit: bool = False
     """Whether it says that somebody has met a limit."""
+    retry_after: int = 0
+    """In how many seconds it is worth trying again, 0 if no time helps."""
 
     def __init__(self, detail: str = "") -> None:
         super().__init__(detail or self.title)
@@ -38,8 +40,7 @@ class LimelightError(Exception):
 
 
 class RequestError(LimelightError):
-    """Something the caller sent. `errors` are (path, message) pairs; `run_id` names the run it is about; `retry_after`
-    says in how many seconds it is worth trying again, 0 if no time helps."""
+    """Something the caller sent. `errors` are (path, message) pairs; `run_id` names the run it is about."""
 
     code = "bad_request"
     status = 400
@@ -317,7 +318,15 @@ class StoreError(LimelightError):
 
 
 class StoreUnavailable(StoreError):
+    """For now: it may work again without a restart. `words` say what is wrong to anybody, without a path or a name; if
+    there are any, the store has told the log, once for all who get this error."""
+
     code = "store_unavailable"
+    retry_after = 5
+
+    def __init__(self, detail: str = "", *, words: str = "") -> None:
+        super().__init__(detail)
+        self.words = words
 
 
 class StoreNewer(StoreError):

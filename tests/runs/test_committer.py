@@ -109,7 +109,7 @@ def new_run(committer: Committer, story: Story) -> Callable[[str], Run]:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.runs.committer.RETRY_SECONDS", (0.0,))
+    monkeypatch.setattr("limelight.runs.patience.RETRY_SECONDS", (0.0,))
 
 
 NewRun = Callable[[str], Run]

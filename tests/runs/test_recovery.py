@@ -199,7 +199,7 @@ async def test_runs_that_go_on_here_are_left_alone(life: Life) -> None:
 
 
 async def test_a_store_that_fails_is_tried_again(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.runs.sealing.RETRY_SECONDS", (0.0,))
+    monkeypatch.setattr("limelight.runs.patience.RETRY_SECONDS", (0.0,))
     async with life() as store:
         run = Writing(store, (await store.begin(new_run("r1"))).run)
         await run.write(*BUSY)

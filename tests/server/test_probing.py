@@ -97,4 +97,4 @@ async def test_a_store_that_does_not_answer_has_failed(monkeypatch: pytest.Monke
         return 7
 
     monkeypatch.setattr(probing, "ASKING_SECONDS", 0.01)
-    assert await probing.Shared(ask).answer() is None
+    assert await probing.Shared(ask).answer() == probing.Failed("it does not answer")

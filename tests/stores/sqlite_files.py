@@ -48,3 +48,17 @@ def content(path: Path) -> bytes:
 
 def overwrite(path: Path, data: bytes) -> None:
     path.write_bytes(data)
+
+
+def move(path: Path, target: Path) -> Path:
+    """As `mv` does: what was there is replaced."""
+    return path.replace(target)
+
+
+def remove(*paths: Path) -> None:
+    """Files, and folders with all that is in them."""
+    for path in paths:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()

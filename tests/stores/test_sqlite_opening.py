@@ -177,8 +177,9 @@ async def test_a_file_without_permission(path: Path, monkeypatch: pytest.MonkeyP
     """As root has every permission, the connection is made one that may only read."""
     await fill(path)
 
-    def connect(name: Path, **options: float) -> sqlite3.Connection:
-        return real_connect(f"file:{name}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
+    def connect(address: str, **options: float) -> sqlite3.Connection:
+        readable = address.replace("mode=rwc", "mode=ro")
+        return real_connect(readable, uri=True, isolation_level=None, check_same_thread=False)
 
     real_connect = sqlite3.connect
     monkeypatch.setattr("limelight.stores.sqlite.file.sqlite3.connect", connect)

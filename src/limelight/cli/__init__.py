@@ -5,7 +5,21 @@ import sys
 import typer
 
 from limelight import __version__
-from limelight.cli import approve, doctor, export, keys, openwebui, replay, run, serve, sessions, understudy, watch
+from limelight.cli import (
+    approve,
+    backup,
+    doctor,
+    export,
+    keys,
+    openwebui,
+    replay,
+    restore,
+    run,
+    serve,
+    sessions,
+    understudy,
+    watch,
+)
 from limelight.client import ClientError, ConnectionLost
 from limelight.errors import SetupError, StoreError
 
@@ -25,6 +39,8 @@ for command in (
     export.export,
     replay.replay,
     understudy.understudy,
+    backup.backup,
+    restore.restore,
     doctor.doctor,
 ):
     app.command()(command)

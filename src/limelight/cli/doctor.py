@@ -15,9 +15,11 @@ import typer
 
 from limelight import __version__, registry
 from limelight.access.keyring import Keyring
+from limelight.backups.manifest import read_note
 from limelight.builtin.model import OPENAI, ModelChoice, choose_model
+from limelight.cli.listing import when
 from limelight.config import Settings, load_settings
-from limelight.errors import LimelightError, StoreLocked
+from limelight.errors import LimelightError
 from limelight.offering import offered
 from limelight.server.app import make_store
 from limelight.server.auth import is_loopback
@@ -38,7 +40,7 @@ def doctor(
     config: Annotated[Path | None, typer.Option(help="Configuration.  [default: config.toml, if there is one]")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
 ) -> None:
-    """Look at Python, settings, agents, port, data folder, store and model. Exit code 1 if something is wrong."""
+    """Look at Python, settings, agents, port, data folder, store, backup and model. Exit code 1 if a thing is wrong."""
     findings: list[Finding] = []
     for finding in _findings(config):
         findings.append(finding)
@@ -66,7 +68,7 @@ def _findings(config: Path | None) -> Iterator[Finding]:
         )
         return
     yield _settings(settings)
-    for look in (_agents, _address, _port, _data, _store, _model):
+    for look in (_agents, _address, _port, _data, _store, _backup, _model):
         yield _looked(look, settings)
 
 
@@ -147,22 +149,15 @@ def _data(settings: Settings) -> Finding:
 
 
 def _store(settings: Settings) -> Finding:
-    if not Path(settings.store.data).exists():
-        return Finding("store", "ok", f"{settings.store.url}: made at the first start")
+    found = asyncio.run(make_store(settings).examine())
+    return Finding("store", "ok", f"{settings.store.url}: {found}")
 
-    async def try_out() -> None:
-        store = make_store(settings)
-        await store.open()
-        try:
-            await store.ping()
-        finally:
-            await store.close()
 
-    try:
-        asyncio.run(try_out())
-    except StoreLocked:
-        return Finding("store", "note", f"{settings.store.url}: a running server uses it")
-    return Finding("store", "ok", f"{settings.store.url} can be read and written")
+def _backup(settings: Settings) -> Finding:
+    note = read_note(Path(settings.store.data))
+    if note is None:
+        return Finding("backup", "note", "none is known; one is made by: limelight backup TARGET")
+    return Finding("backup", "ok", f"{when(note.at)}, {note.target}")
 
 
 def _model(settings: Settings) -> Finding:

@@ -11,15 +11,13 @@ from limelight.access.keyring import Keyring
 from limelight.access.keys import ApiKey
 from limelight.access.scopes import MEANINGS, SCOPES, Scope
 from limelight.access.users import wrong_with_user
+from limelight.cli.folder import Config, Data, settings_of
 from limelight.cli.listing import lines_of, when
-from limelight.config import load_settings
 from limelight.errors import SetupError
 
 COLUMNS = ("KEY", "USER", "SCOPES", "CREATED", "REVOKED")
 
 keys = typer.Typer(name="keys", help="Make, list and revoke API keys.", no_args_is_help=True)
-Data = Annotated[Path | None, typer.Option(help="Data folder of the server.  [default: .limelight]")]
-Config = Annotated[Path | None, typer.Option(help="Configuration.  [default: config.toml, if there is one]")]
 
 
 @keys.command()
@@ -88,8 +86,7 @@ def _scopes(named: list[str]) -> tuple[Scope, ...]:
 
 
 def _keyring(data: Path | None, config: Path | None) -> Keyring:
-    settings = load_settings(config, overrides={("store", "data"): None if data is None else str(data)})
-    return Keyring(Path(settings.store.data))
+    return Keyring(Path(settings_of(data, config).store.data))
 
 
 def _public(key: ApiKey) -> dict[str, object]:

@@ -13,3 +13,7 @@ def lines_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[
 
 def when(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def megabytes(size: int) -> str:
+    return f"{size / 1024**2:.1f} MB"

@@ -8,6 +8,7 @@ from limelight.errors import StoreError
 from limelight.events import Attachment
 from limelight.messages import InlineFile, Message, files_of
 from limelight.runs.ids import sortable_id
+from limelight.runs.patience import patiently
 from limelight.stores.base import Artifact, Run, Store
 
 log = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ async def _keep_file(store: Store, file: InlineFile, run: Run) -> Attachment:
         artifact_id=sortable_id("art_"), ref=run.ref, name=kept.name, media_type=kept.media_type, body=file.data
     )
     try:
-        await store.put_artifact(artifact, run.run_id)
+        await patiently(lambda: store.put_artifact(artifact, run.run_id))
     except StoreError as error:
         log.error("run %s: %s could not be kept: %s", run.run_id, kept.name, error)
         return kept

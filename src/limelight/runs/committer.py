@@ -18,6 +18,7 @@ from limelight.errors import LeaseLost, StoreError
 from limelight.events import Record
 from limelight.runs.hub import INTERVAL
 from limelight.runs.measures import UNCOUNTED, Measures, commit
+from limelight.runs.patience import is_told, rest
 from limelight.stores.base import Append, Result, SessionRef, Store
 
 log = logging.getLogger(__name__)
@@ -26,7 +27,6 @@ PAUSE_SECONDS = 0.005
 """After a commit of so many runs the next one waits a moment, because each run in a commit costs more than an event."""
 LARGE = 256 * 1024
 """Bytes of results with which a run is committed apart."""
-RETRY_SECONDS = (0.05, 0.2, 0.5, 1.0, 2.0)
 
 
 class Writing(Protocol):
@@ -64,6 +64,8 @@ class Committer:
         self._marked = asyncio.Event()
         self._urgent = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self.failing = False
+        """Whether the last try to commit something has failed."""
         self._apart: dict[int, asyncio.Task[None]] = {}
         """Runs that are committed apart now."""
         self._behind: dict[int, Writing] = {}
@@ -128,10 +130,13 @@ class Committer:
                 await self._without_lost(work)
                 return
             except Exception as error:  # a mistake of ours, too: what is not written is neither shown nor skipped
-                odd = not isinstance(error, StoreError)
-                log.error("the log cannot be written, trying again: %s", error, exc_info=odd)
-                await asyncio.sleep(RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)])
+                if not tries and not is_told(error):
+                    odd = not isinstance(error, StoreError)
+                    log.error("the log cannot be written, trying again: %s", error, exc_info=odd)
+                self.failing = True
+                await rest(tries)
                 tries += 1
+        self.failing = False
         for run, append in work:
             self.show(run.ref, append.records)
             _tell(append, lambda run=run, append=append: run.committed(append))

@@ -14,7 +14,7 @@ from time import perf_counter
 import msgspec
 
 from limelight.deltas import Delta
-from limelight.errors import AgentFailed, BadEvent, EndedEarly, LimelightError, LogFull
+from limelight.errors import AgentFailed, BadEvent, EndedEarly, LimelightError, LogFull, StoreUnavailable
 from limelight.events import (
     EVENT_TYPES,
     TERMINAL_TYPES,
@@ -43,6 +43,7 @@ from limelight.runs.fitting import fit, is_plain
 from limelight.runs.ids import now_ms, sortable_id
 from limelight.runs.measures import UNCOUNTED, Measures
 from limelight.runs.meter import Meter
+from limelight.runs.patience import patiently
 from limelight.runs.redaction import Redaction
 from limelight.runs.telling import told
 from limelight.runs.watchdog import Watchdog
@@ -102,6 +103,8 @@ class Execution:
         self._backlog = Backlog(run.run_id, run.last_seq, run.started_at)
         self._results: list[Result] = []
         self._room = asyncio.Event()
+        self._storing = False
+        """Whether a file of its source is on its way into the store."""
         self._state: RunState = "running"
         self._durations = Durations()
         self._verdict: asyncio.Future[Terminal] = self._loop.create_future()
@@ -110,7 +113,7 @@ class Execution:
         self._watchdog = Watchdog(
             limits.run_seconds,
             limits.silence_seconds,
-            busy=lambda: self.grammar.busy,
+            busy=lambda: self.grammar.busy or self._awaits_the_store,
             bark=lambda error: self.stop(self.failure(error)),
         )
 
@@ -189,7 +192,9 @@ class Execution:
             artifact_id=artifact_id, ref=self.ref, name=file.name, media_type=file.media_type, body=data
         )
         if self._allowance.allows(len(data)):  # if not, the run ends with this file
-            await self._store.put_artifact(artifact, self.run.run_id)
+            self._storing = True
+            await patiently(lambda: self._store.put_artifact(artifact, self.run.run_id))
+            self._storing = False
         self._allowance.spend(len(data))
         self.accept(
             ArtifactMade(
@@ -318,6 +323,8 @@ class Execution:
     def accept_at_once(self, event: AnyEvent) -> None:
         """As `accept`, for callers that cannot wait: who never gives way is stopped before memory runs out."""
         if self._backlog.uncommitted >= MAX_EMITTED:
+            if self._committer.failing:
+                raise StoreUnavailable(f"{MAX_EMITTED} events wait for the log, which cannot be written now")
             raise BadEvent(f"{MAX_EMITTED} events were emitted without a pause: await something in between")
         self.accept(self._placed(event))
 
@@ -384,6 +391,11 @@ class Execution:
     @property
     def _is_ahead(self) -> bool:
         return self._backlog.uncommitted >= MAX_UNCOMMITTED or (bool(self._results) and is_large(self._results))
+
+    @property
+    def _awaits_the_store(self) -> bool:
+        """Whether the source may be silent because of the store, and not by itself."""
+        return self._storing or self._is_ahead or self._committer.failing
 
     async def _has_room(self) -> None:
         while self._is_ahead:

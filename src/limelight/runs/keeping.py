@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from limelight.errors import StoreError
 from limelight.runs.ids import now_ms
+from limelight.runs.patience import is_told
 from limelight.runs.sealing import LEASE_MS
 from limelight.stores.base import SessionRef, Store
 
@@ -51,8 +52,9 @@ class Keeping:
                     await self.sweep()
                 await self._tidy()
             except Exception as error:  # without renewals other processes would take live runs for dead
-                odd = not isinstance(error, StoreError)
-                log.error("housekeeping has to wait, trying again: %s", error, exc_info=odd)
+                if not is_told(error):
+                    odd = not isinstance(error, StoreError)
+                    log.error("housekeeping has to wait, trying again: %s", error, exc_info=odd)
             rounds += 1
             await asyncio.sleep(LEASE_MS / 3000)
 

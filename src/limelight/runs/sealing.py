@@ -4,23 +4,20 @@ It is taken over, its log is read through the grammar, whatever is open is close
 must not know why: recovery seals what a crash cut off, sessions seal what somebody stops.
 """
 
-import asyncio
-import logging
 from collections.abc import Sequence
 from contextlib import suppress
 
-from limelight.errors import BadEvent, StoreUnavailable
+from limelight.errors import BadEvent
 from limelight.events import Record, RunStarted, Terminal
 from limelight.grammar import Grammar
-from limelight.runs.committer import RETRY_SECONDS
 from limelight.runs.endings import reason_to_close, state_after
 from limelight.runs.fitting import fit
 from limelight.runs.ids import now_ms
 from limelight.runs.measures import UNCOUNTED, Measures, commit
 from limelight.runs.meter import Meter
+from limelight.runs.patience import patiently
 from limelight.stores.base import Append, Run, Store
 
-log = logging.getLogger(__name__)
 LEASE_MS = 30_000
 """How long a process may be silent before others take its runs over."""
 
@@ -32,17 +29,14 @@ async def seal(
     now = now_ms()
     if not await store.take_over(run.run_id, until=now + LEASE_MS, now=now):
         return None
-    tries = 0
-    while True:  # nobody else will do it now, so a store that fails is tried again
-        try:
-            append = await _sealing(store, run, terminal, result_max)
-            await commit(store, [append], measures)
-            Meter(run.agent, measures).committed(append)
-            return append.records
-        except StoreUnavailable as error:
-            log.error("run %s cannot be sealed, trying again: %s", run.run_id, error)
-            await asyncio.sleep(RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)])
-            tries += 1
+
+    async def write() -> Sequence[Record]:
+        append = await _sealing(store, run, terminal, result_max)
+        await commit(store, [append], measures)
+        Meter(run.agent, measures).committed(append)
+        return append.records
+
+    return await patiently(write)  # nobody else will do it now
 
 
 async def _sealing(store: Store, run: Run, terminal: Terminal, result_max: int) -> Append:

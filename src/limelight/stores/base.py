@@ -196,12 +196,23 @@ Signal = Cancel | Decide
 class Store(Protocol):
     """The contract; its test-suite is `tests/stores/suite.py`, which every store runs.
 
-    A store object stands for one process: the runs that it began or took over are the ones that it holds.
+    A store object stands for one process: the runs that it began or took over are the ones that it holds. While it
+    fails it raises StoreUnavailable; if that has `words`, the store says in the log when it begins and when it ends.
     """
 
     @classmethod
     def from_url(cls, url: str, data: Path) -> Self:
         """Make a store from `scheme://…`; `data` is the data folder for stores that live in it."""
+        ...
+
+    @property
+    def file(self) -> Path | None:
+        """The file that everything is in, for backups; None if there is no such file."""
+        ...
+
+    async def examine(self) -> str:
+        """Look at a store that is not open, or that another process has open, and change nothing: how it is, in words.
+        Raises StoreError with what to do."""
         ...
 
     async def open(self) -> None:
@@ -269,7 +280,7 @@ class Store(Protocol):
 
     async def append(self, batch: Sequence[Append]) -> None:
         """Commit all of it, or none; a run is in it once. A terminal `state` comes with the terminal Record and frees
-        the session. Raises LeaseLost for a run not held."""
+        the session. Raises LeaseLost for a run not held. Who gets StoreUnavailable tries again."""
         ...
 
     async def records(self, ref: SessionRef, *, after: int, limit: int) -> list[Record]:
@@ -278,7 +289,9 @@ class Store(Protocol):
 
     async def result(self, run_id: str, key: str) -> Result | None: ...
 
-    async def put_artifact(self, artifact: Artifact, run_id: str) -> None: ...
+    async def put_artifact(self, artifact: Artifact, run_id: str) -> None:
+        """Keep a file of a run. Who gets StoreUnavailable tries again."""
+        ...
 
     async def artifact(self, artifact_id: str) -> Artifact | None: ...
 

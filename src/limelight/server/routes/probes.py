@@ -13,12 +13,12 @@ async def health(_: Call) -> HealthView:
 
 async def ready(call: Call) -> Response:
     """The store can be written to and there are agents. 503 with the failed check otherwise."""
-    works = await call.parts.probing.store_works()
+    failure = await call.parts.probing.store_failure()
     checks = {
-        "store": "ok" if works else "failed",
+        "store": "ok" if failure is None else ": ".join(filter(None, ("failed", failure.words))),
         "agents": ", ".join(agent.name for agent in call.parts.agents),
     }
-    fit = works and not call.parts.draining
+    fit = failure is None and not call.parts.draining
     response = reply_with(ReadyView("ready" if fit else "not ready", checks), 200 if fit else 503)
     assert isinstance(response, Response)
     return response

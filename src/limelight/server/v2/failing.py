@@ -16,7 +16,7 @@ def error_of(error: Exception, request_id: str = "") -> Error:
     """The frame for it. One that nobody expected is logged here."""
     told = Error(message=_message(error), error_code=error.code if isinstance(error, LimelightError) else "internal")
     told.request_id = request_id or msgspec.UNSET
-    if isinstance(error, RequestError):
+    if isinstance(error, LimelightError):
         told.retry_after = error.retry_after or msgspec.UNSET
     if isinstance(error, SessionBusy):
         told.run_id = error.run_id or msgspec.UNSET

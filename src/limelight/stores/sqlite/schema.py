@@ -8,6 +8,7 @@ import sqlite3
 from pathlib import Path
 
 from limelight.errors import StoreNewer
+from limelight.stores.sqlite.copies import keep_before_migrating
 
 MIGRATIONS: tuple[str, ...] = (
     """
@@ -112,15 +113,22 @@ MIGRATIONS: tuple[str, ...] = (
 
 
 def migrate(db: sqlite3.Connection, path: Path) -> None:
-    """Bring the database to this version, each step in a transaction of its own."""
-    (version,) = db.execute("PRAGMA user_version").fetchone()
+    """Bring the database to this version, each step in a transaction of its own. What was there is copied first."""
+    version = version_of(db)
     if version > len(MIGRATIONS):
         raise StoreNewer(
             f"{path} has schema version {version}, this Limelight knows up to {len(MIGRATIONS)}: "
             "upgrade limelight, or choose another folder with --data"
         )
+    if 0 < version < len(MIGRATIONS):
+        keep_before_migrating(db, path, version)
     for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
         db.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+
+
+def version_of(db: sqlite3.Connection) -> int:
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    return version
 
 
 def touch(db: sqlite3.Connection) -> None:

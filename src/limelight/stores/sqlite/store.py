@@ -5,8 +5,8 @@ Records of a live run are served from memory.
 """
 
 import asyncio
+import queue
 import sqlite3
-import threading
 import zlib
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -35,12 +35,18 @@ from limelight.stores.base import (
 )
 from limelight.stores.sqlite import memories, results, rows
 from limelight.stores.sqlite.checkpoints import Checkpoints
+from limelight.stores.sqlite.copies import rescue
+from limelight.stores.sqlite.examining import examine
 from limelight.stores.sqlite.file import DatabaseFile
+from limelight.stores.sqlite.health import Health
 from limelight.stores.sqlite.journal import Journal, LiveRun
 from limelight.stores.sqlite.schema import touch
 from limelight.stores.sqlite.writer import Writer
 
 T = TypeVar("T")
+READERS = 2
+PING_SECONDS = 4.0
+"""How long the store may take to say that it can be written."""
 
 
 class SqliteStore:
@@ -50,10 +56,11 @@ class SqliteStore:
         self._file = DatabaseFile(path, synchronous)
         self._journal = Journal()
         self._checkpoints = Checkpoints()
-        self._writer = Writer(self._checkpoints.committed)
-        self._readers = ThreadPoolExecutor(2, thread_name_prefix="limelight-sqlite-reader")
-        self._local = threading.local()
-        self._connections: list[sqlite3.Connection] = []
+        self._health = Health(path, self._file.trouble)
+        self._writer = Writer(self._checkpoints.committed, self._health)
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="limelight-sqlite-reader")
+        self._idle: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
+        """The readers' connections, all made at the start: later another file might be in the place of ours."""
         self._signals: asyncio.Queue[Signal] = asyncio.Queue()
 
     @classmethod
@@ -68,25 +75,44 @@ class SqliteStore:
         synchronous = query.partition("=")[2].upper() or "NORMAL"
         return cls(Path(name) if name else data / "limelight.db", synchronous=synchronous)
 
-    async def open(self) -> None:
-        self._writer.start(await asyncio.to_thread(self._open))
-        self._checkpoints.start(await asyncio.to_thread(self._file.connect))
+    @property
+    def file(self) -> Path:
+        return self._file.path
 
-    def _open(self) -> sqlite3.Connection:
-        db = self._file.open()
+    async def examine(self) -> str:
+        return await asyncio.to_thread(examine, self._file.path)
+
+    async def open(self) -> None:
+        db, checkpoints = await asyncio.to_thread(self._open)
+        self._writer.start(db)
+        self._checkpoints.start(checkpoints)
+
+    def _open(self) -> tuple[sqlite3.Connection, sqlite3.Connection]:
+        """The connections for the writer and for the checkpoints."""
+        opened = [self._file.open()]
         try:
-            self._journal.recover(db)
+            self._journal.recover(opened[0])
+            opened += (self._file.connect() for _ in range(1 + READERS))
         except (sqlite3.Error, msgspec.DecodeError) as error:
-            db.close()
+            for db in opened:
+                db.close()
             self._file.release()
             raise self._file.meaning_of(error) from error
-        return db
+        for reader in opened[2:]:
+            self._idle.put(reader)
+        return opened[0], opened[1]
 
     async def close(self) -> None:
         await self._writer.stop()
         await asyncio.to_thread(self._checkpoints.stop)
         await asyncio.to_thread(self._readers.shutdown)
-        for db in self._connections:
+        await asyncio.to_thread(self._let_go)
+
+    def _let_go(self) -> None:
+        while not self._idle.empty():
+            db = self._idle.get()
+            if self._file.is_deleted and self._idle.empty():
+                rescue(db, self._file.path)
             db.close()
         self._file.release()
 
@@ -94,19 +120,23 @@ class SqliteStore:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._query, query)
 
     def _query(self, query: Callable[[sqlite3.Connection], T]) -> T:
-        db: sqlite3.Connection | None = getattr(self._local, "db", None)
+        db = self._idle.get()
         try:
-            if db is None:
-                db = self._local.db = self._file.connect()
-                self._connections.append(db)
             return query(db)
         except sqlite3.DatabaseError as error:
             raise StoreUnavailable(f"the database cannot be read: {error}") from error
         except (zlib.error, msgspec.DecodeError) as error:
             raise StoreCorrupt(f"a part of the log cannot be read: {error}") from error
+        finally:
+            self._idle.put(db)
 
     async def ping(self) -> None:
-        await self._writer.do(touch)
+        try:
+            async with asyncio.timeout(PING_SECONDS):
+                await self._writer.do(touch)
+        except TimeoutError:
+            raise self._health.unanswered() from None
+        self._health.raise_if_held_up()
 
     # sessions
 
@@ -149,6 +179,7 @@ class SqliteStore:
             begun, session = rows.begin(db, new, self._journal.live)
             return begun
 
+        self._health.raise_if_held_up()
         begun: Any = None
         session = 0
         return await self._writer.do(work, remember, [new.run_id])
@@ -178,7 +209,8 @@ class SqliteStore:
             nonlocal apply
             apply = self._journal.write(db, batch)
 
-        await self._writer.do(work, lambda: apply(), [append.run_id for append in batch])
+        runs = [append.run_id for append in batch]
+        await self._writer.do(work, lambda: apply(), runs, comes_again=runs)
 
     async def _put_parts(self, run_id: str, result: Result) -> None:
         """Each part of a large result in a transaction of its own, so that others' commits come in between."""
@@ -188,7 +220,7 @@ class SqliteStore:
             results.put_part(db, run_id, result, part)
 
         for part in range(1, results.last_part(result) + 1):
-            await self._writer.do(partial(work, part=part))
+            await self._writer.do(partial(work, part=part), comes_again=[run_id], is_last=False)
 
     async def records(self, ref: SessionRef, *, after: int, limit: int) -> list[Record]:
         return await self._read(lambda db: rows.records(db, ref, after, limit, self._journal.live))
@@ -197,7 +229,7 @@ class SqliteStore:
         return await self._read(lambda db: results.result(db, run_id, key))
 
     async def put_artifact(self, artifact: Artifact, run_id: str) -> None:
-        await self._writer.do(lambda db: rows.put_artifact(db, artifact, run_id))
+        await self._writer.do(lambda db: rows.put_artifact(db, artifact, run_id), comes_again=[run_id])
 
     async def artifact(self, artifact_id: str) -> Artifact | None:
         return await self._read(lambda db: rows.artifact(db, artifact_id))

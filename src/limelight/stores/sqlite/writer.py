@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from limelight.errors import LimelightError, StoreUnavailable
+from limelight.stores.sqlite.health import Health
 
 
 @dataclass(slots=True)
@@ -27,6 +28,8 @@ class Job:
     committed: Callable[[], None] | None
     runs: frozenset[str]
     future: asyncio.Future[Any]
+    comes_again: frozenset[str]
+    is_last: bool
     outcome: Any = None
     refusal: Exception | None = None
 
@@ -34,9 +37,10 @@ class Job:
 class Writer:
     """A thread with a connection of its own. `do` queues a job from the event loop and waits for its commit."""
 
-    def __init__(self, committed: Callable[[], None]) -> None:
+    def __init__(self, committed: Callable[[], None], health: Health) -> None:
         """`committed` is called after each transaction, in the thread."""
         self._committed = committed
+        self._health = health
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._backlog: deque[Job | None] = deque()
         self._thread: threading.Thread | None = None
@@ -59,11 +63,18 @@ class Writer:
         work: Callable[[sqlite3.Connection], Any],
         committed: Callable[[], None] | None = None,
         runs: Iterable[str] = (),
+        *,
+        comes_again: Iterable[str] = (),
+        is_last: bool = True,
     ) -> Any:
-        """Run `work` in the next transaction; return what it returned once that is committed. `runs`: it is theirs."""
+        """Run `work` in the next transaction; return what it returned once that is committed. `runs`: it is theirs.
+
+        `comes_again`: these runs will try again if it is refused. `is_last`: that is then all that they had to write.
+        """
         if self._thread is None:
             raise StoreUnavailable("the database is closed")
-        job = Job(work, committed, frozenset(runs), self._loop.create_future())
+        future: asyncio.Future[Any] = self._loop.create_future()
+        job = Job(work, committed, frozenset(runs), future, frozenset(comes_again), is_last)
         self._jobs.put(job)
         return await job.future
 
@@ -88,19 +99,24 @@ class Writer:
         return group
 
     def _commit(self, db: sqlite3.Connection, jobs: list[Job]) -> None:
+        waiting = {run for job in jobs for run in job.comes_again}
+        if (refusal := self._health.check(waiting)) is not None:
+            _refuse(jobs, refusal)
+            return
         try:
             _transact(db, jobs)
-        except Exception as error:  # a disk that is full, a file that is gone: all of them wait for better times
+        except Exception as error:  # a disk that is full, say: all of them wait for better times
             with suppress(sqlite3.Error):
                 db.rollback()
             if len(jobs) > 1 and not isinstance(error, sqlite3.OperationalError):  # one of them is at fault
                 for job in jobs:
                     self._commit(db, [job])
                 return
-            for job in jobs:
-                job.refusal = StoreUnavailable(f"the database cannot be written: {error}")
-                job.refusal.__cause__ = error
+            refusal = self._health.failed(error, waiting)
+            refusal.__cause__ = error
+            _refuse(jobs, refusal)
             return
+        self._health.works({run for job in jobs if job.is_last for run in job.comes_again})
         for job in jobs:
             if job.committed is not None and job.refusal is None:
                 job.committed()
@@ -116,6 +132,11 @@ def _transact(db: sqlite3.Connection, jobs: list[Job]) -> None:
         except LimelightError as refusal:
             job.refusal = refusal
     db.execute("COMMIT")
+
+
+def _refuse(jobs: list[Job], refusal: StoreUnavailable) -> None:
+    for job in jobs:
+        job.refusal = refusal
 
 
 def _resolve(jobs: list[Job]) -> None:

@@ -1,0 +1,47 @@
+"""`limelight backup`: a copy of all that a server has, while it runs or not."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from limelight import __version__
+from limelight.backups.making import make_backup
+from limelight.cli.folder import Config, Data, settings_of, store_file
+from limelight.cli.listing import megabytes
+
+PAUSE_SECONDS = 2.0
+"""Between two lines about work that takes long."""
+
+
+def backup(
+    target: Annotated[Path, typer.Argument(help="A new folder, or a new file that ends in .tar.gz.")],
+    data: Data = None,
+    config: Config = None,
+) -> None:
+    """Back up the data folder: conversations, keys, what agents keep. A running server goes on."""
+    settings = settings_of(data, config)
+    made = make_backup(
+        Path(settings.store.data),
+        store_file(settings),
+        target,
+        at=int(time.time() * 1000),
+        version=__version__,
+        tell=Telling().tell,
+    )
+    inside = f"{', '.join(made.databases)} and {made.files} files, {megabytes(made.size)}"
+    typer.echo(f"Backed up to {target}: {inside}, checked.")
+
+
+class Telling:
+    """Lines on standard error about work that takes long; quick work has none."""
+
+    def __init__(self) -> None:
+        self._told_at = time.monotonic()
+
+    def tell(self, what: str, done: int, all_: int) -> None:
+        now = time.monotonic()
+        if now - self._told_at >= PAUSE_SECONDS:
+            self._told_at = now
+            typer.echo(f"{what}: {100 * done // max(1, all_)} %", err=True)

@@ -1,0 +1,25 @@
+"""Which data folder a command means, and where its store is."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from limelight.config import Settings, load_settings
+from limelight.errors import SetupError
+from limelight.server.app import make_store
+
+Data = Annotated[Path | None, typer.Option(help="Data folder of the server.  [default: .limelight]")]
+Config = Annotated[Path | None, typer.Option(help="Configuration.  [default: config.toml, if there is one]")]
+
+
+def settings_of(data: Path | None, config: Path | None) -> Settings:
+    return load_settings(config, overrides={("store", "data"): None if data is None else str(data)})
+
+
+def store_file(settings: Settings) -> Path:
+    """Raises SetupError if the store is no file."""
+    file = make_store(settings).file
+    if file is None:
+        raise SetupError(f"the store {settings.store.url} is no file here: back it up with its own tools")
+    return file

@@ -1,0 +1,62 @@
+"""Looks at a database without changing it, also beside a server: is it there, whole, writable, of which version?"""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from limelight.databases import faults_of, reading
+from limelight.errors import StoreCorrupt, StoreLocked, StoreNewer, StoreUnavailable
+from limelight.stores.sqlite.lock import FolderLock
+from limelight.stores.sqlite.schema import MIGRATIONS, version_of
+
+LOCK_SECONDS = 2
+"""How long another program may have it for itself: a server's commits are much shorter."""
+
+
+def examine(path: Path) -> str:
+    """What there is, in words. Raises StoreError, with what to do."""
+    served = FolderLock(path).is_taken()
+    if not path.exists():
+        if served:
+            raise StoreUnavailable(
+                f"{path} is gone, and a server runs that had it open: move the file back. If it was deleted, end the"
+                " server with SIGTERM or Ctrl-C, and it writes what it still has to a new file"
+            )
+        return "made at the first start"
+    try:
+        with closing(reading(path)) as db:
+            version, faults = version_of(db), faults_of(db, quick=True)
+    except sqlite3.OperationalError as error:
+        raise StoreUnavailable(f"{path} cannot be read ({error}): see that its disk and its owner are right") from error
+    except sqlite3.DatabaseError as error:
+        raise StoreCorrupt(f"{path} is no database that can be read ({error}): restore a backup") from error
+    if faults:
+        raise StoreCorrupt(f"{path} is damaged ({faults}): end the server and restore a backup")
+    if version > len(MIGRATIONS):
+        raise StoreNewer(f"{path} has schema version {version}, this Limelight knows up to {len(MIGRATIONS)}: upgrade")
+    _try_to_write(path)
+    size = path.stat().st_size + _size(path.with_name(path.name + "-wal"))
+    words = [f"whole, schema version {version}, {size / 1024**2:.1f} MB"]
+    if version < len(MIGRATIONS):
+        words.append(f"the next start brings it to version {len(MIGRATIONS)} and keeps a copy")
+    return "; ".join([*words, *(["a running server uses it"] if served else [])])
+
+
+def _try_to_write(path: Path) -> None:
+    """Take the lock that a writer takes, and let go of it."""
+    if not os.access(path, os.W_OK):
+        raise StoreUnavailable(f"{path} can only be read: make the file and its file system writable again")
+    try:
+        address = f"{path.absolute().as_uri()}?mode=rw"
+        with closing(sqlite3.connect(address, uri=True, timeout=LOCK_SECONDS, isolation_level=None)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            db.execute("ROLLBACK")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+            raise StoreLocked(f"another program has locked {path}: end it, or wait until it is done") from error
+        raise StoreUnavailable(f"{path} cannot be written ({error}): see whether its disk is full") from error
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

@@ -1,0 +1,242 @@
+"""Backups and the way back: whole or not at all, consistent beside a writer, and for their owner's eyes only."""
+
+import os
+import sqlite3
+import tarfile
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from limelight import databases
+from limelight.backups.content import content_of
+from limelight.backups.making import Made, make_backup
+from limelight.backups.manifest import Manifest, Note, read_note
+from limelight.backups.restoring import restore
+from limelight.errors import SetupError
+
+TARGETS = ["copy", "copy.tar.gz", "copy.tgz"]
+
+
+def nothing(*_: object) -> None:
+    """Nobody wants to know."""
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data folder as a server that was killed leaves it: much of the database is in its log."""
+    folder = tmp_path / "data"
+    (folder / "workspaces" / "ann" / "deep").mkdir(parents=True)
+    (folder / "workspaces" / "ann" / "deep" / "run.sh").write_text("echo")
+    (folder / "workspaces" / "ann" / "deep" / "run.sh").chmod(0o755)
+    (folder / "keys.json").write_text("[]")
+    for name in ("limelight.db.lock", "keys.json.lock", "run.log", "limelight.db.v3.bak", "limelight.db.rescued"):
+        (folder / name).write_text("left out")
+    (folder / "link").symlink_to("/etc/hostname")
+    for name in ("limelight.db", "langgraph.db"):
+        fill(folder / name, "wal")
+    fill(folder / "agno.db", "delete")
+    return folder
+
+
+def fill(path: Path, mode: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute(f"PRAGMA journal_mode = {mode}")
+        db.execute("CREATE TABLE rows (n INTEGER, body BLOB)")
+        db.executemany("INSERT INTO rows VALUES (?, ?)", [(n, os.urandom(500)) for n in range(100)])
+
+
+def count(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute("SELECT count(*) FROM rows").fetchone()[0]
+
+
+def back_up(data: Path, target: Path) -> Made:
+    return make_backup(data, data / "limelight.db", target, at=1000, version="1.2", tell=nothing)
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def modes(folder: Path) -> set[int]:
+    return {path.stat().st_mode & 0o077 for path in (folder, *folder.rglob("*"))}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_there_and_back(data: Path, tmp_path: Path, name: str) -> None:
+    made = back_up(data, tmp_path / name)
+    assert sorted(made.databases) == ["agno.db", "langgraph.db", "limelight.db"]
+    assert read_note(data) == Note(1000, str(tmp_path / name))
+    seen: list[list[str]] = []
+    manifest = restore(tmp_path / name, tmp_path / "again", lambda folder: seen.append(names_in(folder)))
+    assert manifest == Manifest(limelight="1.2", made_at=1000, databases=made.databases, files=2)
+    again = tmp_path / "again"
+    assert seen == [["agno.db", "keys.json", "langgraph.db", "limelight.db", "workspaces"]]
+    assert [count(again / name) for name in made.databases] == [100, 100, 100]
+    script = again / "workspaces" / "ann" / "deep" / "run.sh"
+    assert (script.read_text(), script.stat().st_mode & 0o777) == ("echo", 0o700)
+    assert modes(again) == {0}
+    assert names_in(tmp_path) == sorted(["data", name, "again"])
+
+
+def test_a_backup_is_for_its_owner_only(data: Path, tmp_path: Path) -> None:
+    back_up(data, tmp_path / "copy")
+    back_up(data, tmp_path / "copy.tar.gz")
+    assert modes(tmp_path / "copy") == {0}
+    assert (tmp_path / "copy.tar.gz").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_is_only_in_the_log_is_in_the_backup(data: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(data / "limelight.db", isolation_level=None)) as server:
+        server.execute("INSERT INTO rows VALUES (100, '')")
+        assert (data / "limelight.db-wal").stat().st_size
+        back_up(data, tmp_path / "copy")
+    assert count(tmp_path / "copy" / "limelight.db") == 101
+
+
+def test_a_writer_is_not_held_up_and_the_copy_is_of_one_moment(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It writes between any two steps of the copy; a copy that begins anew each time would never be done."""
+    monkeypatch.setattr(databases, "PAGES", 1)
+    steps: list[int] = []
+    with closing(sqlite3.connect(data / "limelight.db", timeout=0, isolation_level=None)) as server:
+
+        def tell(what: str, done: int, total: int) -> None:
+            if what == "limelight.db" and done < total:
+                server.execute("INSERT INTO rows VALUES (?, '')", (100 + len(steps),))
+                steps.append(done)
+
+        make_backup(data, data / "limelight.db", tmp_path / "copy", at=1, version="1", tell=tell)
+    assert len(steps) > 10
+    assert count(tmp_path / "copy" / "limelight.db") == 100
+    assert count(data / "limelight.db") == 100 + len(steps)
+
+
+def test_a_writer_beside_it(data: Path, tmp_path: Path) -> None:
+    """All databases are held at one moment: what was written to the first before the second is in both."""
+    over = threading.Event()
+
+    def write() -> None:
+        first, second = (
+            sqlite3.connect(data / name, isolation_level=None) for name in ("langgraph.db", "limelight.db")
+        )
+        with closing(first), closing(second):
+            number = 100
+            while not over.is_set():
+                for db in (first, second):
+                    db.execute("INSERT INTO rows VALUES (?, '')", (number,))
+                number += 1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        back_up(data, tmp_path / "copy")
+    finally:
+        over.set()
+        writer.join(30)
+    later, earlier = (count(tmp_path / "copy" / name) for name in ("langgraph.db", "limelight.db"))
+    assert earlier >= 100 and later >= earlier
+
+
+def test_a_store_elsewhere(data: Path, tmp_path: Path) -> None:
+    (data / "limelight.db").rename(tmp_path / "mine.db")
+    content = content_of(data, tmp_path / "mine.db")
+    assert content.databases["limelight.db"] == tmp_path / "mine.db"
+    make_backup(data, tmp_path / "mine.db", tmp_path / "copy", at=1, version="1", tell=nothing)
+    assert count(tmp_path / "copy" / "limelight.db") == 100
+
+
+# What is refused
+
+
+def refused(work: Callable[[], object], folder: Path) -> str:
+    """It says why, and leaves everything as it was."""
+    before = names_in(folder)
+    with pytest.raises(SetupError) as error:
+        work()
+    assert names_in(folder) == before
+    return error.value.detail
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_nothing_is_written_over(data: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    assert "is there already" in refused(lambda: back_up(data, tmp_path / name), tmp_path)
+    assert (tmp_path / name).read_text() == "mine"
+
+
+def test_a_backup_inside_the_data_folder(data: Path) -> None:
+    assert "somewhere else" in refused(lambda: back_up(data, data / "copy"), data)
+
+
+def test_nothing_to_back_up(tmp_path: Path) -> None:
+    assert "nothing to back up" in refused(lambda: back_up(tmp_path / "no", tmp_path / "copy"), tmp_path)
+
+
+def test_a_damaged_database_is_not_backed_up(data: Path, tmp_path: Path) -> None:
+    damage(data / "limelight.db")
+    assert "damaged" in refused(lambda: back_up(data, tmp_path / "copy"), tmp_path)
+    assert read_note(data) is None
+
+
+def damage(path: Path) -> None:
+    """Garbage in the middle, where the rows are."""
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(size // 2 // 4096 * 4096)
+        file.write(b"\xff" * 8192)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_only_an_empty_folder_is_restored_to(data: Path, tmp_path: Path, name: str) -> None:
+    back_up(data, tmp_path / name)
+    assert "is not empty" in refused(lambda: restore(tmp_path / name, data, nothing), tmp_path)
+    (tmp_path / "empty").mkdir()
+    restore(tmp_path / name, tmp_path / "empty", nothing)
+    assert count(tmp_path / "empty" / "limelight.db") == 100
+
+
+def test_a_damaged_backup_is_not_restored(data: Path, tmp_path: Path) -> None:
+    back_up(data, tmp_path / "copy")
+    damage(tmp_path / "copy" / "limelight.db")
+    assert "limelight.db is damaged" in refused(lambda: restore(tmp_path / "copy", tmp_path / "new", nothing), tmp_path)
+
+
+def test_half_an_archive_is_not_restored(data: Path, tmp_path: Path) -> None:
+    archive = tmp_path / "copy.tar.gz"
+    back_up(data, archive)
+    archive.write_bytes(archive.read_bytes()[: archive.stat().st_size // 2])
+    assert "cannot be restored" in refused(lambda: restore(archive, tmp_path / "new", nothing), tmp_path)
+
+
+def test_what_is_no_backup_is_not_restored(data: Path, tmp_path: Path) -> None:
+    assert "is no backup" in refused(lambda: restore(data, tmp_path / "new", nothing), tmp_path)
+    assert "neither" in refused(lambda: restore(data / "keys.json", tmp_path / "new", nothing), tmp_path)
+    assert "there is no" in refused(lambda: restore(tmp_path / "nowhere", tmp_path / "new", nothing), tmp_path)
+
+
+def test_a_backup_without_one_of_its_databases(data: Path, tmp_path: Path) -> None:
+    back_up(data, tmp_path / "copy")
+    (tmp_path / "copy" / "agno.db").unlink()
+    assert "agno.db is missing" in refused(lambda: restore(tmp_path / "copy", tmp_path / "new", nothing), tmp_path)
+
+
+def test_an_archive_cannot_write_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "evil").write_text("evil")
+    with tarfile.open(tmp_path / "copy.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "evil", arcname="../../outside")
+    work = tmp_path / "work"
+    work.mkdir()
+    assert "cannot be restored" in refused(lambda: restore(tmp_path / "copy.tar.gz", work / "new", nothing), tmp_path)
+
+
+def test_what_a_store_does_not_take_is_not_restored(data: Path, tmp_path: Path) -> None:
+    def examine(folder: Path) -> None:
+        raise SetupError("too new")
+
+    back_up(data, tmp_path / "copy")
+    assert refused(lambda: restore(tmp_path / "copy", tmp_path / "new", examine), tmp_path) == "too new"
