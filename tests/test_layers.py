@@ -77,6 +77,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "limelight.refusing": BASE | {"limelight.builtin", "limelight.config"},
     "limelight.targets": BASE | {"limelight.registry", "limelight.runs.agents", "limelight.sources.base"},
+    "limelight.tracing": BASE | {"limelight.runs.endings", "limelight.stores.base", "limelight.tracing"},
     "limelight.client": BASE | {"limelight.client"},
     "limelight.openwebui": BASE | {"limelight.openwebui"},
     "limelight.understudy": BASE | {"limelight.understudy"},
@@ -96,6 +97,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "limelight.dialects.encoder",
         "limelight.runs",
         "limelight.server",
+        "limelight.tracing",
         "limelight.understudy.server",
     },
     "limelight.server.v2": BASE

@@ -61,6 +61,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """In place of the agent's own."""
     makes_session: bool = True
     """False: it is refused if its session is gone meanwhile."""
+    traceparent: str = ""
+    """The client's span, if it has one."""
 
 
 class StoppedInQueue(Exception):
@@ -275,6 +277,7 @@ class Sessions:
             enable_streaming=agent.enable_streaming,
             framework=agent.source.framework,
             python_tools=agent.python_tools,
+            traceparent=request.traceparent,
             attachments=await keep_files(self._store, asked, run),
         )
         if agent.source.resumes:

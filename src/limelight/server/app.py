@@ -42,7 +42,7 @@ from limelight.stores.base import Store
 
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")
 METHODS = ("GET", "POST", "PATCH", "DELETE")
-SENT = ("authorization", "content-type", "last-event-id", "x-limelight-user-id", "x-limelight-user-name")
+SENT = ("authorization", "content-type", "last-event-id", "traceparent", "x-limelight-user-id", "x-limelight-user-name")
 TOLD = ("x-run-id", "x-session-id")
 """What pages of other sites may send and read, besides what all may."""
 

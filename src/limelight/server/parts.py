@@ -34,6 +34,7 @@ from limelight.server.issuing import issuer_of
 from limelight.server.probing import Probing
 from limelight.server.pulse import Pulse
 from limelight.server.rates import Rates
+from limelight.server.tracing import tracing_of
 from limelight.server.v2.counting import MessageCounts
 from limelight.stores.base import SessionRef, Store
 
@@ -70,7 +71,9 @@ class Parts:
         self.hub = Hub()
         self.pulse = Pulse(settings.server.heartbeat_seconds)
         self._dialects = dialects
-        self._committer = Committer(store, self.hub.publish)
+        self._tracing = tracing_of(settings, store)
+        publish = self.hub.publish if self._tracing is None else self._tracing.after(self.hub.publish)
+        self._committer = Committer(store, publish)
         workspaces = Workspaces(Path(settings.store.data) / "workspaces")
         memories = Memories(store, agents, settings.store.expiry_seconds)
         hiding = hiding_of(settings)
@@ -158,6 +161,8 @@ class Parts:
         await self.control.stop()
         await self._committer.stop()
         await self._close_agents()
+        if self._tracing is not None:
+            await self._tracing.close()
         await self.store.close()
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
