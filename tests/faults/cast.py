@@ -1,6 +1,7 @@
 """The agents that the server processes of these tests serve."""
 
 import asyncio
+import logging
 import sys
 from collections.abc import AsyncIterator
 from typing import Any, TypedDict
@@ -85,6 +86,16 @@ async def raising(messages: Any, ctx: Any) -> AsyncIterator[str]:
     """Repeats what it was told in an error."""
     yield "well"
     raise ValueError(f"{messages[-1].text} is not what I wanted")
+
+
+async def telling(messages: Any, ctx: Any) -> AsyncIterator[str]:
+    """Logs as a library would that knows nothing of us, here and in a thread; breaks if it is told to."""
+    logger = logging.getLogger("beekeeper")
+    logger.info("smoke")
+    await asyncio.to_thread(logger.warning, "the hive says %s", messages[-1].text)
+    yield "told"
+    if messages[-1].text.startswith("break"):
+        raise ValueError(f"two\nlines of {messages[-1].text}")
 
 
 async def quiet(messages: Any, ctx: Any) -> AsyncIterator[str]:

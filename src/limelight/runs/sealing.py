@@ -12,6 +12,7 @@ from contextlib import suppress
 from limelight.errors import BadEvent, StoreUnavailable
 from limelight.events import Record, RunStarted, Terminal
 from limelight.grammar import Grammar
+from limelight.log_context import ids
 from limelight.runs.committer import RETRY_SECONDS
 from limelight.runs.endings import reason_to_close, state_after
 from limelight.runs.fitting import fit
@@ -35,7 +36,8 @@ async def seal(store: Store, run: Run, terminal: Terminal, result_max: int) -> S
             await store.append([append])
             return append.records
         except StoreUnavailable as error:
-            log.error("run %s cannot be sealed, trying again: %s", run.run_id, error)
+            about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
+            log.error("run %s cannot be sealed, trying again: %s", run.run_id, error, extra=about)
             await asyncio.sleep(RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)])
             tries += 1
 

@@ -13,6 +13,7 @@ from limelight.config import Settings
 from limelight.dialects.base import Dialect
 from limelight.errors import Draining, Interrupted, UnknownFormat
 from limelight.events import RunFailed
+from limelight.log_context import ids
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.committer import Committer
 from limelight.runs.control import Control
@@ -147,7 +148,10 @@ class Parts:
         verdict = RunFailed(code=Interrupted.code, message="the server was shut down", error_id=sortable_id("err_"))
         ended = await self.sessions.drain(verdict)
         if ended:
-            log.warning("%s: %d run(s) were ended because the server is shut down", verdict.error_id, ended)
+            about = ids(error_id=verdict.error_id)
+            log.warning(
+                "%s: %d run(s) were ended because the server is shut down", verdict.error_id, ended, extra=about
+            )
         self.pulse.close()
         await self.pulse.closed(FAREWELL_SECONDS)
 
