@@ -100,7 +100,10 @@ def test_the_file_can_choose_form_and_level(tmp_path: Path) -> None:
     ("environ", "hint"),
     [
         ({"LIMELIGHT_LOG": "loud"}, "LIMELIGHT_LOG, which sets `log.level`: log.level is one of DEBUG, INFO"),
-        ({"LIMELIGHT_LOG_FORMAT": "xml"}, "LIMELIGHT_LOG_FORMAT, which sets `log.format`, is wrong"),
+        (
+            {"LIMELIGHT_LOG_FORMAT": "xml"},
+            "LIMELIGHT_LOG_FORMAT, which sets `log.format`: log.format is text or json, not xml",
+        ),
     ],
 )
 def test_a_level_or_form_that_is_none(tmp_path: Path, environ: dict[str, str], hint: str) -> None:

@@ -25,6 +25,9 @@ def log_to(file: Path | None, settings: Settings) -> None:
     if level not in logging.getLevelNamesMapping():
         place = settings.origin.place("log", "level")
         raise SetupError(f"{place}log.level is one of DEBUG, INFO, WARNING, ERROR, not {settings.log.level}")
+    if settings.log.format not in ("text", "json"):
+        place = settings.origin.place("log", "format")
+        raise SetupError(f"{place}log.format is text or json, not {settings.log.format}")
     if file is not None:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handler = logging.StreamHandler() if file is None else logging.FileHandler(file)

@@ -158,9 +158,7 @@ class TracingSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 class LogSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     level: Annotated[str, _setting("What is logged: DEBUG, INFO, WARNING or ERROR", "LIMELIGHT_LOG")] = "WARNING"
-    format: Annotated[
-        Literal["text", "json"], _setting("Lines for people, or a JSON object a line", "LIMELIGHT_LOG_FORMAT")
-    ] = "text"
+    format: Annotated[str, _setting("`text` for people, `json` for an object a line", "LIMELIGHT_LOG_FORMAT")] = "text"
 
 
 class AgentSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
