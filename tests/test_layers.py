@@ -79,7 +79,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "limelight.refusing": BASE | {"limelight.builtin", "limelight.config"},
     "limelight.targets": BASE | {"limelight.registry", "limelight.runs.agents", "limelight.sources.base"},
-    "limelight.tracing": BASE | {"limelight.runs.endings", "limelight.stores.base", "limelight.tracing"},
+    "limelight.tracing": BASE
+    | {"limelight.log_context", "limelight.runs.endings", "limelight.stores.base", "limelight.tracing"},
     "limelight.client": BASE | {"limelight.client"},
     "limelight.openwebui": BASE | {"limelight.openwebui"},
     "limelight.understudy": BASE | {"limelight.understudy"},

@@ -130,6 +130,25 @@ def test_a_run_that_a_crash_has_cut_off_ends_in_its_trace(tmp_path: Path) -> Non
     assert len({span.span_id for span in spans}) == len(spans)
 
 
+def test_a_run_that_waits_over_a_restart_is_one_span(tmp_path: Path) -> None:
+    with Collector() as collector:
+        environment: Any = {**QUICK, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
+        with ServerProcess(tmp_path / "data", "asks", **environment) as server:
+            stream = server.ask(session_id="s")
+            asked = next(frame for _, frame in stream if frame["type"] == "approval")["data"]
+            assert server.terminate(GENEROUS) == -signal.SIGTERM
+        assert "invoke_agent asks" not in {span.name for span in collector.spans}
+        with ServerProcess(tmp_path / "data", "asks", **environment) as server:
+            restarted = time.time_ns()
+            server.post(f"/runs/{stream.run_id}/approvals/{asked['approval_id']}", {"decision": "approve"})
+            spans = collector.wait_for("invoke_agent asks")
+    run = named(spans, "invoke_agent asks")
+    assert run.start_time_unix_nano < restarted < run.end_time_unix_nano
+    assert said(run.attributes)["limelight.run.state"] == "finished"
+    events = [event.name for span in spans for event in span.events]
+    assert events == ["limelight.approval.requested", "limelight.approval.resolved"]
+
+
 def test_a_collector_that_is_away_is_told_once(tmp_path: Path) -> None:
     url = f"http://user:letmein@127.0.0.1:{free_port()}"
     environment = {**QUICK, "OTEL_EXPORTER_OTLP_TIMEOUT": "1", "OTEL_EXPORTER_OTLP_ENDPOINT": url}

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
 from limelight.events import Record, RunStarted, terminal_of
+from limelight.log_context import ids
 from limelight.stores.base import SessionRef
 from limelight.tracing.run_trace import RunTrace
 from limelight.tracing.span import Span
@@ -76,18 +77,18 @@ class Tracing:
                 self._reading.add(task)
                 task.add_done_callback(self._reading.discard)
         except Exception:
-            log.exception("run %s is not traced any further", run_id)
-            self._traces.pop(run_id, None)
+            log.exception("spans of run %s are lost", run_id, extra=ids(run_id=run_id, session_id=ref.session_id))
 
     def _trace(self, ref: SessionRef, run_id: str) -> RunTrace:
         return RunTrace(run_id, ref.session_id, content=self._content)
 
     def _feed(self, run_id: str, records: Sequence[Record]) -> None:
-        spans = self._traces[run_id].feed(records)
-        if spans:
-            self._outlet.put(spans)
+        trace = self._traces[run_id]
         if terminal_of(records[-1].event) is not None:
             del self._traces[run_id]
+        spans = trace.feed(records)
+        if spans:
+            self._outlet.put(spans)
 
     async def _catch_up(self, ref: SessionRef, run_id: str, before: int) -> None:
         trace = self._trace(ref, run_id)
@@ -99,8 +100,8 @@ class Tracing:
             self._traces[run_id] = trace
             self._feed(run_id, self._late[run_id])
         except Exception:
-            log.exception("run %s is not traced: its beginning cannot be read", run_id)
-            self._traces.pop(run_id, None)
+            about = ids(run_id=run_id, session_id=ref.session_id)
+            log.exception("spans of run %s are lost: its beginning cannot be read", run_id, extra=about)
         finally:
             del self._late[run_id]
 
