@@ -81,6 +81,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.targets": BASE | {"limelight.registry", "limelight.runs.agents", "limelight.sources.base"},
     "limelight.tracing": BASE
     | {"limelight.log_context", "limelight.runs.endings", "limelight.stores.base", "limelight.tracing"},
+    "limelight.tracing.run_trace": BASE | {"limelight.runs.endings", "limelight.tracing"},
     "limelight.client": BASE | {"limelight.client"},
     "limelight.openwebui": BASE | {"limelight.openwebui"},
     "limelight.understudy": BASE | {"limelight.understudy"},
@@ -145,6 +146,7 @@ MUST_NOT_IMPORT: dict[str, set[str]] = {
     "limelight.grammar": {"asyncio", "time", "datetime"},
     "limelight.deltas": {"asyncio", "time", "datetime"},
     "limelight.stores": {"time", "datetime"},
+    "limelight.tracing.run_trace": {"asyncio", "time", "datetime", "threading", "random", "opentelemetry"},
     "limelight.understudy": {"asyncio", "time", "datetime", "threading", "random", "secrets", "socket", "uuid"},
 }
 """What is forbidden besides: a dialect has no clock and no loop; a store is told the time; the understudy leaves
