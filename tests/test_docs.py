@@ -18,9 +18,8 @@ from limelight import __version__
 from limelight.cli import app as cli
 from limelight.cli.openwebui import Display
 from limelight.config import Settings, all_settings, load_settings
-from limelight.errors import RunError, SetupError
+from limelight.errors import RunError, SetupError, all_errors
 from limelight.registry import find
-from limelight.server.docs_page import all_errors
 from limelight.sources.base import Feature
 from openwebui.parts.valves import UserValves, Valves
 from tests.documents import DOCS, DOCUMENTS, ROOT, by_name, read

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from limelight.dialects.typed import TypedDialect
-from limelight.errors import SetupError
+from limelight.errors import SetupError, all_errors
 from limelight.events import (
     EVENT_TYPES,
     AnyEvent,
@@ -21,7 +21,7 @@ from limelight.events import (
     ToolStarted,
     kind_of,
 )
-from limelight.server.docs_page import all_errors, docs_page
+from limelight.server.docs_page import docs_page
 from limelight.server.endpoint import Endpoint
 from limelight.server.routes import ENDPOINTS
 from tests.documents import read

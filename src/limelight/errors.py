@@ -20,6 +20,8 @@
 This module must not know HTTP beyond a status number, nor any store or framework.
 """
 
+import math
+
 
 class LimelightError(Exception):
     """The root. `detail` is one sentence for a human and, where possible, names the fix."""
@@ -27,6 +29,8 @@ class LimelightError(Exception):
     code: str = "internal"
     status: int = 500
     title: str = "Internal error"
+    is_limit: bool = False
+    """Whether it says that somebody has met a limit."""
 
     def __init__(self, detail: str = "") -> None:
         super().__init__(detail or self.title)
@@ -45,7 +49,7 @@ class RequestError(LimelightError):
         super().__init__(detail)
         self.errors = [(path, detail)] if path else []
         self.run_id = run_id
-        self.retry_after = retry_after
+        self.retry_after = math.ceil(retry_after)
 
 
 class BadRequest(RequestError):
@@ -130,6 +134,7 @@ class BodyTimeout(RequestError):
     code = "body_timeout"
     status = 408
     title = "The rest of the body did not come"
+    is_limit = True
 
 
 class SessionBusy(RequestError):
@@ -142,36 +147,42 @@ class SessionFull(RequestError):
     code = "session_full"
     status = 409
     title = "The session's log is full"
+    is_limit = True
 
 
 class QueueFull(RequestError):
     code = "queue_full"
     status = 409
     title = "Too many requests wait for this session"
+    is_limit = True
 
 
 class TooManyRequests(RequestError):
     code = "too_many_requests"
     status = 429
     title = "Too many requests in a minute"
+    is_limit = True
 
 
 class TooManyRuns(RequestError):
     code = "too_many_runs"
     status = 429
     title = "Too many runs at once"
+    is_limit = True
 
 
 class TooManySessions(RequestError):
     code = "too_many_sessions"
     status = 429
     title = "Too many sessions"
+    is_limit = True
 
 
 class TooManyStreams(RequestError):
     code = "too_many_streams"
     status = 429
     title = "Too many open streams"
+    is_limit = True
 
 
 class AlreadyDecided(RequestError):
@@ -208,12 +219,14 @@ class BodyTooLarge(RequestError):
     code = "body_too_large"
     status = 413
     title = "The body is over the limit"
+    is_limit = True
 
 
 class TooManyMessages(RequestError):
     code = "too_many_messages"
     status = 413
     title = "Too many messages in one request"
+    is_limit = True
 
 
 class UnsupportedMediaType(RequestError):
@@ -275,16 +288,19 @@ class EndedEarly(RunError):
 class RunTimeout(RunError):
     code = "run_timeout"
     title = "The run took longer than its limit"
+    is_limit = True
 
 
 class SilenceTimeout(RunError):
     code = "silence_timeout"
     title = "The agent was silent for longer than its limit"
+    is_limit = True
 
 
 class LogFull(RunError):
     code = "log_full"
     title = "The session's log is full"
+    is_limit = True
 
 
 class Interrupted(RunError):
@@ -329,3 +345,15 @@ class SetupError(LimelightError):
 
     code = "setup"
     title = "Limelight cannot start"
+
+
+def all_errors() -> list[type[LimelightError]]:
+    """Every error of this file, each code once."""
+    found: dict[str, type[LimelightError]] = {}
+    pending: list[type[LimelightError]] = [LimelightError]
+    while pending:
+        error = pending.pop(0)
+        pending += error.__subclasses__()
+        if error.__module__ == LimelightError.__module__:
+            found.setdefault(error.code, error)
+    return list(found.values())

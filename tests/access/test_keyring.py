@@ -12,9 +12,9 @@ from limelight.errors import SetupError
 
 def test_a_server_sees_a_key_that_is_made_or_revoked_beside_it(tmp_path: Path) -> None:
     server, command = Keyring(tmp_path), Keyring(tmp_path)
-    assert not server
+    assert not server.has_any()
     key, text = command.create("ann", ("use",), 1)
-    assert server
+    assert server.has_any()
     assert server.find(text) == key
     assert command.revoke(key.key_id, 2) is not None
     assert server.find(text) is None
@@ -24,7 +24,7 @@ def test_a_server_does_not_open_when_its_last_key_is_revoked(tmp_path: Path) -> 
     keyring = Keyring(tmp_path)
     key, _ = keyring.create("ann", ("use",), 1)
     keyring.revoke(key.key_id, 2)
-    assert keyring
+    assert keyring.has_any()
 
 
 def test_a_key_is_revoked_once(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_commands_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
 def test_a_broken_file_opens_nothing(tmp_path: Path) -> None:
     (tmp_path / "keys.json").write_text("[{")
     with pytest.raises(SetupError, match=r"keys\.json cannot be read"):
-        bool(Keyring(tmp_path))
+        Keyring(tmp_path).has_any()
 
 
 def test_whoever_removes_the_file_does_not_open_a_server(tmp_path: Path) -> None:
@@ -79,4 +79,4 @@ def test_whoever_removes_the_file_does_not_open_a_server(tmp_path: Path) -> None
     server.create("ann", ("use",), 1)
     (tmp_path / "keys.json").unlink()
     with pytest.raises(SetupError, match="are gone"):
-        bool(server)
+        server.has_any()

@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import sys
+import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any, TypedDict
 
 from limelight.events import (
@@ -102,6 +104,28 @@ async def quiet(messages: Any, ctx: Any) -> AsyncIterator[str]:
     """Says a word, then nothing."""
     yield "…"
     await asyncio.sleep(3600)
+
+
+async def until_told(messages: Any, ctx: Any) -> AsyncIterator[str]:
+    """Works until the file is there that it was told of."""
+    yield "begun "
+    may_end = Path(messages[-1].text)
+    while not await asyncio.to_thread(may_end.exists):  # noqa: ASYNC110 - the test is another process
+        await asyncio.sleep(0.01)
+    yield "ended"
+
+
+async def blocks(messages: Any, ctx: Any) -> AsyncIterator[str]:
+    """Sleeps as one must not, so that nobody else can do anything."""
+    yield "…"
+    await asyncio.sleep(0.2)  # so that this is seen
+    time.sleep(3600)  # noqa: ASYNC251
+
+
+async def hangs(messages: Any, ctx: Any) -> AsyncIterator[str]:
+    """Waits for a thread that does not end."""
+    yield "…"
+    await asyncio.to_thread(time.sleep, 3600)
 
 
 async def quits(messages: Any, ctx: Any) -> AsyncIterator[str]:

@@ -26,7 +26,7 @@ class ServerProcess:
         self.port = port or free_port()
         self._command = [sys.executable, "-m", "limelight", "serve", "--port", str(self.port), "--data", str(data)]
         self._command += [f"{CAST}:{agent}" for agent in agents]
-        self._environment = {**os.environ, **environment}
+        self._environment = {**os.environ, "LIMELIGHT_GRACE_SECONDS": "0", **environment}
         self._log = data.with_suffix(".log")
         self._streams: list[Stream] = []
         self.process: subprocess.Popen[bytes] | None = None
@@ -69,7 +69,22 @@ class ServerProcess:
         """SIGTERM; the exit code, if it ends in time."""
         assert self.process is not None
         self.process.terminate()
+        return self.wait(seconds)
+
+    def wait(self, seconds: float) -> int:
+        """Its exit code, if it ends in time."""
+        assert self.process is not None
         return self.process.wait(seconds)
+
+    def until_it_says(self, words: str) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while words not in self.log:
+            assert time.monotonic() < deadline, self.log
+            time.sleep(0.01)
+
+    def signal(self, number: int) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
 
     def request(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> socket.socket:
         """Send a request on a connection of its own and return it, before a byte is read."""

@@ -1,7 +1,10 @@
 """SIGTERM in the middle of streams, and signs of life in silence."""
 
 import signal
+import time
 from pathlib import Path
+
+import pytest
 
 from limelight.config import Settings
 from tests.faults.process import ServerProcess
@@ -29,6 +32,64 @@ def test_sigterm_ends_runs_streams_and_process_in_order(tmp_path: Path) -> None:
         assert "ERROR" not in server.log
     with ServerProcess(data, "hello") as server:
         _, run = server.get(f"/runs/{talking.run_id}")
+        assert (run["state"], run["error"]["code"]) == ("failed", "interrupted")
+
+
+def test_runs_have_their_time_to_end(tmp_path: Path) -> None:
+    may_end = tmp_path / "may end"
+    with ServerProcess(tmp_path / "data", "until_told", LIMELIGHT_GRACE_SECONDS="60") as server:
+        stream = server.ask(str(may_end))
+        frames = iter(stream)
+        next(frames)
+        server.signal(signal.SIGTERM)
+        server.until_it_says("1 run has 60 s to end")
+        assert server.get("/ready")[0] == 503
+        status, problem = server.post("/chat", {"messages": [{"role": "user", "content": "x"}]})
+        assert (status, problem["code"]) == (503, "shutting_down")
+        again = server.follow(stream.run_id)  # viewers may come and go meanwhile
+        may_end.touch()
+        for viewer in (list(frames), list(again)):
+            assert [data["type"] for _, data in viewer][-1] == "done"
+            assert not [data for _, data in viewer if data["type"] == "error"]
+        assert server.wait(20) == -signal.SIGTERM
+    with ServerProcess(tmp_path / "data", "hello") as server:
+        assert server.get(f"/runs/{stream.run_id}")[1]["state"] == "finished"
+
+
+def test_a_run_that_waits_for_a_person_takes_no_time(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data", "asks", LIMELIGHT_GRACE_SECONDS="3600") as server:
+        stream = server.ask()
+        next(frame for _, frame in stream if frame["type"] == "approval")
+        assert server.terminate(20) == -signal.SIGTERM
+        assert "Limelight is stopping." in server.log
+
+
+def test_a_second_signal_ends_runs_now(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data", "quiet", LIMELIGHT_GRACE_SECONDS="3600") as server:
+        stream = server.ask()
+        frames = iter(stream)
+        next(frames)
+        server.signal(signal.SIGTERM)
+        server.until_it_says("Once more ends it now")
+        assert server.terminate(20) == -signal.SIGTERM
+        assert list(frames)[-2][1]["data"]["code"] == "interrupted"
+
+
+@pytest.mark.parametrize(("agent", "number"), [("blocks", signal.SIGTERM), ("hangs", signal.SIGINT)])
+def test_whatever_hangs_the_process_ends(tmp_path: Path, agent: str, number: signal.Signals) -> None:
+    with ServerProcess(tmp_path / "data", agent, "hello") as server:
+        stream = server.ask(agent=agent)
+        next(iter(stream))
+        time.sleep(0.5)  # until it blocks
+        server.signal(number)
+        if agent == "blocks":
+            time.sleep(0.5)  # or the two are taken for one
+            server.signal(number)
+        assert server.wait(20) == 128 + number
+        assert "does not come to its end" in server.log
+        assert ("in blocks" if agent == "blocks" else "limelight-work_0") in server.log
+    with ServerProcess(tmp_path / "data", "hello") as server:
+        _, run = server.get(f"/runs/{stream.run_id}")
         assert (run["state"], run["error"]["code"]) == ("failed", "interrupted")
 
 

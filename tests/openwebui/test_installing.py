@@ -1,14 +1,16 @@
 """`limelight openwebui` as a shell sees it, against a fake of Open WebUI (`e2e/openwebui` drives the real one)."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from limelight.access.keyring import Keyring
 from limelight.cli import app
 from limelight.errors import SetupError
-from tests.faults.process import free_port
+from tests.faults.process import ServerProcess, free_port
 from tests.openwebui.fake import ADMIN, CREDENTIALS, FakeWebUI, faking
 from tests.openwebui.webui import FILE, FUNCTION_ID
 
@@ -205,3 +207,21 @@ def test_a_token_that_cannot_be_sent_is_not_shown(webui: FakeWebUI, token: str) 
 
 def test_a_token_may_be_pasted_with_a_line_break(webui: FakeWebUI) -> None:
     assert install(webui, token=" token-1\n")[1] == "function deep_agent_pipe: created"
+
+
+def test_a_key_that_makes_all_users_one_is_warned_of(webui: FakeWebUI, tmp_path: Path) -> None:
+    keyring = Keyring(tmp_path / "data")
+    of_one = keyring.create("ann", ("use",), 1)[1]
+    of_all = keyring.create("open-webui", ("use", "on-behalf-of"), 1)[1]
+    with ServerProcess(tmp_path / "data", "hello") as server:
+        told = {key: warning(webui, f"http://127.0.0.1:{server.port}", key) for key in (of_one, of_all, "wrong")}
+        url = f"http://127.0.0.1:{server.port}"
+    assert "all chats are ann's" in told[of_one]
+    assert told[of_all] == ""
+    assert "refuses that API key" in told["wrong"]
+    assert warning(webui, url, of_one) == ""  # it need not be reachable from here
+
+
+def warning(webui: FakeWebUI, server: str, key: str) -> str:
+    command = ["openwebui", "install", "--url", webui.url, "--token", "token-1", "--server", server, "--api-key", key]
+    return CliRunner().invoke(app, command, catch_exceptions=False).stderr

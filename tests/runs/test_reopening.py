@@ -9,7 +9,7 @@ import pytest
 from limelight.events import AnyEvent, FinalAnswer, RunFinished
 from limelight.messages import Message
 from limelight.runs.agents import Agent
-from limelight.runs.sessions import Request
+from limelight.runs.requests import Request
 from limelight.sources.base import NO_OPTIONS, Item, Options, Source, Turn, User
 from limelight.stores.base import SessionRef
 from tests.serving import Served, serving

@@ -42,6 +42,19 @@ async def test_it_works_mounted_into_another_application(tmp_path: Path) -> None
     await inner.state.parts.stop()
 
 
+async def test_a_mounted_application_refuses_and_counts(tmp_path: Path) -> None:
+    inner = make_app(tmp_path)
+    outer = FastAPI()
+    outer.mount("/agents-here", inner)
+    async with client_of(outer) as http:
+        refused = await http.post("/agents-here/chat", json={"messages": [{"role": "user"}] * 10_001})
+        assert (refused.status_code, refused.json()["code"]) == (413, "too_many_messages")
+        assert (
+            'limelight_limit_hits_total{code="too_many_messages"} 1.0' in (await http.get("/agents-here/metrics")).text
+        )
+    await inner.state.parts.stop()
+
+
 async def test_a_mounted_application_says_what_is_wrong_with_its_store(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path), client_of(make_app(tmp_path)) as http:
         response = await http.get("/agents")

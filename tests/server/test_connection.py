@@ -1,4 +1,4 @@
-"""What strangers can write into the log: nothing."""
+"""What strangers can write into the log: nothing. And how long they can keep a connection without a request."""
 
 import asyncio
 import logging
@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from limelight.errors import Unauthorized
+from limelight.server import connection
 from tests import agents
 from tests.server.house import handshake
-from tests.serving import serving
+from tests.serving import asking, serving
 
 
 async def test_a_refused_handshake_is_not_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -38,3 +39,27 @@ async def test_what_is_no_request_is_not_logged(tmp_path: Path, sent: bytes, cap
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+REQUEST = b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n"
+HALF = b"GET /health HTTP/1.1\r\nho"
+
+
+@pytest.mark.parametrize("sent", [b"", HALF, REQUEST + HALF], ids=["nothing", "a half", "a half after a whole"])
+async def test_headers_that_do_not_come_end_their_connection(
+    tmp_path: Path, sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(agents.echo, data=tmp_path) as served:
+        monkeypatch.setattr(connection, "HEADER_SECONDS", 0.2)
+        reader, writer = await asyncio.open_connection(*served.url.removeprefix("http://").split(":"))
+        writer.write(sent)
+        async with asyncio.timeout(20):
+            answer = await reader.read()
+        assert answer.count(b"HTTP/1.1 200") == (REQUEST in sent)
+        writer.close()
+
+
+async def test_answers_may_take_longer_than_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "HEADER_SECONDS", 0.2)
+    async with serving(agents.sleeper, data=tmp_path) as served:
+        assert (await served.http.post("/chat", json=asking("hi"))).status_code == 200

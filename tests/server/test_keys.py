@@ -147,7 +147,9 @@ async def test_the_key_of_the_settings_may_everything(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("broken", ["[{", "[]", None])
 @pytest.mark.parametrize("api_key", ["", "sesame"])
-async def test_keys_that_cannot_be_read_open_nothing(tmp_path: Path, api_key: str, broken: str | None) -> None:
+async def test_keys_that_cannot_be_read_open_nothing(
+    tmp_path: Path, api_key: str, broken: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
     async with serving(agents.echo, data=tmp_path, auth__api_key=api_key) as served:
         key = Keyring(tmp_path).create("ann", ("use",), 1)[1]
         assert (await served.http.get("/agents", headers=bearer(key))).status_code == 200
@@ -159,6 +161,7 @@ async def test_keys_that_cannot_be_read_open_nothing(tmp_path: Path, api_key: st
         ):
             assert (response.status_code, response.json()["code"]) == (503, "store_unavailable")
             assert "keys.json" not in response.text
+        assert caplog.text.count("keys.json") == 1  # told once, and not with each request
         if api_key:
             assert (await served.http.get("/agents", headers=bearer(api_key))).status_code == 200
 

@@ -29,7 +29,7 @@ class Keyring:
         self._stamp: _Stamp | None = None
         self._keys: dict[str, ApiKey] = {}
 
-    def __bool__(self) -> bool:
+    def has_any(self) -> bool:
         """True once a key was made. It stays so when all are revoked: nobody opens a server by revoking a key."""
         self._read()
         return bool(self._keys)

@@ -109,7 +109,7 @@ def _address(settings: Settings) -> Finding:
     if count or issued:
         made = f"{count} key{'s' if count > 1 else ''}" if count else ""
         return Finding("address", "ok", f"{host}, with {' and '.join(filter(None, (made, issued)))}")
-    if keyring:
+    if keyring.has_any():
         fix = "make one: limelight keys create --user NAME"
         return Finding("address", "wrong", f"{host}, and all its keys are revoked", fix)
     if settings.auth.insecure_no_auth:

@@ -15,8 +15,9 @@ LOOK_SECONDS = 0.5
 def run_with_reload(command: list[str], watch: Path) -> None:
     """Until Ctrl-C. Looks at times of change twice a second, which is cheap for a project and needs no library."""
     arguments = [sys.executable, "-m", "limelight", *(word for word in command[1:] if word != "--reload")]
+    environment = {"LIMELIGHT_GRACE_SECONDS": "0", **os.environ}  # who has just saved a file does not want to wait
     signal.signal(signal.SIGTERM, _leave)
-    child = subprocess.Popen(arguments)
+    child = subprocess.Popen(arguments, env=environment)
     seen = _times(watch)
     try:
         while True:
@@ -29,7 +30,7 @@ def run_with_reload(command: list[str], watch: Path) -> None:
                 typer.echo(f"{', '.join(changed[:3])} changed: starting again.")
                 seen = now
                 _end(child)
-                child = subprocess.Popen(arguments)
+                child = subprocess.Popen(arguments, env=environment)
     except KeyboardInterrupt:
         pass
     finally:

@@ -59,7 +59,7 @@ def serve(
 def _check_address(settings: Settings) -> None:
     """A server that other machines can reach needs a key, or somebody who insists."""
     keyring = Keyring(Path(settings.store.data))
-    has_key = bool(settings.auth.api_key or settings.auth.issuer or keyring)
+    has_key = bool(settings.auth.api_key or settings.auth.issuer or keyring.has_any())
     if not has_key and not settings.auth.insecure_no_auth and not is_loopback((resolve(settings.server.host), 0)):
         raise SetupError(
             f"{settings.server.host} can be reached from other machines, so a key is needed: make one with `limelight "

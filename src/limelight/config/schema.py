@@ -27,6 +27,10 @@ class ServerSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         float,
         _setting("A silent stream gets a comment this often", "LIMELIGHT_HEARTBEAT_SECONDS", ge=0.1, le=MAX_SECONDS),
     ] = 10
+    grace_seconds: Annotated[
+        float,
+        _setting("So long runs may go on when the server is ended", "LIMELIGHT_GRACE_SECONDS", ge=0, le=MAX_SECONDS),
+    ] = 5
     origins: Annotated[
         list[str], _setting("Pages of these origins may use the server too, as `https://a.example`")
     ] = []

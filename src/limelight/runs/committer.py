@@ -18,6 +18,7 @@ from limelight.errors import LeaseLost, StoreError
 from limelight.events import Record
 from limelight.log_context import ids
 from limelight.runs.hub import INTERVAL
+from limelight.runs.measures import UNCOUNTED, Measures, commit
 from limelight.stores.base import Append, Result, SessionRef, Store
 
 log = logging.getLogger(__name__)
@@ -51,8 +52,14 @@ class Writing(Protocol):
 class Committer:
     """One task that feeds the store."""
 
-    def __init__(self, store: Store, publish: Callable[[SessionRef, Sequence[Record]], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        publish: Callable[[SessionRef, Sequence[Record]], None],
+        measures: Measures = UNCOUNTED,
+    ) -> None:
         self._store = store
+        self._measures = measures
         self._publish = publish
         self._waiting: dict[int, Writing] = {}
         self._marked = asyncio.Event()
@@ -116,7 +123,7 @@ class Committer:
         tries = 0
         while work:
             try:
-                await self._store.append([append for _, append in work])
+                await commit(self._store, [append for _, append in work], self._measures)
                 break
             except LeaseLost:
                 await self._without_lost(work)

@@ -35,12 +35,15 @@ from limelight.events import (
 from limelight.grammar import Grammar
 from limelight.hiding import NOTHING_HIDDEN, Hiding
 from limelight.log_context import ids
+from limelight.runs.allowance import Allowance
 from limelight.runs.backlog import Backlog
 from limelight.runs.committer import Committer, is_large
 from limelight.runs.durations import Durations
 from limelight.runs.endings import CUT_OFF, reason_to_close, state_after
 from limelight.runs.fitting import fit, is_plain
 from limelight.runs.ids import now_ms, sortable_id
+from limelight.runs.measures import UNCOUNTED, Measures
+from limelight.runs.meter import Meter
 from limelight.runs.redaction import Redaction
 from limelight.runs.telling import told
 from limelight.runs.watchdog import Watchdog
@@ -83,11 +86,13 @@ class Execution:
         streams: bool = True,
         hiding: Hiding = NOTHING_HIDDEN,
         session_bytes: int = 0,
+        measures: Measures = UNCOUNTED,
     ) -> None:
         self.run = run
         self.limits = limits
+        self.meter = Meter(run.agent, measures)
         self._status = status
-        self._bytes_left = limits.session_max - session_bytes
+        self._allowance = Allowance(limits.session_max - session_bytes, self._is_full)
         self._whole = None if streams else WholeTexts()
         self.hiding = hiding
         self._redaction = Redaction(hiding)
@@ -184,9 +189,9 @@ class Execution:
         artifact = Artifact(
             artifact_id=artifact_id, ref=self.ref, name=file.name, media_type=file.media_type, body=data
         )
-        if self._bytes_left >= len(data):  # otherwise the event says where the run ends
+        if self._allowance.allows(len(data)):  # if not, the run ends with this file
             await self._store.put_artifact(artifact, self.run.run_id)
-        self._used(len(data))
+        self._allowance.spend(len(data))
         self.accept(
             ArtifactMade(
                 agent_id=file.agent_id,
@@ -273,7 +278,7 @@ class Execution:
 
     def accept(self, event: AnyEvent) -> None:
         """One event of the source, with whatever has to come before it. Raises BadEvent; drops what comes too late."""
-        if self.grammar.terminal is not None or self._left.done() or self._bytes_left < 0:
+        if self.grammar.terminal is not None or self._left.done() or self._allowance.is_spent:
             return
         self._watchdog.heard = self._loop.time()
         if self._whole is None:
@@ -287,7 +292,7 @@ class Execution:
             if not self._backlog:
                 self._committer.mark(self, can_wait=True)
             self._backlog.say(piece)
-            self._used(len(piece.text))
+            self._allowance.spend(len(piece.text))
             return
         if isinstance(event, Delta):
             for part in self._redaction.feed(event):
@@ -331,14 +336,12 @@ class Execution:
         for part in fitted.events:  # what the log will have, so that the two never differ
             self.grammar.check(part)
         self._results += fitted.results
-        self._used(fitted.size)
+        self._allowance.spend(fitted.size)
         self._number(fitted.events, can_wait=isinstance(event, Delta))
 
-    def _used(self, size: int) -> None:
-        """So much more is kept of the session. When there is no room for more the run ends; its end always fits."""
-        had_room = self._bytes_left >= 0
-        self._bytes_left -= size
-        if had_room and self._bytes_left < 0 and not self.stopping:
+    def _is_full(self) -> None:
+        """There is no room for more of the session, so the run ends; its end always fits."""
+        if not self.stopping:
             limit = f"{self.limits.session_max:,} bytes"
             self.stop(self.failure(LogFull(f"more than {limit} would be kept of this session: begin a new one")))
 
@@ -373,6 +376,7 @@ class Execution:
         self._room.set()
         if append.state in ("finished", "failed", "cancelled") and not self._written.done():
             self._written.set_result(None)
+        self.meter.committed(append)
 
     def lost(self) -> None:
         if not self._written.done():

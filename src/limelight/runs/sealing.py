@@ -17,6 +17,8 @@ from limelight.runs.committer import RETRY_SECONDS
 from limelight.runs.endings import reason_to_close, state_after
 from limelight.runs.fitting import fit
 from limelight.runs.ids import now_ms
+from limelight.runs.measures import UNCOUNTED, Measures, commit
+from limelight.runs.meter import Meter
 from limelight.stores.base import Append, Run, Store
 
 log = logging.getLogger(__name__)
@@ -24,7 +26,9 @@ LEASE_MS = 30_000
 """How long a process may be silent before others take its runs over."""
 
 
-async def seal(store: Store, run: Run, terminal: Terminal, result_max: int) -> Sequence[Record] | None:
+async def seal(
+    store: Store, run: Run, terminal: Terminal, result_max: int, measures: Measures = UNCOUNTED
+) -> Sequence[Record] | None:
     """Take a run over and end it. Returns what was written, or None if somebody holds the run."""
     now = now_ms()
     if not await store.take_over(run.run_id, until=now + LEASE_MS, now=now):
@@ -33,7 +37,8 @@ async def seal(store: Store, run: Run, terminal: Terminal, result_max: int) -> S
     while True:  # nobody else will do it now, so a store that fails is tried again
         try:
             append = await _sealing(store, run, terminal, result_max)
-            await store.append([append])
+            await commit(store, [append], measures)
+            Meter(run.agent, measures).committed(append)
             return append.records
         except StoreUnavailable as error:
             about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)

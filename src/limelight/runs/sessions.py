@@ -8,10 +8,10 @@ and let go.
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -19,7 +19,6 @@ from limelight.errors import Draining, QueueFull, SessionBusy
 from limelight.events import RunCancelled, RunStarted, Terminal
 from limelight.hiding import Hiding
 from limelight.log_context import ids, logged_as
-from limelight.messages import Message
 from limelight.runs.agents import Agent
 from limelight.runs.attachments import keep_files
 from limelight.runs.committer import Committer
@@ -28,8 +27,10 @@ from limelight.runs.engine import Execution, RunLimits
 from limelight.runs.history import past_to_keep
 from limelight.runs.hub import Hub
 from limelight.runs.ids import now_ms, sortable_id
+from limelight.runs.measures import UNCOUNTED, Measures
 from limelight.runs.memory import Memories, question_of
 from limelight.runs.quota import Quota
+from limelight.runs.requests import Request, StoppedInQueue, Waiting
 from limelight.runs.sealing import LEASE_MS, seal
 from limelight.runs.terms import Terms, to_keep
 from limelight.runs.workspace import Workspaces
@@ -38,36 +39,16 @@ from limelight.stores.base import Begun, NewRun, Run, SessionRef, Store
 
 log = logging.getLogger(__name__)
 
-IfBusy = Literal["error", "cancel", "wait"]
 MAX_WAITING = 5
 TITLE_CHARACTERS = 60
 LOOKED_AT = 1000
 """Characters of a text, which may be large, that its title is made of."""
+SEALING_SECONDS = 5
+"""How long runs may take to end when they have to."""
+LOOKING_SECONDS = 0.2
+"""How often it is looked whether a run has come to rest."""
 Life = Callable[[Execution, RunContext], Coroutine[Any, Any, None]]
 """What a run does from now on."""
-
-
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn that somebody asks for."""
-
-    agent: Agent
-    ref: SessionRef
-    user: User
-    messages: Sequence[Message]
-    if_busy: IfBusy = "error"
-    request_id: str = ""
-    goes_on: bool = True
-    """Whether a request without a past of its own continues the session's conversation."""
-    max_steps: int | None = None
-    """In place of the agent's own."""
-    makes_session: bool = True
-    """False: it is refused if its session is gone meanwhile."""
-    traceparent: str = ""
-    """The client's span, if it has one."""
-
-
-class StoppedInQueue(Exception):
-    """The request was stopped before its run began: there is no run, and no log of it."""
 
 
 class LiveRun(msgspec.Struct, frozen=True):
@@ -85,33 +66,6 @@ class LiveRun(msgspec.Struct, frozen=True):
         return self.survives and bool(self.execution.grammar.waiting)
 
 
-class Waiting(msgspec.Struct):
-    """A request on its way to becoming a run, which may mean waiting until its session is free."""
-
-    run_id: str
-    request: Request
-    queued: asyncio.Future[None]
-    """Done once it has to wait."""
-    over: asyncio.Future[None]
-    """Done once the run has begun, or never will."""
-    turn: asyncio.Future[None] | None = None
-    """Done when it is this one's turn; None while it does not wait."""
-    stopped: str | None = None
-    """Why it was stopped before it began."""
-
-    @property
-    def ref(self) -> SessionRef:
-        return self.request.ref
-
-    def go(self) -> None:
-        if self.turn is not None and not self.turn.done():
-            self.turn.set_result(None)
-
-    def stop(self, reason: str) -> None:
-        self.stopped = reason
-        self.go()
-
-
 class Sessions:
     """Begins runs and knows those that go on in this process."""
 
@@ -125,10 +79,12 @@ class Sessions:
         memories: Memories,
         quota: Quota,
         hiding: Hiding,
+        measures: Measures = UNCOUNTED,
     ) -> None:
         self._store = store
         self._quota = quota
         self._hiding = hiding
+        self._measures = measures
         self._memories = memories
         self._committer = committer
         self._limits = limits
@@ -138,7 +94,8 @@ class Sessions:
         self._queues: dict[SessionRef, deque[Waiting]] = {}
         self._beginning: Counter[str] = Counter()
         """How many runs of each owner are on their way into the store."""
-        self._draining = False
+        self.closed = False
+        """Whether no run can begin any more."""
 
     def live(self, run_id: str) -> LiveRun | None:
         return self._live.get(run_id)
@@ -154,6 +111,21 @@ class Sessions:
     @property
     def count(self) -> int:
         return len(self._live)
+
+    @property
+    def runs(self) -> Collection[LiveRun]:
+        """Those that go on in this process."""
+        return self._live.values()
+
+    @property
+    def queued(self) -> int:
+        """How many requests wait for their session."""
+        return sum(map(len, self._queues.values()))
+
+    @property
+    def at_work(self) -> int:
+        """Those that go on, without those that rest."""
+        return sum(not live.rests for live in self._live.values())
 
     def place(self, request: Request) -> Waiting:
         """A place for a request, with the id that its run will have; `begin` takes it."""
@@ -192,7 +164,7 @@ class Sessions:
         if if_busy == "wait" and self._queues.get(place.ref):
             await self._wait(place)
         while True:
-            if self._draining:
+            if self.closed:
                 raise Draining("the server is shutting down: try again in a moment")
             try:
                 return await self._begin(place.request, place.run_id)
@@ -255,6 +227,7 @@ class Sessions:
             streams=agent.enable_streaming,
             hiding=self._hiding,
             session_bytes=session_bytes,
+            measures=self._measures,
         )
         folder = Path(agent.workspace) if agent.workspace else self._workspaces.folder(run.ref)
         context = RunContext(execution, user, folder, asked)
@@ -273,6 +246,7 @@ class Sessions:
 
     async def _life(self, request: Request, execution: Execution, context: RunContext) -> None:
         run, agent, asked = execution.run, request.agent, question_of(request.messages)
+        execution.meter.asked_at = request.asked_at
         started = RunStarted(
             agent=run.agent,
             input=asked.text,
@@ -345,7 +319,7 @@ class Sessions:
 
     async def seal(self, run: Run, terminal: Terminal) -> bool:
         """End a run that nobody holds, for all who watch it or wait for its session. False if somebody holds it."""
-        records = await seal(self._store, run, terminal, self._limits.result_max)
+        records = await seal(self._store, run, terminal, self._limits.result_max, self._measures)
         if records is None:
             return False
         self._committer.show(run.ref, records)
@@ -371,15 +345,23 @@ class Sessions:
         await self._workspaces.remove(ref)
         await self._memories.tidy()
 
-    async def drain(self, verdict: Terminal) -> int:
-        """Take no more runs, end those that go on, and wait until the log says so. Returns how many were ended.
-
-        Runs that wait for a person, and that another process can go on with, are left as they are.
-        """
-        self._draining = True
+    def close(self) -> None:
+        """Let no run begin any more, and send away who waits for that."""
+        self.closed = True
         for queue in list(self._queues.values()):
             for waiting in queue:
                 waiting.go()
+
+    async def settled(self) -> None:
+        """Wait until none is at work: all have ended, or rest."""
+        while tasks := [live.task for live in self._live.values() if not live.rests]:
+            await asyncio.wait(tasks, timeout=LOOKING_SECONDS)
+
+    async def drain(self, verdict: Terminal) -> int:
+        """End the runs that go on, and wait until the log says so. Returns how many were ended.
+
+        Runs that wait for a person, and that another process can go on with, are left as they are.
+        """
         ending = 0
         tasks = [live.task for live in self._live.values()]
         for live in list(self._live.values()):
@@ -389,7 +371,7 @@ class Sessions:
                 live.execution.stop(verdict)
                 ending += 1
         if tasks:
-            await asyncio.wait(tasks, timeout=5)
+            await asyncio.wait(tasks, timeout=SEALING_SECONDS)
         return ending
 
 

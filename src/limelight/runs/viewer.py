@@ -63,6 +63,11 @@ class Viewer:
     def __exit__(self, *_: object) -> None:
         self._hub.leave(self._ref, self._channel, self._format.name)
 
+    @property
+    def format(self) -> str:
+        """The name of what it shows the log in."""
+        return self._format.name
+
     def start(self, cursor: Cursor, *, only_run: bool = False, through: int = 0, fresh: bool = False) -> None:
         """Begin behind `cursor`. With `only_run` the view ends with the run that it begins in, but not before Record
         `through`: so that runs which are history come in one go.

@@ -89,7 +89,14 @@ def _middleware(settings: Settings, parts: Parts) -> list[Middleware]:
             place = settings.origin.place("server", "origins")
             raise SetupError(f"{place}server.origins: {origin!r} is no origin; write it as https://app.example:8443")
     insecure = settings.auth.insecure_no_auth
-    guard = Middleware(Guard, gate=parts.gate, rates=parts.rates, insecure=insecure, origins=tuple(origins))
+    guard = Middleware(
+        Guard,
+        gate=parts.gate,
+        rates=parts.rates,
+        refused=parts.metrics.refused,
+        insecure=insecure,
+        origins=tuple(origins),
+    )
     sharing = Middleware(
         CORSMiddleware, allow_origins=origins, allow_methods=METHODS, allow_headers=SENT, expose_headers=TOLD
     )
@@ -121,6 +128,7 @@ class Started:
             try:
                 await self._parts.start()
             except LimelightError as error:
+                self._parts.metrics.refused(error)
                 is_known = scope["state"]["caller"] is not NOBODY
                 await refuse(error if is_known else type(error)(), scope, receive, send)  # strangers get its title only
                 return

@@ -6,6 +6,7 @@ key the server is open, and therefore answers nobody but this machine, unless so
 """
 
 import ipaddress
+from collections.abc import Callable
 from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -28,11 +29,19 @@ class Guard:
     """ASGI middleware: lets a request through with `scope["state"]["caller"]` set, or refuses it."""
 
     def __init__(
-        self, app: ASGIApp, gate: Gate, rates: Rates, *, insecure: bool = False, origins: tuple[str, ...] = ()
+        self,
+        app: ASGIApp,
+        gate: Gate,
+        rates: Rates,
+        *,
+        refused: Callable[[LimelightError], None],
+        insecure: bool = False,
+        origins: tuple[str, ...] = (),
     ) -> None:
         self._app = app
         self._gate = gate
         self._rates = rates
+        self._refused = refused
         self._insecure = insecure
         self._origins = origins
 
@@ -45,6 +54,7 @@ class Guard:
                     await self._rates.count(scope["state"]["caller"].user.user_id)
                 scope["state"]["still_holds"] = lambda: self._still_holds(scope, headers)
             except LimelightError as error:
+                self._refused(error)
                 await refuse(error, scope, receive, send)
                 return
         await self._app(scope, receive, send)

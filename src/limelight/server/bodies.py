@@ -6,7 +6,7 @@ import msgspec
 
 from limelight.events import Decision
 from limelight.messages import Role
-from limelight.runs.sessions import IfBusy
+from limelight.runs.requests import IfBusy
 
 MAX_REQUEST_ID = 200
 MAX_REASON = 500

@@ -3,6 +3,7 @@
 `serving.py` uses it. It knows bytes and lines only: what is refused here never becomes a request.
 """
 
+import asyncio
 import logging
 from typing import Any
 
@@ -13,6 +14,9 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 MAX_LINES = 64 * 1024
 """Bytes of headers that may come before their end is seen. uvicorn keeps all of them, and copies them with each piece
 that comes, so that everybody else would have to wait."""
+HEADER_SECONDS = 20.0
+"""How long a request may take until its headers are whole. Who connects and says nothing, or a byte now and then, would
+keep a connection for ever."""
 TOO_LARGE = f"The headers are over the limit of {MAX_LINES} bytes."
 _log = logging.getLogger("uvicorn.error.connection")
 _log.setLevel(logging.ERROR)
@@ -25,11 +29,30 @@ class Connection(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.logger = _log
+        self._lines = 0
+        """Bytes that came since there was something to work with: the end of headers, or a piece of a body."""
+        self._patience: asyncio.TimerHandle | None = None
+        """Until the headers have to be whole; None while none are awaited."""
 
-    _lines = 0
-    """Bytes that came since there was something to work with: the end of headers, or a piece of a body."""
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        super().connection_made(transport)
+        self._await_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._have_headers()
+        super().connection_lost(exc)
+
+    def _await_headers(self) -> None:
+        self._patience = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+
+    def _have_headers(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
 
     def data_received(self, data: bytes) -> None:
+        if self._patience is None and getattr(self.cycle, "response_complete", False):
+            self._await_headers()  # of one more request on this connection
         self._lines += len(data)
         super().data_received(data)
         if self._lines > MAX_LINES and not self.transport.is_closing():
@@ -38,6 +61,7 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """What follows a body in chunks is no header: proxies that say in one who asks do not look there."""
         self._lines = 0
+        self._have_headers()
         super().on_headers_complete()
         self.scope["headers"] = list(self.headers)
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from limelight import __version__
-from limelight.errors import LimelightError, RunError, SetupError, StoreError
+from limelight.errors import LimelightError, RunError, SetupError, StoreError, all_errors
 from limelight.server.endpoint import Endpoint
 from limelight.server.v2 import channel
 
@@ -79,18 +79,6 @@ Times are milliseconds since 1970, in Web API v2 ISO 8601.</p>
 {_errors()}
 </main></body></html>
 """
-
-
-def all_errors() -> list[type[LimelightError]]:
-    """Every error that a client can meet, each code once."""
-    found: dict[str, type[LimelightError]] = {}
-    pending: list[type[LimelightError]] = [LimelightError]
-    while pending:
-        error = pending.pop(0)
-        pending += error.__subclasses__()
-        if error.__module__ == LimelightError.__module__:
-            found.setdefault(error.code, error)
-    return list(found.values())
 
 
 def _errors() -> str:

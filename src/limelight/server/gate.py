@@ -57,11 +57,13 @@ class Gate:
         self._api_key = api_key.encode()
         self._keyring = keyring
         self._issuer = issuer
+        self._trouble = ""
+        """Why the keyring could not be read when it was last asked."""
 
     @property
     def is_open(self) -> bool:
         """True while there is no key at all, and nobody who issues tokens."""
-        return not self._api_key and self._issuer is None and not self._asked(self._keyring.__bool__)
+        return not self._api_key and self._issuer is None and not self._asked(self._keyring.has_any)
 
     async def caller(self, token: str) -> Caller | None:
         """None for what is no key, or no longer one. Raises Unauthorized, with the reason, for a token like that."""
@@ -75,10 +77,14 @@ class Gate:
     def _asked(self, question: Callable[[], T]) -> T:
         """What the keyring answers. Keys that cannot be read open nothing, and where they are is not told."""
         try:
-            return question()
+            answer = question()
         except SetupError as error:
-            log.error("%s", error.detail)
+            if error.detail != self._trouble:  # once, and not with each request
+                log.error("%s", error.detail)
+            self._trouble = error.detail
             raise StoreUnavailable("the keys of this server cannot be read; its log says why") from error
+        self._trouble = ""
+        return answer
 
 
 def _caller_of(holder: Holder) -> Caller:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from limelight import __version__
 from limelight.access.keyring import Keyring
 from limelight.config import Settings
 from limelight.dialects.base import Dialect
@@ -32,6 +33,8 @@ from limelight.server.gate import Gate
 from limelight.server.hidden import hiding_of
 from limelight.server.home import ServerHome
 from limelight.server.issuing import issuer_of
+from limelight.server.levels import Levels
+from limelight.server.metrics import Metrics
 from limelight.server.probing import Probing
 from limelight.server.pulse import Pulse
 from limelight.server.rates import Rates
@@ -43,6 +46,8 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 FAREWELL_SECONDS = 2
 """How long streams may take to send their last frames."""
+CLOSING_SECONDS = 3
+"""How long an agent's framework may take to close what it has open."""
 
 
 class Parts:
@@ -72,13 +77,17 @@ class Parts:
         self.hub = Hub()
         self.pulse = Pulse(settings.server.heartbeat_seconds)
         self._dialects = dialects
+        self.metrics = Metrics(__version__, [agent.name for agent in agents])
         self._tracing = tracing_of(settings, store)
         publish = self.hub.publish if self._tracing is None else self._tracing.after(self.hub.publish)
-        self._committer = Committer(store, publish)
+        self._committer = Committer(store, publish, self.metrics)
         workspaces = Workspaces(Path(settings.store.data) / "workspaces")
         memories = Memories(store, agents, settings.store.expiry_seconds)
         hiding = hiding_of(settings)
-        self.sessions = Sessions(store, self._committer, limits, self.hub, workspaces, memories, self.quota, hiding)
+        self.sessions = Sessions(
+            store, self._committer, limits, self.hub, workspaces, memories, self.quota, hiding, self.metrics
+        )
+        self.metrics.registry.register(Levels(self.sessions, self.pulse, dialects))
         self.control = Control(store, self.sessions, agents)
         reopening = Reopening(store, agents, self.sessions)
         self._recover = partial(seal_orphans, store, self.sessions.seal, reopening.reopen)
@@ -94,6 +103,7 @@ class Parts:
         self._opened: list[Agent] = []
         self._starting: asyncio.Lock | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._in_a_hurry = asyncio.Event()
         self.started = False
 
     async def start(self) -> None:
@@ -102,7 +112,7 @@ class Parts:
         async with self._starting:
             if self.started:
                 return
-            if self.pulse.closing:
+            if self.draining:
                 raise Draining("the server is shutting down: try again in a moment")
             await self.store.open()
             self._committer.start()
@@ -137,14 +147,22 @@ class Parts:
         while self._opened:
             agent = self._opened.pop()
             try:
-                await agent.source.close()
+                async with asyncio.timeout(CLOSING_SECONDS):
+                    await agent.source.close()
             except Exception as error:  # the others are to be closed all the same
                 log.warning("agent %s could not be closed: %r", agent.name, error)
         await self._home.close()
         self._home = None
 
-    async def drain(self) -> None:
-        """End all runs with a terminal event, then all streams."""
+    @property
+    def draining(self) -> bool:
+        """Whether it comes to its end, so that no run can begin."""
+        return self.sessions.closed
+
+    async def drain(self, grace_seconds: float = 0) -> None:
+        """Let no run begin, give those that go on their time, then end what is left of them, then all streams."""
+        self.sessions.close()
+        await self._give_time(grace_seconds)
         verdict = RunFailed(code=Interrupted.code, message="the server was shut down", error_id=sortable_id("err_"))
         ended = await self.sessions.drain(verdict)
         if ended:
@@ -154,6 +172,16 @@ class Parts:
             )
         self.pulse.close()
         await self.pulse.closed(FAREWELL_SECONDS)
+
+    async def _give_time(self, seconds: float) -> None:
+        waits = [asyncio.create_task(self.sessions.settled()), asyncio.create_task(self._in_a_hurry.wait())]
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+
+    def hurry(self) -> None:
+        """Runs have had their time."""
+        self._in_a_hurry.set()
 
     async def stop(self) -> None:
         if not self.started:

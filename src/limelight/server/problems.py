@@ -1,7 +1,6 @@
 """Errors on HTTP: `application/problem+json` with a `code`, and never a traceback."""
 
 import logging
-import math
 from collections.abc import Mapping
 
 import msgspec
@@ -51,7 +50,7 @@ def problem_response(error: LimelightError) -> Response:
     )
     if isinstance(error, RequestError):
         problem.errors = [FieldError(path, message) for path, message in error.errors]
-        problem.retry_after = math.ceil(error.retry_after) or msgspec.UNSET
+        problem.retry_after = error.retry_after or msgspec.UNSET
     problem.run_id = getattr(error, "run_id", "") or msgspec.UNSET
     headers: dict[str, str] = {"www-authenticate": "Bearer"} if isinstance(error, Unauthorized) else {}
     if problem.retry_after:
@@ -67,8 +66,9 @@ async def refuse(error: LimelightError, scope: Scope, receive: Receive, send: Se
         await send({"type": "websocket.close", "code": 1008, "reason": error.code})
 
 
-async def on_limelight_error(_: Request, error: Exception) -> Response:
+async def on_limelight_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, LimelightError)
+    request.app.state.parts.metrics.refused(error)
     return problem_response(error)
 
 

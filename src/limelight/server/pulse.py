@@ -1,17 +1,27 @@
 """The pulse: one timer for all streams. Whoever has been silent for too long gets a sign of life."""
 
 import asyncio
+from collections import Counter
 from contextlib import suppress
-from typing import Protocol
+from typing import Literal, Protocol
 
 LOOKS = 20
 """How often a heartbeat's time is looked at, so that none is late by more than a twentieth."""
+
+
+Kind = Literal["stream", "socket"]
 
 
 class Beating(Protocol):
     """A stream as the pulse sees it."""
 
     last_sent: float
+
+    @property
+    def kind(self) -> Kind: ...
+
+    @property
+    def format(self) -> str: ...
 
     def beat(self) -> None:
         """Send a sign of life."""
@@ -64,6 +74,10 @@ class Pulse:
     @property
     def streams(self) -> int:
         return len(self._streams)
+
+    def by_kind(self) -> Counter[tuple[Kind, str]]:
+        """How many there are of each kind, in each format."""
+        return Counter((stream.kind, stream.format) for stream in self._streams)
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()

@@ -3,9 +3,11 @@
 import asyncio
 import errno
 import logging
+import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from types import FrameType
 
 import uvicorn
 from starlette.applications import Starlette
@@ -13,6 +15,7 @@ from starlette.applications import Starlette
 from limelight.errors import SetupError
 from limelight.server.connection import Connection, Socket
 from limelight.server.containing import AgentThreads
+from limelight.server.ending import end_process_after
 from limelight.server.parts import Parts
 
 log = logging.getLogger(__name__)
@@ -22,12 +25,20 @@ MAX_FRAME = 16 * 1024 * 1024
 """Larger messages close their socket; what is over the limit but below this gets an answer."""
 PING_SECONDS = 20
 PONG_SECONDS = 60
-GRACE_SECONDS = 5
+CLOSING_SECONDS = 5
 """How long connections may take to close once their streams have ended."""
+ENDING_SECONDS = 20
+"""How long the end may take in all, after the time that runs have; every part of it has a shorter bound of its own."""
+HURRY_SECONDS = 2
+"""The same for somebody who has said it twice."""
 
 
 class LimelightServer(uvicorn.Server):
-    """uvicorn, with two differences: it says where it is once it can work, and ends runs before it closes sockets."""
+    """uvicorn, with three differences: it says where it is once it can work, it ends runs before it closes sockets, and
+    it ends by a time that is set.
+
+    The first SIGTERM or SIGINT gives runs their time, the second ends them now, the third is the system's.
+    """
 
     def __init__(self, app: Starlette, listener: socket.socket, say: Callable[[str], None]) -> None:
         super().__init__(
@@ -38,7 +49,7 @@ class LimelightServer(uvicorn.Server):
                 log_config=None,
                 lifespan="off",
                 access_log=False,
-                timeout_graceful_shutdown=GRACE_SECONDS,
+                timeout_graceful_shutdown=CLOSING_SECONDS,
                 server_header=False,
                 ws_max_size=MAX_FRAME,
                 ws_ping_interval=PING_SECONDS,
@@ -49,6 +60,7 @@ class LimelightServer(uvicorn.Server):
         self.parts: Parts = app.state.parts
         self._listener = listener
         self._say = say
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def url(self) -> str:
@@ -59,8 +71,12 @@ class LimelightServer(uvicorn.Server):
         with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=self.config.get_loop_factory()) as runner:
             loop = runner.get_loop()
             serving = loop.create_task(self.serve([self._listener]))
-            while not serving.done():
-                self._run_loop(loop, serving)
+            try:
+                while not serving.done():
+                    self._run_loop(loop, serving)
+            finally:
+                if self._captured_signals:  # what is left now are threads and tasks of agents
+                    end_process_after(HURRY_SECONDS, 128 + self._captured_signals[0])
 
     def _run_loop(self, loop: asyncio.AbstractEventLoop, serving: "asyncio.Task[None]") -> None:
         """Until the server ends. `exit()` in a task of an agent's framework stops the loop, which then goes on: the
@@ -73,22 +89,50 @@ class LimelightServer(uvicorn.Server):
             log.error("%r in a task of an agent: its run ends, the server goes on", error)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        asyncio.get_running_loop().set_default_executor(AgentThreads(WORKERS, "limelight-work"))
+        self._loop = asyncio.get_running_loop()
+        self._loop.set_default_executor(AgentThreads(WORKERS, "limelight-work"))
         await self.parts.start()
         await super().startup(sockets or [self._listener])
         agents = ", ".join(agent.name for agent in self.parts.agents)
         data = self.parts.settings.store.data
         self._tell(f"Limelight serves {agents} on {self.url}  (data in {data}, Ctrl-C ends it)")
 
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if not self._captured_signals:
+            end_process_after(self._grace_seconds + ENDING_SECONDS, 128 + sig)
+        elif not self.force_exit:
+            self.force_exit = True
+            end_process_after(HURRY_SECONDS, 128 + sig)
+            signal.signal(sig, signal.SIG_DFL)
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self.parts.hurry)  # which also wakes it
+        self._captured_signals.append(sig)
+        self.should_exit = True
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._tell("Limelight is stopping: runs are sealed, streams are closed.")
-        await self.parts.drain()
+        grace_seconds = self._grace_seconds if self._captured_signals else 0
+        self._tell(_farewell(self.parts.sessions.at_work, grace_seconds))
+        await self.parts.drain(grace_seconds)
         await super().shutdown(sockets or [self._listener])
         await self.parts.stop()
+
+    @property
+    def _grace_seconds(self) -> float:
+        return self.parts.settings.server.grace_seconds
 
     def _tell(self, line: str) -> None:
         with suppress(OSError):  # whoever read this has gone (`limelight serve | head -1`), and the server goes on
             self._say(line)
+
+
+def _farewell(runs: int, seconds: float) -> str:
+    if not runs:
+        return "Limelight is stopping."
+    if not seconds:
+        return "Limelight is stopping: runs are sealed, streams are closed."
+    one = runs == 1
+    has = f"{runs} run{'' if one else 's'} {'has' if one else 'have'} {seconds:g} s to end"
+    return f"Limelight is stopping: {has}. Once more ends {'it' if one else 'them'} now."
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -12,7 +12,7 @@ from typing import Any
 from starlette.types import Receive, Scope, Send
 
 from limelight.runs.viewer import Viewer
-from limelight.server.pulse import Pulse
+from limelight.server.pulse import Kind, Pulse
 
 RETRY = b"retry: 1000\n\n"
 PING = b": ping\n\n"
@@ -30,6 +30,8 @@ class EventStream:
     still waits for its turn; if it is stopped there, `stopped` makes the frames that say so.
     """
 
+    kind: Kind = "stream"
+
     def __init__(
         self,
         viewer: Viewer,
@@ -39,6 +41,7 @@ class EventStream:
         stopped: Callable[[str], bytes] | None = None,
     ) -> None:
         self._viewer = viewer
+        self.format = viewer.format
         self._pulse = pulse
         self._headers = [*HEADERS, *((k.encode(), v.encode()) for k, v in headers.items())]
         self._begin = begin

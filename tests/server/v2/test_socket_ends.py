@@ -11,7 +11,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from limelight.errors import StoreUnavailable
 from limelight.messages import Message
-from limelight.runs.sessions import MAX_WAITING, Waiting
+from limelight.runs.requests import Waiting
+from limelight.runs.sessions import MAX_WAITING
 from limelight.sources.base import Context
 from limelight.stores.base import Begun
 from tests import agents

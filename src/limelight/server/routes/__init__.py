@@ -1,7 +1,7 @@
 """The routes, by family. `ENDPOINTS` is all of them, in the order of the documents."""
 
 from limelight.server.endpoint import Endpoint
-from limelight.server.routes import admin, agents, chat, probes, runs, sessions, signing_in
+from limelight.server.routes import admin, agents, chat, metrics, probes, runs, sessions, signing_in
 from limelight.server.v2 import rest as v2
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -12,5 +12,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *v2.ENDPOINTS,
     *signing_in.ENDPOINTS,
     *admin.ENDPOINTS,
+    *metrics.ENDPOINTS,
     *probes.ENDPOINTS,
 )

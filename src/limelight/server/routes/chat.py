@@ -35,7 +35,7 @@ from limelight.links import result_url
 from limelight.messages import Message
 from limelight.runs.ids import sortable_id
 from limelight.runs.reading import read_story, whole_value
-from limelight.runs.sessions import Request, StoppedInQueue
+from limelight.runs.requests import Request, StoppedInQueue
 from limelight.runs.viewer import Format
 from limelight.server.bodies import MAX_REQUEST_ID, ChatBody
 from limelight.server.endpoint import Call, Endpoint, check_session_id, shaped
@@ -132,6 +132,7 @@ async def _stream(call: Call, request: Request, format_: Format) -> EventStream:
         await asyncio.wait({beginning, place.queued}, return_when=asyncio.FIRST_COMPLETED)
         headers = {"x-session-id": request.ref.session_id, "x-run-id": place.run_id}
         if not beginning.done():
+            beginning.add_done_callback(parts.metrics.ended)  # what it is refused for now is no answer of HTTP's
             return EventStream(viewer, parts.pulse, headers, beginning, lambda why: stopped_frames(format_, place, why))
         headers["x-run-id"] = beginning.result()
         return EventStream(viewer, parts.pulse, headers)

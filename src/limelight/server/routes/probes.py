@@ -18,7 +18,7 @@ async def ready(call: Call) -> Response:
         "store": "ok" if works else "failed",
         "agents": ", ".join(agent.name for agent in call.parts.agents),
     }
-    fit = works and not call.parts.pulse.closing
+    fit = works and not call.parts.draining
     response = reply_with(ReadyView("ready" if fit else "not ready", checks), 200 if fit else 503)
     assert isinstance(response, Response)
     return response

@@ -23,7 +23,7 @@ from limelight.errors import (
     UnknownFormat,
 )
 from limelight.runs.reading import input_of, read_story, whole_body, whole_value
-from limelight.runs.sessions import StoppedInQueue, Waiting
+from limelight.runs.requests import StoppedInQueue, Waiting
 from limelight.runs.viewer import Format
 from limelight.server.bodies import MAX_REASON, CancelBody, DecisionBody
 from limelight.server.endpoint import Call, Endpoint, Param, shaped

@@ -2,7 +2,7 @@
 
 from limelight.dialects.encoder import SseEncoder
 from limelight.events import Record, RunCancelled, RunStarted
-from limelight.runs.sessions import Waiting
+from limelight.runs.requests import Waiting
 from limelight.runs.viewer import Format
 
 

@@ -8,7 +8,8 @@ import msgspec
 from limelight.dialects.base import Cursor
 from limelight.errors import ApprovalNotFound, NotProcessing, QueueFull, RequestError
 from limelight.messages import Message
-from limelight.runs.sessions import MAX_WAITING, Request, Waiting
+from limelight.runs.requests import Request, Waiting
+from limelight.runs.sessions import MAX_WAITING
 from limelight.runs.viewer import Format
 from limelight.server.bodies import MAX_REASON, MAX_REQUEST_ID
 from limelight.server.parts import Parts
@@ -24,7 +25,6 @@ from limelight.server.v2.commands import (
     Resume,
     parse,
 )
-from limelight.server.v2.failing import error_of
 from limelight.server.v2.history import History, Wanted
 from limelight.server.v2.line import Gone, Line
 from limelight.server.v2.opening import check_after, known_session
@@ -65,7 +65,7 @@ class Answering:
         except Gone:
             raise
         except Exception as error:
-            await self._line.tell(error_of(error, query_named(text)))
+            await self._line.refuse(error, query_named(text))
 
     async def _carry_out(self, text: str | None) -> None:
         match command := await self._counted(text):
@@ -147,7 +147,7 @@ class Answering:
         try:
             begun = await self._parts.sessions.begin(place)
         except Exception as error:
-            await self._line.tell(error_of(error, command.request_id))
+            await self._line.refuse(error, command.request_id)
         else:
             if command.request_id:
                 await self._line.tell(Accepted(request_id=command.request_id, run_id=begun.run.run_id))

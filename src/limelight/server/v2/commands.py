@@ -6,7 +6,7 @@ import msgspec
 
 from limelight.errors import BadJson, BadRequest, BodyTooLarge, InvalidBody, UnknownMessageType
 from limelight.events import Decision
-from limelight.runs.sessions import IfBusy
+from limelight.runs.requests import IfBusy
 from limelight.server.bodies import MAX_REQUEST_ID
 from limelight.server.endpoint import shaped
 

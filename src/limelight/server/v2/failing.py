@@ -1,14 +1,13 @@
 """What a client is told of an error: ours in the words of this API, others by the id under which the log has them."""
 
 import logging
-import math
 
 import msgspec
 
 from limelight.errors import LimelightError, RequestError, SessionBusy
 from limelight.log_context import ids
 from limelight.runs.ids import sortable_id
-from limelight.runs.sessions import StoppedInQueue
+from limelight.runs.requests import StoppedInQueue
 from limelight.server.v2.replies import Error
 
 log = logging.getLogger(__name__)
@@ -19,7 +18,7 @@ def error_of(error: Exception, request_id: str = "") -> Error:
     told = Error(message=_message(error), error_code=error.code if isinstance(error, LimelightError) else "internal")
     told.request_id = request_id or msgspec.UNSET
     if isinstance(error, RequestError):
-        told.retry_after = math.ceil(error.retry_after) or msgspec.UNSET
+        told.retry_after = error.retry_after or msgspec.UNSET
     if isinstance(error, SessionBusy):
         told.run_id = error.run_id or msgspec.UNSET
     elif isinstance(error, StoppedInQueue):

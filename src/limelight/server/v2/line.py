@@ -8,8 +8,9 @@ from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from limelight.dialects.encoder import Frame
+from limelight.server.v2.failing import error_of
 from limelight.server.v2.packing import single
-from limelight.server.v2.replies import Reply
+from limelight.server.v2.replies import Error, Reply
 
 Dress = Callable[[Iterable[Frame], str], Iterator[bytes]]
 """How frames of the log become frames of the socket."""
@@ -22,11 +23,11 @@ class Gone(Exception):
 class Line:
     """Sends; a client that does not read holds up its own socket, and nothing is queued for it."""
 
-    def __init__(self, websocket: WebSocket, session_id: str) -> None:
+    def __init__(self, websocket: WebSocket, session_id: str, refused: Callable[[Exception], None]) -> None:
         self._websocket = websocket
         self._session_id = session_id
+        self._refused = refused
         self._lock = asyncio.Lock()
-
         self.dress: Dress = single
 
     async def open(self) -> None:
@@ -36,6 +37,13 @@ class Line:
     async def tell(self, reply: Reply) -> None:
         async with self._lock:
             await self._send(msgspec.json.encode(reply))
+
+    async def refuse(self, error: Exception, request_id: str = "") -> Error:
+        """Tell what is wrong, and whoever counts that too."""
+        self._refused(error)
+        told = error_of(error, request_id)
+        await self.tell(told)
+        return told
 
     async def show(self, frames: Iterable[Frame], end: Reply | None = None) -> None:
         """Messages or Records, with nothing in between."""

@@ -17,8 +17,8 @@ from limelight.errors import BadRequest, InvalidBody, LimelightError, SessionNot
 from limelight.runs.viewer import Format
 from limelight.server.gate import Caller
 from limelight.server.parts import Parts
+from limelight.server.pulse import Kind
 from limelight.server.v2.answering import Answering
-from limelight.server.v2.failing import error_of
 from limelight.server.v2.line import Gone, Line
 from limelight.server.v2.opening import STEPS, check_after, open_session
 from limelight.server.v2.packing import PACKED, packed
@@ -34,6 +34,8 @@ SESSION_GONE = 4404
 class SessionSocket:
     """One connection, from its first byte to its last."""
 
+    kind: Kind = "socket"
+
     def __init__(self, websocket: WebSocket, parts: Parts) -> None:
         self._websocket = websocket
         self._parts = parts
@@ -41,6 +43,7 @@ class SessionSocket:
         self._user = caller.user
         self._ref = SessionRef(self._user.user_id, websocket.path_params["session_id"])
         self._showing: Showing | None = None
+        self.format = ""
         self.last_sent = math.inf  # so that the pulse sends no sign of life: pings of the protocol do
 
     def beat(self) -> None: ...
@@ -50,7 +53,7 @@ class SessionSocket:
             self._showing.close()
 
     async def serve(self) -> None:
-        line = Line(self._websocket, self._ref.session_id)
+        line = Line(self._websocket, self._ref.session_id, self._parts.metrics.refused)
         with suppress(Gone):
             await line.open()
             try:
@@ -61,7 +64,7 @@ class SessionSocket:
                     await self._open(after)
                 # Nothing is awaited from here until the viewer has entered, which takes the place.
             except LimelightError as error:
-                await line.tell(error_of(error))
+                await line.refuse(error)
                 await line.close(REFUSED, error.code)
             else:
                 await self._converse(format_, after, line)
@@ -104,7 +107,7 @@ class SessionSocket:
                 return
             start = after or await self._start(session)
             answering = Answering(self._parts, self._ref, self._user, format_, line, showing.resume)
-            self._showing = showing
+            self._showing, self.format = showing, format_.name
             self._parts.pulse.add(self)
             try:
                 if self._parts.pulse.closing:
@@ -138,7 +141,7 @@ class SessionSocket:
         try:
             hears.result()
         except Unauthorized as error:
-            await line.tell(error_of(error))
+            await line.refuse(error)
             await line.close(REFUSED, error.code)
 
     async def _farewell(self, shows: "asyncio.Task[bool]", line: Line) -> None:
@@ -147,8 +150,7 @@ class SessionSocket:
         except Gone:
             raise
         except Exception as error:
-            told = error_of(error)
-            await line.tell(told)
+            told = await line.refuse(error)
             await line.close(BROKEN, told.error_code)
         else:
             if is_there:
@@ -157,7 +159,7 @@ class SessionSocket:
                 await self._say_gone(line)
 
     async def _say_gone(self, line: Line) -> None:
-        await line.tell(error_of(SessionNotFound("Session was deleted")))
+        await line.refuse(SessionNotFound("Session was deleted"))
         await line.close(SESSION_GONE, "session deleted")
 
     async def _hear(self, answering: Answering) -> None:

@@ -12,11 +12,8 @@ import msgspec
 
 from limelight.errors import SetupError
 from limelight.sources.base import Approval, Context
-from limelight.sources.smolagents.signals import Signal
+from limelight.sources.smolagents.signals import ANSWER, CODE, Signal
 from limelight.sources.threads import Left
-
-ANSWER = "final_answer"
-CODE = "python_interpreter"
 
 
 class Asked(Signal, frozen=True):

@@ -16,8 +16,7 @@ from smolagents.monitoring import Timing
 
 from limelight.messages import Message
 from limelight.sources.smolagents.images import pictures_of
-
-CODE = "python_interpreter"
+from limelight.sources.smolagents.signals import ANSWER, CODE
 
 
 def steps_of(history: Sequence[Message], tags: tuple[str, str] | None) -> list[Any]:
@@ -78,7 +77,7 @@ def _call(call: dict[str, Any], made_up: str) -> ToolCall:
 def _answered(text: str, tags: tuple[str, str] | None, number: int) -> Any:
     step = ActionStep(step_number=number, timing=Timing(0.0, 0.0), is_final_answer=True, action_output=text)
     if tags is None:
-        step.tool_calls = [ToolCall(name="final_answer", arguments={"answer": text}, id=f"call_{number}")]
+        step.tool_calls = [ToolCall(name=ANSWER, arguments={"answer": text}, id=f"call_{number}")]
         step.observations = text
     else:
         code = f"final_answer({text!r})"

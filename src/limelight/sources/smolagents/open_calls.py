@@ -10,10 +10,9 @@ import msgspec
 
 from limelight.events import ToolArgsDelta, ToolFinished, ToolOutputDelta, ToolReady, ToolStarted
 from limelight.sources.base import CallIds, Item
-from limelight.sources.smolagents.signals import CallEnded, CallMade, CallPrinted
+from limelight.sources.smolagents.signals import ANSWER, CallEnded, CallMade, CallPrinted
 from limelight.sources.values import args_value
 
-ANSWER = "final_answer"
 NEVER_RAN = "the call was never run"
 
 

@@ -21,10 +21,9 @@ from limelight.events import (
 from limelight.sources.base import FileMade, Item
 from limelight.sources.smolagents.code_blocks import CodeBlocks, Piece
 from limelight.sources.smolagents.open_calls import CallBook, OpenCalls
-from limelight.sources.smolagents.signals import AgentBegan, CallMade, StepBegan
+from limelight.sources.smolagents.signals import CODE, AgentBegan, CallMade, StepBegan
 from limelight.sources.values import Outcome, final_answer
 
-CODE = "python_interpreter"
 Mode = Literal["idle", "thinking", "planning", "answering"]
 
 

@@ -12,6 +12,10 @@ from limelight.sources.base import FileMade
 from limelight.sources.values import Outcome
 
 NOTHING = Outcome("", [])
+CODE = "python_interpreter"
+"""smolagents' name for a call that is a piece of code."""
+ANSWER = "final_answer"
+"""Its name for the call that ends a run."""
 
 
 class Signal(msgspec.Struct, frozen=True, gc=False):

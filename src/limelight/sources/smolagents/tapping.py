@@ -21,6 +21,7 @@ from limelight.sources.smolagents.model import listened_to
 from limelight.sources.smolagents.observer import Observer
 from limelight.sources.smolagents.outputs import outcome_of, sendable
 from limelight.sources.smolagents.signals import (
+    CODE,
     NOTHING,
     Answered,
     CallEnded,
@@ -195,4 +196,4 @@ class AgentTap:
             self._observer.tell(Pictured(self._agent_id, files))
 
     def _code_begins(self, code: str) -> int:
-        return self._calls.begins("python_interpreter", code)
+        return self._calls.begins(CODE, code)

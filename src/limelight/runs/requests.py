@@ -1,0 +1,68 @@
+"""What somebody asks for: a turn, and its place until its run has begun."""
+
+import asyncio
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Literal
+
+import msgspec
+
+from limelight.messages import Message
+from limelight.runs.agents import Agent
+from limelight.sources.base import User
+from limelight.stores.base import SessionRef
+
+IfBusy = Literal["error", "cancel", "wait"]
+"""What a request wants if its session is at work."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn that somebody asks for."""
+
+    agent: Agent
+    ref: SessionRef
+    user: User
+    messages: Sequence[Message]
+    if_busy: IfBusy = "error"
+    request_id: str = ""
+    goes_on: bool = True
+    """Whether a request without a past of its own continues the session's conversation."""
+    max_steps: int | None = None
+    """In place of the agent's own."""
+    makes_session: bool = True
+    """False: it is refused if its session is gone meanwhile."""
+    traceparent: str = ""
+    """The client's span, if it has one."""
+    asked_at: float = msgspec.field(default_factory=perf_counter)
+    """By the clock that durations are measured with."""
+
+
+class StoppedInQueue(Exception):
+    """The request was stopped before its run began: there is no run, and no log of it."""
+
+
+class Waiting(msgspec.Struct):
+    """A request on its way to becoming a run, which may mean waiting until its session is free."""
+
+    run_id: str
+    request: Request
+    queued: asyncio.Future[None]
+    """Done once it has to wait."""
+    over: asyncio.Future[None]
+    """Done once the run has begun, or never will."""
+    turn: asyncio.Future[None] | None = None
+    """Done when it is this one's turn; None while it does not wait."""
+    stopped: str | None = None
+    """Why it was stopped before it began."""
+
+    @property
+    def ref(self) -> SessionRef:
+        return self.request.ref
+
+    def go(self) -> None:
+        if self.turn is not None and not self.turn.done():
+            self.turn.set_result(None)
+
+    def stop(self, reason: str) -> None:
+        self.stopped = reason
+        self.go()
