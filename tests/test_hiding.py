@@ -104,3 +104,8 @@ def test_secrets_that_overlap_are_hidden_as_one() -> None:
 def test_secrets_are_found_by_the_names_of_variables() -> None:
     environ = {"OPENAI_API_KEY": "a", "GITHUB_TOKEN": "b", "db_password": "c", "PATH": "/bin", "KEYBOARD": "de"}
     assert secrets_in(environ) == ["a", "b", "c"]
+
+
+def test_headers_for_a_collector_are_secrets_too() -> None:
+    environ = {"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20abc==, x-team=bees", "OTEL_SERVICE_NAME": "x"}
+    assert secrets_in(environ) == ["Bearer%20abc==", "bees", "Bearer abc=="]

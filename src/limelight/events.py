@@ -61,6 +61,8 @@ class RunStarted(Event, frozen=True, kw_only=True):
     """The source that plays it, e.g. `smolagents`: what its reasoning stands for differs."""
     python_tools: tuple[str, ...] = ()
     """Tools whose argument is Python code, if the agent names any."""
+    traceparent: str = ""
+    """The span of the client in which the run was asked for, as the header of W3C Trace Context says it."""
     attachments: tuple[Attachment, ...] = ()
     truncated: bool = False
     size: int = 0

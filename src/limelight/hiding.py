@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import zip_longest
 from typing import Any, cast
+from urllib.parse import unquote
 
 import msgspec
 
@@ -15,6 +16,8 @@ from limelight.access import keys
 
 HIDDEN = "[redacted]"
 SECRET_NAMES = ("*_API_KEY", "*_TOKEN", "*_SECRET", "*_PASSWORD", "*_SECRET_KEY", "*_ACCESS_KEY")
+HEADER_NAMES = "OTEL_*_HEADERS"
+"""Variables with headers for collectors of traces, as `name=value,name=value`: the values are secrets."""
 MIN_SECRET = 12
 """Shorter values are no secrets but words, and would be found everywhere."""
 
@@ -144,7 +147,10 @@ def _escaped(text: str) -> str:
 
 
 def secrets_in(environ: Mapping[str, str]) -> list[str]:
-    """The values of variables that are called like secrets."""
-    return [
+    """The values of variables that are called like secrets, and of the headers that some variables hold."""
+    secrets = [
         value for name, value in environ.items() if any(fnmatchcase(name.upper(), pattern) for pattern in SECRET_NAMES)
     ]
+    sent = [value for name, value in environ.items() if fnmatchcase(name.upper(), HEADER_NAMES)]
+    headers = [header.partition("=")[2].strip() for value in sent for header in value.split(",")]
+    return [*secrets, *headers, *(unquote(header) for header in headers if "%" in header)]

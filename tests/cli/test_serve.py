@@ -132,7 +132,8 @@ def test_two_agents_of_one_name(tmp_path: Path) -> None:
 
 
 def test_a_log_level_that_is_none(tmp_path: Path) -> None:
-    assert "LIMELIGHT_LOG is one of" in refused("--port", str(free_port()), folder=tmp_path, LIMELIGHT_LOG="bogus")
+    line = refused("--port", str(free_port()), folder=tmp_path, LIMELIGHT_LOG="bogus")
+    assert "LIMELIGHT_LOG, which sets `log.level`: log.level is one of DEBUG, INFO, WARNING, ERROR, not bogus" in line
 
 
 def test_a_configuration_that_is_not_there(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The agents that the server processes of these tests serve."""
 
 import asyncio
+import logging
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -12,10 +13,13 @@ from limelight.events import (
     AgentStarted,
     AnyEvent,
     Status,
+    StepFinished,
+    StepStarted,
     TextDelta,
     ToolFinished,
     ToolOutputDelta,
     ToolStarted,
+    Usage,
 )
 
 
@@ -86,6 +90,16 @@ async def raising(messages: Any, ctx: Any) -> AsyncIterator[str]:
     raise ValueError(f"{messages[-1].text} is not what I wanted")
 
 
+async def telling(messages: Any, ctx: Any) -> AsyncIterator[str]:
+    """Logs as a library would that knows nothing of us, here and in a thread; breaks if it is told to."""
+    logger = logging.getLogger("beekeeper")
+    logger.info("smoke")
+    await asyncio.to_thread(logger.warning, "the hive says %s", messages[-1].text)
+    yield "told"
+    if messages[-1].text.startswith("break"):
+        raise ValueError(f"two\nlines of {messages[-1].text}")
+
+
 async def quiet(messages: Any, ctx: Any) -> AsyncIterator[str]:
     """Says a word, then nothing."""
     yield "…"
@@ -122,6 +136,25 @@ async def quits(messages: Any, ctx: Any) -> AsyncIterator[str]:
 
 async def _leave() -> None:
     sys.exit(3)
+
+
+async def busy(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
+    """A round with two calls at once, one of which is a sub-agent; then it waits, if it is told to."""
+    yield StepStarted(number=1)
+    yield Usage(model="understudy", input_tokens=11, output_tokens=7)
+    yield ToolStarted(call_id="t1", name="search", args={"q": "honey"})
+    yield ToolStarted(call_id="t2", name="task", args={})
+    yield AgentStarted(agent_id="a1", name="helper", call_id="t2")
+    yield ToolStarted(agent_id="a1", call_id="t3", name="read", args={})
+    yield ToolFinished(agent_id="a1", call_id="t3", result="Error: torn", error="torn")
+    yield AgentFinished(agent_id="a1")
+    yield ToolFinished(call_id="t2", result="helped")
+    yield ToolFinished(call_id="t1", result="bees")
+    yield StepFinished(number=1)
+    if messages[-1].text == "wait":
+        yield ToolStarted(call_id="t4", name="wait", args={})
+        await asyncio.sleep(3600)
+    yield "done"
 
 
 def quitting_graph() -> Any:

@@ -1,16 +1,14 @@
 """The log of a server that a command runs: harmless for a terminal, without secrets, on standard error or in a file."""
 
 import logging
-import os
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from limelight.cli.view.safe import safe
+from limelight.cli.log_lines import JsonLines, TextLines
 from limelight.config import Settings
 from limelight.errors import SetupError
-from limelight.hiding import Hiding
 from limelight.server.hidden import hiding_of
 
 CREDENTIALS = (re.compile(r"(?i)\bbearer\s+[^\s\"',]+"), re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*"))
@@ -21,27 +19,22 @@ TALKATIVE = ("aiosqlite",)
 """Libraries that would log whole conversations at DEBUG."""
 
 
-class SafeFormatter(logging.Formatter):
-    """What agents raise ends up in the log too, and may contain escape sequences, and what they were told in secret."""
-
-    def __init__(self, layout: str, hiding: Hiding) -> None:
-        super().__init__(layout)
-        self._hiding = hiding
-
-    def format(self, record: logging.LogRecord) -> str:
-        return safe(self._hiding.text(super().format(record)))
-
-
 def log_to(file: Path | None, settings: Settings) -> None:
-    """Log to a file, or to standard error. LIMELIGHT_LOG is the level. What the settings hide is not told."""
-    level = os.environ.get("LIMELIGHT_LOG", "WARNING").upper()
+    """Log to a file, or to standard error, as `[log]` wants it. What the settings hide is not told."""
+    level = settings.log.level.upper()
     if level not in logging.getLevelNamesMapping():
-        raise SetupError(f"LIMELIGHT_LOG is one of DEBUG, INFO, WARNING, ERROR, not {level}")
+        place = settings.origin.place("log", "level")
+        raise SetupError(f"{place}log.level is one of DEBUG, INFO, WARNING, ERROR, not {settings.log.level}")
+    if settings.log.format not in ("text", "json"):
+        place = settings.origin.place("log", "format")
+        raise SetupError(f"{place}log.format is text or json, not {settings.log.format}")
     if file is not None:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handler = logging.StreamHandler() if file is None else logging.FileHandler(file)
-    layout = "%(levelname)s %(message)s" if file is None else "%(asctime)s %(levelname)s %(message)s"
-    handler.setFormatter(SafeFormatter(layout, hiding_of(settings, *CREDENTIALS)))
+    hiding = hiding_of(settings, *CREDENTIALS)
+    as_json = settings.log.format == "json"
+    handler.setFormatter(JsonLines(hiding) if as_json else TextLines(hiding, timed=file is not None))
+    logging.captureWarnings(as_json)  # Python would write them between the objects
     for name in TALKATIVE:
         logging.getLogger(name).setLevel(logging.INFO)
     logging.basicConfig(level=level, handlers=[handler])

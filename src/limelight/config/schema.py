@@ -152,6 +152,19 @@ class UnderstudySettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tru
     ] = 15
 
 
+class TracingSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    endpoint: Annotated[
+        str,
+        _setting("A collector that takes OTLP over HTTP, as `http://127.0.0.1:4318`", "OTEL_EXPORTER_OTLP_ENDPOINT"),
+    ] = ""
+    content: Annotated[bool, _setting("Spans also have questions, arguments, results and answers")] = False
+
+
+class LogSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    level: Annotated[str, _setting("What is logged: DEBUG, INFO, WARNING or ERROR", "LIMELIGHT_LOG")] = "WARNING"
+    format: Annotated[str, _setting("`text` for people, `json` for an object a line", "LIMELIGHT_LOG_FORMAT")] = "text"
+
+
 class AgentSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     target: Annotated[str, _setting("`module:name`, `file.py:name`, or the name of a built-in agent")] = ""
     title: Annotated[str, _setting("Name for people; default: the agent's name")] = ""
@@ -201,6 +214,8 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     auth: AuthSettings = msgspec.field(default_factory=AuthSettings)
     tools: ToolSettings = msgspec.field(default_factory=ToolSettings)
     understudy: UnderstudySettings = msgspec.field(default_factory=UnderstudySettings)
+    tracing: TracingSettings = msgspec.field(default_factory=TracingSettings)
+    log: LogSettings = msgspec.field(default_factory=LogSettings)
     agents: dict[str, AgentSettings] = {}
     origin: Origin = Origin()
 
@@ -236,6 +251,8 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "auth": AuthSettings,
     "tools": ToolSettings,
     "understudy": UnderstudySettings,
+    "tracing": TracingSettings,
+    "log": LogSettings,
     AGENT: AgentSettings,
 }
 """Each section of the file, by its name."""

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from limelight.errors import LeaseLost, StoreError
 from limelight.events import Record
+from limelight.log_context import ids
 from limelight.runs.hub import INTERVAL
 from limelight.runs.measures import UNCOUNTED, Measures, commit
 from limelight.runs.patience import is_told, rest
@@ -146,13 +147,15 @@ class Committer:
         try:
             self._publish(ref, records)
         except Exception:  # a dialect that breaks costs its viewers their stream, and the runs nothing
-            log.exception("Records of session %s cannot be shown", ref.session_id)
+            about = ids(session_id=ref.session_id)
+            log.exception("Records of session %s cannot be shown", ref.session_id, extra=about)
 
     async def _without_lost(self, work: list[tuple[Writing, Append]]) -> None:
         """One of them has lost its lease; write them one by one to find out which."""
         for run, append in work:
             if len(work) == 1:
-                log.error("run %s was sealed by another process", append.run_id)
+                about = ids(run_id=append.run_id, session_id=run.ref.session_id)
+                log.error("run %s was sealed by another process", append.run_id, extra=about)
                 _tell(append, run.lost)
             else:
                 await self._commit([(run, append)])
@@ -168,7 +171,8 @@ def _taken(run: Writing) -> list[tuple[Writing, Append]]:
     try:
         return [(run, run.take())]
     except Exception:
-        log.exception("a run of session %s cannot be committed", run.ref.session_id)
+        about = ids(session_id=run.ref.session_id)
+        log.exception("a run of session %s cannot be committed", run.ref.session_id, extra=about)
         return []
 
 
@@ -176,4 +180,5 @@ def _tell(append: Append, news: Callable[[], None]) -> None:
     try:
         news()
     except Exception:
-        log.exception("run %s does not know that it was committed", append.run_id)
+        about = ids(run_id=append.run_id)
+        log.exception("run %s does not know that it was committed", append.run_id, extra=about)

@@ -34,6 +34,7 @@ from limelight.events import (
 )
 from limelight.grammar import Grammar
 from limelight.hiding import NOTHING_HIDDEN, Hiding
+from limelight.log_context import ids
 from limelight.runs.allowance import Allowance
 from limelight.runs.backlog import Backlog
 from limelight.runs.committer import Committer, is_large
@@ -227,6 +228,7 @@ class Execution:
             code,
             message,
             exc_info=None if ours else error,
+            extra=ids(run_id=self.run.run_id, session_id=self.ref.session_id, agent=self.run.agent, error_id=error_id),
         )
         return RunFailed(code=code, message=message, error_id=error_id)
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from limelight.errors import Interrupted
 from limelight.events import RunFailed, Terminal
+from limelight.log_context import ids
 from limelight.runs.ids import now_ms, sortable_id
 from limelight.stores.base import Run, Store
 
@@ -25,7 +26,9 @@ async def seal_orphans(store: Store, seal: Seal, spare: Callable[[Run], Awaitabl
     for run in await store.orphans(now_ms()):
         if spare is not None and await spare(run):
             continue
-        if await seal(run, RunFailed(code=Interrupted.code, message=MESSAGE, error_id=sortable_id("err_"))):
+        error_id = sortable_id("err_")
+        if await seal(run, RunFailed(code=Interrupted.code, message=MESSAGE, error_id=error_id)):
             sealed += 1
-            log.warning("run %s was interrupted; its log is sealed", run.run_id)
+            about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent, error_id=error_id)
+            log.warning("run %s was interrupted, %s; its log is sealed", run.run_id, error_id, extra=about)
     return sealed

@@ -20,6 +20,7 @@ from limelight.events import (
     ToolStarted,
 )
 from limelight.grammar import Grammar
+from limelight.log_context import ids
 from limelight.messages import Message
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.context import Asked, RunContext
@@ -62,7 +63,8 @@ class Reopening:
         now = now_ms()
         if await self._store.take_over(run.run_id, until=now + LEASE_MS, now=now):
             self._resume(agent, run, records, so_far, memory.key, terms)
-            log.warning("run %s goes on waiting for a decision", run.run_id)
+            about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
+            log.warning("run %s goes on waiting for a decision", run.run_id, extra=about)
         return True
 
     def _resume(

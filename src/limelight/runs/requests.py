@@ -31,6 +31,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """In place of the agent's own."""
     makes_session: bool = True
     """False: it is refused if its session is gone meanwhile."""
+    traceparent: str = ""
+    """The client's span, if it has one."""
     asked_at: float = msgspec.field(default_factory=perf_counter)
     """By the clock that durations are measured with."""
 

@@ -18,6 +18,7 @@ import msgspec
 from limelight.errors import Draining, QueueFull, SessionBusy
 from limelight.events import RunCancelled, RunStarted, Terminal
 from limelight.hiding import Hiding
+from limelight.log_context import ids, logged_as
 from limelight.runs.agents import Agent
 from limelight.runs.attachments import keep_files
 from limelight.runs.committer import Committer
@@ -234,8 +235,10 @@ class Sessions:
         self._live[run.run_id] = LiveRun(execution, context, task, agent.source.resumes)
 
     async def _until_over(self, run: Run, life: Coroutine[Any, Any, None]) -> None:
+        about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
         try:
-            await life
+            with logged_as(about):
+                await life
         finally:
             self._memories.done(run.run_id)
             del self._live[run.run_id]
@@ -251,6 +254,7 @@ class Sessions:
             enable_streaming=agent.enable_streaming,
             framework=agent.source.framework,
             python_tools=agent.python_tools,
+            traceparent=request.traceparent,
             attachments=await keep_files(self._store, asked, run),
         )
         if agent.source.resumes:

@@ -22,6 +22,7 @@ from limelight import registry
 from limelight.config import Settings, load_settings
 from limelight.config.words import nearest
 from limelight.errors import LimelightError, NotFound, SetupError
+from limelight.log_context import logged_as
 from limelight.offering import offered
 from limelight.runs.agents import Agent, Agents
 from limelight.server.auth import Guard
@@ -31,7 +32,7 @@ from limelight.server.gate import NOBODY, Caller
 from limelight.server.openapi import openapi
 from limelight.server.page import Page
 from limelight.server.parts import Parts
-from limelight.server.problems import on_crash, on_http_exception, on_limelight_error, refuse
+from limelight.server.problems import named_in, on_crash, on_http_exception, on_limelight_error, refuse
 from limelight.server.routes import ENDPOINTS
 from limelight.server.safety import DOCUMENT_POLICY, Safety
 from limelight.server.v2.asyncapi import asyncapi
@@ -42,7 +43,7 @@ from limelight.stores.base import Store
 
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")
 METHODS = ("GET", "POST", "PATCH", "DELETE")
-SENT = ("authorization", "content-type", "last-event-id", "x-limelight-user-id", "x-limelight-user-name")
+SENT = ("authorization", "content-type", "last-event-id", "traceparent", "x-limelight-user-id", "x-limelight-user-name")
 TOLD = ("x-run-id", "x-session-id")
 """What pages of other sites may send and read, besides what all may."""
 
@@ -139,7 +140,8 @@ def _route(endpoint: Endpoint, parts: Parts) -> Route:
         call = Call(request, parts)
         if endpoint.scope is not None and not endpoint.public:
             call.caller.needs(endpoint.scope)
-        value = await endpoint.call(call)
+        with logged_as(named_in(request.scope)):
+            value = await endpoint.call(call)
         return reply_with(value, endpoint.status)  # pyright: ignore[reportReturnType]
 
     return Route(endpoint.path, respond, methods=[endpoint.method], name=endpoint.summary)
@@ -153,7 +155,8 @@ def _sockets(parts: Parts) -> list[WebSocketRoute]:
         except LimelightError as error:
             await refuse(error, websocket.scope, websocket.receive, websocket.send)
         else:
-            await SessionSocket(websocket, parts).serve()
+            with logged_as(named_in(websocket.scope)):
+                await SessionSocket(websocket, parts).serve()
 
     async def refuse_others(websocket: WebSocket) -> None:
         error = NotFound(f"there is no socket at {websocket.url.path}")

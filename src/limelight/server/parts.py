@@ -14,6 +14,7 @@ from limelight.config import Settings
 from limelight.dialects.base import Dialect
 from limelight.errors import Draining, Interrupted, UnknownFormat
 from limelight.events import RunFailed
+from limelight.log_context import ids
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.committer import Committer
 from limelight.runs.control import Control
@@ -37,6 +38,7 @@ from limelight.server.metrics import Metrics
 from limelight.server.probing import Probing
 from limelight.server.pulse import Pulse
 from limelight.server.rates import Rates
+from limelight.server.tracing import tracing_of
 from limelight.server.v2.counting import MessageCounts
 from limelight.stores.base import SessionRef, Store
 
@@ -76,7 +78,9 @@ class Parts:
         self.pulse = Pulse(settings.server.heartbeat_seconds)
         self._dialects = dialects
         self.metrics = Metrics(__version__, [agent.name for agent in agents])
-        self._committer = Committer(store, self.hub.publish, self.metrics)
+        self._tracing = tracing_of(settings, store)
+        publish = self.hub.publish if self._tracing is None else self._tracing.after(self.hub.publish)
+        self._committer = Committer(store, publish, self.metrics)
         workspaces = Workspaces(Path(settings.store.data) / "workspaces")
         memories = Memories(store, agents, settings.store.expiry_seconds)
         hiding = hiding_of(settings)
@@ -162,7 +166,10 @@ class Parts:
         verdict = RunFailed(code=Interrupted.code, message="the server was shut down", error_id=sortable_id("err_"))
         ended = await self.sessions.drain(verdict)
         if ended:
-            log.warning("%s: %d run(s) were ended because the server is shut down", verdict.error_id, ended)
+            about = ids(error_id=verdict.error_id)
+            log.warning(
+                "%s: %d run(s) were ended because the server is shut down", verdict.error_id, ended, extra=about
+            )
         self.pulse.close()
         await self.pulse.closed(FAREWELL_SECONDS)
 
@@ -186,6 +193,8 @@ class Parts:
         await self.control.stop()
         await self._committer.stop()
         await self._close_agents()
+        if self._tracing is not None:
+            await self._tracing.close()
         await self.store.close()
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":

@@ -1,6 +1,7 @@
 """Errors on HTTP: `application/problem+json` with a `code`, and never a traceback."""
 
 import logging
+from collections.abc import Mapping
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -9,6 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from limelight.errors import LimelightError, MethodNotAllowed, NotFound, RequestError, Unauthorized
+from limelight.log_context import ids
 from limelight.runs.ids import sortable_id
 from limelight.server.safety import HEADERS
 
@@ -78,10 +80,17 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
     return problem_response(NotFound(f"there is no {request.url.path}"))
 
 
+def named_in(scope: Scope) -> dict[str, str]:
+    """The run and the session that a path names, for the log."""
+    named: Mapping[str, str] = scope.get("path_params", {})
+    return ids(run_id=named.get("run_id", ""), session_id=named.get("session_id", ""))
+
+
 async def on_crash(request: Request, error: Exception) -> Response:
     """A mistake of ours: the client gets an id, the log gets the story under the same id."""
     error_id = sortable_id("err_")
-    log.error("%s %s broke, %s", request.method, request.url.path, error_id, exc_info=error)
+    about = {**named_in(request.scope), **ids(error_id=error_id)}
+    log.error("%s %s broke, %s", request.method, request.url.path, error_id, exc_info=error, extra=about)
     problem = Problem(
         type="/docs#error-internal",
         title="Internal error",

@@ -42,6 +42,8 @@ export interface RunStarted {
   readonly framework?: string;
   /** Tools whose argument is Python code, if the agent names any. */
   readonly python_tools?: readonly string[];
+  /** The span of the client in which the run was asked for, as the header of W3C Trace Context says it. */
+  readonly traceparent?: string;
   readonly attachments?: readonly Attachment[];
   readonly truncated?: boolean;
   readonly size?: number;

@@ -45,6 +45,7 @@ from limelight.server.sse import EventStream
 from limelight.server.views import AnswerMessage, AnswerView, ChatView, ToolSummary
 from limelight.sources.base import User
 from limelight.stores.base import Run, SessionRef
+from limelight.tracing.traceparent import HEADER, usable
 
 OUTPUT_PREVIEW = 10_000
 """Characters of what a tool printed that a whole answer repeats; the tool's own route has all of it."""
@@ -98,6 +99,7 @@ def _request(call: Call, raw: Any) -> tuple[Request, ChatBody]:
         if_busy=body.if_busy,
         request_id=body.request_id or "",
         goes_on=not body.chat_id or bool(body.session_id),
+        traceparent=usable(call.request.headers.get(HEADER)),
     )
     return request, body
 

@@ -1,0 +1,54 @@
+"""The edge, without a collector: what reaches the SDK, and whose complaints are kept from the log."""
+
+import logging
+import threading
+from collections.abc import Sequence
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+from limelight.tracing.exporter import TALKATIVE, Complaints, Telling
+
+SDK = logging.getLogger(TALKATIVE[0])
+
+
+class Moody(SpanExporter):
+    """Fails with a word of the SDK, until it does not."""
+
+    works = False
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        if self.works:
+            return SpanExportResult.SUCCESS
+        SDK.warning("Transient error %s", "tired")
+        SDK.error("Failed to export")
+        return SpanExportResult.FAILURE
+
+
+def test_a_failure_is_told_once_with_the_first_reason_and_its_end_too(caplog: pytest.LogCaptureFixture) -> None:
+    complaints, moody = Complaints("http://there"), Moody()
+    telling = Telling(moody, complaints)
+    for _ in range(3):
+        telling.export([])
+    moody.works = True
+    for _ in range(3):
+        telling.export([])
+    complaints.close()
+    assert caplog.messages == [
+        "traces cannot be sent to http://there and are dropped until they can: Transient error tired",
+        "traces are sent to http://there again",
+    ]
+
+
+def test_what_the_sdk_says_to_others_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+    complaints = Complaints("http://there")
+    with complaints.heard() as complaint:
+        other = threading.Thread(target=SDK.error, args=("of an agent",))
+        other.start()
+        other.join()
+        SDK.error("of ours")
+    SDK.error("afterwards")
+    complaints.close()
+    assert caplog.messages == ["of an agent", "afterwards"]
+    assert complaint.text == "of ours"

@@ -1,0 +1,47 @@
+"""The header of W3C Trace Context: the good ones, and those that count as not sent."""
+
+import pytest
+
+from limelight.tracing.traceparent import Parent, parent_in, usable
+
+TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+
+
+@pytest.mark.parametrize(
+    ("header", "is_sampled"),
+    [
+        (f"00-{TRACE}-{SPAN}-01", True),
+        (f" 00-{TRACE}-{SPAN}-00 ", False),
+        (f"00-{TRACE}-{SPAN}-03", True),
+        (f"cc-{TRACE}-{SPAN}-01-what comes later", True),
+    ],
+)
+def test_good_ones(header: str, is_sampled: bool) -> None:
+    assert parent_in(header) == Parent(int(TRACE, 16), int(SPAN, 16), is_sampled)
+    assert usable(header) == f"00-{TRACE}-{SPAN}-0{int(is_sampled)}"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "nonsense",
+        f"ff-{TRACE}-{SPAN}-01",
+        f"00-{TRACE}-{SPAN}-01-more",
+        f"00-{'0' * 32}-{SPAN}-01",
+        f"00-{TRACE}-{'0' * 16}-01",
+        f"00-{TRACE.upper()}-{SPAN}-01",
+        f"00-{TRACE}-{SPAN}",
+        f"00-{TRACE}-{SPAN}-1",
+        f"00-{TRACE}-{SPAN}-01\n",
+        f"00-{'٤' * 32}-{SPAN}-01",
+        "0" * 100_000,
+    ],
+)
+def test_others_count_as_not_sent(header: str) -> None:
+    assert parent_in(header) is None
+    assert usable(header) == ""
+
+
+def test_none_at_all() -> None:
+    assert usable(None) == ""
