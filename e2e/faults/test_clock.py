@@ -11,7 +11,7 @@ from typing import Any
 from e2e.faults import shifted
 from e2e.faults.leftovers import nothing_is_left, sessions, settled, whole
 from e2e.faults.watchers import Listener, Reader, Watcher
-from tests.faults.process import ServerProcess
+from tests.faults.process import ServerProcess, joined
 
 HOUR = 3600
 AGENTS = [f"{shifted.__file__}:{name}" for name in ("timed", "asker", "quiet", "hello")]
@@ -54,16 +54,13 @@ def test_back_by_an_hour_in_the_middle_of_a_run(tmp_path: Path) -> None:
         watchers: list[Watcher] = [listener, asking]
         for watcher in watchers:
             watcher.until_over()
-        assert [data["seq"] for _, data in cut + rest] == [
-            data["seq"] for _, data in whole(server, asking.run_id, "records")
-        ] or (cut + rest)[-1][1]["event"]["kind"] == "run_finished"
+        assert joined("records", cut + rest) == joined("records", whole(server, asking.run_id, "records"))
         assert all(watcher.whole for watcher in watchers)
         check_records(server, asking.run_id)
         assert ask(server, "timed", "s")[-1] == {"type": "done"}
         for session in sessions(server):
             assert session["state"] == "completed"
             check_records(server, session["run_id"])
-            assert session["active_at"] >= session["created_at"]
         nothing_is_left(server, before, watchers)
 
 

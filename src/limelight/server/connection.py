@@ -3,7 +3,9 @@
 `serving.py` uses it. It knows bytes and lines only: what is refused here never becomes a request.
 """
 
+import asyncio
 import logging
+import socket
 from typing import Any
 
 from uvicorn._types import ASGISendEvent
@@ -14,6 +16,10 @@ MAX_LINES = 64 * 1024
 """Bytes of headers that may come before their end is seen. uvicorn keeps all of them, and copies them with each piece
 that comes, so that everybody else would have to wait."""
 TOO_LARGE = f"The headers are over the limit of {MAX_LINES} bytes."
+UNREAD_SECONDS = 120
+"""How long what was sent may lie around before the connection is given up: its client is gone without a farewell, or
+does not read. The system itself waits a quarter of an hour for the one, and for ever for the other. Whoever comes back
+resumes where it was."""
 _log = logging.getLogger("uvicorn.error.connection")
 _log.setLevel(logging.ERROR)
 """Without uvicorn's warnings of what is no HTTP: whoever sends it is told, and could fill a log with them."""
@@ -28,6 +34,12 @@ class Connection(HttpToolsProtocol):
 
     _lines = 0
     """Bytes that came since there was something to work with: the end of headers, or a piece of a body."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        super().connection_made(transport)
+        connection = transport.get_extra_info("socket")
+        if connection is not None and hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux has it
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(UNREAD_SECONDS * 1000))
 
     def data_received(self, data: bytes) -> None:
         self._lines += len(data)
