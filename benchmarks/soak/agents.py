@@ -1,6 +1,6 @@
-"""The agent of the soak: says numbers at a rate that can be changed from outside, each with the time at which it is said.
+"""The agent of the soak: says numbers at a rate that can be set from outside, each with the time at which it is said.
 
-`SOAK_RATE` names a file with the numbers that each run says in a second.
+`SOAK_RATE` names a file with the numbers that each run says in a second; with 0 runs end.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ def rate() -> float:
     global _rate, _looked_at
     if time.monotonic() > _looked_at + LOOK_SECONDS:
         _looked_at = time.monotonic()
-        _rate = float(Path(os.environ["SOAK_RATE"]).read_text() or _rate)
+        _rate = float(Path(os.environ["SOAK_RATE"]).read_text())
     return _rate
 
 
@@ -32,5 +32,7 @@ async def counter(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
     """Goes on behind the number that it is told."""
     first = int(messages[-1].text)
     for number in range(first, first + NUMBERS):
-        await asyncio.sleep(1 / rate())
+        if not (in_a_second := rate()):
+            return
+        await asyncio.sleep(1 / in_a_second)
         yield f"~{number}:{time.monotonic_ns()}~"

@@ -97,11 +97,7 @@ class LoadProcess:
         except Empty:
             raise RuntimeError("the load process says nothing any more") from None
 
-    def end(self) -> list[Second]:
-        """Let it end; what came until then."""
+    def end(self) -> None:
+        """It asks for no more runs, and says the last when those that there are have ended."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        found = [self.second()]
-        while not found[-1].last:
-            found.append(self.second())
-        return found

@@ -57,7 +57,7 @@ class Load:
                 wanted = asker.next + NUMBERS
                 connection = await self._connect("POST", "/chat/stream", asker, msgspec.json.encode(body), began)
                 await self._until_over(connection)
-                if asker.next != wanted:  # cut or refused: what is missing is seen below, or by the others
+                if asker.next != wanted and not self.ending.is_set():  # cut or refused
                     self.clock.second.broken += 1
                     await asyncio.sleep(AWAY_SECONDS)
             await self._until_all_there(asker, viewers)
@@ -91,8 +91,7 @@ class Load:
             _, connection = await loop.create_connection(
                 lambda: Connection(asked, sequence, self.clock), "127.0.0.1", self._order.port
             )
-            while not connection.status and not connection.over.done():
-                await asyncio.sleep(0.01)
+            await asyncio.wait({connection.answered, connection.over}, return_when=asyncio.FIRST_COMPLETED)
         if began is not None:
             began.set()
         return connection

@@ -13,9 +13,8 @@ from benchmarks.soak.words import Order, Second
 
 BOUND_MS = 500.0
 """What nineteen of twenty numbers have to stay below: beyond it the server, or the machine, is behind."""
-STEP_SECONDS = 6
-SETTLING_SECONDS = 2
-"""Of a step, in which the rate before still counts."""
+SETTLING = 3
+"""A third of a step, in which the rate before still counts."""
 FACTOR = 1.4
 """Between the rates of two steps."""
 HELD = 0.75
@@ -26,6 +25,8 @@ MAX_GROWN = 30.0
 WARM_UP = 0.25
 """Of the time at the held rate, which does not count for memory."""
 OPENING_SECONDS = 120
+OPEN = 0.7
+"""Of all streams: some are always on their way back."""
 
 
 class SoakPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +38,8 @@ class SoakPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Of each session, beside the one that asks: a thousand streams together."""
     stay_seconds: float = 10
     steps: int = 12
+    """At most, each at a higher rate than the one before."""
+    step_seconds: int = 6
 
     @property
     def streams(self) -> int:
@@ -88,7 +91,9 @@ class SoakFigures(msgspec.Struct, kw_only=True):
 
     def faults(self) -> list[str]:
         """Why it has failed; nothing if it has not."""
-        found = [f"{count} numbers were {what}" for what, count in (("lost", self.lost), ("doubled", self.doubled)) if count]
+        found = [
+            f"{count} numbers were {what}" for what, count in (("lost", self.lost), ("doubled", self.doubled)) if count
+        ]
         if self.broken:
             found.append(f"{self.broken} streams broke off")
         if self.grown() > MAX_GROWN:
@@ -120,7 +125,7 @@ class Soak:
 
     def _until_open(self) -> None:
         deadline = time.monotonic() + OPENING_SECONDS
-        while (second := self._second()).streams < 0.9 * self._plan.streams:  # some are always on their way back
+        while (second := self._second()).streams < OPEN * self._plan.streams:
             if time.monotonic() > deadline:
                 raise RuntimeError(f"only {second.streams} of {self._plan.streams} streams could be opened")
 
@@ -129,7 +134,7 @@ class Soak:
         rate = good = FIRST_RATE
         for _ in range(self._plan.steps):
             self._server.set_rate(rate)
-            seconds = [self._second() for _ in range(STEP_SECONDS)][SETTLING_SECONDS:]
+            seconds = [self._second() for _ in range(self._plan.step_seconds)][self._plan.step_seconds // SETTLING :]
             p95 = percentile(seconds, 95)
             delivered = statistics.fmean(second.numbers for second in seconds)
             self._say(f"{rate:.1f} a second and run: {delivered:,.0f} delivered a second, 95 % within {p95:.0f} ms")
@@ -140,7 +145,7 @@ class Soak:
 
     def _hold(self) -> None:
         self._server.set_rate(self.figures.rate)
-        for _ in range(STEP_SECONDS):  # what the last step of the ramp has left behind
+        for _ in range(self._plan.step_seconds):  # what the last step of the ramp has left behind
             self._second()
         until = time.monotonic() + 60 * self._plan.minutes
         told = time.monotonic()
@@ -152,8 +157,11 @@ class Soak:
                 self._say(f"{(until - now) / 60:.1f} minutes left, {self.figures.samples[-1].rss_mb:.0f} MB")
 
     def _end(self) -> None:
-        for second in self._load.end():
-            self._count(second)
+        self._load.end()
+        self._second()  # it knows by now that runs may end early
+        self._server.set_rate(0)
+        while not self._second().last:
+            pass
         deadline = time.monotonic() + 10
         while (files := self._server.files()) > self.figures.samples[0].files // 10 and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -173,8 +181,6 @@ class Soak:
 def measure_soak(plan: SoakPlan, say: Callable[[str], None]) -> SoakFigures:
     server_core, client_core = cores()
     with SoakServer(plan.sessions + 50, server_core) as server:
-        order = Order(
-            port=server.port, sessions=plan.sessions, viewers=plan.viewers, stay_seconds=plan.stay_seconds
-        )
+        order = Order(port=server.port, sessions=plan.sessions, viewers=plan.viewers, stay_seconds=plan.stay_seconds)
         with LoadProcess(order, client_core) as load:
             return Soak(plan, server, load, say).run()

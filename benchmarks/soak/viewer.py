@@ -56,7 +56,7 @@ class Connection(asyncio.Protocol):
         self._clock = second
         self._since = time.monotonic_ns()
         self._rest = b""
-        self.status = 0
+        self.answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -64,8 +64,8 @@ class Connection(asyncio.Protocol):
         self.transport.write(self._asked)
 
     def data_received(self, data: bytes) -> None:
-        if not self.status:
-            self.status = int(data.split(b" ", 2)[1])
+        if not self.answered.done():
+            self.answered.set_result(None)
         whole, end, rest = (self._rest + data).rpartition(b"\n\n")
         self._rest = rest
         if end:

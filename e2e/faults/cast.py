@@ -1,7 +1,9 @@
 """The agents of server processes that these tests harm, beside those of `tests/faults/cast.py`."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 from limelight.events import AnyEvent, ReasoningDelta, Status, StepFinished, StepStarted, ToolFinished, ToolStarted
 
@@ -39,3 +41,16 @@ async def timed(messages: object, ctx: object) -> AsyncIterator[str | AnyEvent]:
         yield ToolFinished(call_id=f"c{number}", result="waited")
         yield f"{number} "
         yield StepFinished(number=number)
+
+
+async def played(messages: object, ctx: object) -> AsyncIterator[str]:
+    """Counts how often it was played, and goes on until it is killed."""
+    count_a_play()
+    yield "played"
+    await asyncio.sleep(3600)
+
+
+def count_a_play() -> None:
+    """In the file that PLAYS names."""
+    plays = Path(os.environ["PLAYS"])
+    plays.write_text(str(int(plays.read_text() if plays.exists() else "0") + 1))

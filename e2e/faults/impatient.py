@@ -1,4 +1,4 @@
-"""Agents of a server that gives up on silent connections after seconds in place of minutes. Loading this file sets it."""
+"""Agents of a server that gives up on silent connections after seconds, not minutes. Loading this file sets it."""
 
 from limelight.server import connection, serving
 from tests.faults.cast import chatty, endless, hello, quiet

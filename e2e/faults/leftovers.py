@@ -1,4 +1,4 @@
-"""What has to hold after any fault: nothing that was received is missing, no run is open, and the process is as before."""
+"""What has to hold after any fault: nothing that was received is missing, no run is open, the process is as before."""
 
 import time
 from collections.abc import Collection, Iterable
@@ -12,7 +12,7 @@ from tests.faults.process import ServerProcess, joined
 
 MB = 1024 * 1024
 MEMORY = 60 * MB
-"""How much more memory a warm process may have afterwards: what allocators keep, and what another run would use again."""
+"""How much more a warm process may have afterwards: what allocators keep, and what another run would use again."""
 PATIENCE = 30
 ENDS = {kind_of(kind) for kind in TERMINAL_TYPES}
 ENDED = {"finished", "failed", "cancelled"}

@@ -5,6 +5,7 @@ the monotonic clock, no machine sets back.
 """
 
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def check_records(server: ServerProcess, run_id: str) -> None:
     """Numbers have no gap, times do not go back, nothing takes less than no time."""
     records = [data for _, data in whole(server, run_id, "records")]
     seqs = [record["seq"] for record in records]
-    assert all(earlier < later for earlier, later in zip(seqs, seqs[1:], strict=False))
+    assert all(earlier < later for earlier, later in pairwise(seqs))
     times = [record["at"] for record in records]
     assert times == sorted(times)
     durations = [record["event"].get("duration_ms") for record in records]
@@ -123,9 +124,14 @@ def test_limits_of_a_run_are_not_the_clocks(tmp_path: Path) -> None:
 def test_who_was_refused_is_let_in_after_a_minute_and_not_after_an_hour(tmp_path: Path) -> None:
     """The requests of a minute are counted by a clock that nobody sets."""
     hands = clock(tmp_path)
-    settings = {"LIMELIGHT_API_KEY": "k" * 40, "LIMELIGHT_REQUESTS_PER_MINUTE": "5"}
     headers = {"authorization": "Bearer " + "k" * 40, "x-limelight-user-id": "ann"}
-    with ServerProcess(tmp_path / "data", *AGENTS, CLOCK=str(hands), **settings) as server:
+    with ServerProcess(
+        tmp_path / "data",
+        *AGENTS,
+        CLOCK=str(hands),
+        LIMELIGHT_API_KEY="k" * 40,
+        LIMELIGHT_REQUESTS_PER_MINUTE="5",
+    ) as server:
         statuses = [server.answer(server.request("GET", "/sessions", headers=headers))[0] for _ in range(6)]
         assert statuses == [200] * 5 + [429]
         hands.write_text(str(-HOUR))

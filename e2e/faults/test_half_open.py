@@ -58,7 +58,7 @@ def test_streams_and_sockets_of_a_client_that_stands_still_are_let_go(tmp_path: 
 
 
 def test_a_silent_stream_that_takes_its_heartbeats_stays(tmp_path: Path) -> None:
-    """What cannot be told from somebody who reads is left alone: the system of a stopped client takes in small things."""
+    """Whoever takes in what is sent is left alone, however little that is."""
     with ServerProcess(tmp_path / "data", *AGENTS, LIMELIGHT_HEARTBEAT_SECONDS="0.2") as server:
         stream = server.ask(agent="quiet", session_id="q")
         deadline = time.monotonic() + 3 * impatient.connection.UNREAD_SECONDS

@@ -1,4 +1,4 @@
-"""kill -9 at a hundred random points, under several runs with several viewers each: all that anybody received is kept."""
+"""kill -9 at a hundred random points, under several runs with several viewers each: all that was received is kept."""
 
 import random
 import time

@@ -46,6 +46,8 @@ KINDS: dict[str, Raise] = {
     "group": lambda: ExceptionGroup("two", [ValueError("a"), TypeError("b")]),
     "base group": lambda: BaseExceptionGroup("two", [SystemExit(1), OfItsOwn()]),
 }
+
+
 def raising(error: Raise) -> list[Callable[..., Any]]:
     """Agents that raise this, each in a way of its own."""
 

@@ -182,9 +182,7 @@ class Execution:
             return
         name, media_type = clean_text(file.name), clean_text(file.media_type)  # as the event will have them
         artifact_id = sortable_id("art_")
-        artifact = Artifact(
-            artifact_id=artifact_id, ref=self.ref, name=name, media_type=media_type, body=data
-        )
+        artifact = Artifact(artifact_id=artifact_id, ref=self.ref, name=name, media_type=media_type, body=data)
         if self._bytes_left >= size:  # otherwise the event says where the run ends
             await self._store.put_artifact(artifact, self.run.run_id)
         self._used(size)
