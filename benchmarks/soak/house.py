@@ -52,6 +52,10 @@ class SoakServer(Server):
     def files(self) -> int:
         return psutil.Process(self._process.pid).num_fds()
 
+    def connections(self) -> int:
+        found = psutil.Process(self._process.pid).net_connections("tcp")
+        return sum(connection.status != psutil.CONN_LISTEN for connection in found)
+
 
 class LoadProcess:
     """The load, as the measuring process sees it. Use as `with`."""

@@ -25,6 +25,7 @@ MAX_GROWN = 30.0
 WARM_UP = 0.25
 """Of the time at the held rate, which does not count for memory."""
 OPENING_SECONDS = 120
+CLOSING_SECONDS = 20
 OPEN = 0.7
 """Of all streams: some are always on their way back."""
 
@@ -162,10 +163,10 @@ class Soak:
         self._server.set_rate(0)
         while not self._second().last:
             pass
-        deadline = time.monotonic() + 10
-        while (files := self._server.files()) > self.figures.samples[0].files // 10 and time.monotonic() < deadline:
+        deadline = time.monotonic() + CLOSING_SECONDS
+        while self._server.connections() and time.monotonic() < deadline:
             time.sleep(0.1)
-        self.figures.files_after = files
+        self.figures.files_after = self._server.files()
 
     def _second(self) -> Second:
         second = self._load.second()
