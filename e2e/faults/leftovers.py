@@ -55,9 +55,7 @@ def nothing_is_left(
     memory: int = MEMORY,
 ) -> None:
     """Fails if something is. `live` are the runs that may go on; `before` was taken from this very process, warm."""
-    for watcher in watchers:
-        if watcher.run_id and watcher.seen:
-            assert_kept(server, watcher.run_id, watcher.format, watcher.seen)
+    all_is_kept(server, watchers)
     for session in sessions(server):
         if session["run_id"] is not None:
             assert_ended_once(server, session["run_id"], session["run_id"] in live)
@@ -71,6 +69,13 @@ def nothing_is_left(
         now = settled(server)
     grown = now.rss - before.rss
     assert grown < memory, f"{grown / MB:.0f} MB more than before"
+
+
+def all_is_kept(server: ServerProcess, watchers: Iterable[Watcher]) -> None:
+    """What these received is in the log."""
+    for watcher in watchers:
+        if watcher.run_id and watcher.seen:
+            assert_kept(server, watcher.run_id, watcher.format, watcher.seen)
 
 
 def assert_kept(server: ServerProcess, run_id: str, format_: str, seen: list[tuple[str, Any]]) -> None:
