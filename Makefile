@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page run test test-newest test-openwebui lint format bench golden pictures pipe types lock clean
+.PHONY: help setup page run test test-newest test-openwebui test-faults lint format bench soak golden pictures pipe types lock clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ test-newest: setup  ## Try the newest versions of the frameworks, in a venv of t
 test-openwebui: setup  ## Try the pipe in a real Open WebUI with a real Chromium (installs both; some minutes)
 	@tools/test_openwebui.sh $(ONLY)
 
+test-faults: setup  ## Kill, cut, flood and starve servers, at length (some minutes)
+	@$(BIN)/pytest e2e/faults $(or $(ONLY),-n 2 --dist worksteal)
+
 lint: setup  ## Check types and style
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -48,6 +51,9 @@ format: setup  ## Put the code into its form
 
 bench: setup  ## Measure against other servers, and frameworks with and without it (some minutes)
 	@$(BIN)/python -m benchmarks
+
+soak: setup  ## A thousand streams at the highest rate for ten minutes (SOAK_MINUTES= changes it): what is lost, what grows
+	@$(BIN)/python -m benchmarks.soak
 
 golden: setup  ## Write the golden transcripts anew; look at the difference before you commit it
 	@LIMELIGHT_GOLDEN=write $(BIN)/pytest tests/dialects tests/cli/view tests/sources tests/openwebui \

@@ -142,10 +142,22 @@ def test_every_promise_names_tests_that_exist() -> None:
     promises = rows(sections(read("docs/architecture.md"), 2)["Promises"])
     assert len(promises) == 9
     for promise, tests in promises:
-        assert codes(tests), promise
-        for name in codes(tests):
-            file, _, function = name.partition("::")
-            assert f"def {function}(" in (ROOT / file).read_text() if function else (ROOT / file).is_file(), name
+        assert_tests_exist(promise, tests)
+
+
+def test_every_fault_names_tests_that_exist() -> None:
+    tables = sections(read("docs/faults.md"), 2)
+    bar = rows(tables["The bar"])
+    assert len(bar) == 16
+    for fault, _, tests in [*bar, *rows(tables["More faults"])]:
+        assert_tests_exist(fault, tests)
+
+
+def assert_tests_exist(promise: str, tests: str) -> None:
+    assert codes(tests), promise
+    for name in codes(tests):
+        file, _, function = name.partition("::")
+        assert f"def {function}(" in (ROOT / file).read_text() if function else (ROOT / file).is_file(), name
 
 
 def test_versions_agree() -> None:

@@ -20,12 +20,12 @@ START_SECONDS = 30
 
 
 class ServerProcess:
-    """Starts on entering; whatever is left of it is killed on leaving."""
+    """Starts on entering; whatever is left of it is killed on leaving. Agents are named as in `cast.py`, or wholly."""
 
     def __init__(self, data: Path, *agents: str, port: int = 0, **environment: str) -> None:
         self.port = port or free_port()
         self._command = [sys.executable, "-m", "limelight", "serve", "--port", str(self.port), "--data", str(data)]
-        self._command += [f"{CAST}:{agent}" for agent in agents]
+        self._command += [agent if ":" in agent else f"{CAST}:{agent}" for agent in agents]
         self._environment = {**os.environ, "LIMELIGHT_GRACE_SECONDS": "0", **environment}
         self._log = data.with_suffix(".log")
         self._streams: list[Stream] = []
@@ -132,7 +132,11 @@ class Stream:
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
         self._reader = connection.makefile("rb")
-        self.status, self.headers = read_head(self._reader)
+        try:
+            self.status, self.headers = read_head(self._reader)
+        except BaseException:  # the server is gone before it has answered
+            self.close()
+            raise
         self.comments = 0
         self.whole = False
         """True once the server has ended the response in good order."""

@@ -40,7 +40,7 @@ from limelight.runs.backlog import Backlog
 from limelight.runs.committer import Committer, is_large
 from limelight.runs.durations import Durations
 from limelight.runs.endings import CUT_OFF, reason_to_close, state_after
-from limelight.runs.fitting import fit, is_plain
+from limelight.runs.fitting import clean_text, fit, is_plain
 from limelight.runs.ids import now_ms, sortable_id
 from limelight.runs.measures import UNCOUNTED, Measures
 from limelight.runs.meter import Meter
@@ -185,25 +185,25 @@ class Execution:
         """Store a file's bytes, then say that it is there; or that it cannot be read."""
         try:
             data = await file.read()
+            size = memoryview(data).nbytes  # what has no bytes is no file, whatever its agent says
         except Exception as error:
             self.accept(Status(agent_id=file.agent_id, text=f"The file {file.name} cannot be read: {error}"))
             return
+        name, media_type = clean_text(file.name), clean_text(file.media_type)  # as the event will have them
         artifact_id = sortable_id("art_")
-        artifact = Artifact(
-            artifact_id=artifact_id, ref=self.ref, name=file.name, media_type=file.media_type, body=data
-        )
-        if self._allowance.allows(len(data)):  # if not, the run ends with this file
+        artifact = Artifact(artifact_id=artifact_id, ref=self.ref, name=name, media_type=media_type, body=data)
+        if self._allowance.allows(size):  # if not, the run ends with this file
             self._storing = True
             await patiently(lambda: self._store.put_artifact(artifact, self.run.run_id))
             self._storing = False
-        self._allowance.spend(len(data))
+        self._allowance.spend(size)
         self.accept(
             ArtifactMade(
                 agent_id=file.agent_id,
                 artifact_id=artifact_id,
-                name=file.name,
-                media_type=file.media_type,
-                size=len(data),
+                name=name,
+                media_type=media_type,
+                size=size,
                 call_id=file.call_id,
             )
         )

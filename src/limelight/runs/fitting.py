@@ -124,7 +124,7 @@ def _without_text(event: AnyEvent, text: str, run_id: str, result_max: int) -> F
     try:
         body = text.encode()
     except UnicodeEncodeError:
-        text = _clean_text(text)
+        text = clean_text(text)
         body = text.encode()
     event = fit(msgspec.structs.replace(event, **{field: preview_of(text)}), run_id, result_max).events[0]
     id_ = event.call_id if isinstance(event, ToolFinished) else ""
@@ -148,6 +148,15 @@ def jsonable(value: Any) -> JsonValue:
     except (TypeError, ValueError, OverflowError, RecursionError):
         return _text_for(value)
     return written.decode() if _too_deep(plain) else plain
+
+
+def clean_text(text: str) -> str:
+    """Halves of surrogate pairs are not text: two that belong together become one character, others U+FFFD."""
+    try:
+        text.encode()
+        return text
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def preview_of(text: str) -> str:
@@ -299,7 +308,7 @@ def _shortened(event: E, field: str) -> E:
 
 def _text_for(value: Any) -> str:
     try:
-        return _clean_text(str(value))
+        return clean_text(str(value))
     except Exception:  # a value of somebody else's class, or one that is nested too deeply even for this
         return f"<{type(value).__name__}>"
 
@@ -307,18 +316,9 @@ def _text_for(value: Any) -> str:
 def _clean(value: Any) -> Any:
     """The same JSON value with text that can be written; the keys of objects too."""
     if isinstance(value, str):
-        return _clean_text(value)
+        return clean_text(value)
     if isinstance(value, dict):
-        return {_clean_text(str(k)): _clean(v) for k, v in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return {clean_text(str(k)): _clean(v) for k, v in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     if isinstance(value, list | tuple):
         return [_clean(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
     return value
-
-
-def _clean_text(text: str) -> str:
-    """Halves of surrogate pairs are not text: two that belong together become one character, others U+FFFD."""
-    try:
-        text.encode()
-        return text
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -5,6 +5,7 @@
 
 import asyncio
 import logging
+import socket
 from typing import Any
 
 from uvicorn._types import ASGISendEvent
@@ -18,6 +19,10 @@ HEADER_SECONDS = 20.0
 """How long a request may take until its headers are whole. Who connects and says nothing, or a byte now and then, would
 keep a connection for ever."""
 TOO_LARGE = f"The headers are over the limit of {MAX_LINES} bytes."
+UNREAD_SECONDS = 120
+"""How long what was sent may lie around before the connection is given up: its client is gone without a farewell, or
+does not read. The system itself waits a quarter of an hour for the one, and for ever for the other. Whoever comes back
+resumes where it was."""
 _log = logging.getLogger("uvicorn.error.connection")
 _log.setLevel(logging.ERROR)
 """Without uvicorn's warnings of what is no HTTP: whoever sends it is told, and could fill a log with them."""
@@ -49,6 +54,12 @@ class Connection(HttpToolsProtocol):
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        super().connection_made(transport)
+        connection = transport.get_extra_info("socket")
+        if connection is not None and hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux has it
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(UNREAD_SECONDS * 1000))
 
     def data_received(self, data: bytes) -> None:
         if self._patience is None and getattr(self.cycle, "response_complete", False):

@@ -1,0 +1,60 @@
+"""The soak's figures as a table, and the section of `docs/soak.md` that they stand in."""
+
+import datetime
+import os
+import statistics
+
+from benchmarks.report import aligned, machine
+from benchmarks.soak.measure import BOUND_MS, HELD, MAX_GROWN, WARM_UP, SoakFigures, SoakPlan
+
+TITLE = "## Result"
+
+SECTION = """{title}
+
+{date}, {machine} The load of the machine was {load:.1f} before.
+
+{table}
+
+{verdict}
+"""
+
+
+def soak_table(figures: SoakFigures, plan: SoakPlan) -> str:
+    memory = [sample.rss_mb for sample in figures.samples]
+    files = [sample.files for sample in figures.samples]
+    resumes = sum(second.resumes for second in figures.seconds)
+    rows = {
+        "streams open, runs": f"{plan.streams:,}, {plan.sessions:,}",
+        "held for": f"{plan.minutes:g} minutes",
+        "said, numbers a second": f"{figures.rate * plan.sessions:,.0f}",
+        "delivered, numbers a second": f"{figures.delivered():,.0f}",
+        "delivered in all": f"{sum(second.numbers for second in figures.seconds):,}",
+        "left and came back": f"{resumes:,} times",
+        "lost, doubled": f"{figures.lost:,}, {figures.doubled:,}",
+        "streams that broke off": f"{figures.broken:,}",
+        "latency, median, p95, p99 (ms)": ", ".join(f"{figures.percentile(p):.0f}" for p in (50, 95, 99)),
+        "memory, median, highest (MB)": f"{statistics.median(memory):.0f}, {max(memory):.0f}",
+        "memory, grown by (MB a minute)": f"{figures.slope():+.2f}",
+        "open files, highest, afterwards": f"{max(files):,}, {figures.files_after:,}",
+    }
+    return aligned([["", "figure"], ["---", "---"], *([what, figure] for what, figure in rows.items())])
+
+
+def soak_section(figures: SoakFigures, plan: SoakPlan) -> str:
+    faults = figures.faults()
+    return SECTION.format(
+        title=TITLE,
+        date=datetime.datetime.now(datetime.UTC).date().isoformat(),
+        machine=machine(),
+        load=figures.load,
+        table=soak_table(figures, plan),
+        verdict=f"**Failed**: {'; '.join(faults)}." if faults else "Nothing was lost, nothing doubled, memory is flat.",
+    )
+
+
+def about() -> str:
+    """The bounds, for who runs it."""
+    return (
+        f"delivery within {BOUND_MS:.0f} ms for 95 %, {HELD:.0%} of that rate held, at most {MAX_GROWN:.0f} MB grown"
+        f" after the first {WARM_UP:.0%}, on {os.cpu_count()} cores"
+    )
