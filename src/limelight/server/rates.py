@@ -1,43 +1,52 @@
-"""How often somebody asks: so many requests in a minute, which begins with the first of them.
-
-Minutes are counted by the clock that nobody sets: when the machine's time is put back by an hour, whoever was at the
-limit would otherwise be refused for that hour.
-"""
+"""How often somebody asks: so many requests in a minute, counted by the clock's minutes."""
 
 import asyncio
 import time
-from collections import Counter
+
+from limits import RateLimitItemPerMinute
+from limits.aio.storage import MemoryStorage
+from limits.aio.strategies import FixedWindowRateLimiter
 
 from limelight.errors import TooManyRequests
 from limelight.stores.base import LOCAL_OWNER
 
-MINUTE = 60.0
 REFUSAL_SECONDS = 0.25
 """How long a refusal takes: whoever asks again as soon as there is an answer does not keep the server busy by that."""
+JUMP_SECONDS = 5.0
+"""By so much the clock is not corrected but set."""
 
 
 class Rates:
     """Counts the requests of each user; the user `local` is the machine's own, and asks as often as it likes."""
 
     def __init__(self, per_minute: int) -> None:
-        self._per_minute = per_minute
-        self._counts: Counter[str] = Counter()
-        self._until = 0.0
-        """When the minute is over: one for all users, so that nothing is kept of those who do not come back."""
+        self._limit = RateLimitItemPerMinute(per_minute)
+        self._storage = MemoryStorage()
+        self._limiter = FixedWindowRateLimiter(self._storage)
+        self._offset = _offset()
 
     async def count(self, user_id: str) -> None:
         """Raises TooManyRequests, which says when the next minute begins."""
         if user_id == LOCAL_OWNER:
             return
-        now = time.monotonic()
-        if now >= self._until:
-            self._counts.clear()
-            self._until = now + MINUTE
-        self._counts[user_id] += 1
-        if self._counts[user_id] <= self._per_minute:
+        await self._heed_the_clock()
+        if await self._limiter.hit(self._limit, user_id):
             return
-        retry_after = max(1.0, self._until - now)
+        window = await self._limiter.get_window_stats(self._limit, user_id)
         await asyncio.sleep(REFUSAL_SECONDS)
         raise TooManyRequests(
-            f"you have sent {self._per_minute} requests in a minute, which is the limit", retry_after=retry_after
+            f"you have sent {self._limit.amount} requests in a minute, which is the limit",
+            retry_after=max(1.0, window.reset_time - time.time()),
         )
+
+    async def _heed_the_clock(self) -> None:
+        """Count anew when the clock was set: back by an hour, whoever was at the limit would stay there for that hour."""
+        offset = _offset()
+        if abs(offset - self._offset) > JUMP_SECONDS:
+            self._offset = offset
+            await self._storage.reset()
+
+
+def _offset() -> float:
+    """Between the clock of the machine, which can be set, and one that cannot."""
+    return time.time() - time.monotonic()
