@@ -1,7 +1,7 @@
 """A server below a path: behind a proxy that takes it off or not, and inside another application."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,13 @@ from limelight.server.prefix import below
 from limelight.server.routes import ENDPOINTS
 from tests import agents
 from tests.server.house import maker
-from tests.serving import asking, frames, offer, serving
+from tests.serving import Served, asking, frames, offer, serving
 
 KEY = {"authorization": "Bearer sesame"}
 ROOT = "/team/limelight"
 
 
-def rooted(tmp_path: Path, **settings: Any) -> Any:
+def rooted(tmp_path: Path, **settings: Any) -> "AbstractAsyncContextManager[Served]":
     return serving(
         agents.echo, agents.big, maker, data=tmp_path, server__root_path=ROOT, auth__api_key="sesame", **settings
     )
@@ -248,7 +248,7 @@ async def test_the_cookie_of_a_server_at_the_root_is_not_taken_for_ours(tmp_path
 
 
 @asynccontextmanager
-async def mounted(tmp_path: Path, outer_root: str = "") -> AsyncIterator[httpx.AsyncClient]:
+async def mounted(tmp_path: Path, outer_root: str = "") -> AsyncGenerator[httpx.AsyncClient]:
     settings = load_settings(environ={"LIMELIGHT_API_KEY": "sesame", "LIMELIGHT_DATA": str(tmp_path)})
     limelight = create_app(settings, [offer(agents.big)])
     app = FastAPI()
