@@ -10,8 +10,8 @@ import pytest
 
 from e2e.openwebui.stage import KEY
 from e2e.proxy.stage import Certificate, Site
-from limelight.client import SyncClient
-from limelight.events import Record
+from limelight.client import Message, SyncClient
+from limelight.events import RunFinished
 from tests.serving import asking
 
 
@@ -48,7 +48,7 @@ def test_every_link_of_an_answer_can_be_followed(http: httpx.Client, site: Site)
 
 def test_the_path_without_its_slash_leads_to_the_page(http: httpx.Client, site: Site) -> None:
     reply = http.get(site.url, follow_redirects=True)
-    assert (reply.status_code, str(reply.url)) == (200, f"{site.url}/")
+    assert (reply.status_code, reply.url.path or "/") == (200, f"{site.root}/")
     assert "<div id=" in reply.text
 
 
@@ -69,19 +69,12 @@ def trusting(monkeypatch: pytest.MonkeyPatch, certificate: Certificate) -> None:
 @pytest.mark.usefixtures("trusting")
 def test_the_client_asks_and_talks_on_a_socket(site: Site) -> None:
     with SyncClient(site.url, key=KEY) as client:
-        run = client.start("hello")
-        records = list(run)
-        assert isinstance(records[-1], Record)
-        assert records[-1].event.kind == "run_finished"
-        with client.connect("on-a-socket") as socket:
-            asked = socket.ask("hello there")
-            assert asked
-            said = ""
-            for message in socket:
-                said += str(message)
-                if "You said hello there." in said:
-                    break
-            assert "You said hello there." in said
+        records = list(client.start("hello"))
+        assert isinstance(records[-1].event, RunFinished)
+        with client.connect(f"{site.name.replace(', ', '-')}-socket") as socket:
+            assert socket.send("hello there").startswith("run_")
+            answers = (item for item in socket if isinstance(item, Message) and item.whole)
+            assert next(item for item in answers if "You said" in item.content).content == "You said hello there."
 
 
 def test_the_command_line_asks(site: Site, certificate: Certificate) -> None:

@@ -26,14 +26,14 @@ def lines(response: httpx.Response) -> Iterator[Line]:
             yield Line("", None)
         elif line:
             block[name] = value
-        elif block:
-            yield Line(block.get("id", ""), json.loads(block["data"]))
+        else:
+            if "data" in block:
+                yield Line(block.get("id", ""), json.loads(block["data"]))
             block = {}
 
 
 def token(line: Line) -> str:
-    data = line.data or {}
-    return data["data"]["content"] if data.get("type") == "token" else ""
+    return line.data["data"]["content"] if line.data and line.data["type"] == "token" else ""
 
 
 def until(stream: Iterator[Line], found: Callable[[Line], object]) -> list[Line]:

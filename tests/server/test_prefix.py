@@ -105,17 +105,21 @@ async def test_problems_carry_it_from_wherever_they_come(tmp_path: Path) -> None
             assert (await served.problem(method, path, headers=KEY))["type"] == f"{ROOT}/docs#error-{code}"
 
 
+def broken(_: object) -> object:
+    raise RuntimeError("broken on purpose")
+
+
 async def test_a_crash_carries_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = load_settings(
         environ={"LIMELIGHT_ROOT_PATH": ROOT, "LIMELIGHT_API_KEY": "sesame", "LIMELIGHT_DATA": str(tmp_path)}
     )
     app = create_app(settings, [offer(agents.echo)])
-    monkeypatch.setattr(app.state.parts.agents.__class__, "__iter__", lambda _: 1 / 0)
+    monkeypatch.setattr(app.state.parts.agents.__class__, "__iter__", broken)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
-        broken = await http.get("/agents", headers=KEY)
+        reply = await http.get("/agents", headers=KEY)
     await app.state.parts.stop()
-    assert (broken.status_code, broken.json()["type"]) == (500, f"{ROOT}/docs#error-internal")
+    assert (reply.status_code, reply.json()["type"]) == (500, f"{ROOT}/docs#error-internal")
 
 
 async def test_documents_say_where_the_server_is(tmp_path: Path) -> None:
@@ -154,7 +158,7 @@ async def test_links_to_files_can_be_followed(tmp_path: Path, format_: str) -> N
         body = asking("go", agent="maker")
         async with served.http.stream("POST", f"/chat/stream?format={format_}", json=body, headers=KEY) as response:
             async for frame in frames(response):
-                about = frame.data.get("data") or frame.data.get("metadata") or {}
+                about: dict[str, Any] = frame.data.get("data") or frame.data.get("metadata") or {}
                 if "artifact_id" in about:
                     reply = await served.http.get(httpx.URL(served.url).join(about["url"]), headers=KEY)
                     assert (reply.status_code, reply.content) == (200, b"a note")
