@@ -9,10 +9,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page run test test-newest test-openwebui lint format bench golden pictures pipe types lock clean
+.PHONY: help setup page run test test-newest test-openwebui test-proxy lint format bench golden pictures pipe types lock clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 setup:  ## Install everything into .venv (done by the others when needed)
 	@tools/setup.sh
@@ -34,6 +34,9 @@ test-newest: setup  ## Try the newest versions of the frameworks, in a venv of t
 
 test-openwebui: setup  ## Try the pipe in a real Open WebUI with a real Chromium (installs both; some minutes)
 	@tools/test_openwebui.sh $(ONLY)
+
+test-proxy: setup page  ## Try the server behind a real nginx and a real Caddy, with a real Chromium (a minute)
+	@tools/test_proxy.sh $(ONLY)
 
 lint: setup  ## Check types and style
 	@$(BIN)/ruff check .
