@@ -37,9 +37,10 @@ def sites(tmp_path_factory: pytest.TempPathFactory, certificate: Certificate, ga
         limelight(folder / "alone", f"{CAST}:stage", **environment) as alone,
         limelight(folder / "below", f"{CAST}:stage", **environment, LIMELIGHT_ROOT_PATH="/limelight") as below,
         nginx(folder / "nginx", certificate, alone, below) as of_nginx,
+        nginx(folder / "impatient", certificate, alone, below, impatient=True) as of_impatient,
         caddy(folder / "caddy", certificate, alone, below) as of_caddy,
     ):
-        yield {site.name: site for site in (*of_nginx, *of_caddy)}
+        yield {site.name: site for site in (*of_nginx, *of_impatient, *of_caddy)}
 
 
 @pytest.fixture(params=SITES)

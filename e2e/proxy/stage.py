@@ -71,7 +71,10 @@ def replaced(text: str, changes: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def nginx(folder: Path, certificate: Certificate, alone: Program, below: Program) -> Generator[list[Site]]:
+def nginx(
+    folder: Path, certificate: Certificate, alone: Program, below: Program, *, impatient: bool = False
+) -> Generator[list[Site]]:
+    """`impatient`: silence is too long for it in a test's time, unless something is sent meanwhile."""
     folder.mkdir()
     (folder / "conf.d").mkdir()
     (folder / "snippets").mkdir()
@@ -89,13 +92,15 @@ def nginx(folder: Path, certificate: Certificate, alone: Program, below: Program
             changes["listen 80;"] = f"listen 127.0.0.1:{free_port()};"
         text = (DEPLOY / "nginx" / f"{name}.conf").read_text()
         (folder / "conf.d" / f"{name}.conf").write_text(replaced(text, changes))
-    # So that a silence is too long for nginx in a test's time, unless something is sent meanwhile.
-    snippet = replaced((DEPLOY / "nginx" / "limelight-proxy.conf").read_text(), {PATIENCE: "proxy_read_timeout 2s;"})
+    snippet = (DEPLOY / "nginx" / "limelight-proxy.conf").read_text()
+    if impatient:
+        snippet = replaced(snippet, {PATIENCE: "proxy_read_timeout 2s;"})
     (folder / "snippets" / "limelight-proxy.conf").write_text(snippet)
     with _running(_nginx(folder), folder, list(ports.values())):
+        name = "impatient nginx" if impatient else "nginx"
         yield [
-            Site("nginx, alone", f"https://localhost:{ports['limelight']}", "", alone),
-            Site("nginx, below", f"https://localhost:{ports['limelight-subpath']}/limelight", "/limelight", below),
+            Site(f"{name}, alone", f"https://localhost:{ports['limelight']}", "", alone),
+            Site(f"{name}, below", f"https://localhost:{ports['limelight-subpath']}/limelight", "/limelight", below),
         ]
 
 

@@ -77,6 +77,7 @@ def test_the_client_asks_and_talks_on_a_socket(site: Site) -> None:
             assert next(item for item in answers if "You said" in item.content).content == "You said hello there."
 
 
+@pytest.mark.parametrize("site", ["nginx, below", "caddy, below"], indirect=True)
 def test_the_command_line_asks(site: Site, certificate: Certificate) -> None:
     command = [sys.executable, "-m", "limelight", "run", "hello", "--url", site.url]
     environment = {**os.environ, "SSL_CERT_FILE": str(certificate.file), "LIMELIGHT_API_KEY": KEY}

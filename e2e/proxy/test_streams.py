@@ -65,8 +65,9 @@ def test_events_come_one_by_one(http: httpx.Client, gate: Path) -> None:
         until(stream, lambda line: line.data == {"type": "done"})
 
 
+@pytest.mark.parametrize("site", ["impatient nginx, alone", "impatient nginx, below", "caddy, below"], indirect=True)
 def test_a_silence_does_not_end_a_stream(http: httpx.Client, gate: Path) -> None:
-    """It is longer than nginx waits in these tests: what keeps the stream are the signs of life."""
+    """It is longer than this nginx waits: what keeps the stream are the signs of life."""
     with http.stream("POST", "/chat/stream", json=asking(f"wait for {gate.name}")) as response:
         stream = lines(response)
         until(stream, lambda line: token(line) == "one ")
