@@ -9,10 +9,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page run test test-newest test-openwebui test-faults lint format bench soak golden pictures pipe types lock clean
+.PHONY: help setup page run test test-newest test-openwebui test-faults test-proxy lint format bench soak golden pictures \
+	pipe types lock clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 setup:  ## Install everything into .venv (done by the others when needed)
 	@tools/setup.sh
@@ -37,6 +38,9 @@ test-openwebui: setup  ## Try the pipe in a real Open WebUI with a real Chromium
 
 test-faults: setup  ## Kill, cut, flood and starve servers, at length (some minutes)
 	@$(BIN)/pytest e2e/faults $(or $(ONLY),-n 2 --dist worksteal)
+
+test-proxy: setup page  ## Try the server behind a real nginx and a real Caddy, with a real Chromium (a minute)
+	@tools/test_proxy.sh $(ONLY)
 
 lint: setup  ## Check types and style
 	@$(BIN)/ruff check .

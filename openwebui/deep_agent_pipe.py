@@ -25,7 +25,7 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from typing import Any, Literal, NamedTuple, Protocol, cast
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlsplit
 
 import httpx
 from pydantic import BaseModel, Field, field_validator
@@ -66,6 +66,17 @@ def image_kind(data: bytes) -> str | None:
     elif data[4:12] in (b"ftypavif", b"ftypavis"):
         found = "avif"
     return f"image/{found}" if found else None
+
+
+# --- located ----------------------------------------------------------------------------------------------------------
+# Where a link of the server leads to: the paths that it tells have the path in front below which it is.
+
+
+def located(url: str, path: str) -> str:
+    """The address of a path at a server whose own address may have a path: `https://host/limelight`, which the server
+    puts in front of its links if it knows of it, and only once belongs into the whole."""
+    root = urlsplit(url).path.rstrip("/")
+    return url + (path.removeprefix(root) if path.startswith(f"{root}/") else path)
 
 
 # --- models -----------------------------------------------------------------------------------------------------------
@@ -1389,7 +1400,7 @@ class Server:
         found = bytearray()
         try:
             http = await self._client()
-            async with http.stream("GET", f"{self.url}{path}", timeout=30) as response:
+            async with http.stream("GET", located(self.url, path), timeout=30) as response:
                 if response.status_code != 200:
                     return None
                 async for piece in response.aiter_bytes():
@@ -1643,7 +1654,7 @@ class Fetcher:
         return frame._replace(data={**frame.data, key: found.get(name) or cut})
 
     def _note(self, path: str, size: int, query: str = "") -> str:
-        where = f"{self._public_url}{path}{query}" if self._public_url else f"{path} on the Limelight server"
+        where = located(self._public_url, path + query) if self._public_url else f"{path} on the Limelight server"
         length = f"{size:,} bytes in all; " if size else ""
         return f"… ({length}the whole is at {where})"
 
@@ -1657,7 +1668,7 @@ class Fetcher:
         text = await self._text(path, kind) if size <= INLINE_BYTES else None
         if text is None and not self._public_url:  # the address that the pipe uses is no use to a browser
             kind, text = "text/plain", f"{about['name']}: {size:,} bytes, at {path} on the Limelight server"
-        return Frame("_file", {**about, "url": f"{self._public_url}{path}", "media_type": kind, "content": text})
+        return Frame("_file", {**about, "url": located(self._public_url, path), "media_type": kind, "content": text})
 
     async def _image(self, path: str, size: int) -> str | None:
         room = min(IMAGE_BYTES, self._image_room)

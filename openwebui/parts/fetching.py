@@ -5,6 +5,7 @@ from typing import Any
 
 from openwebui.parts.frames import Frame
 from openwebui.parts.images import IMAGE_BYTES, MESSAGE_BYTES, image_kind
+from openwebui.parts.located import located
 from openwebui.parts.server import Server
 
 INLINE_BYTES = 100_000
@@ -59,7 +60,7 @@ class Fetcher:
         return frame._replace(data={**frame.data, key: found.get(name) or cut})
 
     def _note(self, path: str, size: int, query: str = "") -> str:
-        where = f"{self._public_url}{path}{query}" if self._public_url else f"{path} on the Limelight server"
+        where = located(self._public_url, path + query) if self._public_url else f"{path} on the Limelight server"
         length = f"{size:,} bytes in all; " if size else ""
         return f"… ({length}the whole is at {where})"
 
@@ -73,7 +74,7 @@ class Fetcher:
         text = await self._text(path, kind) if size <= INLINE_BYTES else None
         if text is None and not self._public_url:  # the address that the pipe uses is no use to a browser
             kind, text = "text/plain", f"{about['name']}: {size:,} bytes, at {path} on the Limelight server"
-        return Frame("_file", {**about, "url": f"{self._public_url}{path}", "media_type": kind, "content": text})
+        return Frame("_file", {**about, "url": located(self._public_url, path), "media_type": kind, "content": text})
 
     async def _image(self, path: str, size: int) -> str | None:
         room = min(IMAGE_BYTES, self._image_room)

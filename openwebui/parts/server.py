@@ -10,6 +10,7 @@ import httpx
 from openwebui.parts.bodies import content_of, problem_of
 from openwebui.parts.certificates import trust
 from openwebui.parts.headers import Unusable, headers_of
+from openwebui.parts.located import located
 from openwebui.parts.values import Json, as_object
 from openwebui.parts.valves import Valves
 
@@ -72,7 +73,7 @@ class Server:
         found = bytearray()
         try:
             http = await self._client()
-            async with http.stream("GET", f"{self.url}{path}", timeout=30) as response:
+            async with http.stream("GET", located(self.url, path), timeout=30) as response:
                 if response.status_code != 200:
                     return None
                 async for piece in response.aiter_bytes():

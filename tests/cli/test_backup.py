@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.test_commands import limelight
-from tests.faults.process import ServerProcess, free_port, joined
-from tests.faults.test_kill import begins_with
+from tests.faults.process import ServerProcess, begins_with, free_port, joined
 
 HELLO = {"messages": [{"role": "user", "content": "hi"}], "agent": "hello", "session_id": "s"}
 

@@ -198,3 +198,11 @@ def _answers(port: int, expected: str) -> bool:
         except httpx.TransportError:
             time.sleep(0.05)  # it is not there yet
     return False
+
+
+def test_a_path_for_a_proxy_needs_a_key(tmp_path: Path) -> None:
+    line = refused("--root-path", "/limelight", "--port", str(free_port()), folder=tmp_path)
+    assert "a key is needed" in line
+    assert "limelight keys create --data .limelight" in line
+    wrong = refused("--root-path", "/a b", folder=tmp_path, LIMELIGHT_API_KEY="sesame", LIMELIGHT_PORT=str(free_port()))
+    assert "write it as /limelight" in wrong

@@ -183,7 +183,7 @@ class Loud:
     joins: ClassVar[bool] = True
     DROPS: ClassVar[frozenset[type[Event]]] = frozenset()
 
-    def __init__(self) -> None:
+    def __init__(self, root: str = "") -> None:
         self._seen = 0
 
     def feed(self, record: Record) -> list[bytes]:

@@ -217,3 +217,10 @@ def joined(format_: str, frames: list[tuple[str, Any]]) -> list[Any]:
     """Frames' data after joining neighbouring deltas of one text."""
     found = (Piece("", *(DELTAS[format_](data) or (data, None))) for _, data in frames)
     return [(piece.what, piece.text) for piece in join_pieces(found)]
+
+
+def begins_with(kept: list[Any], seen: list[Any]) -> bool:
+    """Is all that was seen in the log, in that order? The last text may have gone on."""
+    *before, last = seen
+    there = kept[len(before)]
+    return kept[: len(before)] == before and (there == last or (there[0] == last[0] and there[1].startswith(last[1])))

@@ -78,7 +78,9 @@ class Stage:
 
     @asynccontextmanager
     async def viewer(self, format_: str = "records", batch: int = BATCH) -> AsyncGenerator[Viewer]:
-        with Viewer(self.hub, cast("Store", self.store), REF, Format(format_, DIALECTS[format_], batch)) as viewer:
+        with Viewer(
+            self.hub, cast("Store", self.store), REF, Format(format_, DIALECTS[format_], batch=batch)
+        ) as viewer:
             yield viewer
 
 

@@ -1,7 +1,7 @@
 // Runs before the first paint, so that a page that is to be dark never flashes light. See src/app/theme.ts.
 var choice;
 try {
-  choice = JSON.parse(localStorage.getItem("limelight.theme"));
+  choice = JSON.parse(localStorage.getItem(`limelight${location.pathname.replace(/\/[^/]*$/, "")}.theme`));
 } catch (error) {
   // A private window may refuse: then the system decides.
 }

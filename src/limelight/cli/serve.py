@@ -22,6 +22,9 @@ def serve(
     ] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.  [default: 127.0.0.1]")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.  [default: 8000]")] = None,
+    root_path: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Path below which a proxy shows the server, as /limelight.")
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="Data folder.  [default: .limelight]")] = None,
     store: Annotated[
         str | None, typer.Option(metavar="URL", help="Store.  [default: sqlite, in the data folder]")
@@ -36,6 +39,7 @@ def serve(
     overrides: dict[tuple[str, str], Any] = {
         ("server", "host"): host,
         ("server", "port"): port,
+        ("server", "root_path"): root_path,
         ("store", "data"): None if data is None else str(data),
         ("store", "url"): store,
         ("auth", "insecure_no_auth"): insecure_no_auth or None,
@@ -57,11 +61,17 @@ def serve(
 
 
 def _check_address(settings: Settings) -> None:
-    """A server that other machines can reach needs a key, or somebody who insists."""
+    """A server that other machines can reach, by itself or through a proxy, needs a key, or somebody who insists."""
     keyring = Keyring(Path(settings.store.data))
-    has_key = bool(settings.auth.api_key or settings.auth.issuer or keyring.has_any())
-    if not has_key and not settings.auth.insecure_no_auth and not is_loopback((resolve(settings.server.host), 0)):
+    if settings.auth.insecure_no_auth or settings.auth.api_key or settings.auth.issuer or keyring.has_any():
+        return
+    how = f"`limelight keys create --data {settings.store.data} --user NAME`, or set LIMELIGHT_API_KEY"
+    if not is_loopback((resolve(settings.server.host), 0)):
         raise SetupError(
-            f"{settings.server.host} can be reached from other machines, so a key is needed: make one with `limelight "
-            f"keys create --data {settings.store.data} --user NAME`, or set LIMELIGHT_API_KEY; or serve on 127.0.0.1"
+            f"{settings.server.host} can be reached from other machines, so a key is needed: make one with {how}; or "
+            "serve on 127.0.0.1"
+        )
+    if settings.server.root_path:
+        raise SetupError(
+            f"server.root_path is for a proxy, which lets others in, so a key is needed: make one with {how}"
         )

@@ -89,7 +89,7 @@ async def open_link(wire: Wire, path: str, params: Mapping[str, str]) -> Link:
         raise wire.gone()
     options: dict[str, Any] = {}
     if wire.url.startswith("https://"):
-        options["ssl"] = httpx.create_ssl_context(trust_env=wire.trusts_environment)
+        options["ssl"] = httpx.create_ssl_context()
     try:
         connecting = connect(
             _address(wire, path, params),

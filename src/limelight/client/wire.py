@@ -35,6 +35,8 @@ class Wire:
             headers=headers,
             timeout=timeout,
             trust_env=self.trusts_environment,
+            # Certificates that SSL_CERT_FILE names are good for this machine too.
+            verify=httpx.create_ssl_context() if self.url.startswith("https:") else True,
             # A stream keeps its connection, so none is too many.
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
         )

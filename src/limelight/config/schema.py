@@ -20,6 +20,9 @@ class ServerSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         "127.0.0.1"
     )
     port: Annotated[int, _setting("Port to listen on", "LIMELIGHT_PORT", ge=0, le=65535)] = 8000
+    root_path: Annotated[
+        str, _setting("Path below which a proxy shows the server, as `/limelight`; needs a key", "LIMELIGHT_ROOT_PATH")
+    ] = ""
     default_format: Annotated[
         str, _setting("Stream format for requests without `?format=`", "LIMELIGHT_DEFAULT_FORMAT")
     ] = "typed"

@@ -8,10 +8,12 @@ import math
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from limelight.deltas import Delta
 from limelight.errors import BadCursor
 from limelight.events import AgentStarted, Event, FinalAnswer, JsonValue, Record
+from limelight.links import link
 
 encode = msgspec.json.Encoder().encode
 
@@ -25,7 +27,9 @@ class Dialect(Protocol):
     """May neighbouring deltas reach a reader who catches up as one? Not where each Record counts."""
     DROPS: ClassVar[frozenset[type[Event]]]
 
-    def __init__(self) -> None: ...
+    def __init__(self, root: str = "") -> None:
+        """`root` is what stands before each path of the server in a link: `/limelight`, or "" where it is alone."""
+        ...
 
     def feed(self, record: Record) -> list[bytes]:
         """The payloads of this Record, in order."""
@@ -104,6 +108,13 @@ def cut_of(event: MayBeCut) -> dict[str, Any]:
     if not event.truncated:
         return {}
     return {"truncated": True, "size": event.size, "result_url": event.result_url}
+
+
+def rooted(record: Record, root: str) -> Record:
+    """The Record with links as a client asks for them, below the root."""
+    if not root or not (path := getattr(record.event, "result_url", "")):
+        return record
+    return replace(record, event=replace(record.event, result_url=link(root, path)))
 
 
 def text_of(value: JsonValue) -> str:

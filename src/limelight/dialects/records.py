@@ -6,7 +6,7 @@ The page reads it with deltas joined, because it wants the texts and not each pi
 from typing import ClassVar
 
 from limelight.deltas import Delta
-from limelight.dialects.base import encode
+from limelight.dialects.base import encode, rooted
 from limelight.events import Event, Record
 
 
@@ -17,8 +17,11 @@ class RecordsDialect:
     joins: ClassVar[bool] = False
     DROPS: ClassVar[frozenset[type[Event]]] = frozenset()
 
+    def __init__(self, root: str = "") -> None:
+        self._root = root
+
     def feed(self, record: Record) -> list[bytes]:
-        return [encode(record)]
+        return [encode(rooted(record, self._root))]
 
     def fits(self, event: Delta) -> bool:
         return False

@@ -7,7 +7,7 @@ sub-agent's text is not sent, and its tools are named `agent › tool`. `docs/pr
 from typing import Any, ClassVar, NamedTuple, assert_never
 
 from limelight.deltas import Delta
-from limelight.dialects.base import Paragraphs, cut_of, encode, text_of
+from limelight.dialects.base import Paragraphs, cut_of, encode, rooted, text_of
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -37,7 +37,7 @@ from limelight.events import (
     ToolStarted,
     Usage,
 )
-from limelight.links import result_url
+from limelight.links import link, result_url
 
 RESULT_PREVIEW = 2_000
 DONE = b'{"type":"done"}'
@@ -75,13 +75,14 @@ class ToolCallsDialect:
         }
     )
 
-    def __init__(self) -> None:
+    def __init__(self, root: str = "") -> None:
+        self._root = root
         self._calls: dict[str, _Call] = {}
         self._agents: dict[str, str] = {}
         self._paragraphs = Paragraphs()
 
     def feed(self, record: Record) -> list[bytes]:
-        event = record.event
+        event = rooted(record, self._root).event
         match event:
             case TextDelta():
                 return self._say(event)
@@ -169,7 +170,8 @@ class ToolCallsDialect:
         if len(result) > RESULT_PREVIEW:
             size = event.size or len(result.encode())
             result = result[:RESULT_PREVIEW] + "..."
-            more = {"truncated": True, "size": size, "result_url": result_url(run_id, "result", event.call_id)}
+            where = link(self._root, result_url(run_id, "result", event.call_id))
+            more = {"truncated": True, "size": size, "result_url": where}
         return [*frames, _frame("tool_call_complete", **about, result=result, **more)]
 
 

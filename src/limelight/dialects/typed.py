@@ -6,7 +6,7 @@ A client that knows only the document's types and keys works unchanged; `docs/pr
 from typing import Any, ClassVar, assert_never
 
 from limelight.deltas import Delta
-from limelight.dialects.base import AgentTree, Paragraphs, cut_of, encode, is_structured, text_of
+from limelight.dialects.base import AgentTree, Paragraphs, cut_of, encode, is_structured, rooted, text_of
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -36,6 +36,7 @@ from limelight.events import (
     ToolStarted,
     Usage,
 )
+from limelight.links import artifact_url, link
 
 DONE = b'{"type":"done"}'
 
@@ -47,7 +48,8 @@ class TypedDialect:
     joins: ClassVar[bool] = True
     DROPS: ClassVar[frozenset[type[Event]]] = frozenset({TextFinished, ReasoningFinished, StepStarted, StepFinished})
 
-    def __init__(self) -> None:
+    def __init__(self, root: str = "") -> None:
+        self._root = root
         self._tree = AgentTree()
         self._paragraphs = Paragraphs()
         self._names: dict[str, str] = {}
@@ -60,6 +62,7 @@ class TypedDialect:
             return [self._token(event)]
         if type(event) is ReasoningDelta:
             return [self._thought(event.text, event.agent_id)]
+        event = rooted(record, self._root).event
         match event:
             case RunStarted():
                 return [_frame("status", description="Thinking...", agent_depth=0)]
@@ -234,7 +237,7 @@ class TypedDialect:
             name=event.name,
             media_type=event.media_type,
             size=event.size,
-            url=f"/artifacts/{event.artifact_id}",
+            url=link(self._root, artifact_url(event.artifact_id)),
             **self._who(event),
             **_given(tool_id=event.call_id),
         )

@@ -7,6 +7,7 @@ lane, it replays again. It holds a cursor and at most one batch, never a queue.
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, Self
 
 from limelight.dialects.base import Cursor, Dialect
@@ -25,9 +26,19 @@ class Format(NamedTuple):
     """A dialect by its name."""
 
     name: str
-    make_dialect: Callable[[], Dialect]
+    make_dialect: Callable[..., Dialect]
+    root: str = ""
+    """What links begin with."""
     batch: int = BATCH
     """Records that a replay may read at once where they are small."""
+
+    @property
+    def lane(self) -> str:
+        """Whoever has the same can share frames."""
+        return self.name + self.root
+
+    def encoder(self) -> SseEncoder:
+        return SseEncoder(partial(self.make_dialect, self.root) if self.root else self.make_dialect)
 
 
 class Viewer:
@@ -57,11 +68,11 @@ class Viewer:
         self._waiting: asyncio.Future[None] | None = None
 
     def __enter__(self) -> Self:
-        self._channel = self._hub.enter(self._ref, self._format.name)
+        self._channel = self._hub.enter(self._ref, self._format.lane)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._hub.leave(self._ref, self._channel, self._format.name)
+        self._hub.leave(self._ref, self._channel, self._format.lane)
 
     @property
     def format(self) -> str:
@@ -79,7 +90,7 @@ class Viewer:
         self._at = self._fed = cursor.seq - 1 if inside else cursor.seq
         self._skip = cursor.k if inside else 0
         if fresh:
-            self._encoder = SseEncoder(self._format.make_dialect)
+            self._encoder = self._format.encoder()
             self._board(self._encoder)
 
     @property
@@ -121,12 +132,12 @@ class Viewer:
         """True if the session is gone and we have got what its lane still had."""
         if not self._channel.over:
             return False
-        lane = self._channel.lanes.get(self._format.name)
+        lane = self._channel.lanes.get(self._format.lane)
         return self._encoder is not None or lane is None or not lane.base - 1 <= self._at < lane.head
 
     def _lane(self) -> Lane | None:
         """The lane, if it has or will have what we need next."""
-        lane = self._channel.lanes.get(self._format.name)
+        lane = self._channel.lanes.get(self._format.lane)
         return lane if lane is not None and self._at >= lane.base - 1 else None
 
     def _ride(self, lane: Lane) -> bytes:
@@ -143,7 +154,7 @@ class Viewer:
         """Begin to replay where the run began that we are in, because that is where dialects begin."""
         run = await self._store.run_covering(self._ref, self._at + 1)
         self._fed = self._at if run is None else min(self._at, run.first_seq - 1)
-        self._encoder = SseEncoder(self._format.make_dialect)
+        self._encoder = self._format.encoder()
 
     async def _replay(self, encoder: SseEncoder) -> bytes:
         """The next piece of what was missed; b"" while there is none to send."""
@@ -187,9 +198,9 @@ class Viewer:
 
     def _board(self, encoder: SseEncoder) -> None:
         """We have all that was committed: share the lane, or become it. If more was published meanwhile, read on."""
-        lane = self._channel.lanes.get(self._format.name)
+        lane = self._channel.lanes.get(self._format.lane)
         if lane is None and self._fed >= self._channel.published:
-            self._channel.lanes[self._format.name] = Lane(encoder, self._fed)
+            self._channel.lanes[self._format.lane] = Lane(encoder, self._fed)
             self._encoder = None
         elif lane is not None and self._fed >= lane.base - 1:
             self._encoder = None

@@ -6,6 +6,7 @@
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from functools import lru_cache, partial
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -13,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
@@ -32,6 +33,7 @@ from limelight.server.gate import NOBODY, Caller
 from limelight.server.openapi import openapi
 from limelight.server.page import Page
 from limelight.server.parts import Parts
+from limelight.server.prefix import Prefix, root_of, root_path
 from limelight.server.problems import named_in, on_crash, on_http_exception, on_limelight_error, refuse
 from limelight.server.routes import ENDPOINTS
 from limelight.server.safety import DOCUMENT_POLICY, Safety
@@ -62,15 +64,13 @@ def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None 
         yield
         await parts.stop()
 
+    endpoints = [_route(endpoint, parts) for endpoint in ENDPOINTS]
+    page, documents = Page().routes(), _documents()
+    root = root_path(settings, [SOCKET_PATH, *(route.path for route in (*endpoints, *documents, *page))])
     app = Starlette(
-        routes=[
-            *(_route(endpoint, parts) for endpoint in ENDPOINTS),
-            *_sockets(parts),
-            *Page().routes(),
-            *_documents(),
-        ],
+        routes=[*endpoints, *_sockets(parts), *page, *documents],
         lifespan=lifespan,
-        middleware=_middleware(settings, parts),
+        middleware=[*([Middleware(Prefix, root=root)] if root else ()), *_middleware(settings, parts, root)],
         exception_handlers={
             LimelightError: on_limelight_error,
             HTTPException: on_http_exception,
@@ -78,23 +78,24 @@ def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None 
         },
     )
     app.state.parts = parts
+    app.state.root = root
     return app
 
 
-def _middleware(settings: Settings, parts: Parts) -> list[Middleware]:
+def _middleware(settings: Settings, parts: Parts, root: str) -> list[Middleware]:
     """From the outside in. Other sites' pages are let in only if the settings name them."""
     origins = settings.server.origins
     for origin in origins:
         if not ORIGIN.fullmatch(origin):
             place = settings.origin.place("server", "origins")
             raise SetupError(f"{place}server.origins: {origin!r} is no origin; write it as https://app.example:8443")
-    insecure = settings.auth.insecure_no_auth
     guard = Middleware(
         Guard,
         gate=parts.gate,
         rates=parts.rates,
         refused=parts.metrics.refused,
-        insecure=insecure,
+        insecure=settings.auth.insecure_no_auth,
+        proxied=bool(root),
         origins=tuple(origins),
     )
     sharing = Middleware(
@@ -167,20 +168,22 @@ def _sockets(parts: Parts) -> list[WebSocketRoute]:
 
 def _documents() -> list[Route]:
     """The description of the interface, for machines and for people. All work without the internet."""
-    page = docs_page(ENDPOINTS)
-
-    async def show_docs(_: Request) -> Response:
-        return HTMLResponse(page, headers={"content-security-policy": DOCUMENT_POLICY})
-
     return [
-        Route("/docs", show_docs),
-        Route("/openapi.json", _shown(openapi(ENDPOINTS))),
-        Route("/api/v2/asyncapi.json", _shown(asyncapi())),
+        Route(
+            "/docs", _shown(partial(docs_page, ENDPOINTS), "text/html", {"content-security-policy": DOCUMENT_POLICY})
+        ),
+        Route("/openapi.json", _shown(partial(openapi, ENDPOINTS), "application/json")),
+        Route("/api/v2/asyncapi.json", _shown(asyncapi, "application/json")),
     ]
 
 
-def _shown(document: bytes) -> Callable[[Request], Awaitable[Response]]:
-    async def show(_: Request) -> Response:
-        return Response(document, media_type="application/json")
+def _shown(
+    document: Callable[[str], bytes | str], media_type: str, headers: Mapping[str, str] | None = None
+) -> Callable[[Request], Awaitable[Response]]:
+    """A document that names paths: made once for the root below which somebody asks for it."""
+    made = lru_cache(maxsize=2)(document)
+
+    async def show(request: Request) -> Response:
+        return Response(made(root_of(request.scope)), media_type=media_type, headers=headers)
 
     return show

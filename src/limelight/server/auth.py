@@ -16,6 +16,7 @@ from limelight.errors import BadRequest, Forbidden, LimelightError, Unauthorized
 from limelight.server.cookies import is_foreign_page, is_own_site, key_in
 from limelight.server.gate import LOCAL, NOBODY, Caller, Gate
 from limelight.server.page import is_of_the_page
+from limelight.server.prefix import below, root_of
 from limelight.server.problems import refuse
 from limelight.server.rates import Rates
 from limelight.sources.base import User
@@ -23,6 +24,9 @@ from limelight.sources.base import User
 PROBES = frozenset({"/health", "/ready", "/api/v2/health"})
 DOORS = frozenset({"/auth/login", "/auth/logout"})
 """Where somebody without a key can hand one in."""
+FORWARDED = (b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip")
+"""What proxies add to what they pass on. Nobody gains by sending one of them."""
+HOW_TO_MAKE_ONE = "make one with `limelight keys create`"
 
 
 class Guard:
@@ -36,13 +40,16 @@ class Guard:
         *,
         refused: Callable[[LimelightError], None],
         insecure: bool = False,
+        proxied: bool = False,
         origins: tuple[str, ...] = (),
     ) -> None:
+        """`proxied`: the settings say that a proxy is in front."""
         self._app = app
         self._gate = gate
         self._rates = rates
         self._refused = refused
         self._insecure = insecure
+        self._proxied = proxied
         self._origins = origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,7 +67,7 @@ class Guard:
         await self._app(scope, receive, send)
 
     async def _caller(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
-        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        path = below(scope["path"], root_of(scope))
         if path in PROBES:
             return NOBODY
         if self._gate.is_open:
@@ -82,11 +89,11 @@ class Guard:
 
     def _check_open(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         """A server without a key: for this machine, or for all if somebody insisted, but no page of another site."""
-        is_here = is_loopback(scope.get("client")) and _is_local_name(headers.get(b"host", b""))
-        if not is_here and not self._insecure:
-            raise Forbidden(
-                "without an API key this server answers only its own machine: make one with `limelight keys create`"
-            )
+        if not self._insecure:
+            if self._proxied or came_through_a_proxy(scope, headers):
+                raise Forbidden(f"behind a proxy this server needs an API key: {HOW_TO_MAKE_ONE}")
+            if not (is_loopback(scope.get("client")) and _is_local_name(headers.get(b"host", b""))):
+                raise Forbidden(f"without an API key this server answers only its own machine: {HOW_TO_MAKE_ONE}")
         if is_foreign_page(_method(scope), headers, self._origins):
             raise Forbidden("a page of another site cannot use this server: name it in server.origins if it should")
 
@@ -94,7 +101,7 @@ class Guard:
         scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         if scheme.lower() == "bearer":
             return token.strip()
-        kept = key_in(headers)
+        kept = key_in(headers, root_of(scope))
         if kept is None:
             return ""
         if not is_own_site(_method(scope), headers, self._origins):
@@ -112,6 +119,15 @@ def _for_others(caller: Caller, headers: dict[bytes, bytes]) -> Caller:
     caller.check_names(user_id, "X-Limelight-User-Id")
     name = _text(headers.get(b"x-limelight-user-name", b""))
     return Caller(User(user_id, name[:MAX_USER_ID]), caller.scopes, is_named=True)
+
+
+def came_through_a_proxy(scope: Scope, headers: dict[bytes, bytes]) -> bool:
+    """Whether somebody passed this on, for whom ever: the address of a proxy on this machine says nothing.
+
+    A proxy that tells nothing cannot be seen, but for nginx as it is without settings: it speaks HTTP/1.0, which no
+    browser and no client of today does, and names this machine in `Host`.
+    """
+    return scope.get("http_version") == "1.0" or any(name in headers for name in FORWARDED)
 
 
 def is_loopback(address: "tuple[str, int] | list[str | int] | None") -> bool:

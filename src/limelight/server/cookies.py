@@ -1,25 +1,31 @@
 """The key of the page, in a cookie that no script can read and that no other site can use.
 
-Cookies know no ports, so the name has the port in it: two servers on one machine do not take each other's.
+Cookies know no ports, so the name has the port in it: two servers on one machine do not take each other's. It has the
+path below which the server is as well: a browser sends the cookie of a server at the root to one below it too.
 """
+
+import re
 
 from starlette.requests import cookie_parser
 from starlette.responses import Response
 
 SECONDS = 30 * 24 * 3600
 _SAFE = ("GET", "HEAD", "OPTIONS")
+_NO_TOKEN = re.compile(r"[^A-Za-z0-9._~-]")
+"""What the name of a cookie does without; a host application may be mounted anywhere."""
 _OWN_SITES = (b"same-origin", b"none")
 
 
-def cookie_name(headers: dict[bytes, bytes]) -> str:
+def cookie_name(headers: dict[bytes, bytes], root: str = "") -> str:
     port = headers.get(b"host", b"").decode("latin-1").rpartition("]")[2].partition(":")[2]
-    return f"limelight_key_{port}" if port.isdecimal() else "limelight_key"
+    parts = ["limelight_key", port if port.isdecimal() else "", _NO_TOKEN.sub(".", root.strip("/"))]
+    return "_".join(filter(None, parts))
 
 
-def key_in(headers: dict[bytes, bytes]) -> str | None:
+def key_in(headers: dict[bytes, bytes], root: str = "") -> str | None:
     """The key that the browser keeps for this server."""
     cookies = cookie_parser(headers.get(b"cookie", b"").decode("latin-1"))
-    return cookies.get(cookie_name(headers)) or None
+    return cookies.get(cookie_name(headers, root)) or None
 
 
 def is_own_site(method: str, headers: dict[bytes, bytes], origins: tuple[str, ...] = ()) -> bool:

@@ -55,8 +55,16 @@ _KINDS = (
 """The groups of the last table, in the order of `_kind`."""
 
 
-def docs_page(endpoints: Iterable[Endpoint]) -> str:
-    """The page as HTML."""
+LOCAL = "://127.0.0.1:8000"
+"""Where calls to copy go."""
+
+
+def docs_page(endpoints: Iterable[Endpoint], root: str = "") -> str:
+    """The page as HTML; `root` is the path below which the server is, with the proxy and without."""
+    return _page(endpoints).replace(LOCAL, LOCAL + html.escape(root))
+
+
+def _page(endpoints: Iterable[Endpoint]) -> str:
     listed = list(endpoints)
     tags = list(dict.fromkeys(endpoint.tag for endpoint in listed))
     sections = "".join(

@@ -25,8 +25,10 @@ from limelight.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
+from limelight.runs.viewer import Format
 from limelight.server.gate import Caller
 from limelight.server.parts import Parts
+from limelight.server.prefix import root_of
 from limelight.server.reading import read_body
 from limelight.stores.base import Run, Session, SessionRef
 
@@ -59,6 +61,15 @@ class Call:
         self.parts = parts
         self.caller: Caller = request.state.caller
         self.user = self.caller.user
+
+    @property
+    def root(self) -> str:
+        """What stands before a path of this server in a link."""
+        return root_of(self.request.scope)
+
+    def format(self) -> Format:
+        """The format that the query names, or the default one."""
+        return self.parts.format(self.query("format"), self.root)
 
     def path(self, name: str) -> str:
         return self.request.path_params[name]

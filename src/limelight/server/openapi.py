@@ -14,8 +14,8 @@ from limelight.server.problems import Problem
 _PATH_PARAMETER = re.compile(r"{(\w+)}")
 
 
-def openapi(endpoints: Iterable[Endpoint]) -> bytes:
-    """The whole document as JSON."""
+def openapi(endpoints: Iterable[Endpoint], root: str = "") -> bytes:
+    """The whole document as JSON; `root` is the path below which the server is."""
     listed = list(endpoints)
     types = {t for e in listed for t in (e.reply, e.body) if t is not None and not isinstance(t, str)} | {Problem}
     ordered = sorted(types, key=str)
@@ -31,6 +31,7 @@ def openapi(endpoints: Iterable[Endpoint]) -> bytes:
             "version": __version__,
             "description": "One durable log of typed events behind every agent, streamed to any client.",
         },
+        "servers": [{"url": root or "/"}],
         "paths": paths,
         "components": {
             "schemas": components,

@@ -209,13 +209,13 @@ class Parts:
         if not task.cancelled() and task.exception() is not None:
             log.debug("nobody waited for this: %r", task.exception())
 
-    def format(self, name: str | None) -> Format:
-        """The named format, or the default one."""
+    def format(self, name: str | None, root: str = "") -> Format:
+        """The named format, or the default one. `root` is what its links begin with."""
         wanted = name or self.settings.server.default_format
         if wanted not in self._dialects:
             known = ", ".join(sorted(self._dialects))
             raise UnknownFormat(f"there is no format {wanted[:50]!r}; there are: {known}", path="format")
-        return Format(wanted, self._dialects[wanted])
+        return Format(wanted, self._dialects[wanted], root)
 
     def stream_place(self, owner: str) -> AbstractContextManager[None]:
         """A place for one more stream or socket while it is being opened. Raises TooManyStreams if there is none."""

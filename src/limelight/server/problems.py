@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 from limelight.errors import LimelightError, MethodNotAllowed, NotFound, RequestError, Unauthorized
 from limelight.log_context import ids
 from limelight.runs.ids import sortable_id
+from limelight.server.prefix import root_of
 from limelight.server.safety import HEADERS
 
 log = logging.getLogger(__name__)
@@ -39,10 +40,10 @@ class Problem(msgspec.Struct, kw_only=True):
     """Seconds after which it is worth trying again."""
 
 
-def problem_response(error: LimelightError) -> Response:
+def problem_response(error: LimelightError, scope: Scope) -> Response:
     """The response for one of our own errors."""
     problem = Problem(
-        type=f"/docs#error-{error.code}",
+        type=f"{root_of(scope)}/docs#error-{error.code}",
         title=error.title,
         status=error.status,
         detail=error.detail,
@@ -61,7 +62,7 @@ def problem_response(error: LimelightError) -> Response:
 async def refuse(error: LimelightError, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a request or a handshake with a problem. Servers that cannot do the latter answer 403."""
     if scope["type"] == "http" or "websocket.http.response" in scope.get("extensions", {}):
-        await problem_response(error)(scope, receive, send)
+        await problem_response(error, scope)(scope, receive, send)
     else:
         await send({"type": "websocket.close", "code": 1008, "reason": error.code})
 
@@ -69,15 +70,16 @@ async def refuse(error: LimelightError, scope: Scope, receive: Receive, send: Se
 async def on_limelight_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, LimelightError)
     request.app.state.parts.metrics.refused(error)
-    return problem_response(error)
+    return problem_response(error, request.scope)
 
 
 async def on_http_exception(request: Request, error: Exception) -> Response:
     """What the router itself refuses: unknown paths and methods."""
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
-        return problem_response(MethodNotAllowed(f"{request.url.path} does not take {request.method}"))
-    return problem_response(NotFound(f"there is no {request.url.path}"))
+        refusal = MethodNotAllowed(f"{request.url.path} does not take {request.method}")
+        return problem_response(refusal, request.scope)
+    return problem_response(NotFound(f"there is no {request.url.path}"), request.scope)
 
 
 def named_in(scope: Scope) -> dict[str, str]:
@@ -92,7 +94,7 @@ async def on_crash(request: Request, error: Exception) -> Response:
     about = {**named_in(request.scope), **ids(error_id=error_id)}
     log.error("%s %s broke, %s", request.method, request.url.path, error_id, exc_info=error, extra=about)
     problem = Problem(
-        type="/docs#error-internal",
+        type=f"{root_of(request.scope)}/docs#error-internal",
         title="Internal error",
         status=500,
         detail="something broke here; the server's log has the details under the error_id",

@@ -40,7 +40,7 @@ class Rates:
         )
 
     async def _heed_the_clock(self) -> None:
-        """Count anew when the clock was set: back by an hour, whoever was at the limit would stay there for that hour."""
+        """Count anew when the clock was set: back by an hour, and whoever was at the limit stays there for an hour."""
         offset = _offset()
         if abs(offset - self._offset) > JUMP_SECONDS:
             self._offset = offset

@@ -58,6 +58,7 @@ class LimelightServer(uvicorn.Server):
             )
         )
         self.parts: Parts = app.state.parts
+        self._root: str = app.state.root
         self._listener = listener
         self._say = say
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -65,7 +66,8 @@ class LimelightServer(uvicorn.Server):
     @property
     def url(self) -> str:
         host, port = self._listener.getsockname()[:2]
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        name = f"[{host}]" if ":" in host else host
+        return f"http://{name}:{port}{self._root}"
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=self.config.get_loop_factory()) as runner:

@@ -1,7 +1,7 @@
 /** Light, dark, or as the system is. `public/theme.js` does the same before the first paint, so that nothing flashes. */
 
 import { useSyncExternalStore } from "react";
-import { recall, remember } from "../live/storage";
+import { PREFIX, recall, remember } from "../live/storage";
 import { Watchable } from "../live/watchable";
 
 export type ThemeChoice = "system" | "light" | "dark";
@@ -40,7 +40,7 @@ apply(stored());
 system?.addEventListener("change", () => apply(theme.getSnapshot().choice));
 // Another tab has chosen.
 window.addEventListener("storage", (event) => {
-  if (event.key === null || event.key === `limelight.${KEY}`) apply(stored());
+  if (event.key === null || event.key === PREFIX + KEY) apply(stored());
 });
 
 export function useTheme(): Theme {

@@ -47,3 +47,16 @@ it("forgets all of a session, and nothing of another", () => {
   forgetSession("a");
   expect(remembered("").sort()).toEqual(["draft.ab", "draft.new", "outbox.ab.1"]);
 });
+
+it("shares no keys with a server below another path of the same host name", async () => {
+  history.replaceState(null, "", "/limelight/");
+  vi.resetModules();
+  const below = await import("./storage");
+  history.replaceState(null, "", "/");
+  below.remember("draft.s", "below");
+  expect(recall("draft.s", "")).toBe("");
+  expect(below.recall("draft.s", "")).toBe("below");
+  expect(below.remembered("")).toEqual(["draft.s"]);
+  remember("draft.s", "at the root");
+  expect(below.recall("draft.s", "")).toBe("below");
+});

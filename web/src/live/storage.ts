@@ -3,7 +3,12 @@
  * as long as it is open.
  */
 
-const PREFIX = "limelight.";
+/** What stands before each key. Two servers below different paths of one host name share a memory, but no keys. */
+export const PREFIX = `limelight${folder(globalThis.location?.pathname ?? "/")}.`;
+
+function folder(path: string): string {
+  return path.slice(0, path.lastIndexOf("/"));
+}
 
 /** What the browser did not take, by its whole key; null for what it did not let go. */
 const refused = new Map<string, string | null>();

@@ -69,8 +69,11 @@ export class ApiError extends Error {
   }
 }
 
+/** Where a path of the server is; its own links have the path in front below which it serves this page. */
 export function address(path: string): string {
-  return new URL(path.replace(/^\//, ""), document.baseURI.replace(/[#?].*$/, "")).href;
+  const here = new URL(".", document.baseURI.replace(/[#?].*$/, ""));
+  const below = path.startsWith(here.pathname) ? path.slice(here.pathname.length) : path.replace(/^\//, "");
+  return new URL(`./${below}`, here).href;
 }
 
 export function artifactAddress(artifactId: string): string {

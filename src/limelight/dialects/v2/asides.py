@@ -23,6 +23,7 @@ from limelight.events import (
     Status,
     Usage,
 )
+from limelight.links import artifact_url, link
 
 BOXES = {"completed": "x", "in_progress": "~", "pending": " "}
 ENDS = {"max_steps": "The agent stopped at its limit of steps."}
@@ -31,8 +32,9 @@ ENDS = {"max_steps": "The agent stopped at its limit of steps."}
 class Asides:
     """One message for each event."""
 
-    def __init__(self, outbox: Outbox, steps_of: Callable[[str], Steps]) -> None:
+    def __init__(self, outbox: Outbox, steps_of: Callable[[str], Steps], root: str) -> None:
         self._outbox = outbox
+        self._root = root
         self._steps_of = steps_of
 
     def question(self, event: RunStarted) -> None:
@@ -99,7 +101,7 @@ class Asides:
                 pass
 
     def _file(self, event: ArtifactMade, about: Metadata) -> None:
-        url = f"/artifacts/{event.artifact_id}"
+        url = link(self._root, artifact_url(event.artifact_id))
         named = {"artifact_id": event.artifact_id, "name": event.name, "mime_type": event.media_type, "url": url}
         shared: Metadata = {**about, **named, "size": event.size, "tool_id": event.call_id}
         if event.media_type.startswith("image/"):

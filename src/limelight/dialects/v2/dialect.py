@@ -8,7 +8,7 @@ under the same id, is the `final_answer`: so no answer appears twice.
 from typing import ClassVar, assert_never
 
 from limelight.deltas import Delta
-from limelight.dialects.base import encode
+from limelight.dialects.base import encode, rooted
 from limelight.dialects.v2.asides import Asides
 from limelight.dialects.v2.outbox import Outbox
 from limelight.dialects.v2.steps import Steps
@@ -55,17 +55,18 @@ class V2Dialect:
     joins: ClassVar[bool] = True
     DROPS: ClassVar[frozenset[type[Event]]] = frozenset({ToolArgsDelta})
 
-    def __init__(self) -> None:
+    def __init__(self, root: str = "") -> None:
+        self._root = root
         self._outbox = Outbox()
         self._steps: dict[str, Steps] = {}
         self._started = RunStarted(agent="")
         self._voice = Voice(self._outbox, self._steps_of)
         self._tools = Tools(self._outbox, self._steps_of)
-        self._asides = Asides(self._outbox, self._steps_of)
+        self._asides = Asides(self._outbox, self._steps_of, root)
 
     def feed(self, record: Record) -> list[bytes]:
         self._outbox.open(record.at, delta=isinstance(record.event, DELTAS))
-        self._take(record.event)
+        self._take(rooted(record, self._root).event)
         return self._outbox.taken()
 
     def fits(self, event: Delta) -> bool:

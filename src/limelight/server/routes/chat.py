@@ -62,7 +62,7 @@ class RunFailedResponse(RunError):
 
 async def chat_stream(call: Call) -> EventStream | ChatView:
     """Ask an agent and watch it work, as server-sent events. With `"stream": false` the whole answer as JSON."""
-    format_ = call.parts.format(call.query("format"))
+    format_ = call.format()
     raw = await call.raw_json()
     request, body = _request(call, raw)
     if body.stream is False:
@@ -182,7 +182,7 @@ async def _whole(call: Call, request: Request) -> ChatView:
                 duration_ms=tool.duration_ms,
                 truncated=tool.args_cut or tool.result_cut or len(tool.output) > OUTPUT_PREVIEW,
                 size=tool.size,
-                result_url=result_url(run_id, "result", tool.call_id),
+                result_url=call.root + result_url(run_id, "result", tool.call_id),
             )
             for tool in story.calls.values()
         ],

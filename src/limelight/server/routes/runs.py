@@ -22,6 +22,7 @@ from limelight.errors import (
     TooManyStreams,
     UnknownFormat,
 )
+from limelight.links import link
 from limelight.runs.reading import input_of, read_story, whole_body, whole_value
 from limelight.runs.requests import StoppedInQueue, Waiting
 from limelight.runs.viewer import Format
@@ -69,7 +70,7 @@ async def _open_approvals(call: Call, run: Run) -> list[ApprovalView]:
             expires_at=request.expires_at,
             truncated=request.truncated,
             size=request.size,
-            result_url=request.result_url,
+            result_url=link(call.root, request.result_url),
         )
         for request in await call.parts.control.open_approvals(run)
     ]
@@ -78,7 +79,7 @@ async def _open_approvals(call: Call, run: Run) -> list[ApprovalView]:
 async def stream_run(call: Call) -> EventStream | Response:
     """Watch a run, or go on where a stream was cut. 204 if it has ended and the cursor is at its end."""
     cursor = call.cursor()
-    format_ = call.parts.format(call.query("format"))
+    format_ = call.format()
     waiting = _own_waiting(call)
     if waiting is not None:
         return _stream_when_begun(call, waiting, format_)

@@ -66,7 +66,7 @@ async def delete_session(call: Call) -> None:
 async def stream_session(call: Call) -> EventStream:
     """Follow a session through all its runs, from the cursor on. The stream stays open between runs."""
     cursor = call.cursor()
-    format_ = call.parts.format(call.query("format"))
+    format_ = call.format()
     session = await call.session()
     if cursor.seq > session.last_seq:
         raise BadCursor(f"the session's log ends at {session.last_seq}: this cursor is from another one", path="after")

@@ -71,12 +71,12 @@ def _from_own_page(call: Call) -> bool:
 
 
 def _name(call: Call) -> str:
-    return cookies.cookie_name(_headers(call))
+    return cookies.cookie_name(_headers(call), call.root)
 
 
 def _path(call: Call) -> str:
-    """Where this server is, so that a cookie of one that is mounted is not sent to its neighbours."""
-    return f"{call.request.scope.get('root_path', '')}/"
+    """Where this server is, so that its cookie is not sent to its neighbours."""
+    return f"{call.root}/"
 
 
 def _is_secure(call: Call) -> bool:

@@ -12,8 +12,8 @@ from limelight.server.v2.replies import Error
 _CHANNEL = {"$ref": "#/channels/session"}
 
 
-def asyncapi() -> bytes:
-    """The whole document as JSON."""
+def asyncapi(root: str = "") -> bytes:
+    """The whole document as JSON; `root` is the path below which the server is."""
     shapes = [*(said.shape for said in CLIENT), *SERVER]
     refs, schemas = msgspec.json.schema_components(shapes, ref_template="#/components/schemas/{name}")
     examples = {said.shape: said.examples for said in CLIENT}
@@ -28,7 +28,7 @@ def asyncapi() -> bytes:
             "description": "Where an API key is set, connect with the header `Authorization: Bearer …`.",
         },
         "defaultContentType": "application/json",
-        "channels": {"session": _channel(messages)},
+        "channels": {"session": _channel(messages, root)},
         "operations": {**{said.name: _hears(said) for said in CLIENT}, "watch": _shows()},
         "components": {"messages": messages, "schemas": {name: _plain(schema) for name, schema in schemas.items()}},
     }
@@ -42,10 +42,10 @@ def _message(shape: type, payload: dict[str, Any], examples: tuple[dict[str, Any
     return message
 
 
-def _channel(messages: dict[str, Any]) -> dict[str, Any]:
+def _channel(messages: dict[str, Any], root: str) -> dict[str, Any]:
     query = {param.name: {"description": param.description, **param.schema} for param in channel.QUERY}
     return {
-        "address": channel.PATH,
+        "address": root + channel.PATH,
         "summary": channel.SUMMARY,
         "description": channel.DESCRIPTION,
         "parameters": {"session_id": {"description": "A name of your choice: 1 to 128 of A-Z a-z 0-9 . _ : -"}},

@@ -32,9 +32,7 @@ class MessageCounts:
     async def _of_run(self, run: Run) -> int:
         if run.messages is not None:
             return run.messages
-        counter = self._counters.pop(run.run_id, None) or RunCounter(
-            SseEncoder(self._format.make_dialect), run.first_seq
-        )
+        counter = self._counters.pop(run.run_id, None) or RunCounter(self._format.encoder(), run.first_seq)
         await counter.advance(self._store, run)
         if run.live:
             self._counters[run.run_id] = counter

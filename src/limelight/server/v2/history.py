@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from limelight.dialects.base import Cursor
-from limelight.dialects.encoder import Frame, SseEncoder, frames_in
+from limelight.dialects.encoder import Frame, frames_in
 from limelight.dialects.v2.whole import is_whole
 from limelight.errors import BadRequest
 from limelight.runs.reading import records_of
@@ -104,7 +104,7 @@ class History:
 
     async def _messages(self, run: Run) -> AsyncIterator[Frame]:
         """Those of one run, with the cursors that a viewer of the run got. Increments are no messages."""
-        encoder = SseEncoder(self._format.make_dialect)
+        encoder = self._format.encoder()
         async for record in records_of(self._store, run):
             if record.seq % STRETCH == 0:
                 await asyncio.sleep(0)

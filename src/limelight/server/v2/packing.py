@@ -7,11 +7,16 @@ from limelight.dialects.records import JoinedRecordsDialect
 from limelight.runs.viewer import Format
 from limelight.server.v2.replies import addressed
 
-PACKED = Format("packed_records", JoinedRecordsDialect, batch=2048)
-"""A format of its own, so that it shares no lane with those who want each Record. It is not among the public ones."""
+PACKED = "packed_records"
+BATCH = 2048
 FRAME_BYTES = 128 * 1024
 """A frame ends before it gets larger, unless it holds one Record only."""
 _GAP = b'{"gap":'
+
+
+def packed_records(root: str = "") -> Format:
+    """A format of its own, so that it shares no lane with those who want each Record. It is not a public one."""
+    return Format(PACKED, JoinedRecordsDialect, root, BATCH)
 
 
 def packed(frames: Iterable[Frame], session_id: str) -> Iterator[bytes]:

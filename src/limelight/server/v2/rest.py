@@ -74,7 +74,7 @@ async def create_session(call: Call) -> SessionCreated:
     return SessionCreated(
         session_id=session_id,
         agent_type=session.agent,
-        websocket_url=f"{call.request.scope.get('root_path', '')}{PREFIX}/ws/{session_id}",
+        websocket_url=f"{call.root}{PREFIX}/ws/{session_id}",
         max_steps=steps_of(call.parts, session),
     )
 
@@ -103,7 +103,7 @@ async def get_messages(call: Call) -> _EncodedMessages:
     session = await _session(call)
     high = call.parts.settings.limits.session_messages
     limit = call.number("limit", DEFAULT_LIMIT, low=1, high=high)
-    history = History(call.parts.store, session.ref, call.parts.format("v2"))
+    history = History(call.parts.store, session.ref, call.parts.format("v2", call.root))
     page = await history.page(Wanted(limit, call.query("after"), call.query("before")), high)
     session_id = session.ref.session_id
     return _EncodedMessages(

@@ -17,11 +17,12 @@ from limelight.errors import BadRequest, InvalidBody, LimelightError, SessionNot
 from limelight.runs.viewer import Format
 from limelight.server.gate import Caller
 from limelight.server.parts import Parts
+from limelight.server.prefix import root_of
 from limelight.server.pulse import Kind
 from limelight.server.v2.answering import Answering
 from limelight.server.v2.line import Gone, Line
 from limelight.server.v2.opening import STEPS, check_after, open_session
-from limelight.server.v2.packing import PACKED, packed
+from limelight.server.v2.packing import PACKED, packed, packed_records
 from limelight.server.v2.showing import Showing
 from limelight.stores.base import LIVE_STATES, Session, SessionRef
 
@@ -58,7 +59,7 @@ class SessionSocket:
             await line.open()
             try:
                 format_, after = self._format(), self._after()
-                if format_ is PACKED:
+                if format_.name == PACKED:
                     line.dress = packed
                 with self._parts.stream_place(self._ref.owner):
                     await self._open(after)
@@ -73,7 +74,8 @@ class SessionSocket:
         wanted = self._websocket.query_params.get("format", "v2")
         if wanted not in ("v2", "records"):
             raise BadRequest(f"format is v2 or records here, not {wanted[:50]!r}", path="format")
-        return PACKED if self._is_packed(wanted) else self._parts.format(wanted)
+        root = root_of(self._websocket.scope)
+        return packed_records(root) if self._is_packed(wanted) else self._parts.format(wanted, root)
 
     def _is_packed(self, format_: str) -> bool:
         wanted = self._websocket.query_params.get("packed", "0")

@@ -1,0 +1,9 @@
+#!/bin/sh
+# Tries the server behind a real nginx and a real Caddy, set up by the files in deploy/, with a real Chromium; installs them
+# if they are missing.
+set -eu
+cd "$(dirname "$0")/.."
+
+tools/chromium.sh
+tools/nginx.sh
+exec .venv/bin/pytest e2e/proxy "$@"

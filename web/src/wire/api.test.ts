@@ -1,0 +1,20 @@
+import { afterEach, expect, it, vi } from "vitest";
+import { address } from "./api";
+
+afterEach(() => vi.unstubAllGlobals());
+
+it.each([
+  ["http://h:8000/", "runs/r", "http://h:8000/runs/r"],
+  ["http://h:8000/?x=/y/#/s/a", "/runs/r", "http://h:8000/runs/r"],
+  ["https://h/limelight/#/s/a", "runs/r", "https://h/limelight/runs/r"],
+  ["https://h/limelight/", "/limelight/runs/r", "https://h/limelight/runs/r"],
+  ["https://h/limelight/index.html", "/limelight/runs/r?raw=1", "https://h/limelight/runs/r?raw=1"],
+  // A server that does not know below which path it is.
+  ["https://h/limelight/", "/runs/r", "https://h/limelight/runs/r"],
+  ["https://h/lime/", "/limelight/r", "https://h/lime/limelight/r"],
+  // A path with a colon is no scheme.
+  ["https://h/limelight/", "artifacts/a:b", "https://h/limelight/artifacts/a:b"],
+])("finds below %s the path %s", (page, path, found) => {
+  vi.stubGlobal("document", { baseURI: page });
+  expect(address(path)).toBe(found);
+});
