@@ -14,7 +14,7 @@ from typing import Self
 
 import psutil
 
-START_SECONDS = 20
+START_SECONDS = 120
 STOP_SECONDS = 10
 ROOT = Path(__file__).parent.parent
 PYTHONPATH = os.pathsep.join([str(ROOT), str(ROOT / "src")])

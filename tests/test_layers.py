@@ -82,7 +82,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.refusing": BASE | {"limelight.builtin", "limelight.config"},
     "limelight.targets": BASE | {"limelight.registry", "limelight.runs.agents", "limelight.sources.base"},
     "limelight.tracing": BASE
-    | {"limelight.log_context", "limelight.runs.endings", "limelight.stores.base", "limelight.tracing"},
+    | {
+        "limelight.hiding",
+        "limelight.log_context",
+        "limelight.runs.endings",
+        "limelight.stores.base",
+        "limelight.tracing",
+    },
     "limelight.tracing.run_trace": BASE | {"limelight.runs.endings", "limelight.tracing"},
     "limelight.client": BASE | {"limelight.client"},
     "limelight.openwebui": BASE | {"limelight.openwebui"},

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from e2e.faults.disks import full, locked_by_another, small_disk, unwritable
+from e2e.faults.leftovers import assert_kept, nothing_is_left
 from tests.faults.process import ServerProcess, Stream, read_head
 
 HELLO = {"messages": [{"role": "user", "content": "hi"}], "agent": "hello"}
@@ -74,16 +75,13 @@ def answered(server: ServerProcess) -> None:
     assert (status, answer["message"]["content"]) == (200, "hello")
 
 
-def check_kept(server: ServerProcess, following: Following) -> None:
-    """What the viewer got is in the log, all of it and in that order."""
-    seen = following.frames[: len(following.frames)]
-    assert [int(cursor) for cursor, _ in seen] == list(range(1, len(seen) + 1))
-    kept = server.follow(following.run_id, format_="records").take(len(seen))
-    assert text_of(kept).startswith(text_of(seen[:-1])[: len(text_of(kept))])
-
-
-def text_of(frames: list[tuple[str, Any]]) -> str:
-    return "".join(data["event"].get("text", "") for _, data in frames)
+def check_kept(server: ServerProcess, *viewers: Following) -> None:
+    """What the viewers got is in the log, all of it and in that order, and every run has ended once."""
+    for following in viewers:
+        seen = list(following.frames)
+        assert [int(cursor) for cursor, _ in seen] == list(range(1, len(seen) + 1))
+        assert_kept(server, following.run_id, "records", seen)
+    nothing_is_left(server)
 
 
 @contextmanager
@@ -132,7 +130,7 @@ def test_a_disk_that_is_full_and_then_is_not(tmp_path: Path) -> None:
 
 def test_an_agent_that_floods_meanwhile_has_to_wait(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with small_disk(data, 64) as mounted, live(data, "dump") as (server, following):
+    with small_disk(data, 256) as mounted, live(data, "dump") as (server, following):
         dump = Following(server.ask(agent="dump", session_id="d", format="records"))
         eventually(lambda: dump.last > 20)
         with full(data, mounted, server):
@@ -141,6 +139,9 @@ def test_an_agent_that_floods_meanwhile_has_to_wait(tmp_path: Path) -> None:
             time.sleep(3)  # the agent would have printed tens of megabytes
             assert psutil.Process(server.pid).memory_info().rss - before < 20 * 1024**2
         check_mended(server, following)
+        server.kill()
+        with ServerProcess(data, "endless", "hello") as server:
+            check_kept(server, following, dump)
 
 
 def test_a_lock_of_ten_seconds(tmp_path: Path) -> None:
@@ -170,6 +171,9 @@ def test_a_database_that_can_only_be_read_for_a_while(tmp_path: Path) -> None:
             assert words in ("the database can only be read", "the disk does not take what is written")
             check_fault(server, following, words)
         check_mended(server, following)
+        server.kill()
+    with ServerProcess(data, "endless", "hello") as server:
+        check_kept(server, following)
 
 
 @pytest.mark.parametrize("whole_folder", [True, False])

@@ -256,6 +256,7 @@ class Draining(LimelightError):
     code = "shutting_down"
     status = 503
     title = "The server is shutting down"
+    retry_after = 5
 
 
 class IssuerUnavailable(LimelightError):

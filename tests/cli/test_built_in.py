@@ -46,7 +46,7 @@ def test_what_frameworks_log_is_in_the_log_and_not_in_the_view(tmp_path: Path) -
     ended = run("run", "hi", "--plain", "--agent", "agno", folder=tmp_path, **model)
     assert (ended.returncode, ended.stderr) == (1, "")
     assert all(line[0] in "●·F" for line in ended.stdout.splitlines()), ended.stdout
-    assert "ERROR API connection error" in (tmp_path / ".limelight" / "run.log").read_text()
+    assert "API connection error" in (tmp_path / ".limelight" / "run.log").read_text()
 
 
 def test_serve_says_what_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,7 +105,7 @@ async def test_a_store_that_fails_makes_it_not_ready(served: Served, monkeypatch
     assert response.status_code == 503
     assert response.json() == {
         "status": "not ready",
-        "checks": {"store": "failed", "agents": response.json()["checks"]["agents"]},
+        "checks": {"server": "ok", "store": "failed", "agents": response.json()["checks"]["agents"]},
     }
 
 

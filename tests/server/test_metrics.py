@@ -264,6 +264,25 @@ async def test_what_the_store_cannot_do_for_a_request(tmp_path: Path, monkeypatc
         assert await meter.changed() == {series: 2}
 
 
+async def test_a_stream_that_the_store_breaks_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(agents.echo, data=tmp_path) as served:
+        run_id = (await served.http.post("/chat", json=asking("hi"))).json()["run_id"]
+        meter = await Meter.of(served)
+
+        async def broken(*_: Any, **__: Any) -> None:
+            raise StoreUnavailable("the disk is gone")
+
+        monkeypatch.setattr(served.parts.store, "records", broken)
+        cut = await served.http.get(f"/runs/{run_id}/stream?after=0")
+        assert (cut.status_code, "done" in cut.text) == (200, False)  # so whoever reads comes again
+        monkeypatch.undo()
+        series = "limelight_store_errors_total{code=store_unavailable,during=request}"
+        assert await meter.changed() == {series: 1}
+    assert not caplog.records
+
+
 # Who may read it, and what it does not say
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from limelight.errors import StoreCorrupt, StoreLocked, StoreNewer, StoreUnavailable
+from limelight.errors import SetupError, StoreCorrupt, StoreLocked, StoreNewer, StoreUnavailable
 from limelight.stores.sqlite import SqliteStore, examining
 from limelight.stores.sqlite.schema import MIGRATIONS
-from tests.stores.sqlite_files import content, locked, move, overwrite, query
-from tests.stores.steps import begin, opened, whole_run
+from tests.stores.sqlite_files import content, copy_as_it_is, locked, move, overwrite, query, remove
+from tests.stores.steps import begin, opened, read_all, tokens, whole_run
 
 NOW = f"whole, schema version {len(MIGRATIONS)}, "
 
@@ -35,6 +35,33 @@ async def test_beside_a_server_and_without_one(path: Path) -> None:
         await store.ping()
     alone = await examine(path)
     assert alone.startswith(NOW) and "server" not in alone
+
+
+async def test_another_database_beside_a_server_is_not_opened(path: Path, tmp_path: Path) -> None:
+    """SQLite would take the server's log for the other one's, and write it there."""
+    async with opened(lambda: SqliteStore(tmp_path / "other.db")) as other:
+        await whole_run(other, "r0")
+    before = content(tmp_path / "other.db")
+    async with opened(lambda: SqliteStore(path)) as store:
+        run = await begin(store, "r1")
+        await run.write(*tokens(300))
+        move(path, tmp_path / "aside.db")
+        overwrite(path, before)
+        with pytest.raises(StoreUnavailable, match="another file is in the place of the database"):
+            await examine(path)
+        assert content(path) == before
+        move(tmp_path / "aside.db", path)
+        assert (await examine(path)).startswith(NOW)
+    async with opened(lambda: SqliteStore(path)) as store:
+        assert await read_all(store) == run.acknowledged
+
+
+async def test_a_log_that_is_gone_is_named(path: Path) -> None:
+    async with opened(lambda: SqliteStore(path)) as store:
+        await begin(store, "r1")
+        remove(path.with_name("limelight.db-wal"))
+        with pytest.raises(StoreUnavailable, match="its file -wal"):
+            await examine(path)
 
 
 async def test_an_old_one_stays_old(path: Path) -> None:
@@ -71,10 +98,27 @@ async def test_one_that_vanished_under_its_server(path: Path) -> None:
 
 async def test_one_that_is_locked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examining, "LOCK_SECONDS", 0.02)
-    async with opened(lambda: SqliteStore(path)):
-        with locked(path), pytest.raises(StoreLocked, match="another program has locked"):
-            await examine(path)
+    async with opened(lambda: SqliteStore(path)) as store:
+        await begin(store, "r1")
+    with locked(path), pytest.raises(StoreLocked, match="another program has locked"):
         await examine(path)
+    assert (await examine(path)).startswith(NOW)
+
+
+async def test_one_that_is_gone_without_its_log_is_not_made_anew(path: Path, tmp_path: Path) -> None:
+    """What a crash left in the log alone would be lost."""
+    async with opened(lambda: SqliteStore(path)) as store:
+        run = await begin(store, "r1")
+        await run.write(*tokens(300))
+        crashed = copy_as_it_is(path, tmp_path / "crashed")
+    move(crashed, tmp_path / "aside.db")
+    with pytest.raises(StoreUnavailable, match="move it back"):
+        await examine(crashed)
+    with pytest.raises(SetupError, match="move the database back"):
+        await SqliteStore(crashed).open()
+    move(tmp_path / "aside.db", crashed)
+    async with opened(lambda: SqliteStore(crashed)) as store:
+        assert await read_all(store) == run.acknowledged
 
 
 def may_only_read(name: Path, mode: int) -> bool:

@@ -41,6 +41,14 @@ def test_a_failure_is_told_once_with_the_first_reason_and_its_end_too(caplog: py
     ]
 
 
+def test_what_is_secret_in_an_address_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
+    complaints = Complaints("http://ann:sesame@there/v1?api-key=SECRET")
+    complaints.failed("no answer of ann:sesame@there with url: /v1?api-key=SECRET")
+    complaints.close()
+    assert "http://there/v1 " in caplog.text
+    assert "SECRET" not in caplog.text and "sesame" not in caplog.text
+
+
 def test_what_the_sdk_says_to_others_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
     complaints = Complaints("http://there")
     with complaints.heard() as complaint:

@@ -1,7 +1,9 @@
 """The log of a server that a command runs: harmless for a terminal, without secrets, on standard error or in a file."""
 
 import logging
+import os
 import re
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,11 +35,16 @@ def log_to(file: Path | None, settings: Settings) -> None:
     handler = logging.StreamHandler() if file is None else logging.FileHandler(file)
     hiding = hiding_of(settings, *CREDENTIALS)
     as_json = settings.log.format == "json"
-    handler.setFormatter(JsonLines(hiding) if as_json else TextLines(hiding, timed=file is not None))
+    handler.setFormatter(JsonLines(hiding) if as_json else TextLines(hiding, timed=file is not None or _needs_times()))
     logging.captureWarnings(as_json)  # Python would write them between the objects
     for name in TALKATIVE:
         logging.getLogger(name).setLevel(logging.INFO)
     logging.basicConfig(level=level, handlers=[handler])
+
+
+def _needs_times() -> bool:
+    """Whether lines are read later, and nobody else says when they were written."""
+    return not sys.stderr.isatty() and "JOURNAL_STREAM" not in os.environ
 
 
 @contextmanager

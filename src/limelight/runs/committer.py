@@ -122,8 +122,10 @@ class Committer:
                 await self._urgent.wait()
 
     async def _commit(self, work: list[tuple[Writing, Append]]) -> None:
+        if not work:
+            return
         tries = 0
-        while work:
+        while True:
             try:
                 await commit(self._store, [append for _, append in work], self._measures)
                 break

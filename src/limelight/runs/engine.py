@@ -381,6 +381,7 @@ class Execution:
     def committed(self, append: Append) -> None:
         self._backlog.committed()
         self._room.set()
+        self._watchdog.heard = self._loop.time()  # it may have been silent because it waited for this
         if append.state in ("finished", "failed", "cancelled") and not self._written.done():
             self._written.set_result(None)
         self.meter.committed(append)

@@ -14,6 +14,8 @@ from limelight.errors import StoreUnavailable
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 RETRY_SECONDS = (0.05, 0.2, 0.5, 1.0, 2.0)
+TRIES_UNEXPLAINED = len(RETRY_SECONDS)
+"""So often it is tried what the store refuses without knowing why: it may be what it is given, and no time helps."""
 
 
 def is_told(error: Exception) -> bool:
@@ -27,13 +29,16 @@ async def rest(tries: int) -> None:
 
 
 async def patiently(work: Callable[[], Awaitable[T]]) -> T:
-    """Do it until the store does not fail."""
+    """Do it until the store does not fail. Raises StoreUnavailable if that does not look like something that passes."""
     tries = 0
     while True:
         try:
             return await work()
         except StoreUnavailable as error:
-            if not tries and not is_told(error):
-                log.error("the store fails, trying again: %s", error)
+            if not is_told(error):
+                if tries == TRIES_UNEXPLAINED:
+                    raise
+                if not tries:
+                    log.error("the store fails, trying again: %s", error)
             await rest(tries)
             tries += 1

@@ -357,19 +357,19 @@ class Sessions:
         while tasks := [live.task for live in self._live.values() if not live.rests]:
             await asyncio.wait(tasks, timeout=LOOKING_SECONDS)
 
-    async def drain(self, verdict: Terminal) -> int:
-        """End the runs that go on, and wait until the log says so. Returns how many were ended.
+    async def drain(self, verdict: Terminal) -> list[Run]:
+        """End the runs that go on, and wait until the log says so. Returns those that are ended by it.
 
         Runs that wait for a person, and that another process can go on with, are left as they are.
         """
-        ending = 0
+        ending: list[Run] = []
         tasks = [live.task for live in self._live.values()]
         for live in list(self._live.values()):
             if live.rests:
                 tasks.append(asyncio.create_task(live.execution.leave()))
-            else:
+            elif not live.execution.stopping:
                 live.execution.stop(verdict)
-                ending += 1
+                ending.append(live.execution.run)
         if tasks:
             await asyncio.wait(tasks, timeout=SEALING_SECONDS)
         return ending

@@ -8,22 +8,29 @@ import traceback
 from collections.abc import Iterator
 
 log = logging.getLogger(__name__)
+UNCUT = threading.RLock()
+"""Whoever holds it is not cut off: the process ends when it is free."""
 NAMED = 5
 """So many threads are named of those that have kept the process."""
 
 
-def end_process_after(seconds: float, status: int) -> None:
+STATUS = 1
+"""Other than that of an orderly end, which is the signal's."""
+
+
+def end_process_after(seconds: float) -> None:
     """End this process then, if it is still there, and say what has kept it."""
-    timer = threading.Timer(seconds, _end, (status,))
+    timer = threading.Timer(seconds, _end)
     timer.daemon = True  # a process that has ended before does not wait for it
     timer.start()
 
 
-def _end(status: int) -> None:
+def _end() -> None:
     try:
         log.error("the server does not come to its end, so it is ended; still at work: %s", "; ".join(_at_work()))
     finally:
-        os._exit(status)  # neither threads nor exit handlers are waited for
+        with UNCUT:
+            os._exit(STATUS)  # neither threads nor exit handlers are waited for
 
 
 def _at_work() -> Iterator[str]:

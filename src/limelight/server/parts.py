@@ -29,6 +29,7 @@ from limelight.runs.reopening import Reopening
 from limelight.runs.sessions import Sessions
 from limelight.runs.viewer import Format, Viewer
 from limelight.runs.workspace import Workspaces
+from limelight.server.ending import UNCUT
 from limelight.server.gate import Gate
 from limelight.server.hidden import hiding_of
 from limelight.server.home import ServerHome
@@ -104,6 +105,7 @@ class Parts:
         self._starting: asyncio.Lock | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._in_a_hurry = asyncio.Event()
+        self._closing = asyncio.Event()
         self.started = False
 
     async def start(self) -> None:
@@ -144,15 +146,17 @@ class Parts:
     async def _close_agents(self) -> None:
         if self._home is None:
             return
-        while self._opened:
-            agent = self._opened.pop()
-            try:
-                async with asyncio.timeout(CLOSING_SECONDS):
-                    await agent.source.close()
-            except Exception as error:  # the others are to be closed all the same
-                log.warning("agent %s could not be closed: %r", agent.name, error)
+        await asyncio.gather(*map(self._close, self._opened))
+        self._opened.clear()
         await self._home.close()
         self._home = None
+
+    async def _close(self, agent: Agent) -> None:
+        try:
+            async with asyncio.timeout(CLOSING_SECONDS):
+                await agent.source.close()
+        except Exception as error:  # the others are to be closed all the same
+            log.warning("agent %s could not be closed: %r", agent.name, error)
 
     @property
     def draining(self) -> bool:
@@ -165,11 +169,10 @@ class Parts:
         await self._give_time(grace_seconds)
         verdict = RunFailed(code=Interrupted.code, message="the server was shut down", error_id=sortable_id("err_"))
         ended = await self.sessions.drain(verdict)
-        if ended:
-            about = ids(error_id=verdict.error_id)
-            log.warning(
-                "%s: %d run(s) were ended because the server is shut down", verdict.error_id, ended, extra=about
-            )
+        for run in ended:
+            about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent, error_id=verdict.error_id)
+            log.warning("run %s is ended, %s: the server is shut down", run.run_id, verdict.error_id, extra=about)
+        self._closing.set()
         self.pulse.close()
         await self.pulse.closed(FAREWELL_SECONDS)
 
@@ -195,7 +198,8 @@ class Parts:
         await self._close_agents()
         if self._tracing is not None:
             await self._tracing.close()
-        await self.store.close()
+        with UNCUT:  # a database that was deleted is written anew now, which takes its time
+            await self.store.close()
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
         """Do something to its end, whoever leaves meanwhile."""
@@ -203,6 +207,17 @@ class Parts:
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task
+
+    async def unless_closing(self, work: "asyncio.Task[T]") -> T:
+        """Wait for it, whoever else does; but not longer than the server lives. Raises Draining."""
+        closing = asyncio.create_task(self._closing.wait())
+        try:
+            await asyncio.wait({work, closing}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            closing.cancel()
+        if not work.done():
+            raise Draining("the server is shutting down before the answer is there: ask again in a moment")
+        return work.result()
 
     def _done(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)

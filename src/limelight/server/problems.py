@@ -53,6 +53,7 @@ def problem_response(error: LimelightError, scope: Scope) -> Response:
         problem.errors = [FieldError(path, message) for path, message in error.errors]
     problem.retry_after = error.retry_after or msgspec.UNSET
     problem.run_id = getattr(error, "run_id", "") or msgspec.UNSET
+    problem.error_id = getattr(error, "error_id", "") or msgspec.UNSET
     headers: dict[str, str] = {"www-authenticate": "Bearer"} if isinstance(error, Unauthorized) else {}
     if problem.retry_after:
         headers["retry-after"] = str(problem.retry_after)

@@ -78,7 +78,7 @@ class LimelightServer(uvicorn.Server):
                     self._run_loop(loop, serving)
             finally:
                 if self._captured_signals:  # what is left now are threads and tasks of agents
-                    end_process_after(HURRY_SECONDS, 128 + self._captured_signals[0])
+                    end_process_after(HURRY_SECONDS)
 
     def _run_loop(self, loop: asyncio.AbstractEventLoop, serving: "asyncio.Task[None]") -> None:
         """Until the server ends. `exit()` in a task of an agent's framework stops the loop, which then goes on: the
@@ -101,10 +101,10 @@ class LimelightServer(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if not self._captured_signals:
-            end_process_after(self._grace_seconds + ENDING_SECONDS, 128 + sig)
+            end_process_after(self._grace_seconds + ENDING_SECONDS)
         elif not self.force_exit:
             self.force_exit = True
-            end_process_after(HURRY_SECONDS, 128 + sig)
+            end_process_after(HURRY_SECONDS)
             signal.signal(sig, signal.SIG_DFL)
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(self.parts.hurry)  # which also wakes it

@@ -11,6 +11,7 @@ from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
+from limelight.errors import StoreError
 from limelight.runs.viewer import Viewer
 from limelight.server.pulse import Kind, Pulse
 
@@ -73,6 +74,9 @@ class EventStream:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         except asyncio.CancelledError:
             pass  # the server has waited long enough for this client
+        except StoreError as error:  # the stream ends without the last word of its run, so its client comes again
+            scope["app"].state.parts.metrics.refused(error)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             self._pulse.remove(self)
             self._viewer.__exit__()

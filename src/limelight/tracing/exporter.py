@@ -22,6 +22,7 @@ from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
 from limelight import __version__
+from limelight.hiding import HIDDEN
 from limelight.tracing.span import Span
 
 log = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ class Exporter:
     def __init__(self, endpoint: str) -> None:
         self._resource = _resource()
         self._scope = InstrumentationScope("limelight", __version__)
-        self._complaints = Complaints(_shown(endpoint))
+        self._complaints = Complaints(endpoint)
         self._processor = BatchSpanProcessor(Telling(OTLPSpanExporter(endpoint), self._complaints))
 
     def put(self, spans: Sequence[Span]) -> None:
@@ -68,7 +69,7 @@ class Exporter:
         flags = TraceFlags(TraceFlags.SAMPLED if span.is_sampled else TraceFlags.DEFAULT)
         parent = None
         if span.parent_id is not None:
-            parent = SpanContext(span.trace_id, span.parent_id, is_remote=False, trace_flags=flags)
+            parent = SpanContext(span.trace_id, span.parent_id, is_remote=span.parent_is_remote, trace_flags=flags)
         status = Status(StatusCode.ERROR, span.message or None) if span.failed else Status(StatusCode.UNSET)
         return ReadableSpan(
             name=span.name,
@@ -96,7 +97,10 @@ class Complaints(logging.Filter):
 
     def __init__(self, endpoint: str) -> None:
         super().__init__()
-        self._endpoint = endpoint
+        address = urlsplit(endpoint)
+        self._endpoint = address._replace(netloc=address.netloc.rpartition("@")[2], query="", fragment="").geturl()
+        self._secrets = [secret for secret in (address.query, address.netloc.rpartition("@")[0]) if secret]
+        """What may be secret in the address, which the SDK's errors repeat."""
         self._at_work = threading.local()
         self.is_down = False
         for name in TALKATIVE:
@@ -125,6 +129,8 @@ class Complaints(logging.Filter):
     def failed(self, why: str) -> None:
         if not self.is_down:
             self.is_down = True
+            for secret in self._secrets:
+                why = why.replace(secret, HIDDEN)
             log.warning("traces cannot be sent to %s and are dropped until they can: %s", self._endpoint, why)
 
     def worked(self) -> None:
@@ -152,12 +158,6 @@ class Telling(SpanExporter):
     def shutdown(self) -> None:
         with self._complaints.heard():
             self._exporter.shutdown()
-
-
-def _shown(endpoint: str) -> str:
-    """An address without what may be secret in it."""
-    address = urlsplit(endpoint)
-    return address._replace(netloc=address.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 def _resource() -> Resource:

@@ -31,6 +31,7 @@ class OpenSpan(msgspec.Struct, kw_only=True):
     name: str
     span_id: int
     parent_id: int | None
+    parent_is_remote: bool = False
     start_ns: int
     attributes: Said
     events: list[SpanEvent] = []

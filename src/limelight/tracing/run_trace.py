@@ -132,6 +132,7 @@ class RunTrace:
         asker = parent_in(event.traceparent)
         if asker is not None:
             self._trace_id, run.parent_id, self._is_sampled = asker
+            run.parent_is_remote = True
 
     def _opened(self, record: Record, name: str, parent: OpenSpan | None, about: Said) -> OpenSpan:
         return OpenSpan(
@@ -207,6 +208,7 @@ class RunTrace:
             trace_id=self._trace_id,
             span_id=span.span_id,
             parent_id=span.parent_id,
+            parent_is_remote=span.parent_is_remote,
             start_ns=span.start_ns,
             end_ns=max(record.at * NS, span.start_ns),
             attributes={**span.attributes, **span.tokens.attributes, **failure},

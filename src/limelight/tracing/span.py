@@ -32,6 +32,8 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     failed: bool = False
     message: str = ""
     """What went wrong, in words; only where content may be told."""
+    parent_is_remote: bool = False
+    """Whether its parent is a span of whoever asked for the run."""
     is_sampled: bool = True
     """False if whoever asked for the run has decided that this trace is not kept."""
 

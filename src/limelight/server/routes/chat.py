@@ -58,6 +58,7 @@ class RunFailedResponse(RunError):
         super().__init__(run.error.message if run.error else "")
         self.code = run.error.code if run.error else self.code
         self.run_id = run.run_id
+        self.error_id = run.error.error_id if run.error else ""
 
 
 async def chat_stream(call: Call) -> EventStream | ChatView:
@@ -152,7 +153,7 @@ async def _whole(call: Call, request: Request) -> ChatView:
         return begun.run.run_id
 
     try:
-        run_id = await asyncio.shield(parts.spawn(begin_and_end()))
+        run_id = await parts.unless_closing(parts.spawn(begin_and_end()))
     except StoppedInQueue as error:
         raise _refusal(error) from error
     run = await parts.store.run(run_id)

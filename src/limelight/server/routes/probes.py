@@ -15,6 +15,7 @@ async def ready(call: Call) -> Response:
     """The store can be written to and there are agents. 503 with the failed check otherwise."""
     failure = await call.parts.probing.store_failure()
     checks = {
+        "server": "stopping" if call.parts.draining else "ok",
         "store": "ok" if failure is None else ": ".join(filter(None, ("failed", failure.words))),
         "agents": ", ".join(agent.name for agent in call.parts.agents),
     }

@@ -39,9 +39,12 @@ def keep_before_migrating(db: sqlite3.Connection, path: Path, version: int) -> N
 def rescue(db: sqlite3.Connection, path: Path) -> None:
     """Write what a deleted database holds to a new file. Says in the log where that is, or that it cannot be."""
     name = next(name for name in _names(path, "rescued", "") if not name.exists())
+    draft = name.with_name(f"{name.name}.part")
     try:
         name.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        copy(db, name)
+        draft.unlink(missing_ok=True)
+        copy(db, draft)
+        draft.rename(name)
     except (sqlite3.Error, OSError) as error:
         log.error("%s was deleted, and what it held cannot be written to %s: %s", path, name, error)
     else:

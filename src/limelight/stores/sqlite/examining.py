@@ -9,6 +9,7 @@ from limelight.databases import faults_of, reading
 from limelight.errors import StoreCorrupt, StoreLocked, StoreNewer, StoreUnavailable
 from limelight.stores.sqlite.lock import FolderLock
 from limelight.stores.sqlite.schema import MIGRATIONS, version_of
+from limelight.stores.sqlite.trouble import LOG_GONE, REPLACED
 
 LOCK_SECONDS = 2
 """How long another program may have it for itself: a server's commits are much shorter."""
@@ -16,14 +17,19 @@ LOCK_SECONDS = 2
 
 def examine(path: Path) -> str:
     """What there is, in words. Raises StoreError, with what to do."""
-    served = FolderLock(path).is_taken()
+    lock = FolderLock(path)
+    served = lock.is_taken()
     if not path.exists():
         if served:
             raise StoreUnavailable(
                 f"{path} is gone, and a server runs that had it open: move the file back. If it was deleted, end the"
                 " server with SIGTERM or Ctrl-C, and it writes what it still has to a new file"
             )
+        if _size(path.with_name(path.name + "-wal")):
+            raise StoreUnavailable(f"{path} is gone, but a file -wal that belongs to it is there: move it back")
         return "made at the first start"
+    if served:
+        _check_is_the_servers(path, lock)
     try:
         with closing(reading(path)) as db:
             version, faults = version_of(db), faults_of(db, quick=True)
@@ -35,12 +41,23 @@ def examine(path: Path) -> str:
         raise StoreCorrupt(f"{path} is damaged ({faults}): end the server and restore a backup")
     if version > len(MIGRATIONS):
         raise StoreNewer(f"{path} has schema version {version}, this Limelight knows up to {len(MIGRATIONS)}: upgrade")
-    _try_to_write(path)
+    if not served:  # its server writes, and says in /ready whether it can
+        _try_to_write(path)
     size = path.stat().st_size + _size(path.with_name(path.name + "-wal"))
     words = [f"whole, schema version {version}, {size / 1024**2:.1f} MB"]
     if version < len(MIGRATIONS):
         words.append(f"the next start brings it to version {len(MIGRATIONS)} and keeps a copy")
     return "; ".join([*words, *(["a running server uses it"] if served else [])])
+
+
+def _check_is_the_servers(path: Path, lock: FolderLock) -> None:
+    """Raises StoreUnavailable if a running server has something else open: to open this here would mix the two."""
+    for trouble, is_there in (
+        (REPLACED, not lock.is_of(path.stat())),
+        (LOG_GONE, not path.with_name(path.name + "-wal").exists()),
+    ):
+        if is_there:
+            raise StoreUnavailable(f"{path}: {trouble.words}, and a server runs that had it open: {trouble.fix}")
 
 
 def _try_to_write(path: Path) -> None:

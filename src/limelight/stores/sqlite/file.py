@@ -35,11 +35,13 @@ class DatabaseFile:
                 f"the data folder {self.path.parent} cannot be written ({error.strerror}): choose another with --data"
             ) from error
         try:
+            self._check_nothing_is_missing()
             db = self._connect("rwc")
             try:
                 migrate(db, self.path)
                 touch(db)
                 self._whereabouts = Whereabouts(self.path)
+                self._lock.note(self._whereabouts.opened)
             except BaseException:
                 db.close()
                 raise
@@ -50,6 +52,15 @@ class DatabaseFile:
         except BaseException:
             self.release()
             raise
+
+    def _check_nothing_is_missing(self) -> None:
+        """SQLite would drop the log of a database that is not there, and with it what only the log has."""
+        log = self.path.with_name(self.path.name + "-wal")
+        if not self.path.exists() and log.exists() and log.stat().st_size:
+            raise SetupError(
+                f"{self.path} is gone, but {log.name}, which belongs to it, is there: move the database back, or both "
+                "away to begin anew"
+            )
 
     def connect(self) -> sqlite3.Connection:
         """One more connection to the file that is open. Raises sqlite3.Error."""
@@ -87,7 +98,10 @@ class DatabaseFile:
             case sqlite3.SQLITE_FULL:
                 return SetupError(f"{self.path} cannot be written ({error}): make room on that disk")
             case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_IOERR:
-                return SetupError(f"{self.path} cannot be written ({error}): choose another folder with --data")
+                return SetupError(
+                    f"{self.path} cannot be written ({error}): see that its disk has room and that this user may write "
+                    "there, or choose another folder with --data"
+                )
             case _:
                 return StoreCorrupt(
                     f"{self.path} is not a readable database ({error}): restore a copy, or move it away to begin anew"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from limelight.errors import StoreUnavailable
-from limelight.stores.sqlite.trouble import SILENT, Trouble, trouble_of
+from limelight.stores.sqlite.trouble import FAILING, SILENT, Trouble, trouble_of
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +21,7 @@ class Health:
         self._path = path
         self._look = look
         self._trouble: Trouble | None = None
+        self._reads_fail = False
         self._waiting: set[str] = set()
         """The runs that have something to write which was refused, and will come again with it."""
 
@@ -48,6 +49,17 @@ class Health:
         trouble = self._trouble
         if trouble is not None and self._waiting:
             raise _refusal(trouble)
+
+    def could_not_read(self, error: Exception) -> None:
+        """Something could not be read, which is told once until something can be."""
+        if not self._reads_fail:
+            self._reads_fail = True
+            log.error("%s cannot be read: %s. What to do: %s", self._path, error, FAILING.fix)
+
+    def could_read(self) -> None:
+        if self._reads_fail:
+            self._reads_fail = False
+            log.warning("%s can be read again", self._path)
 
     def unanswered(self) -> StoreUnavailable:
         """The refusal of somebody who has waited long enough."""

@@ -3,14 +3,22 @@
 The system lets go of it when the process ends, however it ends. So a file that a crash has left behind locks nobody
 out, and no process id in it can be mistaken for another's. Somebody may take the file for a leftover and delete it;
 its holder then takes the lock anew, or learns that another server was faster.
+
+In the file stands which database its holder has open, by what the system calls it: whoever looks at the folder from
+outside has to know, because to open another database beside that one's `-wal` would mix the two.
 """
 
 import fcntl
 import os
+import threading
 from pathlib import Path
 from typing import IO
 
 from limelight.errors import StoreLocked
+
+TRIES = 10
+TRY_SECONDS = 0.05
+"""Somebody who only looks whether it is taken has it for a moment."""
 
 
 class FolderLock:
@@ -22,13 +30,15 @@ class FolderLock:
         self._file: IO[str] | None = None
         self._has_numbers = True
         """Whether the file system tells files apart by number, as most do."""
+        self._opened = ""
+        """The database that is open, as it is noted in the file."""
 
     def take(self) -> None:
         """Raises StoreLocked if another server has it, OSError if there can be no such file."""
         while self._file is None:
-            file = self._path.open("w")
+            file = self._path.open("a")
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._lock(file)
             except BlockingIOError:
                 file.close()
                 raise StoreLocked(
@@ -39,6 +49,34 @@ class FolderLock:
             else:  # it was deleted between the two steps: whoever comes next would not see this lock
                 file.close()
         self._has_numbers = self._is_in_place(self._file)
+        self._write()
+
+    def _lock(self, file: IO[str]) -> None:
+        for tries in range(TRIES):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if tries == TRIES - 1:
+                    raise
+                threading.Event().wait(TRY_SECONDS)
+            else:
+                return
+
+    def note(self, opened: os.stat_result) -> None:
+        """This is the database that is open."""
+        self._opened = _named(opened)
+        self._write()
+
+    def _write(self) -> None:
+        if self._file is not None:
+            self._file.truncate(0)
+            self._file.write(self._opened)
+            self._file.flush()
+
+    def is_of(self, found: os.stat_result) -> bool:
+        """Whether this is the database that the holder has open, as far as the file says."""
+        noted = self._path.read_text()
+        return not noted or noted == _named(found)
 
     def still_held(self) -> bool:
         """Whether no other server can come. Takes the lock anew if its file is gone."""
@@ -76,3 +114,7 @@ class FolderLock:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _named(found: os.stat_result) -> str:
+    return f"{found.st_dev} {found.st_ino}"

@@ -122,11 +122,15 @@ class SqliteStore:
     def _query(self, query: Callable[[sqlite3.Connection], T]) -> T:
         db = self._idle.get()
         try:
-            return query(db)
+            found = query(db)
         except sqlite3.DatabaseError as error:
+            self._health.could_not_read(error)
             raise StoreUnavailable(f"the database cannot be read: {error}") from error
         except (zlib.error, msgspec.DecodeError) as error:
             raise StoreCorrupt(f"a part of the log cannot be read: {error}") from error
+        else:
+            self._health.could_read()
+            return found
         finally:
             self._idle.put(db)
 

@@ -32,7 +32,7 @@ REPLACED = Trouble(
 )
 LOG_GONE = Trouble(
     "a part of the database is gone, its file -wal",
-    "start the server anew, with SIGTERM or Ctrl-C: what is in it is then written into the database",
+    "end the server with SIGTERM or Ctrl-C, which writes what is in it into the database, and start it again",
 )
 TAKEN = Trouble("another server has taken the data folder", "end one of the two")
 

@@ -24,12 +24,17 @@ class Whereabouts:
         found = _found(path)
         self._has_numbers = found is not None and os.path.samestat(found, os.fstat(self._descriptor))
 
+    @property
+    def opened(self) -> os.stat_result:
+        """What the system knows of the database that is open."""
+        return os.fstat(self._descriptor)
+
     def is_deleted(self) -> bool:
         """Whether no name leads to the database any more: what is in it ends with this process."""
-        return os.fstat(self._descriptor).st_nlink == 0
+        return self.opened.st_nlink == 0
 
     def trouble(self) -> Trouble | None:
-        here, opened = _found(self._path), os.fstat(self._descriptor)
+        here, opened = _found(self._path), self.opened
         if here is None:
             return DELETED if self.is_deleted() else GONE
         if not self._has_numbers:
