@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from limelight.messages import Message
+from limelight.runs import sessions
 from limelight.server import probing
 from limelight.sources.base import FileMade
+from tests import agents
 from tests.serving import Frame, Served, asking, serving
 from tests.stores.sqlite_files import move
 from tests.waiting import eventually
@@ -134,3 +136,27 @@ async def test_a_file_is_stored_later(tmp_path: Path) -> None:
 
 def make_fifo(path: Path) -> None:
     os.mkfifo(path)
+
+
+async def test_reading_goes_on_in_both_interfaces(tmp_path: Path, database: Path) -> None:
+    async with serving(agents.echo, data=tmp_path / "data") as served:
+        assert (await served.http.post("/chat", json=asking("hi", session_id="s"))).status_code == 200
+        aside = move(database, database.with_name("aside.db"))
+        paths = ["/sessions", "/api/v2/sessions", "/api/v2/sessions/s", "/api/v2/sessions/s/messages"]
+        assert [(await served.http.get(path)).status_code for path in paths] == [200] * 4
+        move(aside, database)
+
+
+async def test_an_answer_that_cannot_come_any_more_is_refused(
+    tmp_path: Path, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of a run that the store does not take does not hold up the end of the server."""
+    monkeypatch.setattr(sessions, "SEALING_SECONDS", 0.2)
+    async with serving(agents.patient, data=tmp_path / "data") as served:
+        asked = asyncio.create_task(served.http.post("/chat", json=asking("hi")))
+        await eventually(lambda: served.parts.sessions.count == 1)
+        aside = move(database, database.with_name("aside.db"))
+        await served.parts.drain()
+        async with asyncio.timeout(20):
+            assert (await asked).json()["code"] == "shutting_down"
+        move(aside, database)

@@ -2,12 +2,14 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 
 import msgspec
 
 from limelight.deltas import join
 from limelight.dialects.encoder import SseEncoder
 from limelight.dialects.v2.whole import is_whole
+from limelight.errors import StoreUnavailable
 from limelight.events import Record, RunStarted
 from limelight.runs.viewer import Format
 from limelight.stores.base import Run, SessionRef, Store
@@ -39,7 +41,8 @@ class MessageCounts:
             if len(self._counters) > COUNTERS:
                 self._counters.popitem(last=False)
         else:
-            await self._store.note_messages(run.run_id, counter.count)
+            with suppress(StoreUnavailable):  # whoever reads does not mind a disk that is full: it is counted again
+                await self._store.note_messages(run.run_id, counter.count)
         return counter.count
 
 
