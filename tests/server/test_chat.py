@@ -88,6 +88,7 @@ async def test_a_whole_answer_has_its_title_and_sources_or_its_value(tmp_path: P
 async def test_a_failed_run_is_a_bad_gateway_with_its_code(served: Served) -> None:
     problem = await served.problem("POST", "/chat", json=asking("go", agent="crasher"))
     assert problem["status"] == 502
+    assert problem["error_id"].startswith("err_")
     assert problem["code"] == "agent_error"
     assert problem["detail"] == "ValueError: the wheel came off"
     assert problem["run_id"].startswith("run_")
