@@ -105,6 +105,15 @@ def test_a_full_disk_is_no_reason_to_leave_files_out(
     assert names_in(tmp_path) == ["data"]
 
 
+@pytest.mark.parametrize("name", ["copy", "copy.tar.gz"])
+def test_names_that_are_no_text(data: Path, tmp_path: Path, name: str) -> None:
+    odd = os.fsdecode(b"workspaces/ann/\xff\n\x1b")
+    (data / odd).write_text("odd")
+    assert back_up(data, tmp_path / name).files == 3
+    restore(tmp_path / name, tmp_path / "new", nothing)
+    assert (tmp_path / "new" / odd).read_text() == "odd"
+
+
 # What changes while it is read
 
 
@@ -214,6 +223,21 @@ def test_a_damaged_database_beside_the_store_is_kept_as_it_is(
     assert (tmp_path / "new" / name).read_bytes() == (data / name).read_bytes()
     assert (tmp_path / "new" / f"{name}-wal").exists()
     assert count(tmp_path / "new" / "limelight.db") == 100
+
+
+def test_a_damaged_database_without_its_log_is_left_out(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_below(root: Path, name: str) -> int:
+        if name == "langgraph.db-wal":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return trees.open_below(root, name)
+
+    ruin(data / "langgraph.db")
+    monkeypatch.setattr(copying, "open_below", open_below)
+    made = back_up(data, tmp_path / "copy")
+    assert (made.unread, made.doubtful) == ({"langgraph.db": "Permission denied"}, {})
+    assert not [*(tmp_path / "copy").glob("langgraph*")]
 
 
 def test_a_locked_database_beside_the_store(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 from limelight.backups.content import DATABASE
@@ -14,8 +14,8 @@ from limelight.databases import copy, faults_of, hold, reading
 from limelight.errors import SetupError
 
 PIECE = 1024 * 1024
-BESIDE = ("", "-wal", "-journal")
-"""What a database consists of, for a copy that SQLite does not make."""
+LOGS = ("-wal", "-journal")
+"""What belongs to a database, for a copy that SQLite does not make."""
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 Tell = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and how much there is."""
@@ -100,15 +100,21 @@ def _doubt(name: str, why: str, doubtful: dict[str, str]) -> None:
 
 def copy_as_it_is(path: Path, target: Path) -> None:
     """A database that SQLite cannot copy, with what belongs to it. Raises Gone, Unreadable, OSError."""
-    for ending in (*BESIDE, "-shm"):  # of a copy that was begun
-        target.with_name(target.name + ending).unlink(missing_ok=True)
+    _clear(target)  # of a copy that was begun
     path = path.resolve()
-    for ending in BESIDE:
-        try:
-            copy_file(path.parent, path.name + ending, target.with_name(target.name + ending))
-        except Gone:
-            if not ending:
-                raise
+    try:
+        copy_file(path.parent, path.name, target)
+        for ending in LOGS:
+            with suppress(Gone):
+                copy_file(path.parent, path.name + ending, target.with_name(target.name + ending))
+    except Unreadable:
+        _clear(target)  # without its log it would be another database
+        raise
+
+
+def _clear(target: Path) -> None:
+    for ending in ("", *LOGS, "-shm"):
+        target.with_name(target.name + ending).unlink(missing_ok=True)
 
 
 def faults_in(database: Path) -> str:
