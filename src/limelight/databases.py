@@ -58,7 +58,8 @@ def hold(db: sqlite3.Connection) -> Generator[None]:
         db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         yield
     finally:
-        db.execute("ROLLBACK")
+        if db.in_transaction:  # a disk that fails has ended it
+            db.execute("ROLLBACK")
 
 
 def copy(source: sqlite3.Connection, target: Path, progress: Progress | None = None) -> None:

@@ -1,6 +1,5 @@
 """Backups and the way back: whole or not at all, consistent beside a writer, and for their owner's eyes only."""
 
-import os
 import sqlite3
 import tarfile
 import threading
@@ -24,30 +23,6 @@ def nothing(*_: object) -> None:
     """Nobody wants to know."""
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """A data folder as a server that was killed leaves it: much of the database is in its log."""
-    folder = tmp_path / "data"
-    (folder / "workspaces" / "ann" / "deep").mkdir(parents=True)
-    (folder / "workspaces" / "ann" / "deep" / "run.sh").write_text("echo")
-    (folder / "workspaces" / "ann" / "deep" / "run.sh").chmod(0o755)
-    (folder / "keys.json").write_text("[]")
-    for name in ("limelight.db.lock", "keys.json.lock", "run.log", "limelight.db.v3.bak", "limelight.db.rescued"):
-        (folder / name).write_text("left out")
-    (folder / "link").symlink_to("/etc/hostname")
-    for name in ("limelight.db", "langgraph.db"):
-        fill(folder / name, "wal")
-    fill(folder / "agno.db", "delete")
-    return folder
-
-
-def fill(path: Path, mode: str) -> None:
-    with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute(f"PRAGMA journal_mode = {mode}")
-        db.execute("CREATE TABLE rows (n INTEGER, body BLOB)")
-        db.executemany("INSERT INTO rows VALUES (?, ?)", [(n, os.urandom(500)) for n in range(100)])
-
-
 def count(path: Path) -> int:
     with closing(sqlite3.connect(path)) as db:
         return db.execute("SELECT count(*) FROM rows").fetchone()[0]
@@ -68,14 +43,15 @@ def modes(folder: Path) -> set[int]:
 @pytest.mark.parametrize("name", TARGETS)
 def test_there_and_back(data: Path, tmp_path: Path, name: str) -> None:
     made = back_up(data, tmp_path / name)
-    assert sorted(made.databases) == ["agno.db", "langgraph.db", "limelight.db"]
+    assert sorted(made.databases) == ["agno.db", "langgraph.db", "limelight.db", "limelight.db.rescued-2"]
+    assert (made.unread, made.doubtful) == ({}, {})
     assert read_note(data) == Note(1000, str(tmp_path / name))
     seen: list[list[str]] = []
     manifest = restore(tmp_path / name, tmp_path / "again", lambda folder: seen.append(names_in(folder)))
     assert manifest == Manifest(limelight="1.2", made_at=1000, databases=made.databases, files=2)
     again = tmp_path / "again"
-    assert seen == [["agno.db", "keys.json", "langgraph.db", "limelight.db", "workspaces"]]
-    assert [count(again / name) for name in made.databases] == [100, 100, 100]
+    assert seen == [["agno.db", "keys.json", "langgraph.db", "limelight.db", "limelight.db.rescued-2", "workspaces"]]
+    assert [count(again / name) for name in made.databases] == [100] * 4
     script = again / "workspaces" / "ann" / "deep" / "run.sh"
     assert (script.read_text(), script.stat().st_mode & 0o777) == ("echo", 0o700)
     assert modes(again) == {0}
@@ -117,7 +93,7 @@ def test_a_writer_is_not_held_up_and_the_copy_is_of_one_moment(
 
 
 def test_a_writer_beside_it(data: Path, tmp_path: Path) -> None:
-    """All databases are held at one moment: what was written to the first before the second is in both."""
+    """The store is held first: what was written elsewhere before it was written to the store is in the backup too."""
     over = threading.Event()
 
     def write() -> None:
@@ -173,14 +149,24 @@ def test_a_backup_inside_the_data_folder(data: Path) -> None:
     assert "somewhere else" in refused(lambda: back_up(data, data / "copy"), data)
 
 
+def test_a_backup_inside_the_data_folder_by_way_of_a_link(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").symlink_to(data / "workspaces")
+    assert "somewhere else" in refused(lambda: back_up(data, tmp_path / "elsewhere" / "copy"), data / "workspaces")
+
+
 def test_nothing_to_back_up(tmp_path: Path) -> None:
     assert "nothing to back up" in refused(lambda: back_up(tmp_path / "no", tmp_path / "copy"), tmp_path)
 
 
 def test_a_damaged_database_is_not_backed_up(data: Path, tmp_path: Path) -> None:
     damage(data / "limelight.db")
-    assert "damaged" in refused(lambda: back_up(data, tmp_path / "copy"), tmp_path)
+    assert "limelight.db is damaged" in refused(lambda: back_up(data, tmp_path / "copy"), tmp_path)
     assert read_note(data) is None
+
+
+def test_a_store_that_is_no_database_is_not_backed_up(data: Path, tmp_path: Path) -> None:
+    (data / "limelight.db").write_text("something else")
+    assert "limelight.db is damaged" in refused(lambda: back_up(data, tmp_path / "copy"), tmp_path)
 
 
 def damage(path: Path) -> None:

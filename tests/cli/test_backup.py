@@ -1,17 +1,22 @@
 """`limelight backup`, `restore`, and what `doctor` says about the store, as a shell sees them, beside a server."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
+from limelight.backups.making import Made
+from limelight.backups.manifest import Note, write_note
+from limelight.cli.backup import warnings_of
 from tests.cli.test_commands import limelight
 from tests.faults.process import ServerProcess, begins_with, free_port, joined
 
 HELLO = {"messages": [{"role": "user", "content": "hi"}], "agent": "hello", "session_id": "s"}
 
 
-def doctor(folder: Path) -> dict[str, Any]:
-    said = limelight("doctor", "--json", folder=folder, LIMELIGHT_DATA="data", LIMELIGHT_PORT=str(free_port()))
+def doctor(folder: Path, code: int = 0) -> dict[str, Any]:
+    port = str(free_port())
+    said = limelight("doctor", "--json", folder=folder, code=code, LIMELIGHT_DATA="data", LIMELIGHT_PORT=port)
     return {finding["what"]: finding for finding in map(json.loads, said.stdout.splitlines())}
 
 
@@ -47,3 +52,68 @@ def test_a_store_elsewhere_and_without_a_server(tmp_path: Path) -> None:
     limelight("backup", "copy", folder=tmp_path)
     limelight("restore", "copy", "--data", "new", folder=tmp_path)
     assert (tmp_path / "new" / "limelight.db").exists()
+
+
+def test_where_to_move_a_store_that_belongs_elsewhere(tmp_path: Path) -> None:
+    limelight("run", "hi", "--target", "demo", "--plain", folder=tmp_path)
+    limelight("backup", "copy", folder=tmp_path)
+    assert (
+        ": limelight serve --data new\n"
+        in limelight("restore", "copy", "--data", "new", folder=tmp_path).stdout.decode()
+    )
+    (tmp_path / "config.toml").write_text('[store]\nurl = "sqlite:///mine.db"\n')
+    said = limelight("restore", "copy", "--data", "other", folder=tmp_path).stdout.decode()
+    assert "move other/limelight.db to mine.db" in said and "limelight serve --data other" in said
+    (tmp_path / "config.toml").write_text('[store]\nurl = "sqlite:///third/limelight.db"\n')
+    said = limelight("restore", "copy", "--data", "third", folder=tmp_path).stdout.decode()
+    assert said.endswith(": limelight serve --data third\n")
+
+
+def test_what_is_damaged_is_told(tmp_path: Path) -> None:
+    limelight("run", "hi", "--target", "demo", "--plain", folder=tmp_path)
+    (tmp_path / ".limelight" / "agno.db").write_text("no database")
+    said = limelight("backup", "copy", folder=tmp_path)
+    (line,) = said.stderr.decode().splitlines()
+    assert line.startswith("agno.db may be damaged (file is not a database")
+    again = limelight("restore", "copy", "--data", "new", folder=tmp_path).stderr.decode()
+    assert again.startswith("agno.db may be damaged")
+
+
+def test_ten_of_what_was_left_out_are_named() -> None:
+    unread = {f"workspaces/\x1b[31m{number}\n\udcff": "Permission denied" for number in range(12)}
+    made = Made(limelight="1", made_at=1, databases=[], files=0, size=0, unread=unread)
+    lines = [*warnings_of(made)]
+    assert lines[0] == "workspaces/\\x1b[31m0\\n\\udcff is not in the backup: Permission denied"
+    assert (len(lines), lines[-1]) == (11, "and 2 more")
+
+
+def test_the_doctor_knows_when_a_backup_is_old_or_gone(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    assert doctor(tmp_path)["backup"]["state"] == "note"
+    (tmp_path / "copy").mkdir()
+    now, day = int(time.time() * 1000), 24 * 3600 * 1000
+    write_note(data, Note(now - 6 * day, str(tmp_path / "copy")))
+    assert doctor(tmp_path)["backup"]["state"] == "ok"
+    write_note(data, Note(now - 8 * day, str(tmp_path / "copy")))
+    old = doctor(tmp_path)["backup"]
+    assert old["state"] == "note" and old["found"].endswith("copy, 8 days old")
+    write_note(data, Note(now, str(tmp_path / "elsewhere")))
+    gone = doctor(tmp_path)["backup"]
+    assert gone["state"] == "note" and "not there any more" in gone["found"]
+
+
+def test_the_doctor_looks_at_the_folder_that_is_named(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    write_note(tmp_path / "mine", Note(int(time.time() * 1000), str(tmp_path)))
+    said = limelight("doctor", "--json", "--data", "mine", folder=tmp_path, LIMELIGHT_PORT=str(free_port()))
+    found = {finding["what"]: finding for finding in map(json.loads, said.stdout.splitlines())}
+    assert found["data"]["found"].startswith(str(tmp_path / "mine"))
+    assert found["backup"]["state"] == "ok"
+
+
+def test_the_doctor_has_words_for_what_it_cannot_read(tmp_path: Path) -> None:
+    """A folder in the place of a file is refused to everybody, root too."""
+    (tmp_path / "data" / "limelight.db.lock").mkdir(parents=True)
+    found = doctor(tmp_path, code=1)["store"]
+    assert found["state"] == "wrong" and "limelight.db.lock" in found["found"]

@@ -203,7 +203,7 @@ def test_the_doctor_finds_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     ill = limelight("doctor", "--json", folder=tmp_path, code=1, LIMELIGHT_DATA="file/x", LIMELIGHT_PORT=port).stdout
     wrong = [json.loads(line) for line in ill.splitlines() if json.loads(line)["state"] == "wrong"]
-    assert [finding["what"] for finding in wrong] == ["data"]
+    assert [finding["what"] for finding in wrong] == ["data", "store"]
     assert wrong[0]["fix"]
     bad = limelight("doctor", folder=tmp_path, code=1, LIMELIGHT_PORT="many").stdout.decode()
     assert "✗ settings" in bad

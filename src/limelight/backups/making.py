@@ -5,28 +5,29 @@ copied is checked before that. A server that runs goes on as ever.
 """
 
 import os
-import shutil
 import sqlite3
 import tarfile
-from collections.abc import Callable
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
+import msgspec
+
 from limelight.backups.content import Content, content_of
+from limelight.backups.copying import Tell, copy_as_it_is, copy_databases, copy_file
 from limelight.backups.manifest import Manifest, Note, write_manifest, write_note
-from limelight.databases import copy, faults_of, hold, reading
+from limelight.backups.trees import Gone, Unreadable, below, remove
 from limelight.errors import SetupError
 
 ARCHIVES = (".tar.gz", ".tgz")
-Tell = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is."""
 
 
 class Made(Manifest, frozen=True, kw_only=True):
-    """A backup that was made, and how large it is."""
+    """A backup that was made, how large it is, and what is not in it because it cannot be read, with the reason."""
 
     size: int
+    unread: dict[str, str]
 
 
 def is_archive(path: Path) -> bool:
@@ -39,7 +40,7 @@ def make_backup(data: Path, store: Path, target: Path, *, at: int, version: str,
         raise SetupError(f"{target} is there already: a backup is never written over, choose another name")
     if not store.is_file():
         raise SetupError(f"there is nothing to back up: no {store}")
-    if target.absolute().is_relative_to(data.absolute()):
+    if target.resolve().is_relative_to(data.resolve()):  # also by way of a link
         raise SetupError(f"{target} is inside the data folder: a backup belongs somewhere else")
     try:
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +53,7 @@ def make_backup(data: Path, store: Path, target: Path, *, at: int, version: str,
     except (OSError, sqlite3.Error, tarfile.TarError) as error:
         raise SetupError(f"the backup cannot be made: {error}; nothing is left of it") from error
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        remove(draft)
     with suppress(OSError):  # a disk that can only be read is a good reason for a backup
         write_note(data, Note(at, str(target.absolute())))
     return made
@@ -60,50 +61,46 @@ def make_backup(data: Path, store: Path, target: Path, *, at: int, version: str,
 
 def _fill(folder: Path, content: Content, at: int, version: str, tell: Tell) -> Made:
     folder.mkdir(mode=0o700)
-    with ExitStack() as stack:
-        # All are held first, so that what they know of each other fits together.
-        sources = {name: stack.enter_context(closing(reading(path))) for name, path in content.databases.items()}
-        for source in sources.values():
-            stack.enter_context(hold(source))
-        for name, source in sources.items():
-            copy(source, folder / name, lambda done, all_, name=name: tell(name, done, all_))
-    for name in content.databases:
-        tell(f"checking {name}", 0, 1)
-        check_database(folder / name)
-    for done, (name, path) in enumerate(content.files.items()):
+    doubtful = copy_databases(content.databases, folder, tell)
+    unread, missing = dict(content.unread), set[str]()
+    for name in doubtful:
+        with _leaving_out(name, unread, missing):
+            copy_as_it_is(content.databases[name], folder / name)
+    for done, name in enumerate(content.files):
         tell("files", done, len(content.files))
-        _copy_file(path, folder / name)
-    manifest = Manifest(limelight=version, made_at=at, databases=[*content.databases], files=len(content.files))
+        with _leaving_out(name, unread, missing):
+            copy_file(content.data, name, folder / name)
+    manifest = Manifest(
+        limelight=version,
+        made_at=at,
+        databases=[name for name in content.databases if name not in doubtful],
+        files=sum(name not in missing for name in content.files),
+        doubtful={name: why for name, why in doubtful.items() if name not in missing},
+    )
     write_manifest(folder, manifest)
     make_private(folder)
-    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    return Made(limelight=version, made_at=at, databases=manifest.databases, files=manifest.files, size=size)
+    size = sum(path.stat().st_size for path in below(folder) if path.is_file())
+    return Made(**msgspec.structs.asdict(manifest), size=size, unread=unread)
 
 
-def check_database(path: Path) -> None:
-    """Raises SetupError if a copy is damaged."""
+@contextmanager
+def _leaving_out(name: str, unread: dict[str, str], missing: set[str]) -> Generator[None]:
+    """What an agent has removed meanwhile is silently left out; what cannot be read is to be told."""
     try:
-        with closing(sqlite3.connect(path)) as db:
-            faults = faults_of(db)
-    except sqlite3.DatabaseError as error:
-        faults = str(error)
-    if faults:
-        raise SetupError(f"{path.name} is damaged ({faults}): take an earlier backup")
+        yield
+    except Unreadable as why:
+        unread[name] = str(why)
+        missing.add(name)
+    except Gone:
+        missing.add(name)
 
 
 def make_private(folder: Path) -> None:
     """For its owner's eyes only, with all that is in it. What can be run still can."""
     folder.chmod(0o700)
-    for path in folder.rglob("*"):
+    for path in below(folder):
         if not path.is_symlink():
             path.chmod(path.stat().st_mode & 0o700 | (0o700 if path.is_dir() else 0o600))
-
-
-def _copy_file(path: Path, target: Path) -> None:
-    """A file that an agent has removed meanwhile is none any more."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(FileNotFoundError):
-        shutil.copy(path, target)
 
 
 def _place(draft: Path, target: Path, tell: Tell) -> None:
@@ -114,7 +111,8 @@ def _place(draft: Path, target: Path, tell: Tell) -> None:
         tell(f"packing {target.name}", 0, 1)
         with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             with tarfile.open(fileobj=file, mode="w:gz", compresslevel=6) as archive:
-                archive.add(draft / "backup", arcname="backup")
+                for path in (draft / "backup", *below(draft / "backup")):
+                    archive.add(path, arcname=str(path.relative_to(draft)), recursive=False)
             file.flush()
             os.fsync(file.fileno())
     if target.exists():  # somebody was faster

@@ -16,6 +16,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     made_at: int
     databases: list[str]
     files: int
+    doubtful: dict[str, str] = {}
+    """Databases that were damaged already, or could not be read as such, and why. They are in it as they were."""
 
 
 class Note(msgspec.Struct, frozen=True):

@@ -1,18 +1,22 @@
 """`limelight backup`: a copy of all that a server has, while it runs or not."""
 
 import time
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from limelight import __version__
-from limelight.backups.making import make_backup
+from limelight.backups.making import Made, make_backup
 from limelight.cli.folder import Config, Data, settings_of, store_file
-from limelight.cli.listing import megabytes
+from limelight.cli.listing import megabytes, printable
 
 PAUSE_SECONDS = 2.0
 """Between two lines about work that takes long."""
+NAMED = 10
+"""How many of the things that are not in a backup are named."""
 
 
 def backup(
@@ -32,6 +36,18 @@ def backup(
     )
     inside = f"{', '.join(made.databases)} and {made.files} files, {megabytes(made.size)}"
     typer.echo(f"Backed up to {target}: {inside}, checked.")
+    for line in warnings_of(made):
+        typer.echo(line, err=True)
+
+
+def warnings_of(made: Made) -> Iterator[str]:
+    """A line for each thing that is not in it as it should be."""
+    for name, why in made.doubtful.items():
+        yield f"{printable(name)} may be damaged ({why}): it is in the backup as it is"
+    for name, why in islice(made.unread.items(), NAMED):
+        yield f"{printable(name)} is not in the backup: {why}"
+    if len(made.unread) > NAMED:
+        yield f"and {len(made.unread) - NAMED} more"
 
 
 class Telling:

@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,14 +18,18 @@ from limelight import __version__, registry
 from limelight.access.keyring import Keyring
 from limelight.backups.manifest import read_note
 from limelight.builtin.model import OPENAI, ModelChoice, choose_model
+from limelight.cli.folder import Config, Data, settings_of
 from limelight.cli.listing import when
-from limelight.config import Settings, load_settings
+from limelight.config import Settings
 from limelight.errors import LimelightError
 from limelight.offering import offered
 from limelight.server.app import make_store
 from limelight.server.auth import is_loopback
 
 LOW_DISK = 500 * 1024 * 1024
+DAY_SECONDS = 24 * 3600
+OLD_DAYS = 7
+"""A backup of this age is worth a word."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -37,12 +42,13 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def doctor(
-    config: Annotated[Path | None, typer.Option(help="Configuration.  [default: config.toml, if there is one]")] = None,
+    data: Data = None,
+    config: Config = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
 ) -> None:
     """Look at Python, settings, agents, port, data folder, store, backup and model. Exit code 1 if a thing is wrong."""
     findings: list[Finding] = []
-    for finding in _findings(config):
+    for finding in _findings(data, config):
         findings.append(finding)
         typer.echo(msgspec.json.encode(finding).decode() if as_json else _line(finding))
     if any(finding.state == "wrong" for finding in findings):
@@ -56,12 +62,12 @@ def _line(finding: Finding) -> str:
     return f"{line}\n  {'':<10} → {finding.fix}" if finding.fix else line
 
 
-def _findings(config: Path | None) -> Iterator[Finding]:
+def _findings(data: Path | None, config: Path | None) -> Iterator[Finding]:
     yield Finding("limelight", "ok", __version__)
     yield _python()
     yield _parts()
     try:
-        settings = load_settings(config)
+        settings = settings_of(data, config)
     except LimelightError as error:
         yield Finding(
             "settings", "wrong", error.detail, "correct the file or the environment variable, then look again"
@@ -77,6 +83,18 @@ def _looked(look: Callable[[Settings], Finding], settings: Settings) -> Finding:
         return look(settings)
     except LimelightError as error:
         return Finding(look.__name__.strip("_"), "wrong", error.detail)
+    except OSError as error:
+        return Finding(look.__name__.strip("_"), "wrong", *_words_for(error))
+
+
+def _words_for(error: OSError) -> tuple[str, str]:
+    """What is wrong, and what to do."""
+    if error.filename is None:
+        return str(error), ""
+    found = f"{error.filename} cannot be used ({error.strerror})"
+    if isinstance(error, PermissionError):
+        return found, "look as the user that the server runs as, or give that user the file"
+    return found, "see that its disk is well"
 
 
 def _python() -> Finding:
@@ -157,7 +175,13 @@ def _backup(settings: Settings) -> Finding:
     note = read_note(Path(settings.store.data))
     if note is None:
         return Finding("backup", "note", "none is known; one is made by: limelight backup TARGET")
-    return Finding("backup", "ok", f"{when(note.at)}, {note.target}")
+    found, fix = f"{when(note.at)}, {note.target}", "make one: limelight backup TARGET"
+    if not os.access(note.target, os.F_OK):  # also if its folder cannot be looked into
+        return Finding("backup", "note", f"{found}, which is not there any more", f"if it was not moved, {fix}")
+    days = int((time.time() - note.at / 1000) // DAY_SECONDS)
+    if days >= OLD_DAYS:
+        return Finding("backup", "note", f"{found}, {days} days old", fix)
+    return Finding("backup", "ok", found)
 
 
 def _model(settings: Settings) -> Finding:

@@ -17,3 +17,8 @@ def when(milliseconds: int) -> str:
 
 def megabytes(size: int) -> str:
     return f"{size / 1024**2:.1f} MB"
+
+
+def printable(name: str) -> str:
+    """A file's name, which may hold anything, in one line and without harm to a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)

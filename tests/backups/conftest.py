@@ -1,0 +1,34 @@
+"""A data folder to back up."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data folder as a server that was killed leaves it: much of the database is in its log."""
+    folder = tmp_path / "data"
+    (folder / "workspaces" / "ann" / "deep").mkdir(parents=True)
+    (folder / "workspaces" / "ann" / "deep" / "run.sh").write_text("echo")
+    (folder / "workspaces" / "ann" / "deep" / "run.sh").chmod(0o755)
+    (folder / "keys.json").write_text("[]")
+    for name in ("limelight.db.lock", "keys.json.lock", "run.log", "limelight.db.v3.bak"):
+        (folder / name).write_text("left out")
+    (folder / "link").symlink_to("/etc/hostname")
+    (folder / ".restoring").mkdir()
+    (folder / ".restoring" / "limelight.db").write_text("left out")
+    for name in ("limelight.db", "langgraph.db", "limelight.db.rescued-2"):
+        fill(folder / name, "wal")
+    fill(folder / "agno.db", "delete")
+    return folder
+
+
+def fill(path: Path, mode: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute(f"PRAGMA journal_mode = {mode}")
+        db.execute("CREATE TABLE rows (n INTEGER, body BLOB)")
+        db.executemany("INSERT INTO rows VALUES (?, ?)", [(n, os.urandom(500)) for n in range(100)])
