@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.links": set(),
     "limelight.log_context": set(),
     "limelight.messages": set(),
+    "limelight.trees": set(),
     "limelight.registry": BASE,
     "limelight.config": BASE | {"limelight.config"},
     "limelight.access": BASE | {"limelight.access"},
@@ -36,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.sources": BASE | {"limelight.addresses", "limelight.messages", "limelight.grammar", "limelight.sources"},
     "limelight.dialects": BASE | {"limelight.deltas", "limelight.dialects", "limelight.instants", "limelight.links"},
     "limelight.databases": set(),
-    "limelight.backups": BASE | {"limelight.backups", "limelight.databases"},
+    "limelight.backups": BASE | {"limelight.backups", "limelight.databases", "limelight.trees"},
     "limelight.stores": BASE | {"limelight.databases", "limelight.deltas", "limelight.stores"},
     "limelight.runs": BASE
     | {
@@ -53,6 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "limelight.dialects.base",
         "limelight.dialects.encoder",
         "limelight.runs",
+        "limelight.trees",
     },
     "limelight.demo": BASE | {"limelight.messages", "limelight.sources.base", "limelight.demo"},
     "limelight.builtin": BASE

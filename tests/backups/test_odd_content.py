@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from limelight.backups import copying, making, trees
+from limelight import trees
+from limelight.backups import copying, making
 from limelight.backups.content import Content, content_of
 from limelight.backups.making import make_backup
 from limelight.backups.restoring import restore

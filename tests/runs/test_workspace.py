@@ -1,14 +1,14 @@
 """Folder names for sessions: whatever the id is, the name stays inside, and no two sessions share one."""
 
 import re
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.runs.ids import now_ms, sortable_id
-from limelight.runs.workspace import LOCAL_OWNER, workspace_name
+from limelight.runs.workspace import LOCAL_OWNER, Workspaces, workspace_name
 from limelight.stores.base import SessionRef
 from tests.strategies import ODD_TEXTS
 
@@ -55,3 +55,14 @@ def time_of(ulid: str) -> int:
     for character in ulid[:10]:
         number = number * 32 + "0123456789abcdefghjkmnpqrstvwxyz".index(character)
     return number
+
+
+async def test_a_workspace_deeper_than_any_stack_is_removed(tmp_path: Path) -> None:
+    workspaces, ref = Workspaces(tmp_path), SessionRef("local", "s")
+    folder = workspaces.folder(ref)
+    folder.mkdir()
+    for _ in range(1200):
+        folder /= "d"
+        folder.mkdir()
+    await workspaces.remove(ref)
+    assert not workspaces.folder(ref).exists()

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from limelight.backups.trees import Gone, Unreadable, entries_of, looking
 from limelight.databases import is_database
+from limelight.trees import Gone, Unreadable, entries_of, looking
 
 DATABASE = "limelight.db"
 """What the store's file is called in a backup, whatever it is called outside."""

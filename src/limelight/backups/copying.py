@@ -9,9 +9,9 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 from limelight.backups.content import DATABASE
-from limelight.backups.trees import Gone, Unreadable, looking, make_folders, open_below
 from limelight.databases import copy, faults_of, hold, reading
 from limelight.errors import SetupError
+from limelight.trees import Gone, Unreadable, looking, make_folders, open_below
 
 PIECE = 1024 * 1024
 LOGS = ("-wal", "-journal")

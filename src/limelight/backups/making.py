@@ -17,8 +17,8 @@ import msgspec
 from limelight.backups.content import Content, content_of
 from limelight.backups.copying import Tell, copy_as_it_is, copy_databases, copy_file
 from limelight.backups.manifest import Manifest, Note, write_manifest, write_note
-from limelight.backups.trees import Gone, Unreadable, below, remove
 from limelight.errors import SetupError
+from limelight.trees import Gone, Unreadable, below, remove
 
 ARCHIVES = (".tar.gz", ".tgz")
 

@@ -16,8 +16,8 @@ from limelight.backups.content import DATABASE, MANIFEST, RESTORING, VOLUME
 from limelight.backups.copying import faults_in
 from limelight.backups.making import is_archive, make_private
 from limelight.backups.manifest import Manifest, read_manifest
-from limelight.backups.trees import below, remove
 from limelight.errors import SetupError
+from limelight.trees import below, remove
 
 
 def restore(source: Path, data: Path, examine: Callable[[Path], object]) -> Manifest:

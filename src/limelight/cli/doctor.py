@@ -20,10 +20,11 @@ from limelight.backups.manifest import read_note
 from limelight.builtin.model import OPENAI, ModelChoice, choose_model
 from limelight.cli.folder import Config, Data, settings_of
 from limelight.cli.listing import when
+from limelight.cli.logs import check_log
 from limelight.config import Settings
 from limelight.errors import LimelightError
 from limelight.offering import offered
-from limelight.server.app import make_store
+from limelight.server.app import create_app, make_store
 from limelight.server.auth import is_loopback
 
 LOW_DISK = 500 * 1024 * 1024
@@ -74,7 +75,7 @@ def _findings(data: Path | None, config: Path | None) -> Iterator[Finding]:
         )
         return
     yield _settings(settings)
-    for look in (_agents, _address, _port, _data, _store, _backup, _model):
+    for look in (_agents, _server, _address, _port, _data, _store, _backup, _model):
         yield _looked(look, settings)
 
 
@@ -119,6 +120,13 @@ def _settings(settings: Settings) -> Finding:
 def _agents(settings: Settings) -> Finding:
     offer = offered(settings)
     return Finding("agents", "ok", ", ".join(agent.name for agent in offer.agents), offer.hint)
+
+
+def _server(settings: Settings) -> Finding:
+    """What `serve` would refuse, before it does."""
+    check_log(settings)
+    create_app(settings)
+    return Finding("server", "ok", "would start with these settings")
 
 
 def _address(settings: Settings) -> Finding:

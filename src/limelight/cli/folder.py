@@ -18,8 +18,9 @@ def settings_of(data: Path | None, config: Path | None) -> Settings:
 
 
 def store_file(settings: Settings) -> Path:
-    """Raises SetupError if the store is no file."""
-    file = make_store(settings).file
-    if file is None:
+    """Raises SetupError if the store is no file, StoreUnavailable if a server has another one open."""
+    store = make_store(settings)
+    if store.file is None:
         raise SetupError(f"the store {settings.store.url} is no file here: back it up with its own tools")
-    return file
+    store.check_place()
+    return store.file

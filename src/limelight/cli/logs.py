@@ -21,15 +21,19 @@ TALKATIVE = ("aiosqlite",)
 """Libraries that would log whole conversations at DEBUG."""
 
 
-def log_to(file: Path | None, settings: Settings) -> None:
-    """Log to a file, or to standard error, as `[log]` wants it. What the settings hide is not told."""
-    level = settings.log.level.upper()
-    if level not in logging.getLevelNamesMapping():
+def check_log(settings: Settings) -> None:
+    """Raises SetupError for a `[log]` that cannot be."""
+    if settings.log.level.upper() not in logging.getLevelNamesMapping():
         place = settings.origin.place("log", "level")
         raise SetupError(f"{place}log.level is one of DEBUG, INFO, WARNING, ERROR, not {settings.log.level}")
     if settings.log.format not in ("text", "json"):
         place = settings.origin.place("log", "format")
         raise SetupError(f"{place}log.format is text or json, not {settings.log.format}")
+
+
+def log_to(file: Path | None, settings: Settings) -> None:
+    """Log to a file, or to standard error, as `[log]` wants it. What the settings hide is not told."""
+    check_log(settings)
     if file is not None:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handler = logging.StreamHandler() if file is None else logging.FileHandler(file)
@@ -39,7 +43,7 @@ def log_to(file: Path | None, settings: Settings) -> None:
     logging.captureWarnings(as_json)  # Python would write them between the objects
     for name in TALKATIVE:
         logging.getLogger(name).setLevel(logging.INFO)
-    logging.basicConfig(level=level, handlers=[handler])
+    logging.basicConfig(level=settings.log.level.upper(), handlers=[handler])
 
 
 def _needs_times() -> bool:

@@ -2,10 +2,10 @@
 
 import asyncio
 import hashlib
-import shutil
 from pathlib import Path
 
 from limelight.stores.base import LOCAL_OWNER, SessionRef
+from limelight.trees import remove
 
 
 class Workspaces:
@@ -18,7 +18,7 @@ class Workspaces:
         return self._root / workspace_name(ref)
 
     async def remove(self, ref: SessionRef) -> None:
-        await asyncio.to_thread(shutil.rmtree, self.folder(ref), ignore_errors=True)
+        await asyncio.to_thread(remove, self.folder(ref))
 
 
 def workspace_name(ref: SessionRef) -> str:

@@ -210,6 +210,11 @@ class Store(Protocol):
         """The file that everything is in, for backups; None if there is no such file."""
         ...
 
+    def check_place(self) -> None:
+        """Raises StoreUnavailable if a running server has another file open than the one in its place: to open that
+        here would mix the two."""
+        ...
+
     async def examine(self) -> str:
         """Look at a store that is not open, or that another process has open, and change nothing: how it is, in words.
         Raises StoreError with what to do."""

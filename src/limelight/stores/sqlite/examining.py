@@ -17,8 +17,7 @@ LOCK_SECONDS = 2
 
 def examine(path: Path) -> str:
     """What there is, in words. Raises StoreError, with what to do."""
-    lock = FolderLock(path)
-    served = lock.is_taken()
+    served = FolderLock(path).is_taken()
     if not path.exists():
         if served:
             raise StoreUnavailable(
@@ -28,8 +27,7 @@ def examine(path: Path) -> str:
         if _size(path.with_name(path.name + "-wal")):
             raise StoreUnavailable(f"{path} is gone, but a file -wal that belongs to it is there: move it back")
         return "made at the first start"
-    if served:
-        _check_is_the_servers(path, lock)
+    check_place(path)
     try:
         with closing(reading(path)) as db:
             version, faults = version_of(db), faults_of(db, quick=True)
@@ -50,8 +48,11 @@ def examine(path: Path) -> str:
     return "; ".join([*words, *(["a running server uses it"] if served else [])])
 
 
-def _check_is_the_servers(path: Path, lock: FolderLock) -> None:
+def check_place(path: Path) -> None:
     """Raises StoreUnavailable if a running server has something else open: to open this here would mix the two."""
+    lock = FolderLock(path)
+    if not lock.is_taken() or not path.exists():
+        return
     for trouble, is_there in (
         (REPLACED, not lock.is_of(path.stat())),
         (LOG_GONE, not path.with_name(path.name + "-wal").exists()),

@@ -36,7 +36,7 @@ from limelight.stores.base import (
 from limelight.stores.sqlite import memories, results, rows
 from limelight.stores.sqlite.checkpoints import Checkpoints
 from limelight.stores.sqlite.copies import rescue
-from limelight.stores.sqlite.examining import examine
+from limelight.stores.sqlite.examining import check_place, examine
 from limelight.stores.sqlite.file import DatabaseFile
 from limelight.stores.sqlite.health import Health
 from limelight.stores.sqlite.journal import Journal, LiveRun
@@ -78,6 +78,9 @@ class SqliteStore:
     @property
     def file(self) -> Path:
         return self._file.path
+
+    def check_place(self) -> None:
+        check_place(self._file.path)
 
     async def examine(self) -> str:
         return await asyncio.to_thread(examine, self._file.path)

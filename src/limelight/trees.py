@@ -1,4 +1,4 @@
-"""Trees of files, however deep: nothing here calls itself, and no link is followed.
+"""Trees of files, however deep an agent has made them: nothing here calls itself, and no link is followed.
 
 Agents write in workspaces while a backup reads them. So a path there is opened part by part, and no part of it may have
 become a link meanwhile.
@@ -63,7 +63,7 @@ def entries_of(root: Path, name: str) -> tuple[list[str], list[str]]:
     return folders, files
 
 
-# Our own drafts: nobody else writes there.
+# Where nobody else writes.
 
 
 def below(folder: Path) -> Iterator[Path]:
