@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 PACE_SECONDS = 0.02
 
@@ -45,6 +45,8 @@ class Provider:
                 self.left.set()
 
     def close(self) -> None:
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # which wakes who waits for the next
         self._listener.close()
 
 
