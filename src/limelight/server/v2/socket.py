@@ -13,7 +13,7 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketState
 
 from limelight.dialects.base import Cursor
-from limelight.errors import BadRequest, InvalidBody, LimelightError, SessionNotFound, Unauthorized
+from limelight.errors import BadRequest, InvalidBody, LimelightError, RequestError, SessionNotFound, Unauthorized
 from limelight.runs.viewer import Format
 from limelight.server.gate import Caller
 from limelight.server.parts import Parts
@@ -29,6 +29,7 @@ from limelight.stores.base import LIVE_STATES, Session, SessionRef
 REFUSED = 1008
 BROKEN = 1011
 RESTARTING = 1012
+AGAIN_LATER = 1013
 SESSION_GONE = 4404
 
 
@@ -64,11 +65,11 @@ class SessionSocket:
                 with self._parts.stream_place(self._ref.owner):
                     await self._open(after)
                 # Nothing is awaited from here until the viewer has entered, which takes the place.
-            except LimelightError as error:
-                await line.refuse(error)
-                await line.close(REFUSED, error.code)
-            else:
                 await self._converse(format_, after, line)
+            except Gone:
+                raise
+            except Exception as error:
+                await self._turn_away(error, line)
 
     def _format(self) -> Format:
         wanted = self._websocket.query_params.get("format", "v2")
@@ -143,8 +144,7 @@ class SessionSocket:
         try:
             hears.result()
         except Unauthorized as error:
-            await line.refuse(error)
-            await line.close(REFUSED, error.code)
+            await self._turn_away(error, line)
 
     async def _farewell(self, shows: "asyncio.Task[bool]", line: Line) -> None:
         try:
@@ -152,13 +152,17 @@ class SessionSocket:
         except Gone:
             raise
         except Exception as error:
-            told = await line.refuse(error)
-            await line.close(BROKEN, told.error_code)
+            await self._turn_away(error, line)
         else:
             if is_there:
                 await line.close(RESTARTING, "the server is shutting down")
             else:
                 await self._say_gone(line)
+
+    async def _turn_away(self, error: Exception, line: Line) -> None:
+        """Say why it cannot go on. The code says whether it is worth coming back."""
+        told = await line.refuse(error)
+        await line.close(closing_code(error), told.error_code)
 
     async def _say_gone(self, line: Line) -> None:
         await line.refuse(SessionNotFound("Session was deleted"))
@@ -171,3 +175,10 @@ class SessionSocket:
                 if not await self._websocket.state.still_holds():
                     raise Unauthorized("the key that opened this socket does not hold any more")
                 await answering.answer(message.get("text"))
+
+
+def closing_code(error: Exception) -> int:
+    """With which a socket is closed: by what time mends, by what the client can mend, by what is broken here."""
+    if isinstance(error, LimelightError) and error.retry_after:
+        return AGAIN_LATER
+    return REFUSED if isinstance(error, RequestError) else BROKEN
