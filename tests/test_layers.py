@@ -20,6 +20,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight": {"limelight.client", "limelight.events", "limelight.sources.saying"},
     "limelight.__main__": {"limelight.cli"},
     "limelight.addresses": set(),
+    "limelight.answers": {"limelight.events"},
     "limelight.events": set(),
     "limelight.errors": set(),
     "limelight.hiding": {"limelight.access"},
@@ -35,13 +36,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.deltas": BASE,
     "limelight.grammar": BASE,
     "limelight.sources": BASE | {"limelight.addresses", "limelight.messages", "limelight.grammar", "limelight.sources"},
-    "limelight.dialects": BASE | {"limelight.deltas", "limelight.dialects", "limelight.instants", "limelight.links"},
+    "limelight.dialects": BASE
+    | {"limelight.answers", "limelight.deltas", "limelight.dialects", "limelight.instants", "limelight.links"},
     "limelight.databases": set(),
     "limelight.backups": BASE | {"limelight.backups", "limelight.databases", "limelight.trees"},
     "limelight.stores": BASE | {"limelight.databases", "limelight.deltas", "limelight.stores"},
     "limelight.runs": BASE
     | {
         "limelight.addresses",
+        "limelight.answers",
         "limelight.hiding",
         "limelight.pieces",
         "limelight.links",
