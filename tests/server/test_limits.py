@@ -12,6 +12,7 @@ import pytest
 
 from limelight.access.keyring import Keyring
 from tests import agents
+from tests.server.house import maker
 from tests.server.v2.sockets import socket
 from tests.serving import Served, asking, collect, serving
 from tests.waiting import eventually
@@ -98,10 +99,24 @@ async def test_what_ends_a_run_gets_through_whatever_the_limit(tmp_path: Path) -
             for _ in range(9):
                 await watching.say("ping")
                 await watching.until_type("pong")
-            await watching.say("approve", approval_id="none")
-            await watching.until(lambda frame: frame.get("error_code") == "approval_not_found")
             await watching.say("cancel")
             await watching.until_state("idle")
+
+
+async def test_an_answer_gets_through_whatever_the_limit_and_a_guess_does_not(tmp_path: Path) -> None:
+    """Who asks for questions that nobody has asked makes the server look through logs: that is a request."""
+    settings: dict[str, Any] = {"limits__requests_per_minute": 3}
+    async with serving(maker, data=tmp_path, **settings) as served:
+        ann = Users(served, tmp_path).ann
+        async with socket(served, headers=ann, agent_type="maker", format="records") as watching:
+            await watching.say("query", query="hi")
+            asked = await watching.until(lambda frame: frame.get("event", {}).get("kind") == "approval_requested")
+            for number in range(9):  # the minute may change in between, once
+                await watching.say("approve", approval_id=f"none{number}")
+            told = await watching.until(lambda frame: frame.get("error_code") == "too_many_requests")
+            assert {frame["error_code"] for frame in told if frame["type"] == "error"} >= {"approval_not_found"}
+            await watching.say("approve", approval_id=asked[-1]["event"]["approval_id"])
+            await watching.until_type("decided")
 
 
 async def test_runs_at_once(tmp_path: Path) -> None:
