@@ -58,7 +58,9 @@ class House:
         """Ann asks for more runs and more streams than she may have, and is told so."""
         body = asking("hi", session_id="new", agent="talker")
         run = await self.served.http.post("/chat", json=body, headers=self.ann)
-        stream = await self.served.http.get("/sessions/s0/stream", headers=self.ann)
+        async with self.served.http.stream("GET", "/sessions/s0/stream", headers=self.ann) as last:
+            assert last.status_code == 200
+            stream = await self.served.http.get("/sessions/s0/stream", headers=self.ann)
         assert [refusal(run), refusal(stream)] == ["too_many_runs", "too_many_streams"]
 
     async def ask(self) -> list[Frame]:
@@ -76,8 +78,8 @@ def refusal(reply: httpx.Response) -> str:
 
 @asynccontextmanager
 async def crowded(data: Path) -> AsyncGenerator[House]:
-    """Ann has as many runs and streams as she may, and reads none of them: responses and sockets."""
-    limits = {"runs_per_user": RUNS, "streams_per_user": STREAMS, "requests_per_minute": REQUESTS}
+    """Ann has as many runs as she may, and streams but for one, and reads none of them: responses and sockets."""
+    limits = {"runs_per_user": RUNS, "streams_per_user": STREAMS + 1, "requests_per_minute": REQUESTS}
     settings: dict[str, Any] = {f"limits__{name}": value for name, value in limits.items()}
     async with AsyncExitStack() as stack:
         served = await stack.enter_async_context(serving(talker, flooder, data=data, **settings))

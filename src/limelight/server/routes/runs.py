@@ -94,7 +94,7 @@ async def stream_run(call: Call) -> EventStream | Response:
     viewer.__enter__()
     viewer.start(cursor, only_run=True)
     headers = {"x-run-id": run.run_id, "x-session-id": run.ref.session_id}
-    return EventStream(viewer, call.parts.pulse, headers)
+    return EventStream(viewer, call.parts.pulse, headers, call.still_holds)
 
 
 def _own_waiting(call: Call) -> Waiting | None:
@@ -117,7 +117,12 @@ def _stream_when_begun(call: Call, waiting: Waiting, format_: Format) -> EventSt
 
     headers = {"x-run-id": waiting.run_id, "x-session-id": waiting.ref.session_id}
     return EventStream(
-        viewer, parts.pulse, headers, parts.spawn(begin()), lambda why: stopped_frames(format_, waiting, why)
+        viewer,
+        parts.pulse,
+        headers,
+        call.still_holds,
+        parts.spawn(begin()),
+        lambda why: stopped_frames(format_, waiting, why),
     )
 
 

@@ -142,7 +142,10 @@ class Answering:
         )
         if self._beginning >= MAX_WAITING:
             raise QueueFull(f"{MAX_WAITING} queries of this socket wait already")
+        load = self._parts.loads.of(self._ref.owner)
+        load.carry(len(command.query))
         place = self._parts.sessions.place(request)
+        place.let_go.add_done_callback(lambda _: load.release())
         beginning = self._parts.spawn(self._begin(place, command))
         await asyncio.wait({beginning, place.queued}, return_when=asyncio.FIRST_COMPLETED)
 
