@@ -104,7 +104,7 @@ class Pulse:
                     stream.beat()
 
     async def _check(self) -> None:
-        """In a task of its own: to check a token may mean to ask its issuer, and nobody's heart stands still for that."""
+        """In a task of its own: to check a token may mean to ask its issuer, and no heart stands still for that."""
         while True:
             await asyncio.sleep(self._seconds)
             for stream in list(self._streams):
