@@ -248,7 +248,8 @@ async def test_what_requests_hold_is_let_go_when_their_run_begins_or_never_will(
             body = asking("x" * 50_000, session_id="s", agent="patient") | more
             return await http.post("/chat", json=body, headers=house.ann)
 
-        for wrong in ({"agent": "nobody"}, {"messages": []}, {"session_id": "/"}, {"if_busy": "never"}):
+        mistakes: list[dict[str, Any]] = [{"agent": "nobody"}, {"messages": []}, {"session_id": "/"}, {"if_busy": "no"}]
+        for wrong in mistakes:
             assert (await ask(**wrong)).status_code in (404, 422)
             assert parts.loads.held("ann") == 0
         first = asyncio.create_task(ask(request_id="one"))
