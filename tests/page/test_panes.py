@@ -23,6 +23,20 @@ def test_the_side_follows_the_agent_until_a_pane_is_picked(tab: Tab, stage: Stag
     expect(tab.pane("Timeline")).to_have_attribute("aria-selected", "true")
 
 
+def test_the_side_stays_when_a_step_is_picked(tab: Tab, stage: Stage) -> None:
+    tab.begin("scene steps")
+    expect(tab.pane("Code")).to_have_attribute("aria-selected", "true")
+    expect(tab.button("step 2 of 2")).to_be_visible()
+    tab.chat.focus()
+    tab.page.keyboard.press("[")
+    expect(tab.page.locator(".cm-content")).to_contain_text("first = 1")
+    tab.line("python").last.click()
+    stage.open_gate("ran")
+    expect(tab.chat).to_contain_text("in print")
+    expect(tab.pane("Code")).to_have_attribute("aria-selected", "true")
+    expect(tab.page.locator(".cm-content")).to_contain_text("first = 1")
+
+
 def test_every_version_of_the_code_with_its_output(new_tab: NewTab, stage: Stage, tmp_path: Path) -> None:
     stage.open_gate("ran", "second")
     tab = new_tab(permissions=["clipboard-read", "clipboard-write"]).begin("scene code")

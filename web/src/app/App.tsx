@@ -52,7 +52,7 @@ export function App() {
   const focus = route.item === null || run?.runId !== route.runId ? null : (run?.items[route.item] ?? null);
   const chosen = agentNamed(agents, agent);
   const panes = usePanes(route.sessionId, newest);
-  const visit = useVisit(route, chosen?.name, panes.showChat);
+  const visit = useVisit(route, chosen?.name, panes.hold);
   const title = useTitle(list, route.sessionId, live);
   const asksToStop = useStopKey(newest?.endedAt === null ? store : null);
 
@@ -63,8 +63,8 @@ export function App() {
   useEffect(() => alignClock(live?.clockSkew ?? 0), [live?.clockSkew]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is looked for belongs to one session
   useEffect(searchEnd, [route.sessionId]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a run that begins or ends changes the list
-  useEffect(() => void list.refresh(), [list, live?.info?.state, live?.info?.run_id]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a run that begins, waits for somebody or ends changes the list
+  useEffect(() => void list.refresh(), [list, live?.info?.state, live?.info?.run_id, newest?.state]);
 
   const rename = (wanted: string) => {
     if (route.sessionId === null) return;
