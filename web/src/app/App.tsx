@@ -20,6 +20,7 @@ import { useRoute } from "./route";
 import { SessionDialogs } from "./SessionDialogs";
 import { SessionHead } from "./SessionHead";
 import { Side } from "./Side";
+import { isStandIn } from "./StandIn";
 import { Start } from "./Start";
 import { useTheme } from "./theme";
 import { FIELD_KEYS, useCommands } from "./useCommands";
@@ -51,6 +52,7 @@ export function App() {
   const run = named ?? newest;
   const focus = route.item === null || run?.runId !== route.runId ? null : (run?.items[route.item] ?? null);
   const chosen = agentNamed(agents, agent);
+  const by = live?.info?.agent_type ?? newest?.agent ?? "";
   const panes = usePanes(route.sessionId, newest);
   const visit = useVisit(route, chosen?.name, panes.hold);
   const title = useTitle(list, route.sessionId, live);
@@ -137,7 +139,7 @@ export function App() {
           live={live}
           isMissing={isMissing}
           title={title}
-          agent={live?.info?.agent_type ?? newest?.agent ?? ""}
+          agent={by}
           hasSide={panes.hasSide}
           onRename={rename}
           onMenu={() => visit.setDrawerOpen(true)}
@@ -160,6 +162,7 @@ export function App() {
               route={route}
               isSearching={isSearching}
               asksToStop={asksToStop}
+              isStandIn={isStandIn(agents.find((one) => one.name === by))}
               onSearchEnd={searchEnd}
               onPick={visit.pick}
               onAsked={visit.leaveItem}
