@@ -220,7 +220,10 @@ async def many(ctx: Any) -> AsyncIterator[Item]:
 
 SCENES = {
     scene.__name__: scene
-    for scene in (tools, todos, helpers, document, files, stream, words, code, steps, question, hesitant, patient, crash, parallel, many)
+    for scene in (
+        *(tools, todos, helpers, document, files, stream, words, code, steps),
+        *(question, hesitant, patient, crash, parallel, many),
+    )
 }
 
 
