@@ -1,7 +1,8 @@
 """A model that is listened to: its replies are streamed where it can stream, and every delta is told.
 
 smolagents' own streaming redraws the terminal for every token, so the clone of an agent does not use it. The messages
-that the model gets and the reply that the agent gets are those of an agent that does not stream.
+that the model gets and the reply that the agent gets are those of an agent that does not stream; only halves of
+characters, which nobody could send, are replaced.
 """
 
 # pyright: reportMissingTypeStubs=false
@@ -13,6 +14,7 @@ from typing import Any
 from smolagents.models import agglomerate_stream_deltas, remove_content_after_stop_sequences
 
 from limelight.sources.smolagents.observer import Observer
+from limelight.sources.smolagents.outputs import all_sendable
 from limelight.sources.smolagents.signals import ModelReplied, ModelSaid
 
 
@@ -27,6 +29,7 @@ def listened_to(model: Any, observer: Observer, agent_id: str, keep_empty: bool)
 
     def generate(messages: Any, *args: Any, **kwargs: Any) -> Any:
         observer.check()
+        messages = all_sendable(messages)
         if streams:
             stream = model.generate_stream(messages, *args, **kwargs)
             message = _listen(stream, observer, agent_id)
