@@ -56,8 +56,8 @@ class SyncSocket(Generic[T]):
     def ping(self) -> float:
         return self._thread.run(self._socket.ping())
 
-    def cancel(self, reason: str = "") -> None:
-        self._thread.run(self._socket.cancel(reason))
+    def cancel(self, reason: str = "", *, request_id: str = "") -> None:
+        self._thread.run(self._socket.cancel(reason, request_id=request_id))
 
     def decide(
         self, approval_id: str, decision: Decision, *, args: Mapping[str, Any] | None = None, reason: str = ""

@@ -30,7 +30,7 @@ class Ping(Command, tag="ping"):
 class GetMessages(Command, tag="get_messages"):
     """The newest messages, or those before or after a cursor; then `messages_end`. Without a `limit` 100 at most."""
 
-    limit: int | None = None
+    limit: int | msgspec.UnsetType = msgspec.UNSET
     before: str | int | None = None
     after: str | int | None = None
 
