@@ -29,7 +29,6 @@ from limelight.runs.reopening import Reopening
 from limelight.runs.sessions import Sessions
 from limelight.runs.viewer import Format, Viewer
 from limelight.runs.workspace import Workspaces
-from limelight.server.ending import UNCUT
 from limelight.server.gate import Gate
 from limelight.server.hidden import hiding_of
 from limelight.server.home import ServerHome
@@ -200,8 +199,7 @@ class Parts:
         await self._close_agents()
         if self._tracing is not None:
             await self._tracing.close()
-        with UNCUT:  # a database that was deleted is written anew now, which takes its time
-            await self.store.close()
+        await self.store.close()
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
         """Do something to its end, whoever leaves meanwhile."""

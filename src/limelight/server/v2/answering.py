@@ -123,7 +123,8 @@ class Answering:
 
     async def _tell_messages(self, command: GetMessages) -> None:
         after, before = (None if cursor is None else str(cursor) for cursor in (command.after, command.before))
-        wanted = Wanted(command.limit, after, before)
+        limit = None if command.limit is msgspec.UNSET else command.limit
+        wanted = Wanted(limit, after, before)
         page = await self._history.page(wanted, self._parts.settings.limits.session_messages)
         await self._line.show(page.messages, MessagesEnd(count=len(page.messages), more=page.more))
 

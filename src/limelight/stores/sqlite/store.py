@@ -43,6 +43,7 @@ from limelight.stores.sqlite.journal import Journal, LiveRun
 from limelight.stores.sqlite.schema import touch
 from limelight.stores.sqlite.turns import Turns
 from limelight.stores.sqlite.writer import Writer
+from limelight.uncut import UNCUT
 
 T = TypeVar("T")
 READERS = 2
@@ -117,7 +118,8 @@ class SqliteStore:
         while not self._idle.empty():
             db = self._idle.get()
             if self._file.is_deleted and self._idle.empty():
-                rescue(db, self._file.path)
+                with UNCUT:  # which takes its time, and is all that is left of what was acknowledged
+                    rescue(db, self._file.path)
             db.close()
         self._file.release()
 
