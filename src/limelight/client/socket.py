@@ -137,7 +137,7 @@ class Socket(Generic[T]):
         """The session as it is now."""
         return await self._client.state(self.session_id)
 
-    async def last_messages(self, limit: int = 100, *, before: str | None = None) -> list[Message]:
+    async def last_messages(self, limit: int | None = None, *, before: str | None = None) -> list[Message]:
         """See `Client.last_messages`."""
         return await self._client.last_messages(self.session_id, limit, before=before)
 

@@ -76,5 +76,5 @@ class SyncSocket(Generic[T]):
     def state(self) -> State:
         return self._thread.run(self._socket.state())
 
-    def last_messages(self, limit: int = 100, *, before: str | None = None) -> list[Message]:
+    def last_messages(self, limit: int | None = None, *, before: str | None = None) -> list[Message]:
         return self._thread.run(self._socket.last_messages(limit, before=before))
