@@ -7,7 +7,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Iterator
 
-from limelight.events import Plan, Todo, ToolFinished, ToolOutputDelta, ToolStarted, Usage
+from limelight.events import Plan, Todo, TodoStatus, ToolFinished, ToolOutputDelta, ToolStarted, Usage
 from limelight.messages import Message
 from limelight.sources.base import Context, Item
 
@@ -57,7 +57,7 @@ async def analyst(messages: list[Message], ctx: Context) -> AsyncIterator[str | 
 
 
 def plan(done: int) -> Plan:
-    states = ("completed",) * done + ("in_progress",) + ("pending",) * len(PLAN)
+    states: tuple[TodoStatus, ...] = ("completed",) * done + ("in_progress",) + ("pending",) * len(PLAN)
     return Plan(items=tuple(Todo(what, state) for what, state in zip(PLAN, states, strict=False)), update=done > 0)
 
 
