@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.log_context": set(),
     "limelight.messages": set(),
     "limelight.trees": set(),
+    "limelight.uncut": set(),
     "limelight.registry": BASE,
     "limelight.config": BASE | {"limelight.config"},
     "limelight.access": BASE | {"limelight.access"},
@@ -38,7 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.dialects": BASE | {"limelight.deltas", "limelight.dialects", "limelight.instants", "limelight.links"},
     "limelight.databases": set(),
     "limelight.backups": BASE | {"limelight.backups", "limelight.databases", "limelight.trees"},
-    "limelight.stores": BASE | {"limelight.databases", "limelight.deltas", "limelight.stores"},
+    "limelight.stores": BASE | {"limelight.databases", "limelight.deltas", "limelight.stores", "limelight.uncut"},
     "limelight.runs": BASE
     | {
         "limelight.addresses",
@@ -114,6 +115,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "limelight.server",
         "limelight.tracing",
         "limelight.understudy.server",
+        "limelight.uncut",
     },
     "limelight.server.v2": BASE
     | {

@@ -210,6 +210,17 @@ def test_a_plan_is_header_content_and_footer_and_the_second_one_an_update() -> N
     ]
 
 
+def test_a_planning_step_may_have_two_plans_of_its_own() -> None:
+    found = after_the_question(
+        StepStarted(number=1, step_kind="planning"),
+        Plan(text="First."),
+        Plan(text="Better.", update=True),
+        StepFinished(number=1, step_kind="planning"),
+    )
+    assert types(whole(found)) == ["planning_header", *["planning_content"] * 2, "planning_footer", "separator"]
+    assert [m["content"] for m in whole(found) if "planning_content" in types([m])] == ["First.", "Better."]
+
+
 def test_an_agent_without_steps_gets_one_for_each_round_of_saying_and_doing() -> None:
     def call(call_id: str) -> list[AnyEvent]:
         return [ToolStarted(call_id=call_id, name="look", args={}), ToolFinished(call_id=call_id, result="x")]
@@ -364,6 +375,43 @@ def test_a_structured_answer_is_taken_apart_whatever_its_form(event: FinalAnswer
     assert (metadata["answer_title"], metadata["answer_content"]) == ("Bees", "They dance.")
     assert (metadata["answer_sources"], metadata["answer_format"]) == (["https://example.org"], "json")
     assert answer["content"] == "## Bees\n\nThey dance.\n\n**Sources**\n\n- https://example.org"
+
+
+@pytest.mark.parametrize(
+    ("content", "title", "shown", "sources"),
+    [
+        ('{"title": "Bees", "content": "They dance.", "sources": "u"}', "Bees", "They dance.", ["u"]),
+        ('```json\n{"title": "Bees", "content": "They dance."}\n```', "Bees", "They dance.", []),
+        ('```\n{"content": "They dance.", "sources": null}\n```', "", "They dance.", []),
+        ('{"content": null, "sources": ["u", null]}', "", "", ["u"]),
+        ('{"title": "Bees", "sources": ["u"]}', "Bees", "", ["u"]),
+        ({"title": "Bees", "legs": 6}, "Bees", '{"legs":6}', []),
+    ],
+)
+def test_an_answer_is_taken_apart_where_it_is_meant_to_be(
+    content: Any, title: str, shown: str, sources: list[str]
+) -> None:
+    metadata = only(after_the_question(FinalAnswer(content=content)), "final_answer")["metadata"]
+    assert (metadata["answer_title"], metadata["answer_content"]) == (title, shown)
+    assert metadata["answer_sources"] == sources
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{'content': ...}",
+        r'{"content": "\ud800 x"}',
+        r'{"title": "\ud800", "content": "x"}',
+        "{'content': 1j}",
+        "{'content': {(1, 2): 3}}",
+        "{'content': 'x', 'sources': [...]}",
+        '{"title": "Bees", "legs": 6}',
+        '{"content": "a"} and {"content": "b"}',
+    ],
+)
+def test_a_text_that_only_looks_like_an_answer_with_parts_is_a_text(content: str) -> None:
+    answer = only(after_the_question(FinalAnswer(content=content)), "final_answer")
+    assert (answer["content"], answer["metadata"]["has_structured_data"]) == (content, False)
 
 
 def test_an_answer_that_is_text_is_the_content() -> None:

@@ -12,7 +12,7 @@ from limelight import __version__
 from limelight.access.keyring import Keyring
 from limelight.config import Settings
 from limelight.dialects.base import Dialect
-from limelight.errors import Draining, Interrupted, UnknownFormat
+from limelight.errors import BadRequest, Draining, Interrupted, UnknownFormat
 from limelight.events import RunFailed
 from limelight.log_context import ids
 from limelight.runs.agents import Agent, Agents
@@ -29,12 +29,12 @@ from limelight.runs.reopening import Reopening
 from limelight.runs.sessions import Sessions
 from limelight.runs.viewer import Format, Viewer
 from limelight.runs.workspace import Workspaces
-from limelight.server.ending import UNCUT
 from limelight.server.gate import Gate
 from limelight.server.hidden import hiding_of
 from limelight.server.home import ServerHome
 from limelight.server.issuing import issuer_of
 from limelight.server.levels import Levels
+from limelight.server.loads import Loads
 from limelight.server.metrics import Metrics
 from limelight.server.probing import Probing
 from limelight.server.pulse import Pulse
@@ -71,6 +71,7 @@ class Parts:
             streams_per_user=settings.limits.streams_per_user,
         )
         self.rates = Rates(settings.limits.requests_per_minute)
+        self.loads = Loads(settings.limits.request_bytes_per_user)
         self.gate = Gate(settings.auth.api_key, Keyring(Path(settings.store.data)), issuer_of(settings))
         self.agents = agents
         self.store = store
@@ -198,8 +199,7 @@ class Parts:
         await self._close_agents()
         if self._tracing is not None:
             await self._tracing.close()
-        with UNCUT:  # a database that was deleted is written anew now, which takes its time
-            await self.store.close()
+        await self.store.close()
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
         """Do something to its end, whoever leaves meanwhile."""
@@ -208,13 +208,16 @@ class Parts:
         task.add_done_callback(self._done)
         return task
 
-    async def unless_closing(self, work: "asyncio.Task[T]") -> T:
-        """Wait for it, whoever else does; but not longer than the server lives. Raises Draining."""
+    async def unless_closing(self, work: "asyncio.Task[T]", leaving: "asyncio.Task[None]") -> T:
+        """Wait for it, whoever else does; but not longer than the server lives, or than there is a client. Raises
+        Draining, or BadRequest, which nobody reads."""
         closing = asyncio.create_task(self._closing.wait())
         try:
-            await asyncio.wait({work, closing}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work, closing, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             closing.cancel()
+        if not work.done() and leaving.done():
+            raise BadRequest("the client left before its answer was there")
         if not work.done():
             raise Draining("the server is shutting down before the answer is there: ask again in a moment")
         return work.result()

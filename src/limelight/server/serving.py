@@ -12,7 +12,7 @@ from types import FrameType
 import uvicorn
 from starlette.applications import Starlette
 
-from limelight.errors import SetupError
+from limelight.errors import SetupError, TryLater
 from limelight.server.connection import Connection, Socket
 from limelight.server.containing import AgentThreads
 from limelight.server.ending import end_process_after
@@ -150,9 +150,7 @@ def bind(host: str, port: int) -> socket.socket:
         listener.close()
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
             other = f"make run PORT={port + 1}, or limelight serve --port {port + 1}"
-            raise SetupError(
-                f"port {port} is taken: end the program that uses it, or choose another: {other}"
-            ) from error
+            raise TryLater(f"port {port} is taken: end the program that uses it, or choose another: {other}") from error
         raise SetupError(f"{host}:{port} cannot be used: {error}") from error
     return listener
 

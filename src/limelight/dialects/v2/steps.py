@@ -75,8 +75,8 @@ class Steps:
         alone = self._open != "planning"
         if alone:
             self._begin_plan()
-        assert self._plan is not None
-        self._plan.grow(event.text)
+        plan = self._plan = self._plan or self._new_plan()  # a step may plan more than once
+        plan.grow(event.text)
         self._end_plan()
         if alone:
             self._end_with_footer(self._plan_label, "planning", {})
@@ -99,7 +99,10 @@ class Steps:
         self._plans += 1
         about = self._about_plan
         self._outbox.send("planning_header", "", self._agent_id, **about, is_active=True)
-        self._plan = Stream(self._outbox, "planning_content", self._agent_id, about, live=self._live)
+        self._plan = self._new_plan()
+
+    def _new_plan(self) -> Stream:
+        return Stream(self._outbox, "planning_content", self._agent_id, self._about_plan, live=self._live)
 
     @property
     def _about_plan(self) -> Metadata:
