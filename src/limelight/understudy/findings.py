@@ -56,9 +56,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 def findings(scene: Scene) -> list[Finding]:
     """Those of all results since the user's message, without our own plans and answers."""
-    kinds = {tool.name: kind_of(tool) for tool in scene.tools}
-    found = [(result, kinds.get(result.name) or kind_of(Tool(result.name))) for result in scene.request.results]
-    return [finding(result, kind) for result, kind in found if kind not in ("plan", "final")]
+    kinds: dict[str, Kind] = {tool.name: kind_of(tool) for tool in scene.tools}
+    found: list[Finding] = []
+    for result in scene.request.results:
+        kind = kinds[result.name] if result.name in kinds else kind_of(Tool(result.name))
+        if kind not in ("plan", "final"):
+            found.append(finding(result, kind))
+    return found
 
 
 def finding(result: Got, kind: Kind) -> Finding:
@@ -152,8 +156,8 @@ def _of_data(one: Finding, data: Any) -> Finding:
     changed = msgspec.structs.replace
     if isinstance(data, dict):
         told = cast("dict[str, Any]", data)
-        inner = next((v for v in told.values() if isinstance(v, list) and v and isinstance(v[0], dict)), None)
-        if inner is not None:
+        lists = [cast("list[Any]", value) for value in told.values() if isinstance(value, list)]
+        if inner := next((items for items in lists if items and isinstance(items[0], dict)), None):
             return _of_data(one, inner)
         passage = _passage(told)
         return changed(one, passages=(passage,)) if passage else changed(one, facts=_facts(told))

@@ -138,8 +138,11 @@ def upper(text: str) -> str:
 
 def _phrase(sentence: str) -> str:
     asked = " ".join(sentence.split()).strip(" .?!,;:\"'`")
-    core = _told(_opened(asked))
-    return _turned(core, asked) if core else ""
+    opened = _opened(asked)
+    core = _told(opened)
+    if core[:1].islower() and not opened.startswith(core):
+        return core  # what comes after an order has the order of words that a sentence needs
+    return _turned(core) if core else ""
 
 
 def _opened(text: str) -> str:
@@ -163,7 +166,7 @@ def _told(text: str) -> str:
     return re.sub(rf"(?:[\s,;:]+{ENDINGS})+$", "", text, flags=re.IGNORECASE).strip(" ,;:`")
 
 
-def _turned(text: str, asked: str) -> str:
+def _turned(text: str) -> str:
     """A question as the part of a sentence: `How do bees dance` as `how bees dance`. Otherwise it is quoted."""
     if found := re.match(r"(?:what|who)(?:'s| is| are| was| were)\s+(.+)", text, re.IGNORECASE):
         return found[1]
@@ -173,12 +176,12 @@ def _turned(text: str, asked: str) -> str:
         return _with_verb("whether", found[1].lower(), found[2]) or f"“{upper(text)}?”"
     if found := re.match(rf"(?:{HEAD} )?(is|are|was|were|can|could|should|will|would|must) (.+)", text, re.IGNORECASE):
         if found[1] and found[1].lower().startswith("which"):
-            return upper_or_not(text)
+            return _begun(text)
         return _with_helping_verb((found[1] or "whether").lower(), found[2].lower(), found[3]) or f"“{upper(text)}?”"
-    return upper_or_not(text)
+    return _begun(text)
 
 
-def upper_or_not(text: str) -> str:
+def _begun(text: str) -> str:
     """What begins with a word that asks begins small; other words may be names."""
     return text[:1].lower() + text[1:] if text.split(" ")[0].lower() in ASKING else text
 

@@ -4,7 +4,7 @@ Pure. The improviser says it as reasoning, or as the thought of an agent that ac
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from limelight.understudy.conversation import Tool
 from limelight.understudy.excerpts import cut
@@ -19,8 +19,10 @@ Calls = Sequence[tuple[str, dict[str, Any]]]
 def thought_about(scene: Scene, calls: Calls) -> str:
     """Why these calls are made now."""
     tools = {tool.name: tool for tool in scene.tools}
-    made = [(kind_of(tools.get(name, Tool(name))), name, args) for name, args in calls]
-    kinds = [kind for kind, _, _ in made]
+    made: list[tuple[Kind, str, dict[str, Any]]] = [
+        (kind_of(tools.get(name, Tool(name))), name, args) for name, args in calls
+    ]
+    kinds: list[Kind] = [kind for kind, _, _ in made]
     if NOWHERE in str([args for _, args in calls]) or any("no_such_argument" in args for _, args in calls):
         return f"I was asked for an error, so I call `{made[0][1]}` with something that cannot work."
     if kinds.count("delegate") > 1:
@@ -74,7 +76,7 @@ def _doing(kind: Kind, name: str, args: dict[str, Any]) -> str:
             return "look at which files there are"
         case "search":
             query = next((args[field] for field in QUERIES if args.get(field)), "")
-            words = " ".join(map(str, query)) if isinstance(query, list) else str(query)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            words = " ".join(map(str, cast("list[Any]", query))) if isinstance(query, list) else str(query)
             return f"search for “{cut(words, 80)}”"
         case "calculate":
             return "do the sum with " + f"`{name}`"
