@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.log_context": set(),
     "limelight.messages": set(),
     "limelight.trees": set(),
+    "limelight.uncut": set(),
     "limelight.registry": BASE,
     "limelight.config": BASE | {"limelight.config"},
     "limelight.access": BASE | {"limelight.access"},
@@ -40,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"limelight.answers", "limelight.deltas", "limelight.dialects", "limelight.instants", "limelight.links"},
     "limelight.databases": set(),
     "limelight.backups": BASE | {"limelight.backups", "limelight.databases", "limelight.trees"},
-    "limelight.stores": BASE | {"limelight.databases", "limelight.deltas", "limelight.stores"},
+    "limelight.stores": BASE | {"limelight.databases", "limelight.deltas", "limelight.stores", "limelight.uncut"},
     "limelight.runs": BASE
     | {
         "limelight.addresses",
@@ -85,7 +86,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         "limelight.targets",
     },
     "limelight.refusing": BASE | {"limelight.builtin", "limelight.config"},
-    "limelight.targets": BASE | {"limelight.registry", "limelight.runs.agents", "limelight.sources.base"},
+    "limelight.awaited": BASE | {"limelight.sources.base"},
+    "limelight.targets": BASE
+    | {"limelight.awaited", "limelight.registry", "limelight.runs.agents", "limelight.sources.base"},
     "limelight.tracing": BASE
     | {
         "limelight.hiding",
@@ -117,6 +120,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "limelight.server",
         "limelight.tracing",
         "limelight.understudy.server",
+        "limelight.uncut",
     },
     "limelight.server.v2": BASE
     | {

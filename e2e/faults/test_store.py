@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -126,6 +127,28 @@ def test_a_disk_that_is_full_and_then_is_not(tmp_path: Path) -> None:
             server.kill()
         with ServerProcess(data, "endless", "hello") as server:
             check_kept(server, following)
+
+
+@pytest.mark.parametrize("has_lock_file", [True, False])
+def test_a_start_on_a_disk_that_is_full(tmp_path: Path, has_lock_file: bool) -> None:
+    """One line that says what to do, an exit code for which a service manager starts it again, and nothing is lost."""
+    data = tmp_path / "data"
+    with small_disk(data, 16) as mounted:
+        if not mounted:
+            pytest.skip("no file system of a size of its own can be made here")
+        with ServerProcess(data, "hello") as server:
+            answered(server)
+            server.terminate(20)
+            if not has_lock_file:
+                (data / "limelight.db.lock").unlink()
+            with full(data, mounted, server):
+                ended = subprocess.run(server.command, capture_output=True, text=True, timeout=60)
+                assert ended.returncode == 75, ended.stderr
+                (line,) = ended.stderr.splitlines()
+                assert line.startswith("limelight: ") and "room" in line
+        with ServerProcess(data, "hello") as server:
+            answered(server)
+            assert len(server.get("/sessions")[1]["sessions"]) == 2
 
 
 def test_an_agent_that_floods_meanwhile_has_to_wait(tmp_path: Path) -> None:

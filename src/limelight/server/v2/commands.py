@@ -65,8 +65,9 @@ AnyCommand = Query | Ping | GetMessages | GetState | Cancel | Approve | Resume
 COMMANDS: dict[str, type[AnyCommand]] = {
     str(command.__struct_config__.tag): command for command in get_args(AnyCommand)
 }
-FREE = (Ping, Cancel, Approve)
-"""Not counted as requests: a sign of life, and what lets a run end, get through whatever limit somebody is at."""
+FREE = (Ping, Cancel)
+"""Not counted as requests: a sign of life, and what lets a run end, get through whatever limit somebody is at. So does
+the answer to an open question, which `answering` looks for."""
 
 ALLOWED = {"if_busy": "if_busy is error, cancel or wait", "decision": "decision is approve, edit or reject"}
 

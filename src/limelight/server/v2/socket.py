@@ -31,6 +31,7 @@ BROKEN = 1011
 RESTARTING = 1012
 AGAIN_LATER = 1013
 SESSION_GONE = 4404
+LOST = "the key that opened this socket does not hold any more"
 
 
 class SessionSocket:
@@ -46,9 +47,15 @@ class SessionSocket:
         self._ref = SessionRef(self._user.user_id, websocket.path_params["session_id"])
         self._showing: Showing | None = None
         self.format = ""
+        self.still_holds = websocket.state.still_holds
+        self._expelled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.last_sent = math.inf  # so that the pulse sends no sign of life: pings of the protocol do
 
     def beat(self) -> None: ...
+
+    def expel(self) -> None:
+        if not self._expelled.done():
+            self._expelled.set_result(None)
 
     def close(self) -> None:
         if self._showing is not None:
@@ -130,8 +137,12 @@ class SessionSocket:
         shows = asyncio.create_task(showing)
         hears = asyncio.create_task(self._hear(answering))
         try:
-            await asyncio.wait({shows, hears}, return_when=asyncio.FIRST_COMPLETED)
-            if hears.done():
+            ends: set[asyncio.Future[Any]] = {shows, hears, self._expelled}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            if self._expelled.done():
+                shows.cancel()  # not one frame more, and it may hold the line
+                await self._turn_away(Unauthorized(LOST), line)
+            elif hears.done():
                 await self._heard(hears, line)
             else:
                 await self._farewell(shows, line)
@@ -172,8 +183,8 @@ class SessionSocket:
         while self._websocket.client_state is WebSocketState.CONNECTED:
             message = await self._websocket.receive()
             if message["type"] == "websocket.receive":
-                if not await self._websocket.state.still_holds():
-                    raise Unauthorized("the key that opened this socket does not hold any more")
+                if not await self.still_holds():
+                    raise Unauthorized(LOST)
                 await answering.answer(message.get("text"))
 
 

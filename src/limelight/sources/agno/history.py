@@ -17,6 +17,7 @@ from agno.session import AgentSession, TeamSession
 
 from limelight.messages import Message
 from limelight.sources.agno.files import sent_along
+from limelight.sources.sent import put_right
 
 UNANSWERED = "This call was cut off before it had a result."
 CUT = "(This turn was cut off here.)"
@@ -65,7 +66,7 @@ def _mended(messages: list[AgnoMessage]) -> list[AgnoMessage]:
 def turns_of(past: Sequence[Message]) -> list[list[Message]]:
     """The past in turns: each begins with a question, and every call in it has its answer."""
     turns: list[list[Message]] = []
-    for message in past:
+    for message in put_right(past):
         if message.role == "user" or not turns:
             turns.append([])
         turns[-1].append(message)
@@ -73,16 +74,12 @@ def turns_of(past: Sequence[Message]) -> list[list[Message]]:
 
 
 def whole(turn: Sequence[Message]) -> list[Message]:
-    """A turn that a model accepts: calls without an answer get one, answers without a call go."""
+    """A turn that a model accepts: calls without an answer get one."""
     answered = {message.get("tool_call_id") for message in turn if message.role == "tool"}
     made: list[Message] = []
-    called: set[Any] = set()
     for message in turn:
-        if message.role == "tool" and message.get("tool_call_id") not in called:
-            continue
         made.append(message)
         ids = [call.get("id") for call in message.get("tool_calls") or ()]
-        called |= set(ids)
         made += [Message(role="tool", tool_call_id=i, content=UNANSWERED) for i in ids if i not in answered]
     return made
 
