@@ -83,7 +83,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         "limelight.targets",
     },
     "limelight.refusing": BASE | {"limelight.builtin", "limelight.config"},
-    "limelight.targets": BASE | {"limelight.registry", "limelight.runs.agents", "limelight.sources.base"},
+    "limelight.awaited": BASE | {"limelight.sources.base"},
+    "limelight.targets": BASE
+    | {"limelight.awaited", "limelight.registry", "limelight.runs.agents", "limelight.sources.base"},
     "limelight.tracing": BASE
     | {
         "limelight.hiding",

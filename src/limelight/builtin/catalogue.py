@@ -46,7 +46,7 @@ class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
 
 MODEL = frozenset({"model", "base_url"})
 AHEAD = {
-    "langgraph": ("checkpoints", "inputs", "past", "answers"),
+    "langgraph": ("checkpoints", "in_threads", "off_loop", "inputs", "past", "answers"),
     "agno": ("agno.db.sqlite", "agno.media", "history"),
     "smolagents": ("performance",),
 }

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -49,7 +49,10 @@ class Asked(msgspec.Struct, frozen=True):
 class RunContext:
     """The `ctx` of one turn."""
 
-    def __init__(self, execution: Execution, user: User, workspace: Path, asked: Sequence[Asked] = ()) -> None:
+    def __init__(
+        self, execution: Execution, user: User, workspace: Callable[[], Path], asked: Sequence[Asked] = ()
+    ) -> None:
+        """`workspace` makes the folder, if it is not there."""
         self._execution = execution
         self._thread = threading.get_ident()
         self._loop = asyncio.get_running_loop()
@@ -72,8 +75,7 @@ class RunContext:
 
     @property
     def workspace(self) -> Path:
-        self._workspace.mkdir(parents=True, exist_ok=True)
-        return self._workspace
+        return self._workspace()
 
     @property
     def cancelled(self) -> bool:

@@ -10,7 +10,6 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -33,7 +32,7 @@ from limelight.runs.quota import Quota
 from limelight.runs.requests import Request, StoppedInQueue, Waiting
 from limelight.runs.sealing import LEASE_MS, seal
 from limelight.runs.terms import Terms, to_keep
-from limelight.runs.workspace import Workspaces
+from limelight.runs.workspace import Workspaces, shared_folder
 from limelight.sources.base import Turn, User
 from limelight.stores.base import Begun, NewRun, Run, SessionRef, Store
 
@@ -231,8 +230,8 @@ class Sessions:
             session_bytes=session_bytes,
             measures=self._measures,
         )
-        folder = Path(agent.workspace) if agent.workspace else self._workspaces.folder(run.ref)
-        context = RunContext(execution, user, folder, asked)
+        shared, own = partial(shared_folder, agent.workspace), partial(self._workspaces.made, run.ref)
+        context = RunContext(execution, user, shared if agent.workspace else own, asked)
         task = asyncio.create_task(self._until_over(run, life(execution, context)))
         self._live[run.run_id] = LiveRun(execution, context, task, agent.source.resumes)
 

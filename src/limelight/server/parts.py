@@ -12,7 +12,7 @@ from limelight import __version__
 from limelight.access.keyring import Keyring
 from limelight.config import Settings
 from limelight.dialects.base import Dialect
-from limelight.errors import BadRequest, Draining, Interrupted, UnknownFormat
+from limelight.errors import BadRequest, Draining, Interrupted, SetupError, UnknownFormat
 from limelight.events import RunFailed
 from limelight.log_context import ids
 from limelight.runs.agents import Agent, Agents
@@ -120,7 +120,8 @@ class Parts:
             await self.store.open()
             self._committer.start()
             try:
-                await self._open_agents()
+                self._home = self._settled_home()
+                await self._open_agents(self._home)
                 await self._recover()
             except BaseException:
                 await self._close_agents()
@@ -132,10 +133,19 @@ class Parts:
             self.pulse.start()
             self.started = True
 
-    async def _open_agents(self) -> None:
+    def _settled_home(self) -> ServerHome:
+        """With the data folder, for files of agents, also where the store is elsewhere: nobody makes it later."""
+        home = ServerHome(Path(self.settings.store.data), self.settings.understudy.pace_ms / 1000)
+        try:
+            _ = home.data
+        except OSError as error:
+            told = f"the data folder {self.settings.store.data} cannot be made ({error.strerror})"
+            raise SetupError(f"{told}: choose another with --data") from error
+        return home
+
+    async def _open_agents(self, home: ServerHome) -> None:
         """All at once: each may import a framework, in a thread. If one cannot be opened, the server does not start."""
-        self._home = ServerHome(Path(self.settings.store.data), self.settings.understudy.pace_ms / 1000)
-        ends = await asyncio.gather(*(self._open(agent, self._home) for agent in self.agents), return_exceptions=True)
+        ends = await asyncio.gather(*(self._open(agent, home) for agent in self.agents), return_exceptions=True)
         for error in ends:
             if error is not None:
                 raise error

@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from limelight.errors import SetupError, TryLater
 from limelight.server.connection import Connection, Socket
 from limelight.server.containing import AgentThreads
+from limelight.server.descriptors import Descriptors
 from limelight.server.ending import end_process_after
 from limelight.server.parts import Parts
 
@@ -62,6 +63,7 @@ class LimelightServer(uvicorn.Server):
         self._listener = listener
         self._say = say
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     @property
     def url(self) -> str:
@@ -95,6 +97,7 @@ class LimelightServer(uvicorn.Server):
         self._loop.set_default_executor(AgentThreads(WORKERS, "limelight-work"))
         await self.parts.start()
         await super().startup(sockets or [self._listener])
+        self._watching = asyncio.create_task(Descriptors().watch(), name="watching open files")
         agents = ", ".join(agent.name for agent in self.parts.agents)
         data = self.parts.settings.store.data
         self._tell(f"Limelight serves {agents} on {self.url}  (data in {data}, Ctrl-C ends it)")
@@ -117,6 +120,8 @@ class LimelightServer(uvicorn.Server):
         await self.parts.drain(grace_seconds)
         await super().shutdown(sockets or [self._listener])
         await self.parts.stop()
+        if self._watching is not None:
+            self._watching.cancel()
 
     @property
     def _grace_seconds(self) -> float:

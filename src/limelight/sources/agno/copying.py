@@ -1,10 +1,14 @@
 """A copy of an agent or team for one turn. The user's own object is never changed, and serves many turns at once.
 
 Agno's `deep_copy` is what its own server uses. What belongs to the user beyond the agent stays shared: tools with their
-state, hooks, dependencies. Agno copies each tool for each run anyway.
+state, hooks, dependencies. Agno copies each tool for each run anyway. The copy's model tells what it refuses, and
+ordinary functions that Agno would call on the loop run in threads.
 """
 
 from typing import Any, cast
+
+from limelight.sources.agno.off_loop import off_loop
+from limelight.sources.agno.refused import telling
 
 SHARED = ("tools", "dependencies", "tool_hooks", "pre_hooks", "post_hooks", "knowledge_retriever")
 ALL_RUNS = None
@@ -16,10 +20,13 @@ AGNOS_OWN = 3
 def copied(target: Any, **changes: Any) -> Any:
     """The agent or team, with its members, and with these fields changed."""
     update = {name: getattr(target, name) for name in SHARED if getattr(target, name, None) is not None}
+    update |= off_loop(target)
     members = getattr(target, "members", None)
     if isinstance(members, list):
         update["members"] = [_member(member) for member in cast("list[Any]", members)]
-    return target.deep_copy(update={**update, **changes})
+    copy = target.deep_copy(update={**update, **changes})
+    copy.model = telling(copy.model)
+    return copy
 
 
 def _member(member: Any) -> Any:

@@ -16,6 +16,7 @@ from limelight.events import AnyEvent
 from limelight.sources.agno.copying import for_turn
 from limelight.sources.agno.files import sent_along
 from limelight.sources.agno.pausing import answer, open_requirements, question, tie_together, waits_for
+from limelight.sources.agno.refused import REFUSALS
 from limelight.sources.agno.speaking import run_id_here
 from limelight.sources.agno.stopping import cancel_tools, name_at_work, tasks_that_write
 from limelight.sources.agno.translator import AgnoTranslator
@@ -71,7 +72,6 @@ class AgnoSource(Source):
         if self._target.db is None:
             from agno.db.sqlite import AsyncSqliteDb
 
-            home.data.mkdir(parents=True, exist_ok=True)
             self._db = AsyncSqliteDb(db_file=str(home.data / DATABASE))
 
     async def close(self) -> None:
@@ -120,6 +120,7 @@ class AgnoSource(Source):
         agent, translator, stream = scene.agent, scene.translator, scene.stream
         output: Any = scene.output
         SPEAKER.set(lambda: translator.agent_of(run_id_here()))
+        REFUSALS.set(translator.refusals)
         try:
             while stream is not None or getattr(output, "is_paused", False):
                 if stream is None:
