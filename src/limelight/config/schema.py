@@ -188,9 +188,12 @@ class AgentSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     python_tools: Annotated[list[str], _setting("Tools that take Python code, which clients show as code")] = []
     approve: Annotated[
         list[str] | None,
-        _setting("Built-in agents, smolagents: tools before which a person is asked; default: those that delete"),
+        _setting(
+            "Built-in agents, smolagents: tools before which a person is asked; default: what deletes or runs commands"
+        ),
     ] = None
     imports: Annotated[list[str] | None, _setting("codact: modules that its code may import")] = None
+    execute: Annotated[bool, _setting("deep: it may run commands, which is no sandbox")] = False
 
 
 class Origin(msgspec.Struct, frozen=True):

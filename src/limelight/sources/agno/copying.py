@@ -43,10 +43,22 @@ def for_turn(target: Any, db: Any, instructions: str) -> Any:
     if instructions:
         changes |= _told(target, instructions)
     copy = copied(target, **changes)
-    if target.db is None and target.num_history_messages is None and target.num_history_runs in (None, AGNOS_OWN):
-        copy.num_history_runs = ALL_RUNS
+    if target.db is None:
+        _all_of_it(copy)
     copy.set_id()
     return copy
+
+
+def with_past(copy: Any) -> None:
+    """Let a copy look at its past, if it does not: at all of it, as nobody has said how much."""
+    if not copy.add_history_to_context:
+        copy.add_history_to_context = True
+        _all_of_it(copy)
+
+
+def _all_of_it(copy: Any) -> None:
+    if copy.num_history_messages is None and copy.num_history_runs in (None, AGNOS_OWN):
+        copy.num_history_runs = ALL_RUNS
 
 
 def _told(target: Any, instructions: str) -> dict[str, Any]:

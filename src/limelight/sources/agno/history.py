@@ -20,6 +20,8 @@ from limelight.sources.agno.files import sent_along
 from limelight.sources.sent import put_right
 
 UNANSWERED = "This call was cut off before it had a result."
+GIVEN = "limelight_past"
+"""How a session is marked that began with a past."""
 CUT = "(This turn was cut off here.)"
 CUT_OFF = (RunStatus.cancelled, RunStatus.paused)
 """How Agno marks a run that was stopped. It leaves such runs out of the history; a failed one stays out, for what broke
@@ -31,7 +33,7 @@ async def begin(agent: Any, session_id: str, user_id: str, past: Sequence[Messag
     is_team = hasattr(agent, "members")
     owner = {"team_id": agent.id} if is_team else {"agent_id": agent.id}
     session = (TeamSession if is_team else AgentSession)(
-        session_id=session_id, user_id=user_id, session_data={"session_state": {}}, **owner
+        session_id=session_id, user_id=user_id, session_data={"session_state": {}}, metadata={GIVEN: True}, **owner
     )
     await agent.asave_session(session)
     for index, messages in enumerate(turns_of(past)):
@@ -39,6 +41,11 @@ async def begin(agent: Any, session_id: str, user_id: str, past: Sequence[Messag
         saved = agent.db.upsert_run(run, session_id=session_id, user_id=user_id, run_index=index)
         if inspect.isawaitable(saved):
             await saved
+
+
+def was_given(session: Any) -> bool:
+    """Whether a session began with a past of ours."""
+    return bool((session.metadata or {}).get(GIVEN))
 
 
 async def mend(agent: Any, session: Any) -> None:

@@ -170,6 +170,7 @@ class LangGraphSource(Source):
             before = past.messages_from(await turn.history())
         else:
             before = past.repairs(kept, inputs.removes(self._graph))
+        translator.began_with = kept.values if kept is not None else None
         translator.past(message.id for message in [*before, *(past.messages_of(kept.values) if kept else ())])
         return inputs.graph_input(self._graph, turn.question, before, turn.instructions)
 
@@ -212,12 +213,13 @@ class LangGraphSource(Source):
         return bool(await turn.context.approve(BREAKPOINT, {"next": list(state.next)}, decisions=("approve", "reject")))
 
     async def _ended(self, config: Any, translator: LangGraphTranslator, code: str) -> list[Item]:
-        from limelight.sources.langgraph.answers import answer_in
+        from limelight.sources.langgraph.answers import answer_in, changed
 
         kept = await self._state(config)
         values = translator.values if kept is None else kept.values
-        broken_off = bool(code) or (kept is not None and bool(kept.next))  # the state's answer is an earlier turn's
-        answer, raw_id = (None, None) if broken_off else answer_in(self._graph, values)
+        if kept is not None and kept.next:  # broken off: what it has not changed is the answer of an earlier turn
+            values = changed(translator.began_with, values)
+        answer, raw_id = (None, None) if code else answer_in(self._graph, values)
         return translator.end(answer, raw_id, code)
 
 
