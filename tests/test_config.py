@@ -252,3 +252,10 @@ def test_a_file_that_is_not_text_is_an_error(config: Path) -> None:
 def test_the_file_is_read_as_utf_8(config: Path) -> None:
     config.write_bytes('[agents.a]\ntarget = "m:a"\ntitle = "Büchner"'.encode())
     assert load_settings(config, {}).agents["a"].title == "Büchner"
+
+
+def test_a_mark_at_the_beginning_of_the_file_is_no_mistake(config: Path) -> None:
+    """Some editors put one there; lines are counted all the same."""
+    assert load(config, "\ufeff[server]\nport = 7\n").server.port == 7
+    with pytest.raises(SetupError, match=r"config\.toml:2: .*no setting 'prot'"):
+        load(config, "\ufeff[server]\nprot = 7\n")

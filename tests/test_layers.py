@@ -20,6 +20,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight": {"limelight.client", "limelight.events", "limelight.sources.saying"},
     "limelight.__main__": {"limelight.cli"},
     "limelight.addresses": set(),
+    "limelight.answers": {"limelight.events"},
     "limelight.events": set(),
     "limelight.errors": set(),
     "limelight.hiding": {"limelight.access"},
@@ -36,13 +37,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.deltas": BASE,
     "limelight.grammar": BASE,
     "limelight.sources": BASE | {"limelight.addresses", "limelight.messages", "limelight.grammar", "limelight.sources"},
-    "limelight.dialects": BASE | {"limelight.deltas", "limelight.dialects", "limelight.instants", "limelight.links"},
+    "limelight.dialects": BASE
+    | {"limelight.answers", "limelight.deltas", "limelight.dialects", "limelight.instants", "limelight.links"},
     "limelight.databases": set(),
     "limelight.backups": BASE | {"limelight.backups", "limelight.databases", "limelight.trees"},
     "limelight.stores": BASE | {"limelight.databases", "limelight.deltas", "limelight.stores", "limelight.uncut"},
     "limelight.runs": BASE
     | {
         "limelight.addresses",
+        "limelight.answers",
         "limelight.hiding",
         "limelight.pieces",
         "limelight.links",
@@ -83,7 +86,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         "limelight.targets",
     },
     "limelight.refusing": BASE | {"limelight.builtin", "limelight.config"},
-    "limelight.targets": BASE | {"limelight.registry", "limelight.runs.agents", "limelight.sources.base"},
+    "limelight.awaited": BASE | {"limelight.sources.base"},
+    "limelight.targets": BASE
+    | {"limelight.awaited", "limelight.registry", "limelight.runs.agents", "limelight.sources.base"},
     "limelight.tracing": BASE
     | {
         "limelight.hiding",

@@ -170,7 +170,7 @@ def test_each_built_in_agent_says_what_it_is_before_anything_is_loaded() -> None
             "[agents.codact]\nimports = ['zzzzz.*']",
             "config.toml:2: [agents.codact] imports: there is no module 'zzzzz.*' here; pip install zzzzz, or leave",
         ),
-        ("[agents.codact]\nimports = ['']", "config.toml:2: [agents.codact] imports: there is no module '' here"),
+        ("[agents.codact]\nimports = ['']", "config.toml:2: [agents.codact] imports: '' names no module; leave it out"),
     ],
 )
 def test_what_makes_no_difference_or_no_sense_is_refused(text: str, told: str) -> None:

@@ -8,7 +8,9 @@ from textwrap import dedent
 
 import pytest
 
+from limelight.awaited import AwaitedSource
 from limelight.errors import SetupError
+from limelight.sources.base import Options
 from limelight.sources.function import FunctionSource
 from limelight.targets import load_agent, wrap
 
@@ -26,6 +28,15 @@ BOTS = dedent(
 
     def factory():
         return agent
+
+    async def async_factory():
+        return agent
+
+    async def failing_async_factory():
+        raise RuntimeError("no database")
+
+    async def any_arguments(*arguments):
+        return "hi"
 
     def failing_factory():
         raise RuntimeError("no model")
@@ -90,7 +101,7 @@ def test_a_file_that_is_called_as_a_module_does_not_replace_it() -> None:
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("limelight_bots:nobody", r"'limelight_bots:nobody': limelight_bots has no 'nobody'; it has: agent, other$"),
+        ("limelight_bots:nobody", r"'limelight_bots:nobody': limelight_bots has no 'nobody'; it has: agent, other, "),
         ("json:agent", r"target 'json:agent': json has no 'agent'$"),
         (
             "no_such_module:agent",
@@ -134,6 +145,32 @@ def test_a_module_that_cannot_be_imported_says_why_in_one_line(
     assert message in caught.value.detail
     assert caught.value.detail.startswith(f"target {target!r}")
     assert "\n" not in caught.value.detail
+
+
+async def test_a_coroutine_without_parameters_is_a_factory(folder: Path) -> None:
+    source = load_agent("limelight_bots:async_factory").source
+    assert isinstance(source, AwaitedSource)
+    await source.open(Nowhere())
+    assert (source.framework, source.description, source.keeps_memory) == ("function", "Says hello.", False)
+    assert isinstance(load_agent("limelight_bots:any_arguments").source, FunctionSource)
+    failing = load_agent("limelight_bots:failing_async_factory").source
+    with pytest.raises(SetupError, match="failing_async_factory' cannot be made: RuntimeError: no database"):
+        await failing.open(Nowhere())
+
+
+async def test_options_that_a_factorys_agent_does_not_have_are_refused() -> None:
+    source = load_agent("limelight_bots:async_factory", options=Options(max_steps=3)).source
+    with pytest.raises(SetupError, match="max_steps makes no difference for this agent"):
+        await source.open(Nowhere())
+
+
+class Nowhere:
+    """A home that nobody needs."""
+
+    data = Path()
+
+    async def understudy(self) -> tuple[str, str]:
+        raise RuntimeError
 
 
 def test_a_factory_that_fails_is_named() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from limelight.builtin.catalogue import BUILT_INS, BuiltIn, built_in, make_source
-from limelight.builtin.kit import IMPORTS, Kit
+from limelight.builtin.kit import EXECUTE, IMPORTS, Kit
 from limelight.builtin.lookup import Lookup
 from limelight.builtin.model import ModelChoice, choose_model, is_address
 from limelight.config import AgentSettings, Settings
@@ -99,7 +99,8 @@ class Choosing:
             lookup=self._lookup(),
             samples=not table.workspace,
             planning_interval=table.planning_interval,
-            approve=one.asks if table.approve is None else tuple(dict.fromkeys(table.approve)),
+            approve=_asking(one, table),
+            execute=table.execute,
             imports=IMPORTS if table.imports is None else tuple(table.imports),
         )
         source = make_source(one, name, kit, _options(table))
@@ -166,6 +167,13 @@ def _built_ins_near(word: str) -> str:
     names = [one.name for one in BUILT_INS]
     close = meant(word, names)
     return f"; did you mean {close!r}?" if close else f", or the name of a built-in agent: {', '.join(names)}"
+
+
+def _asking(one: BuiltIn, table: AgentSettings) -> tuple[str, ...]:
+    """The tools before which a person is asked. Commands are among them unless a list says otherwise."""
+    if table.approve is not None:
+        return tuple(dict.fromkeys(table.approve))
+    return (*one.asks, EXECUTE) if table.execute else one.asks
 
 
 def _options(table: AgentSettings) -> Options:

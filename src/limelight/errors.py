@@ -187,6 +187,13 @@ class TooManyStreams(RequestError):
     is_limit = True
 
 
+class TooManyBytes(RequestError):
+    code = "too_many_bytes"
+    status = 429
+    title = "Too much in requests at once"
+    is_limit = True
+
+
 class AlreadyDecided(RequestError):
     code = "already_decided"
     status = 409

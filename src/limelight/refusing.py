@@ -20,6 +20,7 @@ OWN = {
     "model": "that agent brings its own model",
     "base_url": "that agent brings its own model",
     "imports": "they are for codact, whose code they limit",
+    "execute": "it is for deep",
 }
 """Why a setting of built-in agents is nothing for somebody's own."""
 NOT_HONOURED = {
@@ -27,6 +28,7 @@ NOT_HONOURED = {
     "base_url": "it talks to no model",
     "imports": "they are for codact, whose code they limit",
     "workspace": "it has no files",
+    "execute": "it is for deep",
 }
 NO_OPTION = {
     "max_steps": "its framework ({framework}) has no steps that could be counted",
@@ -120,7 +122,9 @@ def _not_installed(modules: Iterable[str]) -> Iterator[str]:
     """smolagents looks for the packages only, too, and takes `*` for all and `numpy.*` for a package's parts."""
     for module in modules:
         package = module.partition(".")[0]
-        if module != "*" and not _is_there(package):
+        if not package:
+            yield f"{module!r} names no module; leave it out"
+        elif module != "*" and not _is_there(package):
             close = meant(package, sys.stdlib_module_names)
             fix = f"did you mean {close!r}?" if close else f"pip install {package}, or leave it out"
             yield f"there is no module {module!r} here; {fix}"

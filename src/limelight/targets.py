@@ -11,6 +11,7 @@ from typing import Any
 from zlib import crc32
 
 from limelight import registry
+from limelight.awaited import AwaitedSource, Factory
 from limelight.errors import SetupError
 from limelight.runs.agents import Agent
 from limelight.sources.base import NO_OPTIONS, Options, Source
@@ -32,20 +33,35 @@ def load_agent(target: str, *, name: str = "", options: Options = NO_OPTIONS) ->
 
 def wrap(thing: object, label: str, options: Options = NO_OPTIONS) -> Source:
     """The source for an agent object, or for what a factory without arguments makes."""
+    if inspect.iscoroutinefunction(thing) and not _takes_messages(thing):
+        factory = Factory(thing, label, lambda made: _wrapped(made, label, options))
+        return AwaitedSource(factory, options)
+    is_agent = any(kind.accepts(thing) for kind in registry.find("sources").values())
+    if not is_agent and callable(thing) and not isinstance(thing, type) and not _required_parameters(thing):
+        thing = _made(thing, label)
+    return _wrapped(thing, label, options)
+
+
+def _wrapped(thing: object, label: str, options: Options) -> Source:
     kinds = registry.find("sources")
     for kind in kinds.values():
         if kind.accepts(thing):
             return kind(thing, options)
-    if callable(thing) and not isinstance(thing, type) and not _required_parameters(thing):
-        made = _made(thing, label)
-        for kind in kinds.values():
-            if kind.accepts(made):
-                return kind(made, options)
-        thing = made
     raise SetupError(
         f"target {label!r} is a {type(thing).__name__}, which no installed source takes ({', '.join(sorted(kinds))}); "
         "an async generator function `async def agent(messages, ctx)` always works"
     )
+
+
+def _takes_messages(function: Any) -> bool:
+    """Whether it can be called as an agent is, with messages and a context: if not, it is a factory."""
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        return bool(_required_parameters(function))
+    except ValueError:  # it does not say
+        return True
+    return True
 
 
 def _made(factory: Callable[[], object], label: str) -> object:

@@ -2,17 +2,19 @@
 """Graphs of all shapes, as people build them without LangChain's or deepagents' help."""
 
 import asyncio
+import operator
+import threading
 from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
-from langchain.agents import create_agent
+from langchain.agents import AgentState, create_agent
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from langchain_core.tools import tool
+from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.runtime import Runtime
-from langgraph.types import Command
+from langgraph.types import Command, Send
 from pydantic import BaseModel
 
 from tests.sources.langgraph_cast import TOOLS, add, model
@@ -26,17 +28,17 @@ def one_node(node: Any, schema: Any = MessagesState, **options: Any) -> Any:
     return builder
 
 
-def chatting(stage: Stage) -> Any:
+def chatting(stage: Stage, checkpointer: Any = None) -> Any:
     """A node that asks a model."""
     asked = model(stage)
 
     async def chat(state: MessagesState) -> dict[str, Any]:
         return {"messages": [await asked.ainvoke(state["messages"])]}
 
-    return one_node(chat)
+    return one_node(chat) if checkpointer is None else one_node(chat).compile(checkpointer=checkpointer)
 
 
-def greeting(_: Stage) -> Any:
+def greeting(_: Stage | None) -> Any:
     return one_node(lambda state: {"messages": [AIMessage("hi")]})
 
 
@@ -230,3 +232,51 @@ def handing_over(stage: Stage) -> Any:
 
 
 _CALL: Any = {"name": "transfer", "args": {}, "id": "call_t"}
+
+
+class Gathering(MessagesState):
+    names: Annotated[list[str], operator.add]
+
+
+def sending(people: list[dict[str, Any]]) -> Any:
+    """Hands a list of things to a node, which then gets nothing else."""
+    builder = StateGraph(Gathering)
+    builder.add_node("split", lambda _: {})
+    builder.add_node("work", lambda given: {"names": [one["name"] for one in given]})
+    builder.add_node("join", lambda state: {"messages": [AIMessage(", ".join(state["names"]))]})
+    builder.add_edge(START, "split")
+    builder.add_conditional_edges("split", lambda _: [Send("work", people)], ["work"])
+    builder.add_edge("work", "join")
+    return builder
+
+
+class Shopping(AgentState):
+    todos: Any
+
+
+def shopping(stage: Stage, todos: Any) -> Any:
+    """A tool that has `todos` of its own."""
+
+    @tool
+    def shop(what: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Note what to buy."""
+        return Command(update={"todos": todos, "messages": [ToolMessage("noted", tool_call_id=tool_call_id)]})
+
+    return create_agent(model(stage), [shop], state_schema=Shopping)
+
+
+SHOP = "- steps: [{tool_calls: [{name: shop, arguments: {what: milk}}]}]\n- steps: [{text: All done.}]"
+
+
+class Connecting(MessagesState):
+    connection: Any
+
+
+def connecting(checkpointer: Any) -> Any:
+    """Keeps something in its state that lives in this process only."""
+    builder = StateGraph(Connecting)
+    builder.add_node("open", lambda _: {"connection": threading.Lock()})
+    builder.add_node("use", lambda state: {"messages": [AIMessage("connected" if state["connection"] else "")]})
+    builder.add_edge(START, "open")
+    builder.add_edge("open", "use")
+    return builder.compile(checkpointer=checkpointer)

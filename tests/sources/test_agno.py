@@ -23,6 +23,7 @@ from limelight.events import (
     AgentStarted,
     ArtifactMade,
     FinalAnswer,
+    StepFinished,
     TextDelta,
 )
 from limelight.sources.agno import AgnoSource
@@ -41,7 +42,7 @@ from tests.sources.agno_cast import (
 )
 from tests.sources.agno_scripts import REMEMBER
 from tests.sources.conformance import ANSWER, Case
-from tests.sources.played import Stage, theatre
+from tests.sources.played import Stage, play, theatre
 from tests.sources.recording import recorded
 from tests.sources.suite import SourceSuite
 
@@ -246,3 +247,28 @@ async def test_one_call_that_asks_all_members(tmp_path: Path) -> None:
     call = run.call("delegate_task_to_members")
     assert {(a.name, a.call_id) for a in run.all(AgentStarted)} == {("one", call.call_id), ("two", call.call_id)}
     assert run.answer == ANSWER
+
+
+REFUSED = """
+- match: "help: x"
+  turns:
+    - steps: [{tool_calls: [{name: nothing_like_it, arguments: {a: 2}, id: u1}]}]
+    - steps: [{text: The sum is five.}]
+- match: go
+  turns:
+    - steps: [{tool_calls: [
+        {name: delegate_task_to_member, arguments: {member_id: helper, task: "help: x"}, id: c1},
+        {name: nor_this, raw: '{"a": ', id: u2}]}]
+    - steps: [{text: All done.}]
+"""
+
+
+async def test_refused_calls_stand_where_they_were_made(tmp_path: Path) -> None:
+    """Before the answer, and a member's among what the member does."""
+    run = await play(team, REFUSED, tmp_path)
+    mine, members = run.call("nor_this"), run.call("nothing_like_it")
+    assert (mine.started.agent_id, members.started.agent_id) == ("", "helper")
+    assert mine.error and members.error and "does not exist" in members.error
+    first_step = run.at(run.one(StepFinished, agent_id="", number=1))
+    assert mine.ended_at < first_step
+    assert run.at(run.agent("helper")) < members.ended_at < run.at(run.one(StepFinished, agent_id="helper", number=1))

@@ -155,3 +155,22 @@ async def test_two_agents_share_the_database(tmp_path: Path, monkeypatch: pytest
                 asked = [theatre_.play(question, session_id=f"s-{name}", agent=name) for name in ("one", "two")]
                 await asyncio.gather(*asked)
     assert [said(request) for request in requests[-2:]] == [[*NAMED, ("user", "who am I?")]] * 2
+
+
+async def test_an_agent_that_looks_at_no_past_is_given_what_was_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a database of its own and `add_history_to_context` off; what goes on from there has it too."""
+    requests = recorded(monkeypatch)
+    sent = [{"role": role, "content": f"{role} {n}"} for n in range(5) for role in ("user", "assistant")]
+    question = {"role": "user", "content": "who am I?"}
+    own = SqliteDb(db_file=str(tmp_path / "own.db"))
+    async with theatre(lambda stage: plain(stage, db=own), REMEMBER, tmp_path / "data") as stage:
+        first = await stage.play(messages=[*sent, question], session_id="a")
+        assert [content for _, content in said(requests[-1])] == [m["content"] for m in [*sent, question]]
+        answer = {"role": "assistant", "content": first.answer}
+        await stage.play(messages=[*sent, question, answer, question], session_id="a")
+        assert len(said(requests[-1])) == len(sent) + 3
+        await stage.play("who am I?", session_id="b")
+        await stage.play("who am I?", session_id="b")
+        assert len(said(requests[-1])) == 1, "what was not sent stays as the agent has it"

@@ -35,6 +35,7 @@ from limelight.events import (
     ToolStarted,
     Usage,
 )
+from limelight.sources.agno.refused import Refusal, Refused
 from limelight.sources.agno.translator import STATUS, AgnoTranslator
 from limelight.sources.agno.vocabulary import DROPS
 from limelight.sources.base import FileMade, Item
@@ -372,7 +373,27 @@ def test_tasks_are_a_plan() -> None:
     ]
 
 
-def test_calls_that_agno_refused_are_told_at_the_end() -> None:
+def test_a_refused_call_is_told_in_its_step() -> None:
+    """Events of a member may lag behind: those of the request itself come before the refusal."""
+    translator = AgnoTranslator()
+    fed(translator, event("RunStarted"))
+    translator.refusals.append(Refusal("main", 1, Refused("c9", "nothing", "{", "no such tool")))
+    items = fed(
+        translator,
+        event("ModelRequestStarted"),
+        content("Well."),
+        event("ModelRequestStarted"),
+        content("Done."),
+        event("RunCompleted", content="Well.Done."),
+    )
+    calls = [ToolStarted(call_id="c9", name="nothing", args="{"), ToolFinished(call_id="c9", error="no such tool")]
+    at = items.index(calls[0])
+    assert items[at : at + 2] == calls
+    assert items[at - 1] == TextFinished(message_id="msg-1") and isinstance(items[at + 2], StepFinished)
+    assert translator.refusals == []
+
+
+def test_calls_that_agno_refused_unheard_are_told_at_the_end() -> None:
     translator = AgnoTranslator()
     fed(translator, event("RunStarted"), content("Well."), event("RunCompleted", content="Well."))
     function = {"name": "nothing", "arguments": "{"}

@@ -253,6 +253,20 @@ async def test_a_breakpoint_asks_whether_to_go_on(tmp_path: Path, decision: str,
     assert run.answer == answer
 
 
+async def test_a_rejected_breakpoint_does_not_answer_with_what_was_said_before(tmp_path: Path) -> None:
+    builder = StateGraph(Asking)
+    builder.add_node("work", repeat)
+    builder.add_edge(START, "work")
+    graph = builder.compile(interrupt_before=["work"])
+    async with theatre(lambda _: graph, "", tmp_path) as stage:
+        run = await stage.play_deciding(lambda _: APPROVE, question="one", session_id="a")
+        assert run.answer == "'one'"
+        run = await stage.play_deciding(lambda _: {"decision": "reject"}, question="two", session_id="a")
+        assert run.answer == ""
+        run = await stage.play_deciding(lambda _: APPROVE, question="three", session_id="a")
+        assert run.answer == "'three'"
+
+
 @tool
 def confirm(what: str) -> str:
     """Ask before it is done."""

@@ -1,17 +1,22 @@
 """LangGraph: graphs that are no agents of a library, in all the shapes that people give them."""
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
+import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 
 from limelight.events import (
     AgentFinished,
     AgentStarted,
     FinalAnswer,
+    Plan,
     RunFailed,
     RunFinished,
     StepStarted,
@@ -246,3 +251,65 @@ async def test_a_function_with_parallel_tasks_that_ask_a_model(tmp_path: Path) -
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert run.answer == "First things first. Second."
     assert not run.all(AgentStarted)
+
+
+@pytest.mark.parametrize("ids", [("a", "b"), (1, 2)])
+async def test_data_with_names_and_ids_is_no_tool_call(tmp_path: Path, ids: tuple[Any, Any]) -> None:
+    people = [{"id": ids[0], "name": "Ann"}, {"id": ids[1], "name": "Bob"}]
+    async with theatre(lambda _: graphs.sending(people), "", tmp_path) as stage:
+        run = await stage.play()
+    repeated(run)
+    assert run.answer == "Ann, Bob"
+    assert not run.all(ToolStarted)
+
+
+@pytest.mark.parametrize("todos", [["milk", "bread"], [{"item": "milk"}], "milk", None])
+async def test_todos_of_a_tools_own_are_no_plan(tmp_path: Path, todos: Any) -> None:
+    async with theatre(lambda stage: graphs.shopping(stage, todos), graphs.SHOP, tmp_path) as stage:
+        run = await stage.play()
+    assert run.call("shop").result == "noted"
+    assert not run.all(Plan)
+
+
+async def test_a_checkpointer_that_cannot_be_awaited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`SqliteSaver` says so itself: its methods run in threads. It keeps the conversation, and forgets it."""
+    requests = recorded(monkeypatch)
+    connection = sqlite3.connect(tmp_path / "own.db", check_same_thread=False)
+    saver = SqliteSaver(connection)
+    with closing(connection):
+        async with theatre(lambda stage: graphs.chatting(stage, checkpointer=saver), TALK, tmp_path / "data") as stage:
+            repeated(await stage.play("hello", session_id="a"))
+            repeated(await stage.play("go on", session_id="a"))
+            assert said(requests[-1]) == [("user", "hello"), ("assistant", "I see."), ("user", "go on")]
+            assert connection.execute("SELECT count(*) FROM checkpoints").fetchone()[0] > 0
+            assert (await stage.served.http.delete("/sessions/a")).status_code == 204
+        assert connection.execute("SELECT count(*) FROM checkpoints").fetchone() == (0,)
+    assert type(saver) is SqliteSaver
+
+
+@pytest.mark.parametrize("checkpointer", [None, False])
+async def test_a_state_that_cannot_be_kept(tmp_path: Path, checkpointer: Any) -> None:
+    async with theatre(lambda _: graphs.connecting(checkpointer), "", tmp_path) as stage:
+        run = await stage.play(session_id="a")
+    if checkpointer is False:
+        repeated(run)
+        assert run.answer == "connected"
+        return
+    assert isinstance(run.terminal, RunFailed)
+    assert "checkpointer=False" in run.terminal.message
+
+
+async def test_a_graph_that_a_coroutine_makes(tmp_path: Path) -> None:
+    """It is made in the server's loop: what it opens belongs there."""
+    made: list[Any] = []
+
+    async def make() -> Any:
+        made.append(asyncio.get_running_loop())
+        return graphs.greeting(None)
+
+    async with theatre(lambda _: make, "", tmp_path) as stage:
+        for _ in range(2):
+            repeated(await stage.play(session_id="a"))
+        offered = (await stage.served.http.get("/agents")).json()["agents"]
+    assert offered[0]["framework"] == "langgraph"
+    assert made == [asyncio.get_running_loop()]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from langchain.agents import create_agent
 from langchain_core.tools import tool as langchain_tool
+from langgraph.checkpoint.memory import InMemorySaver
 from smolagents import ToolCallingAgent
 from smolagents import tool as smolagents_tool
 
@@ -205,3 +206,49 @@ async def test_any_fault_of_a_model(fault: str, framework: Framework, tmp_path: 
             assert isinstance(run.terminal, RunFailed)
         assert not isinstance(run.terminal, RunFailed) or run.terminal.message
         await goes_on(stage)
+
+
+def _called(*calls: Any) -> list[dict[str, Any]]:
+    result = {"role": "tool", "tool_call_id": "c1", "content": "r"}
+    return [{"role": "assistant", "content": "x", "tool_calls": list(calls)}, result]
+
+
+def _with_arguments(arguments: Any) -> dict[str, Any]:
+    return {"id": "c1", "type": "function", "function": {"name": "odd", "arguments": arguments}}
+
+
+PASTS: dict[str, list[dict[str, Any]]] = {
+    "no arguments": _called(_with_arguments("")),
+    "malformed": _called(_with_arguments('{"kind": ')),
+    "not an object": _called(_with_arguments("[1]")),
+    "an object": _called(_with_arguments({"kind": "x"})),
+    "no id": _called({"type": "function", "function": {"name": "odd", "arguments": "{}"}}),
+    "no calls": _called("foo", 3),
+}
+
+
+@pytest.mark.parametrize("past", PASTS)
+async def test_any_past_that_a_client_tells(past: str, framework: Framework, tmp_path: Path) -> None:
+    messages = [{"role": "user", "content": "a"}, *PASTS[past], {"role": "user", "content": "again"}]
+    async with theatre(
+        lambda stage: framework.make(stage, named("odd")), script(framework, calling("odd")), tmp_path
+    ) as stage:
+        run = await stage.play(messages=messages, session_id="a")
+        assert isinstance(run.terminal, RunFinished), run.terminal
+        await goes_on(stage)
+
+
+@pytest.mark.parametrize("fault", ["malformed", "not an object"])
+async def test_a_fault_of_a_model_that_only_the_log_remembers(fault: str, tmp_path: Path) -> None:
+    """A graph that keeps its state in memory is told its past from the log after a restart, odd calls and all."""
+    for question in ("go", "again"):
+        async with theatre(
+            lambda stage: create_agent(
+                langgraph_cast.model(stage), [langchain_tool(named("odd"))], checkpointer=InMemorySaver()
+            ),
+            script(FRAMEWORKS["langgraph"], FAULTS[fault]),
+            tmp_path,
+        ) as stage:
+            run = await stage.play(question, session_id="a")
+            assert isinstance(run.terminal, RunFinished), run.terminal
+    assert run.answer == "Fine."

@@ -5,6 +5,7 @@
 
 import asyncio
 import itertools
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,8 +31,16 @@ from tests.sources.smolagents_cast import (
     DONE,
     ONE_TOOL,
     calling,
+    coding,
     odd,
 )
+
+ANSWERED = "{tool_calls: [{name: final_answer, arguments: {answer: All done.}}]}"
+
+
+def _code(code: str) -> str:
+    """A step in which a model writes this code."""
+    return "{text: " + json.dumps(f"Now.\n<code>\n{code}\n</code>") + "}"
 
 
 def odd_call(kind: str, calls: int = 1) -> str:
@@ -194,3 +203,36 @@ async def test_tools_that_run_at_once_know_whose_run_it_is(tmp_path: Path) -> No
 {DONE}"""
     run = await play(calling(whose), script, tmp_path, session_id="mine")
     assert [run.call("whose", n).result for n in range(2)] == ["mine", "mine"]
+
+
+@tool
+def breaking(kind: str) -> str:
+    """Break.
+
+    Args:
+        kind: What.
+    """
+    raise OSError("there is no file caf\ud800.txt")
+
+
+HALVES = {
+    "a tool raises": (calling(breaking), "{tool_calls: [{name: breaking, arguments: {kind: a}}]}"),
+    "a tool raises in code": (coding(breaking), _code("breaking('a')")),
+    "code prints": (coding(breaking), _code("print(chr(0xD800))")),
+    "the last value": (coding(breaking), _code("x = chr(0xD800) * 2\nx")),
+    "the answer": (coding(breaking), _code("final_answer(chr(0xD800))")),
+}
+
+
+@pytest.mark.parametrize("case", HALVES)
+async def test_half_a_character_leaves_the_session_alive(case: str, tmp_path: Path) -> None:
+    """It stays in the agent's memory, and no request to a model can carry it: it is replaced on the way there."""
+    make, step = HALVES[case]
+    done = _code("final_answer('All done.')") if step.startswith("{text") else ANSWERED
+    going = f"- match: go\n  turns:\n    - steps: [{step}]\n    - steps: [{done}]\n"
+    turns = f"- match: again\n  turns: [{{steps: [{done}]}}]\n{going}"
+    async with theatre(make, turns, tmp_path) as stage:
+        for question in ("go", "again", "again"):
+            run = await stage.play(question, session_id="a")
+            assert isinstance(run.terminal, RunFinished), (question, run.terminal)
+    assert run.answer == "All done."

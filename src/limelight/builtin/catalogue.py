@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import msgspec
 
 from limelight import registry
-from limelight.builtin.kit import Kit
+from limelight.builtin.kit import EXECUTE, Kit
 from limelight.builtin.late import Maker, late, needs_extra
 from limelight.builtin.model import address_of
 from limelight.errors import SetupError
@@ -27,7 +27,7 @@ class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
     needs: tuple[str, ...] = ()
     """The packages of the extra that tell whether it is installed."""
     honours: frozenset[str] = frozenset()
-    """Those of the settings model, base_url, workspace, imports and approve that make a difference."""
+    """Those of the settings model, base_url, workspace, imports, execute and approve that make a difference."""
     tools: tuple[str, ...] = ()
     """The names of its tools, and of those of its helpers."""
     can_ask: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
 
 MODEL = frozenset({"model", "base_url"})
 AHEAD = {
-    "langgraph": ("checkpoints", "inputs", "past", "answers"),
+    "langgraph": ("checkpoints", "in_threads", "off_loop", "inputs", "past", "answers"),
     "agno": ("agno.db.sqlite", "agno.media", "history"),
     "smolagents": ("performance",),
 }
@@ -75,9 +75,9 @@ BUILT_INS = (
         make="limelight.builtin.deep:deep",
         extra="deepagents",
         needs=("deepagents", "langchain_openai", "langgraph"),
-        honours=MODEL | {"workspace", "approve"},
-        tools=DEEP_TOOLS,
-        can_ask=DEEP_TOOLS,
+        honours=MODEL | {"workspace", "approve", EXECUTE},
+        tools=(*DEEP_TOOLS, EXECUTE),
+        can_ask=(*DEEP_TOOLS, EXECUTE),
         asks=("delete",),
     ),
     BuiltIn(

@@ -1,6 +1,6 @@
 """`deep`: a deep agent with todos, files and a researcher, which asks a person before tools that are named.
 
-No `execute`: there is no sandbox to run it in.
+It has `execute` only if somebody has asked for it: there is no sandbox to run it in.
 """
 
 from importlib import import_module
@@ -8,7 +8,7 @@ from typing import Any
 
 from limelight.builtin.chat_model import chat_model
 from limelight.builtin.deep_files import SessionFiles
-from limelight.builtin.kit import Kit
+from limelight.builtin.kit import EXECUTE, Kit
 from limelight.builtin.waiting import wait
 from limelight.builtin.web import Refused
 
@@ -29,16 +29,24 @@ def deep(kit: Kit) -> Any:
         "system_prompt": RESEARCH,
         "tools": _lookup_tools(kit),
     }
+    asked = tuple(name for name in kit.approve if kit.execute or name != EXECUTE)
     return create(
         name="deep",
         model=chat_model(kit),
-        system_prompt=PROMPT.format(approval=_approval(kit.approve)),
+        system_prompt=PROMPT.format(approval=_approval(asked)),
         tools=[_wait_tool()],
         middleware=[todos()],
         subagents=[researcher],
-        interrupt_on=dict.fromkeys(kit.approve, True),
-        backend=SessionFiles(samples=kit.samples),
+        interrupt_on=dict.fromkeys(asked, True),
+        backend=_backend(kit),
     )
+
+
+def _backend(kit: Kit) -> Any:
+    if not kit.execute:
+        return SessionFiles(samples=kit.samples)
+    shell: Any = import_module("limelight.builtin.deep_shell").SessionShell
+    return shell(samples=kit.samples)
 
 
 def _approval(names: tuple[str, ...]) -> str:

@@ -24,6 +24,10 @@ IMPORTS = (
 """What codact's code may import if nothing else is said: nothing that reaches files, processes or the network."""
 
 
+EXECUTE = "execute"
+"""The tool that runs commands, which an agent has only if its table says so."""
+
+
 class Kit(msgspec.Struct, frozen=True, kw_only=True):
     """The makings of one agent."""
 
@@ -35,5 +39,7 @@ class Kit(msgspec.Struct, frozen=True, kw_only=True):
     approve: tuple[str, ...] = ()
     """The tools before which a person is asked."""
     imports: tuple[str, ...] = IMPORTS
+    execute: bool = False
+    """Whether the agent may run commands."""
     closing: list[Callable[[], Awaitable[None]]] = []
     """What the agent holds open: to be called when it is not needed any more."""

@@ -48,7 +48,7 @@ def _origin(config: Path | None) -> Origin:
     if config is None and not path.exists():
         return Origin()
     try:
-        return Origin(str(path), path.read_text(encoding="utf-8"))
+        return Origin(str(path), path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise SetupError(f"the configuration {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

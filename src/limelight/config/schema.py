@@ -64,6 +64,10 @@ class StoreSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 class LimitSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     body_bytes: Annotated[int, _setting("Largest request body", "LIMELIGHT_BODY_BYTES", ge=1)] = 10 * 1024 * 1024
+    request_bytes_per_user: Annotated[
+        int,
+        _setting("Most that requests of a user hold until their runs begin", "LIMELIGHT_REQUEST_BYTES_PER_USER", ge=1),
+    ] = 64 * 1024 * 1024
     message_bytes: Annotated[int, _setting("Largest message on a socket", "LIMELIGHT_MESSAGE_BYTES", ge=1)] = (
         1024 * 1024
     )
@@ -184,9 +188,12 @@ class AgentSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     python_tools: Annotated[list[str], _setting("Tools that take Python code, which clients show as code")] = []
     approve: Annotated[
         list[str] | None,
-        _setting("Built-in agents, smolagents: tools before which a person is asked; default: those that delete"),
+        _setting(
+            "Built-in agents, smolagents: tools before which a person is asked; default: what deletes or runs commands"
+        ),
     ] = None
     imports: Annotated[list[str] | None, _setting("codact: modules that its code may import")] = None
+    execute: Annotated[bool, _setting("deep: it may run commands, which is no sandbox")] = False
 
 
 class Origin(msgspec.Struct, frozen=True):

@@ -128,8 +128,8 @@ class Sessions:
 
     def place(self, request: Request) -> Waiting:
         """A place for a request, with the id that its run will have; `begin` takes it."""
-        loop = asyncio.get_running_loop()
-        return Waiting(sortable_id("run_"), request, loop.create_future(), loop.create_future())
+        future = asyncio.get_running_loop().create_future
+        return Waiting(sortable_id("run_"), request, queued=future(), over=future(), let_go=future())
 
     async def begin(self, place: Waiting) -> Begun:
         """Begin the run, in the way that the request wants if the session is busy."""
@@ -140,6 +140,7 @@ class Sessions:
             return begun
         finally:
             place.over.set_result(None)
+            place.drop_messages()
             if not created:
                 self._next_turn(place.ref)  # it has not used its turn, if it had one
 
@@ -152,6 +153,7 @@ class Sessions:
         if twins:
             place.run_id = twins[0].run_id
             place.queued.set_result(None)
+            place.drop_messages()
             await asyncio.wait({twins[0].over})
         run = await self._store.requested(place.ref, request_id)
         if run is None and twins:

@@ -12,7 +12,7 @@ from limelight import __version__
 from limelight.access.keyring import Keyring
 from limelight.config import Settings
 from limelight.dialects.base import Dialect
-from limelight.errors import Draining, Interrupted, SetupError, UnknownFormat
+from limelight.errors import BadRequest, Draining, Interrupted, SetupError, UnknownFormat
 from limelight.events import RunFailed
 from limelight.log_context import ids
 from limelight.runs.agents import Agent, Agents
@@ -34,6 +34,7 @@ from limelight.server.hidden import hiding_of
 from limelight.server.home import ServerHome
 from limelight.server.issuing import issuer_of
 from limelight.server.levels import Levels
+from limelight.server.loads import Loads
 from limelight.server.metrics import Metrics
 from limelight.server.probing import Probing
 from limelight.server.pulse import Pulse
@@ -70,6 +71,7 @@ class Parts:
             streams_per_user=settings.limits.streams_per_user,
         )
         self.rates = Rates(settings.limits.requests_per_minute)
+        self.loads = Loads(settings.limits.request_bytes_per_user)
         self.gate = Gate(settings.auth.api_key, Keyring(Path(settings.store.data)), issuer_of(settings))
         self.agents = agents
         self.store = store
@@ -216,13 +218,16 @@ class Parts:
         task.add_done_callback(self._done)
         return task
 
-    async def unless_closing(self, work: "asyncio.Task[T]") -> T:
-        """Wait for it, whoever else does; but not longer than the server lives. Raises Draining."""
+    async def unless_closing(self, work: "asyncio.Task[T]", leaving: "asyncio.Task[None]") -> T:
+        """Wait for it, whoever else does; but not longer than the server lives, or than there is a client. Raises
+        Draining, or BadRequest, which nobody reads."""
         closing = asyncio.create_task(self._closing.wait())
         try:
-            await asyncio.wait({work, closing}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work, closing, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             closing.cancel()
+        if not work.done() and leaving.done():
+            raise BadRequest("the client left before its answer was there")
         if not work.done():
             raise Draining("the server is shutting down before the answer is there: ask again in a moment")
         return work.result()

@@ -10,7 +10,7 @@ from limelight.events import Status, ToolFinished, ToolOutputDelta, ToolStarted
 from limelight.sources.agno.agent_run import AgentRun, Call
 from limelight.sources.agno.custom import custom_text, noises_of, without_noise
 from limelight.sources.agno.files import Media
-from limelight.sources.agno.refused import refused_calls
+from limelight.sources.agno.refused import Refused, refused_calls
 from limelight.sources.base import CallIds, Item
 from limelight.sources.so_far import SoFar
 from limelight.sources.values import args_value, json_value, safe_text
@@ -115,16 +115,20 @@ class Calling:
         call.waits = True
         return call, events
 
-    def refused(self, output: Any) -> list[Item]:
-        """Calls that Agno has not told about, because it knew no such tool or could not read the arguments."""
-        items: list[Item] = []
-        for call in refused_calls(output, self._known):
-            call_id = self._ids.start(call.raw_id)
-            items += [
-                ToolStarted(call_id=call_id, name=call.name, args=call.args),
-                ToolFinished(call_id=call_id, error=call.error),
-            ]
-        return items
+    def refused(self, run: AgentRun, call: Refused) -> list[Item]:
+        """A call that Agno does not tell about, because it knew no such tool or could not read the arguments."""
+        self._known.add(call.raw_id)
+        call_id = self._ids.start(call.raw_id)
+        self._ids.finish(call.raw_id)
+        return [
+            *run.talk.pause(),
+            ToolStarted(agent_id=run.agent_id, call_id=call_id, name=call.name, args=call.args),
+            ToolFinished(agent_id=run.agent_id, call_id=call_id, error=call.error),
+        ]
+
+    def never_shown(self, run: AgentRun, output: Any) -> list[Item]:
+        """Refused calls of a run that nobody has told about."""
+        return [item for call in list(refused_calls(output, self._known)) for item in self.refused(run, call)]
 
 
 def spawning(parent: AgentRun, names: set[str]) -> Call | None:

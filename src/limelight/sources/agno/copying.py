@@ -1,10 +1,14 @@
 """A copy of an agent or team for one turn. The user's own object is never changed, and serves many turns at once.
 
 Agno's `deep_copy` is what its own server uses. What belongs to the user beyond the agent stays shared: tools with their
-state, hooks, dependencies. Agno copies each tool for each run anyway.
+state, hooks, dependencies. Agno copies each tool for each run anyway. The copy's model tells what it refuses, and
+ordinary functions that Agno would call on the loop run in threads.
 """
 
 from typing import Any, cast
+
+from limelight.sources.agno.off_loop import off_loop
+from limelight.sources.agno.refused import telling
 
 SHARED = ("tools", "dependencies", "tool_hooks", "pre_hooks", "post_hooks", "knowledge_retriever")
 ALL_RUNS = None
@@ -16,10 +20,13 @@ AGNOS_OWN = 3
 def copied(target: Any, **changes: Any) -> Any:
     """The agent or team, with its members, and with these fields changed."""
     update = {name: getattr(target, name) for name in SHARED if getattr(target, name, None) is not None}
+    update |= off_loop(target)
     members = getattr(target, "members", None)
     if isinstance(members, list):
         update["members"] = [_member(member) for member in cast("list[Any]", members)]
-    return target.deep_copy(update={**update, **changes})
+    copy = target.deep_copy(update={**update, **changes})
+    copy.model = telling(copy.model)
+    return copy
 
 
 def _member(member: Any) -> Any:
@@ -36,10 +43,22 @@ def for_turn(target: Any, db: Any, instructions: str) -> Any:
     if instructions:
         changes |= _told(target, instructions)
     copy = copied(target, **changes)
-    if target.db is None and target.num_history_messages is None and target.num_history_runs in (None, AGNOS_OWN):
-        copy.num_history_runs = ALL_RUNS
+    if target.db is None:
+        _all_of_it(copy)
     copy.set_id()
     return copy
+
+
+def with_past(copy: Any) -> None:
+    """Let a copy look at its past, if it does not: at all of it, as nobody has said how much."""
+    if not copy.add_history_to_context:
+        copy.add_history_to_context = True
+        _all_of_it(copy)
+
+
+def _all_of_it(copy: Any) -> None:
+    if copy.num_history_messages is None and copy.num_history_runs in (None, AGNOS_OWN):
+        copy.num_history_runs = ALL_RUNS
 
 
 def _told(target: Any, instructions: str) -> dict[str, Any]:

@@ -17,8 +17,11 @@ from agno.session import AgentSession, TeamSession
 
 from limelight.messages import Message
 from limelight.sources.agno.files import sent_along
+from limelight.sources.sent import put_right
 
 UNANSWERED = "This call was cut off before it had a result."
+GIVEN = "limelight_past"
+"""How a session is marked that began with a past."""
 CUT = "(This turn was cut off here.)"
 CUT_OFF = (RunStatus.cancelled, RunStatus.paused)
 """How Agno marks a run that was stopped. It leaves such runs out of the history; a failed one stays out, for what broke
@@ -30,7 +33,7 @@ async def begin(agent: Any, session_id: str, user_id: str, past: Sequence[Messag
     is_team = hasattr(agent, "members")
     owner = {"team_id": agent.id} if is_team else {"agent_id": agent.id}
     session = (TeamSession if is_team else AgentSession)(
-        session_id=session_id, user_id=user_id, session_data={"session_state": {}}, **owner
+        session_id=session_id, user_id=user_id, session_data={"session_state": {}}, metadata={GIVEN: True}, **owner
     )
     await agent.asave_session(session)
     for index, messages in enumerate(turns_of(past)):
@@ -38,6 +41,11 @@ async def begin(agent: Any, session_id: str, user_id: str, past: Sequence[Messag
         saved = agent.db.upsert_run(run, session_id=session_id, user_id=user_id, run_index=index)
         if inspect.isawaitable(saved):
             await saved
+
+
+def was_given(session: Any) -> bool:
+    """Whether a session began with a past of ours."""
+    return bool((session.metadata or {}).get(GIVEN))
 
 
 async def mend(agent: Any, session: Any) -> None:
@@ -65,7 +73,7 @@ def _mended(messages: list[AgnoMessage]) -> list[AgnoMessage]:
 def turns_of(past: Sequence[Message]) -> list[list[Message]]:
     """The past in turns: each begins with a question, and every call in it has its answer."""
     turns: list[list[Message]] = []
-    for message in past:
+    for message in put_right(past):
         if message.role == "user" or not turns:
             turns.append([])
         turns[-1].append(message)
@@ -73,16 +81,12 @@ def turns_of(past: Sequence[Message]) -> list[list[Message]]:
 
 
 def whole(turn: Sequence[Message]) -> list[Message]:
-    """A turn that a model accepts: calls without an answer get one, answers without a call go."""
+    """A turn that a model accepts: calls without an answer get one."""
     answered = {message.get("tool_call_id") for message in turn if message.role == "tool"}
     made: list[Message] = []
-    called: set[Any] = set()
     for message in turn:
-        if message.role == "tool" and message.get("tool_call_id") not in called:
-            continue
         made.append(message)
         ids = [call.get("id") for call in message.get("tool_calls") or ()]
-        called |= set(ids)
         made += [Message(role="tool", tool_call_id=i, content=UNANSWERED) for i in ids if i not in answered]
     return made
 

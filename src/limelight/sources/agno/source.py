@@ -13,9 +13,10 @@ from uuid import uuid4
 from limelight.addresses import without_secrets
 from limelight.errors import Interrupted
 from limelight.events import AnyEvent
-from limelight.sources.agno.copying import for_turn
+from limelight.sources.agno.copying import for_turn, with_past
 from limelight.sources.agno.files import sent_along
 from limelight.sources.agno.pausing import answer, open_requirements, question, tie_together, waits_for
+from limelight.sources.agno.refused import REFUSALS
 from limelight.sources.agno.speaking import run_id_here
 from limelight.sources.agno.stopping import cancel_tools, name_at_work, tasks_that_write
 from limelight.sources.agno.translator import AgnoTranslator
@@ -119,6 +120,7 @@ class AgnoSource(Source):
         agent, translator, stream = scene.agent, scene.translator, scene.stream
         output: Any = scene.output
         SPEAKER.set(lambda: translator.agent_of(run_id_here()))
+        REFUSALS.set(translator.refusals)
         try:
             while stream is not None or getattr(output, "is_paused", False):
                 if stream is None:
@@ -153,17 +155,20 @@ class AgnoSource(Source):
             await asyncio.wait(writing, timeout=WRITING_SECONDS)
 
     async def _recall(self, agent: Any, turn: Turn) -> None:
-        """Give the agent the conversation's past, if it has nothing of it yet."""
-        if not agent.add_history_to_context:
-            return
-        from limelight.sources.agno.history import begin, mend
+        """Give the agent the conversation's past, if it has nothing of it yet. An agent that looks at no past, but was
+        sent one, gets that and what follows: who sends a conversation means it."""
+        from limelight.sources.agno.history import begin, mend, was_given
 
         await self._written_down(turn.memory_key)
         session = await agent.aget_session(turn.memory_key)
         if session is None:
             past = await turn.history()
             if past:
+                with_past(agent)
                 await begin(agent, turn.memory_key, turn.context.user.user_id, past)
+        elif not agent.add_history_to_context:
+            if was_given(session):
+                with_past(agent)
         elif self._db is not None:  # a database of the user's own stays as Agno writes it
             await mend(agent, session)
 

@@ -15,6 +15,7 @@ from limelight.sources.agno.calling import Calling, error_among, spawning
 from limelight.sources.agno.citing import Citing
 from limelight.sources.agno.files import Media
 from limelight.sources.agno.plain import PIECES, PlainTexts
+from limelight.sources.agno.refused import Refusal
 from limelight.sources.agno.talking import Ids, thought_text
 from limelight.sources.agno.tasks import Tasks
 from limelight.sources.agno.vocabulary import STATUS
@@ -22,6 +23,9 @@ from limelight.sources.base import Item
 from limelight.sources.so_far import SoFar
 from limelight.sources.values import final_answer, safe_text
 
+ENDS = frozenset({"RunCompleted", "RunError", "RunCancelled", "RunPaused"})
+AFTER_A_REFUSAL = ENDS | {"ToolCallStarted", "ModelRequestStarted"}
+"""The events that may follow when calls were refused; others of the same request are older."""
 UNANSWERED = ("Connection error.", "Request timed out.")
 """What the client of a model says if nobody answers."""
 
@@ -47,6 +51,8 @@ class AgnoTranslator:
         self._citing = Citing()
         self._tasks: dict[str, Tasks] = {}
         self._content: Any = None
+        self.refusals: list[Refusal] = []
+        """What Agno has refused and nobody has been shown yet; the source lets the models write here."""
         self._feeding: dict[str, Callable[[AgentRun, Any], list[Item]]] = {
             "RunStarted": self._started,
             "RunContinued": self._continued,
@@ -114,6 +120,8 @@ class AgnoTranslator:
         if run.over:
             return []
         before = self._missing_start(run, event) if name != "RunStarted" else []
+        if self.refusals and name in AFTER_A_REFUSAL:
+            before += self._refused(run, event.run_id, name)
         if name in STATUS:
             return [*before, Status(agent_id=run.agent_id, text=STATUS[name])]
         feeding = self._feeding.get(name)
@@ -254,6 +262,17 @@ class AgnoTranslator:
         owner, call = self._calling.owner(run, getattr(event, "tool_call_id", None) or "", self._runs.values())
         return self._calling.custom(owner, call, event)
 
+    def _refused(self, run: AgentRun, run_id: str, name: str) -> list[Item]:
+        """What was refused in this run, by now: events may be on their way that are older than a refusal."""
+        ends = name in ENDS
+        due = [r for r in self.refusals if r.run_id == run_id and (ends or r.requests <= run.steps)]
+        self.refusals[:] = [refusal for refusal in self.refusals if refusal not in due]
+        return [item for refusal in due for item in self._calling.refused(run, refusal.call)]
+
+    def _shown(self, refusal: Refusal) -> list[Item]:
+        run = self._runs.get(refusal.run_id, self._main)
+        return self._calling.refused(self._main if run.over else run, refusal.call)
+
     def pause(self, tool: Any, run_id: str | None) -> tuple[Call, AgentRun, list[Item]]:
         """A call that waits for a person: Agno does not say that it has begun."""
         run = self._runs.get(run_id or "") or self._left_with(tool.tool_call_id) or self._main
@@ -283,7 +302,8 @@ class AgnoTranslator:
         """The stream has ended. `output` is what Agno keeps of the run; calls that were never shown are in it."""
         if self.over:
             return []
-        return [*self._main.end_step(), *self._calling.refused(output), *self._final()]
+        left = [item for refusal in self.refusals for item in self._shown(refusal)]
+        return [*left, *self._calling.never_shown(self._main, output), *self._main.end_step(), *self._final()]
 
     def _final(self, code: str = "") -> list[Item]:
         self.over = True

@@ -28,6 +28,21 @@ def answer_in(graph: Any, state: Any) -> tuple[Any, str | None]:
     return _output(graph, values), None
 
 
+def changed(before: Any, state: Any) -> Any:
+    """What a turn has written of a state with keys; any other state as it is."""
+    known, values = fields_of(before), fields_of(state)
+    if not known or not values:
+        return state
+    return {key: value for key, value in values.items() if not _is_same(known.get(key), value)}
+
+
+def _is_same(before: Any, value: Any) -> bool:
+    try:
+        return bool(before == value)
+    except Exception:  # arrays, and whatever else does not want to be compared
+        return before is value
+
+
 def _said(last: BaseMessage) -> tuple[str | None, str | None]:
     """What the last message answers. The result of a tool does, if the graph has ended with it."""
     if isinstance(last, AIMessage) and not last.tool_calls:

@@ -73,7 +73,17 @@ def is_hook(node: str) -> bool:
 def calls_in(task_input: Any) -> list[dict[str, Any]]:
     """The tool calls that a task of a tools node was given: a list of them, or one under `tool_call`."""
     calls = items_of(task_input) or [fields_of(task_input).get("tool_call")]
-    return [fields for call in calls if (fields := fields_of(call)).keys() >= {"id", "name"}]
+    return [fields for call in calls if _is_call(fields := fields_of(call))]
+
+
+def _is_call(fields: dict[str, Any]) -> bool:
+    """A call in LangChain's form. A graph may hand its nodes lists of anything, also of things with names and ids."""
+    return (
+        isinstance(fields.get("id"), str)
+        and isinstance(fields.get("name"), str)
+        and isinstance(fields.get("args"), dict)
+        and fields.get("type", "tool_call") == "tool_call"
+    )
 
 
 def calls_before(task_input: Any) -> set[str]:
@@ -98,9 +108,12 @@ def is_command(output: Any) -> bool:
 
 
 def todos_in(output: Any) -> list[dict[str, Any]] | None:
-    """The plan that a tool has written into the state, if it has."""
-    update = fields_of(getattr(output, "update", None))
-    return [fields_of(todo) for todo in items_of(update["todos"])] if "todos" in update else None
+    """The plan that a tool has written into the state, if it has; `todos` of another form are the tool's own affair."""
+    todos = fields_of(getattr(output, "update", None)).get("todos")
+    if not isinstance(todos, list):
+        return None
+    listed = [fields_of(todo) for todo in items_of(todos)]
+    return listed if all(isinstance(todo.get("content"), str) for todo in listed) else None
 
 
 def text_in(content: Any) -> str:

@@ -18,6 +18,7 @@ from langchain_core.messages import (
 )
 
 from limelight.messages import Message
+from limelight.sources.sent import put_right
 from limelight.sources.values import fields_of, items_of
 
 CUT_OFF = "This call was cut off before it returned."
@@ -27,20 +28,17 @@ INSTRUCTIONS = "limelight-instructions-"
 
 def messages_from(history: Sequence[Message]) -> list[AnyMessage]:
     """A past in OpenAI's form as LangChain's messages. Calls that nobody answered get an answer."""
-    made: list[Any] = convert_to_messages([_plain(message) for message in history])
+    made: list[Any] = convert_to_messages([_plain(message) for message in put_right(history)])
     for message in made:
         message.id = uuid4().hex
     return with_answers(made)
 
 
 def _plain(message: Message) -> dict[str, Any]:
-    fields = {key: message[key] for key in ("role", "content", "tool_calls", "tool_call_id", "name") if key in message}
-    fields["content"] = fields.get("content") or ""
-    if fields["role"] == "tool":
-        fields.setdefault("tool_call_id", "unknown")
-    if not fields.get("tool_calls"):
-        fields.pop("tool_calls", None)
-    return fields
+    fields = {key: message[key] for key in ("role", "tool_calls", "tool_call_id") if key in message}
+    if isinstance(message.get("name"), str):
+        fields["name"] = message["name"]
+    return {**fields, "content": message.get("content") or ""}
 
 
 def with_answers(messages: Sequence[AnyMessage]) -> list[AnyMessage]:

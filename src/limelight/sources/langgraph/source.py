@@ -31,6 +31,12 @@ from limelight.sources.so_far import SoFar
 from limelight.sources.values import safe_text
 
 MAX_STEPS = "max_steps"
+UNKEEPABLE = "is not msgpack serializable"
+"""What LangGraph says of a state that no checkpointer can keep."""
+KEEPABLE = (
+    "the state of this graph holds something that cannot be kept ({error}): leave it out of the state, or compile the "
+    "graph with checkpointer=False, so that it keeps no state"
+)
 BREAKPOINT = "breakpoint"
 """What a stop is called that the graph was compiled with."""
 
@@ -63,7 +69,14 @@ class LangGraphSource(Source):
 
     async def open(self, home: Home) -> None:
         """A graph without a checkpointer gets ours, on a copy: the given object stays as it is."""
-        if self._graph.checkpointer not in (None, True):  # True is for subgraphs: it means that of the graph above
+        from limelight.sources.langgraph.in_threads import in_threads, is_blocking
+        from limelight.sources.langgraph.off_loop import off_loop
+
+        self._graph = off_loop(self._graph)
+        own = self._graph.checkpointer
+        if own not in (None, True):  # True is for subgraphs: it means that of the graph above
+            if own is not False and is_blocking(own):
+                self._graph = self._graph.copy({"checkpointer": in_threads(own)})
             return
         try:
             from limelight.sources.langgraph.checkpoints import open_saver
@@ -134,6 +147,8 @@ class LangGraphSource(Source):
         except Exception as error:
             for item in translator.broken(f"{type(error).__name__}: {safe_text(error)}"):
                 yield item
+            if self._saver is not None and UNKEEPABLE in safe_text(error):
+                raise AgentFailed(KEEPABLE.format(error=safe_text(error))) from error
             raise
 
     def _stretch(self, given: Any, config: Any, turn: Turn) -> AsyncGenerator[Any, None]:
@@ -155,6 +170,7 @@ class LangGraphSource(Source):
             before = past.messages_from(await turn.history())
         else:
             before = past.repairs(kept, inputs.removes(self._graph))
+        translator.began_with = kept.values if kept is not None else None
         translator.past(message.id for message in [*before, *(past.messages_of(kept.values) if kept else ())])
         return inputs.graph_input(self._graph, turn.question, before, turn.instructions)
 
@@ -197,10 +213,12 @@ class LangGraphSource(Source):
         return bool(await turn.context.approve(BREAKPOINT, {"next": list(state.next)}, decisions=("approve", "reject")))
 
     async def _ended(self, config: Any, translator: LangGraphTranslator, code: str) -> list[Item]:
-        from limelight.sources.langgraph.answers import answer_in
+        from limelight.sources.langgraph.answers import answer_in, changed
 
         kept = await self._state(config)
         values = translator.values if kept is None else kept.values
+        if kept is not None and kept.next:  # broken off: what it has not changed is the answer of an earlier turn
+            values = changed(translator.began_with, values)
         answer, raw_id = (None, None) if code else answer_in(self._graph, values)
         return translator.end(answer, raw_id, code)
 

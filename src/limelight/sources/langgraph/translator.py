@@ -49,6 +49,8 @@ class LangGraphTranslator:
         self._steps = Steps(max_steps)
         self.values: Any = None
         """The newest state of the graph; streamed only by one that keeps none."""
+        self.began_with: Any = None
+        """What its state was before this turn, as far as that is known."""
         self._planned: set[str] = set()
         self._interrupts: dict[str, Interrupt] = {}
         self._returns: Counter[tuple[Namespace, str]] = Counter()

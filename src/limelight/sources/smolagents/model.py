@@ -1,7 +1,8 @@
 """A model that is listened to: its replies are streamed where it can stream, and every delta is told.
 
 smolagents' own streaming redraws the terminal for every token, so the clone of an agent does not use it. The messages
-that the model gets and the reply that the agent gets are those of an agent that does not stream.
+that the model gets and the reply that the agent gets are those of an agent that does not stream; only halves of
+characters, which nobody could send, are replaced.
 """
 
 # pyright: reportMissingTypeStubs=false
@@ -14,6 +15,7 @@ from smolagents.models import agglomerate_stream_deltas, remove_content_after_st
 
 from limelight.sources.smolagents.line import Line, Lines
 from limelight.sources.smolagents.observer import Observer
+from limelight.sources.smolagents.outputs import all_sendable
 from limelight.sources.smolagents.signals import ModelReplied, ModelSaid
 
 
@@ -29,6 +31,7 @@ def listened_to(model: Any, observer: Observer, agent_id: str, keep_empty: bool)
 
     def generate(messages: Any, *args: Any, **kwargs: Any) -> Any:
         observer.check()
+        messages = all_sendable(messages)
         if streams:
             speaking, line = lines.open()
             stream = speaking.generate_stream(messages, *args, **kwargs)

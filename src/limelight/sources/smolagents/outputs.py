@@ -1,13 +1,17 @@
-"""What smolagents' tools return, in the form that everybody knows. Called in the agent's thread: files take time."""
+"""What smolagents' tools return, in the form that everybody knows, and what goes from there to a model.
+
+Called in the agent's thread: files take time.
+"""
 
 import base64
+import copy
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from limelight.sources.base import FileMade
-from limelight.sources.values import Outcome, outcome, safe_text
+from limelight.sources.values import Outcome, fields_of, outcome, safe_text
 
 
 def outcome_of(output: Any, name: str) -> Outcome:
@@ -36,6 +40,30 @@ def sendable(output: Any) -> Any:
         except UnicodeEncodeError:
             return output.encode("utf-8", "replace").decode()
     return output
+
+
+def all_sendable(messages: Any) -> Any:
+    """The messages for a model. What code prints or a tool raises is among them too, and stays in the agent's memory:
+    one broken character there would make every request from then on fail."""
+    return [_sendable_message(message) for message in messages] if isinstance(messages, list) else messages
+
+
+def _sendable_message(message: Any) -> Any:
+    is_dict = isinstance(message, dict)
+    content = message.get("content") if is_dict else getattr(message, "content", None)
+    said = [_sendable_part(part) for part in content] if isinstance(content, list) else sendable(content)
+    if said == content:
+        return message
+    if is_dict:
+        return {**message, "content": said}
+    mended = copy.copy(message)
+    mended.content = said
+    return mended
+
+
+def _sendable_part(part: Any) -> Any:
+    text = fields_of(part).get("text")
+    return part if (said := sendable(text)) == text else {**part, "text": said}
 
 
 def _plain(output: Any) -> Any:
