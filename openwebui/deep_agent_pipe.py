@@ -164,11 +164,18 @@ class Printout:
 
 PREVIEW_CHARS = 200
 LABEL_CHARS = 60
+WIDE_CHARS = 100
 
 SEAM = "\u200b"
 """Has no width, and parts two signs that would mean something together."""
-SEAMS = re.compile(r"(?<=\\)(?=[(\[])|(?<=\])(?=[(\[:])|(?<=<)(?=\w+:)")
+SEAMS = re.compile(r"(?<=\\)(?=[(\[a-z])|(?<=\])(?=[(\[:])|(?<=\[)(?=[\d^])|(?<=<)(?=\S)|(?<=\{)(?=\{)")
+"""Formulas; links and images; marks of sources and footnotes; tags and mentions; what Open WebUI puts in for names."""
 MARKS = re.compile(r"[\\`*~$]|(?<![^\W_])_|_(?![^\W_])")
+
+
+def parted(text: str) -> str:
+    """A text of somebody else of which nothing becomes a link, an image or a tag; its layout stays."""
+    return SEAMS.sub(SEAM, text)
 
 
 def inert(text: str) -> str:
@@ -177,11 +184,31 @@ def inert(text: str) -> str:
     Backslashes cannot help against links and formulas: `\\[` begins one. Entities are no way either: Open WebUI
     decodes the block once and then shows them as they are.
     """
-    parted = SEAMS.sub(SEAM, " ".join(text.split()))
-    return html.escape(MARKS.sub(lambda mark: f"\\{mark[0]}", parted), quote=False)
+    return html.escape(unmarked(" ".join(text.split())), quote=False)
+
+
+def unmarked(line: str) -> str:
+    """A line in which markdown finds nothing. What means something at its beginning is for the caller to part."""
+    return MARKS.sub(lambda mark: f"\\{mark[0]}", parted(line))
+
+
+def literal(text: str) -> str:
+    """Markdown that shows a text as it is. Code does not wrap, so long lines of which none is indented are no code."""
+    lines = text.split("\n")
+    if max(map(len, lines)) > WIDE_CHARS and not any(line[:1].isspace() for line in lines):
+        return "  \n".join(f"{SEAM}{unmarked(line)}" for line in lines)
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def outcome(text: str) -> str:
+    """What came of a call; there is something to see also if it said nothing."""
+    return text if text.strip() else "✓ completed"
 
 
 def preview(text: str) -> str:
+    text = text.strip()
     return text if len(text) <= PREVIEW_CHARS else text[:PREVIEW_CHARS] + "..."
 
 
@@ -740,7 +767,9 @@ async def paced(queue: asyncio.Queue[Frame | None]) -> AsyncIterator[list[Frame]
     due = 0.0
     while True:
         try:
-            frames = [await asyncio.wait_for(queue.get(), IDLE)]
+            # Not `wait_for`: before Python 3.12 it loses a cancel that comes together with a frame, and so a Stop.
+            async with asyncio.timeout(IDLE):
+                frames = [await queue.get()]
         except TimeoutError:
             yield []
             continue
@@ -937,7 +966,7 @@ class CollapseDisplay:
                     self._put_away()
                 self._touch()
             case "tool_end" if call := self._story.call(frame):
-                self._steps.append(tool_step(call, preview(call.output) or "✓ completed"))
+                self._steps.append(tool_step(call, preview(outcome(call.output))))
                 self._touch()
             case "answer":
                 titled(self._items, self._answer_id, frame)
@@ -1077,9 +1106,14 @@ class DetailsDisplay:
 def tool_block(call: Call) -> str:
     """A finished call in the form of the Agno documents. As JSON nothing in it breaks the line."""
     values = {"id": call.tool_id, "name": call.title, "arguments": json.dumps(call.parameters, ensure_ascii=False)}
-    values["result"] = json.dumps(call.output or "✓ completed", ensure_ascii=False)
-    attributes = " ".join(f'{key}="{html.escape(value, quote=True)}"' for key, value in values.items())
+    values["result"] = json.dumps(outcome(call.output), ensure_ascii=False)
+    attributes = " ".join(f'{key}="{attribute(value)}"' for key, value in values.items())
     return f'<details type="tool_calls" done="true" {attributes}>\n<summary>Tool Executed</summary>\n</details>\n\n'
+
+
+def attribute(value: str) -> str:
+    """Open WebUI puts in what two braces stand for before it reads anything else, so there must not be two."""
+    return html.escape(value, quote=True).replace("{{", "{&#123;")
 
 
 # --- ending -----------------------------------------------------------------------------------------------------------
@@ -1282,7 +1316,7 @@ class Citations:
         if call.error is not None or not call.output.strip():
             return []
         key = str(CallKey(self._run_id(), call.depth, call.name, call.tool_id))
-        return [self._source(key, f"🔧 {call.title}", call.output, {"parameters": self._parameters(call)})]
+        return [self._source(key, f"🔧 {call.title}", call.output, literal, {"parameters": self._parameters(call)})]
 
     def _parameters(self, call: Call) -> Json:
         """What has no room is in the row, if anywhere."""
@@ -1294,14 +1328,16 @@ class Citations:
     def _cited(self, title: str, url: str, text: str) -> Json:
         self._count += 1
         key = url if url.startswith(("http://", "https://")) else f"{self._run_id()}.s{self._count}"
-        return self._source(key, title or url, text or title or url, {})
+        return self._source(key, title or url, text or title or url, parted, {})
 
-    def _source(self, key: str, name: str, text: str, more: Json) -> Json:
+    def _source(self, key: str, name: str, text: str, tamed: Callable[[str], str], more: Json) -> Json:
+        """Open WebUI draws a source as markdown and HTML, so what somebody else has written is tamed."""
         limit = CITATION_CHARS if min(len(text), CITATION_CHARS) <= self._room else PREVIEW_OF_CITATION
+        shown = tamed(text[:limit])
         if len(text) > limit:
-            text = f"{text[:limit]}\n\n… ({len(text):,} characters in all)"
-        self._room = max(0, self._room - len(text))
-        return source_event(key, name, text, more)
+            shown = f"{shown}\n\n… ({len(text):,} characters in all)"
+        self._room = max(0, self._room - len(shown))
+        return source_event(key, name, shown, more)
 
 
 def source_event(key: str, name: str, text: str, more: Json) -> Json:
@@ -1547,8 +1583,8 @@ class Asker:
         where = f"waiting for approval: answer here, or run `{command}`"
         if frame.data.get("truncated"):
             where = f"waiting for approval, but its arguments cannot be shown here: run `{command}`"
-        about = {"tool_id": frame.text("tool_id"), "name": frame.text("name"), "where": where}
-        await self._news(Frame("_unanswered", about))
+        about = {key: frame.text(key) for key in ("approval_id", "tool_id", "name")}
+        await self._news(Frame("_unanswered", {**about, "where": where}))
 
     async def _decide(self, approval_id: str, decision: Json) -> str:
         """Send it; what the server has against it, or ""."""
@@ -1567,6 +1603,17 @@ class Asker:
 
 
 LIVE = ("queued", "running", "waiting")
+FOLLOWED: set[str] = set()
+"""The requests whose runs somebody looks at in this process."""
+
+
+@contextlib.asynccontextmanager
+async def followed(request: Json) -> AsyncGenerator[None, None]:
+    FOLLOWED.add(request["request_id"])
+    try:
+        yield
+    finally:
+        FOLLOWED.discard(request["request_id"])
 
 
 async def live_run(server: Server, request: Json) -> Json | None:
@@ -1590,12 +1637,31 @@ async def turn_of(server: Server, request: Json) -> str:
     the chat has gone on without it. `error` if it cannot be told which, so that the caller asks again."""
     try:
         run = await live_run(server, request)
+        if run is None:
+            return "error"
+        return "wait" if await _is_beside(server, request, run) else "cancel"
     except Lost:
-        run = None
-    if run is None:
         return "error"
-    question = str(request["request_id"]).partition(".")[0]
-    return "wait" if question and str(run.get("request_id", "")).startswith(f"{question}.") else "cancel"
+
+
+async def _is_beside(server: Server, request: Json, run: Json) -> bool:
+    """Whether a run is that of another model. One of the same agent at which nobody looks was left behind when Open
+    WebUI was ended in the middle, and the question is asked again. Raises Lost."""
+    question, run_request = str(request["request_id"]).partition(".")[0], str(run.get("request_id", ""))
+    if not question or not run_request.startswith(f"{question}."):
+        return False
+    return run_request in FOLLOWED or run.get("agent") != await _agent(server, request)
+
+
+async def _agent(server: Server, request: Json) -> str:
+    """By its name, also if it is the default one. Raises Lost."""
+    if "agent" in request:
+        return str(request["agent"])
+    try:
+        agents = as_objects(as_object(await server.call("GET", "/agents")).get("agents"))
+    except Refused:
+        agents = []
+    return next((str(agent.get("name")) for agent in agents if agent.get("default")), "")
 
 
 # --- fetching ---------------------------------------------------------------------------------------------------------
@@ -1802,6 +1868,8 @@ class StatusLine:
         self._last = ""
         self._before = ""
         """What went on when the connection was lost."""
+        self._waiting: dict[str, str] = {}
+        """What was said of each approval that is open; "" of those of sub-agents of which nothing is told."""
 
     def feed(self, frame: Frame) -> list[Json]:
         text = self._line(frame)
@@ -1816,10 +1884,30 @@ class StatusLine:
 
     def _line(self, frame: Frame) -> str:
         depth = frame.number("depth") or frame.number("agent_depth")
+        if frame.type in ("approval", "_unanswered"):
+            return self._approval(frame, depth)
+        return self._indented(self._text(frame), depth)
+
+    def _indented(self, text: str, depth: int) -> str:
         if depth and not self._subagents:
             return ""
-        text = self._text(frame)
         return "↳ " * depth + text if text else ""
+
+    def _approval(self, frame: Frame, depth: int) -> str:
+        """That it waits. Once it is decided, what else waits, or else what becomes of it."""
+        approval_id, name, state = frame.text("approval_id"), frame.text("name"), frame.data.get("state")
+        if state == "requested":
+            self._waiting[approval_id] = self._indented(f"⏸ {name} is waiting for approval", depth)
+            return self._waiting[approval_id]
+        if frame.type == "_unanswered":
+            if approval_id in self._waiting:  # otherwise it was decided meanwhile
+                self._waiting[approval_id] = f"⏸ {name} · {frame.text('where')}"
+            return self._waiting.get(approval_id, "")
+        if not self._waiting.pop(approval_id, ""):
+            return ""
+        others = [text for text in self._waiting.values() if text]
+        decided = f"🚫 {name} was rejected" if state == "reject" else f"🔧 {name}..."
+        return others[-1] if others else "↳ " * depth + decided
 
     def _text(self, frame: Frame) -> str:
         match frame.type:
@@ -1831,10 +1919,6 @@ class StatusLine:
                 return f"🤖 Sub-agent: {frame.text('name')}..."
             case "plan":
                 return plan_line(as_objects(frame.data.get("items")))
-            case "approval" if frame.data.get("state") == "requested":
-                return f"⏸ {frame.text('name')} is waiting for approval"
-            case "_unanswered":
-                return f"⏸ {frame.text('name')} · {frame.text('where')}"
             case "_waiting":
                 return "Waiting for the answer of the other model..."
             case "_lost":
@@ -2077,7 +2161,7 @@ class NativeDisplay:
 
     def _output(self, key: str, text: str) -> None:
         item: Json = {"type": "function_call_output", "id": f"{key}.out", "call_id": key, "status": "completed"}
-        item["output"] = [{"type": "input_text", "text": text or "✓ completed"}]
+        item["output"] = [{"type": "input_text", "text": outcome(text)}]
         if key in self._images:
             item["files"] = list(self._images[key])
         self._items.put(item, after=key)
@@ -2223,7 +2307,7 @@ class Performance:
         return f"{text}\n\n{problem}".strip() if problem else text
 
     async def stream(self) -> AsyncGenerator[Chunk, None]:
-        async with Server(self._valves, self._user) as server:
+        async with followed(self._request), Server(self._valves, self._user) as server:
             queue: asyncio.Queue[Frame | None] = asyncio.Queue(1000)
             asker = Asker(server, self._ask, queue.put, self._metadata)
             scene = Scene(server, self._choices, self._valves.PUBLIC_URL, asker)

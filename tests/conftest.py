@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,10 @@ from tests.serving import Served, serving
 
 # The stand-in model of a server takes its time for those who watch; nobody watches here.
 os.environ["LIMELIGHT_UNDERSTUDY_PACE_MS"] = "0"
+
+# A shell starts what it puts into the background with Ctrl-C ignored, and whatever is started from there inherits that;
+# tests press Ctrl-C in processes of their own.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A machine that is busy with something else is no reason to fail, and what fails once has to fail again: new cases are
 # looked for with HYPOTHESIS_PROFILE=explore.

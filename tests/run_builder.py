@@ -31,6 +31,7 @@ from limelight.events import (
     StepStarted,
     TextDelta,
     TextFinished,
+    Todo,
     ToolArgsDelta,
     ToolFinished,
     ToolOutputDelta,
@@ -54,6 +55,23 @@ ODD_TEXTS = (
     "長い文" * 9,
 )
 """Texts that have broken wires before: controls, line separators, joined emoji, SSE inside text."""
+
+ODD_ANSWERS = (
+    "{'content': ...}",
+    r'{"content": "\ud800 x"}',
+    r'{"title": "\udfff", "content": "x"}',
+    "{'content': 1j}",
+    "{'content': {(1, 2): 3}}",
+    "{'content': 'x', 'sources': [...]}",
+    "{'content': b'x', 'sources': {1, 2}}",
+    '{"content": 1e999}',
+    '{"content": null, "sources": "https://example.org/"}',
+    '{"title": "alone"}',
+    '```json\n{"title": [1], "content": {"a": 1}, "sources": [null, {}]}\n```',
+    "Final answer: {'title': None, 'content': 'x'}",
+    "{" * 500 + "}" * 500,
+)
+"""Answers that look like objects of which JSON has no form, or an odd one."""
 
 START = 1_700_000_000_000
 
@@ -112,9 +130,8 @@ class RunBuilder:
         kind = self._random.choice(["finished", "finished", "failed", "cancelled"])
         if kind == "finished" or self._random.random() < 0.5:
             message_id = self._random.choice([self._main_message, None])
-            self.events.append(
-                FinalAnswer(content=self._random.choice([self._text(), {"a": 1}]), message_id=message_id)
-            )
+            content = self._random.choice([self._text(), self._random.choice(ODD_ANSWERS), {"a": 1}])
+            self.events.append(FinalAnswer(content=content, message_id=message_id))
         match kind:
             case "finished":
                 self.events.append(RunFinished(code=self._random.choice(["", "max_steps"])))
@@ -158,6 +175,7 @@ class RunBuilder:
         choices: list[AnyEvent] = [
             Status(agent_id=agent_id, text=text),
             Plan(agent_id=agent_id, text=text, update=self._random.random() < 0.5),
+            Plan(agent_id=agent_id, items=(Todo(text), Todo("next", "in_progress"))),
             Usage(agent_id=agent_id, model="m", input_tokens=1, output_tokens=2),
             SourceCited(agent_id=agent_id, title=text, url="https://example.org/", text=text),
             made,
@@ -217,7 +235,8 @@ class RunBuilder:
     def _step(self) -> None:
         agent_id = self._someone()
         if agent_id not in self._steps:
-            self._steps[agent_id] = StepStarted(agent_id=agent_id, number=len(self.events))
+            kind = self._random.choice(["action", "action", "planning", "write_report"])
+            self._steps[agent_id] = StepStarted(agent_id=agent_id, number=len(self.events), step_kind=kind)
             self.events.append(self._steps[agent_id])
 
     def _end_something(self) -> bool:

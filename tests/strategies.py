@@ -14,13 +14,16 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from limelight.deltas import Delta
+from limelight.errors import BadEvent
 from limelight.events import (
     EVENT_TYPES,
     AnyEvent,
     Event,
     Record,
+    RunStarted,
 )
-from tests.run_builder import ODD_TEXTS, START, write_run
+from limelight.grammar import Grammar
+from tests.run_builder import ODD_ANSWERS, ODD_TEXTS, START, write_run
 
 # A busy machine is no bug: how long one example takes is not what these tests are about.
 settings.register_profile("limelight", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -102,6 +105,45 @@ def colliding_events() -> SearchStrategy[AnyEvent]:
 
 
 # Whole runs
+
+
+def tangled_runs(*, max_length: int = 60) -> SearchStrategy[list[AnyEvent]]:
+    """Whatever the grammar lets through of random events whose ids collide, with every field that they may have.
+
+    `legal_runs` are likelier, and these stranger: nothing here knows what a source would do.
+    """
+    return st.lists(_tangled_events(), max_size=max_length).map(lambda events: _let_through([_BEGIN, *events]))
+
+
+_BEGIN = RunStarted(agent="demo", input="go")
+
+
+def _tangled_events() -> SearchStrategy[AnyEvent]:
+    ids, text = st.sampled_from(["", "a", "b", "c"]), texts() | st.sampled_from(ODD_ANSWERS)
+    return st.one_of([_tangled(kind, ids, text) for kind in EVENT_TYPES if kind is not RunStarted])
+
+
+def _tangled(kind: type[Event], ids: SearchStrategy[str], text: SearchStrategy[str]) -> SearchStrategy[AnyEvent]:
+    special: dict[str, SearchStrategy[Any]] = {
+        "number": st.integers(0, 2),
+        "step_kind": st.sampled_from(["action", "planning", "odd"]),
+        "message_id": ids | st.none() if "content" in kind.__struct_fields__ else ids,
+    }
+    fields = {field.name: of_type(field.type, text, json_values()) for field in msgspec.structs.fields(kind)}
+    fields |= {name: ids for name in fields if name.endswith("_id")}
+    fields |= {name: special[name] for name in fields.keys() & special.keys()}
+    return st.fixed_dictionaries(fields).map(lambda given: kind(**given))  # pyright: ignore[reportReturnType]
+
+
+def _let_through(events: Iterable[AnyEvent]) -> list[AnyEvent]:
+    grammar, run = Grammar(), list[AnyEvent]()
+    for event in events:
+        try:
+            grammar.check(event)
+        except BadEvent:
+            continue
+        run.append(event)
+    return run
 
 
 @st.composite

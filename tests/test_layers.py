@@ -20,6 +20,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight": {"limelight.client", "limelight.events", "limelight.sources.saying"},
     "limelight.__main__": {"limelight.cli"},
     "limelight.addresses": set(),
+    "limelight.answers": {"limelight.events"},
     "limelight.events": set(),
     "limelight.errors": set(),
     "limelight.hiding": {"limelight.access"},
@@ -29,19 +30,22 @@ MAY_IMPORT: dict[str, set[str]] = {
     "limelight.log_context": set(),
     "limelight.messages": set(),
     "limelight.trees": set(),
+    "limelight.uncut": set(),
     "limelight.registry": BASE,
     "limelight.config": BASE | {"limelight.config"},
     "limelight.access": BASE | {"limelight.access"},
     "limelight.deltas": BASE,
     "limelight.grammar": BASE,
     "limelight.sources": BASE | {"limelight.addresses", "limelight.messages", "limelight.grammar", "limelight.sources"},
-    "limelight.dialects": BASE | {"limelight.deltas", "limelight.dialects", "limelight.instants", "limelight.links"},
+    "limelight.dialects": BASE
+    | {"limelight.answers", "limelight.deltas", "limelight.dialects", "limelight.instants", "limelight.links"},
     "limelight.databases": set(),
     "limelight.backups": BASE | {"limelight.backups", "limelight.databases", "limelight.trees"},
-    "limelight.stores": BASE | {"limelight.databases", "limelight.deltas", "limelight.stores"},
+    "limelight.stores": BASE | {"limelight.databases", "limelight.deltas", "limelight.stores", "limelight.uncut"},
     "limelight.runs": BASE
     | {
         "limelight.addresses",
+        "limelight.answers",
         "limelight.hiding",
         "limelight.pieces",
         "limelight.links",
@@ -116,6 +120,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "limelight.server",
         "limelight.tracing",
         "limelight.understudy.server",
+        "limelight.uncut",
     },
     "limelight.server.v2": BASE
     | {

@@ -3,6 +3,7 @@
 Each picture is of what a prompt leads to, at the moment that shows it best. Nobody else calls this.
 """
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -18,6 +19,9 @@ from tests.page.tab import Tab
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 WIDE = {"width": 1440, "height": 900}
 NARROW = {"width": 380, "height": 800}
+AGENT = Path(__file__).parent / "picture_agent.py"
+PACE_MS = "60"
+"""Slower than usual, so that there is time to look at what is at work."""
 
 
 def ask(tab: Tab, text: str, agent: str = "Deep agent") -> None:
@@ -36,33 +40,31 @@ def to_the_top(tab: Tab) -> None:
 
 
 def chat(tab: Tab) -> None:
-    """Two sub-agents side by side, and the timeline of what they did."""
+    """Two sub-agents at work side by side, and the timeline of what they do."""
     ask(tab, "Ask two helpers at once about tides and lighthouses")
     tab.pick_pane("Timeline")
-    tab.expect_end()
-    tab.show_steps()
+    lanes = tab.page.locator(".lanes-many > .lane-running")
+    expect(lanes).to_have_count(2)
+    # Each has done something and does something.
+    for number in (0, 1):
+        expect(lanes.nth(number).locator(".tool-done").first).to_be_visible()
     to_the_top(tab)
-    tab.chat.evaluate(
-        "box => { const lanes = box.querySelector('.lanes-many');"
-        " box.scrollTop += lanes.getBoundingClientRect().top - box.getBoundingClientRect().top - 180 }"
-    )
 
 
 def code(tab: Tab) -> None:
-    ask(tab, "Add up 12, 19, 23 and 41 in Python", "CodeAct agent")
+    ask(tab, "In which months is the harbour deeper than usual?", "analyst")
     tab.expect_end()
     tab.pick_pane("Code")
-    tab.button("Previous step").click()
-    expect(tab.page.locator(".cm-content")).to_contain_text("sum(numbers)")
-    expect(tab.page.locator(".focused")).to_be_in_viewport()
+    expect(tab.page.locator(".cm-content")).to_contain_text("limit")
+    tab.show_steps()
+    to_the_top(tab)
 
 
 def terminal(tab: Tab) -> None:
-    ask(tab, "Look up bread, and try an error on the way", "CodeAct agent")
+    ask(tab, "Compare the tides of the harbour by month", "analyst")
     tab.expect_end()
     tab.pick_pane("Terminal")
-    expect(tab.page.locator(".xterm-rows")).to_contain_text("error")
-    tab.show_steps()
+    expect(tab.page.locator(".xterm-rows")).to_contain_text("red: above")
     to_the_top(tab)
 
 
@@ -98,7 +100,10 @@ def narrow(tab: Tab) -> None:
     to_the_top(tab)
 
 
-SCENES: tuple[Callable[[Tab], None], ...] = (chat, code, terminal, timeline, approval, error, dark, narrow)
+SCENES: tuple[Callable[[Tab], None], ...] = (code, terminal, timeline, approval, error, narrow, chat, dark)
+"""In this order: the last ones have the others in their list of conversations."""
+TWICE = (narrow, chat)
+"""Others ask the same, and one of a kind is enough in the list."""
 
 
 def take(browser: Browser, stage: Stage, scene: Callable[[Tab], None]) -> None:
@@ -113,7 +118,11 @@ def take(browser: Browser, stage: Stage, scene: Callable[[Tab], None]) -> None:
     tab.page.wait_for_load_state("networkidle")
     tab.page.mouse.move(0, 0)
     tab.page.evaluate("document.activeElement.blur()")
+    # The way back to the end would hide a line.
+    tab.page.evaluate("document.querySelector('.to-now')?.style.setProperty('visibility', 'hidden')")
     tab.page.screenshot(path=PICTURES / f"page-{name}.png")
+    if scene in TWICE:
+        httpx.delete(f"{stage.url}/sessions/{tab.session_id}").raise_for_status()
     context.close()
     if tab.complaints:
         raise SystemExit(f"{name}: {tab.complaints}")
@@ -121,7 +130,7 @@ def take(browser: Browser, stage: Stage, scene: Callable[[Tab], None]) -> None:
 
 def warm_up(browser: Browser, stage: Stage) -> None:
     """Frameworks are loaded when they are first needed, and that is no part of the pictures."""
-    for agent in ("Deep agent", "CodeAct agent"):
+    for agent in ("Deep agent", "analyst"):
         tab = Tab(browser.new_context(), stage.url, set())
         ask(tab, "What is 2 + 3?", agent)
         tab.expect_end()
@@ -134,9 +143,10 @@ def main() -> None:
     if chromium is None:
         raise SystemExit("there is no `chromium` in the PATH: apt-get install chromium")
     expect.set_options(timeout=SECONDS * 1000)
+    os.environ["LIMELIGHT_UNDERSTUDY_PACE_MS"] = PACE_MS
     with (
         tempfile.TemporaryDirectory() as folder,
-        staged(Path(folder) / "stage", "deep", "codact", "demo") as stage,
+        staged(Path(folder) / "stage", "deep", "demo", f"{AGENT}:analyst") as stage,
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))

@@ -42,6 +42,9 @@ class Watching(asyncio.Protocol):
             if not self._reads:
                 self._transport.pause_reading()
 
+    def close(self) -> None:
+        self._transport.abort()
+
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.status.done():
             self.status.set_exception(exc or ConnectionError("closed without an answer"))
@@ -57,12 +60,14 @@ class Neighbour:
         self.report = Report()
 
     async def streams(self) -> None:
-        """Open everything; it stays open."""
+        """Open everything; it stays open, but for one: who waits for a whole answer takes the place of a stream."""
         talkers = [f"talk-{number}" for number in range(self._order.runs - ALONE)]
         for number, session_id in enumerate(["maker", *talkers]):
             await self._watch(_asking("talker" if number else "maker", "go", session_id), number)
         for number in range(self._order.runs - 1, self._order.streams + 1):  # one more than she may
             await self._watch(talkers[number % len(talkers)], number)
+        *_, last, _ = self._open
+        last.close()
 
     async def _watch(self, what: "str | bytes", number: int) -> None:
         is_run = isinstance(what, bytes)

@@ -23,18 +23,21 @@ def soak_table(figures: SoakFigures, plan: SoakPlan) -> str:
     memory = [sample.rss_mb for sample in figures.samples]
     files = [sample.files for sample in figures.samples]
     resumes = sum(second.resumes for second in figures.seconds)
+    median, least = figures.open()
     rows = {
-        "streams open, runs": f"{plan.streams:,}, {plan.sessions:,}",
+        "streams open at once, median, least": f"{median:,.0f}, {least:,}",
+        "runs at once": f"{plan.sessions:,}",
         "held for": f"{plan.minutes:g} minutes",
-        "said, numbers a second": f"{figures.rate * plan.sessions:,.0f}",
-        "delivered, numbers a second": f"{figures.delivered():,.0f}",
+        "said by agents, highest rate found (numbers a second)": f"{figures.highest * plan.sessions:,.0f}",
+        "said by agents, rate held (numbers a second)": f"{figures.rate * plan.sessions:,.0f}",
+        "delivered to streams (numbers a second)": f"{figures.delivered():,.0f}",
         "delivered in all": f"{sum(second.numbers for second in figures.seconds):,}",
-        "left and came back": f"{resumes:,} times",
-        "lost, doubled": f"{figures.lost:,}, {figures.doubled:,}",
-        "streams that broke off": f"{figures.broken:,}",
-        "latency, median, p95, p99 (ms)": ", ".join(f"{figures.percentile(p):.0f}" for p in (50, 95, 99)),
-        "memory, median, highest (MB)": f"{statistics.median(memory):.0f}, {max(memory):.0f}",
-        "memory, grown by (MB a minute)": f"{figures.slope():+.2f}",
+        "viewers left and came back": f"{resumes:,} times",
+        "numbers lost, doubled": f"{figures.lost:,}, {figures.doubled:,}",
+        "streams that broke off by themselves": f"{figures.broken:,}",
+        "from agent to client, median, p95, p99 (ms)": ", ".join(f"{figures.percentile(p):.0f}" for p in (50, 95, 99)),
+        "memory of the server, median, highest (MB)": f"{statistics.median(memory):.0f}, {max(memory):.0f}",
+        "memory, growth by the line through the samples (MB a minute)": f"{figures.slope():+.2f}",
         "open files, highest, afterwards": f"{max(files):,}, {figures.files_after:,}",
     }
     return aligned([["", "figure"], ["---", "---"], *([what, figure] for what, figure in rows.items())])
@@ -55,6 +58,6 @@ def soak_section(figures: SoakFigures, plan: SoakPlan) -> str:
 def about() -> str:
     """The bounds, for who runs it."""
     return (
-        f"delivery within {BOUND_MS:.0f} ms for 95 %, {HELD:.0%} of that rate held, at most {MAX_GROWN:.0f} MB grown"
-        f" after the first {WARM_UP:.0%}, on {os.cpu_count()} cores"
+        f"delivery within {BOUND_MS:.0f} ms for 95 %, {HELD:.0%} of the highest such rate held,"
+        f" at most {MAX_GROWN:.0f} MB grown after the first {WARM_UP:.0%}, on {os.cpu_count()} cores"
     )

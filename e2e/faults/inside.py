@@ -3,11 +3,13 @@
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from e2e.faults.leftovers import ENDS
+import psutil
+
+from e2e.faults.leftovers import ENDS, MB, READER
 from limelight import registry
 from tests import agents
 from tests.serving import Frame, Served, asking, collect, serving
@@ -15,6 +17,8 @@ from tests.waiting import eventually
 
 FORMATS = tuple(registry.find("dialects"))
 PATIENCE = 5
+MEMORY = 150 * MB
+"""How much more the process may have afterwards: it is the client's too, which reads all in every format."""
 POOLS = ("limelight-work", "limelight-sqlite")
 """Threads of these wait for the next work; they are not left over."""
 
@@ -24,11 +28,22 @@ class Inside(NamedTuple):
 
     tasks: set["asyncio.Task[Any]"]
     threads: set[threading.Thread]
+    files: int
+    """Without sockets: those of the client are in this process too, and it keeps some."""
+    rss: int
 
 
 def inside() -> Inside:
     threads = {thread for thread in threading.enumerate() if not thread.name.startswith(POOLS)}
-    return Inside(asyncio.all_tasks(), threads)
+    return Inside(asyncio.all_tasks(), threads, _open_files(), psutil.Process().memory_info().rss)
+
+
+def _open_files() -> int:
+    found = 0
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # that of the list itself is gone by now
+            found += not str(descriptor.readlink()).startswith("socket:")
+    return found
 
 
 @asynccontextmanager
@@ -48,7 +63,7 @@ async def others_are_well(served: Served) -> None:
 
 
 async def nothing_is_left(served: Served, before: Inside) -> None:
-    """Every run has one terminal event, can be read in every format, and has left neither task nor thread."""
+    """Every run has one terminal event, can be read in every format, and has left neither task, thread nor file."""
     await eventually(lambda: served.parts.sessions.count == 0 and served.parts.hub.viewers == 0)
     for session in (await served.http.get("/sessions?limit=200")).json()["sessions"]:
         for format_ in FORMATS:
@@ -60,13 +75,16 @@ async def nothing_is_left(served: Served, before: Inside) -> None:
         await eventually(lambda: not _new(before), PATIENCE)
     except AssertionError:
         raise AssertionError(f"left: {_new(before)}") from None
+    grown = inside().rss - before.rss
+    assert grown < MEMORY, f"{grown / MB:.0f} MB more than before"
 
 
 def _new(before: Inside) -> list[object]:
     """What was not there before, but for connections that the client keeps."""
     now = inside()
     tasks = [task for task in now.tasks - before.tasks if "RequestResponseCycle" not in repr(task)]
-    return [*tasks, *(now.threads - before.threads)]
+    files = max(0, now.files - before.files - READER.files)
+    return [*tasks, *(now.threads - before.threads), *["an open file"] * files]
 
 
 def ending(found: list[Frame]) -> tuple[str, str]:

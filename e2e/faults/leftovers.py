@@ -33,7 +33,8 @@ READER = Traces(files=4, threads=2, connections=0, rss=0)
 
 def traces(server: ServerProcess) -> Traces:
     process = psutil.Process(server.pid)
-    connections = [c for c in process.net_connections("tcp") if c.status != psutil.CONN_LISTEN]
+    found = [c for c in process.net_connections("tcp") if c.status != psutil.CONN_LISTEN]
+    connections = [c for c in found if c.laddr.port == server.port]  # not those that it has to a collector
     return Traces(process.num_fds(), process.num_threads(), len(connections), process.memory_info().rss)
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import socket
-import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from e2e.faults import cast
 from e2e.faults.inside import ending, misbehaving
 from e2e.faults.leftovers import MB, nothing_is_left, settled, whole
 from tests.faults.process import ServerProcess
+from tests.faults.provider import Provider, talking_provider
 from tests.serving import collect
 from tests.waiting import eventually
 
@@ -22,38 +22,10 @@ SOON = 5.0
 """Seconds: 0.3 are promised, on a machine that has nothing else to do."""
 
 
-class Provider:
-    """A model behind HTTP that talks until its reader leaves, and notices when it does."""
-
-    def __init__(self) -> None:
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        self.asked = threading.Event()
-        self.left = threading.Event()
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        connection, _ = self._listener.accept()
-        with connection:
-            connection.recv(65536)
-            connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-            self.asked.set()
-            try:
-                while True:
-                    connection.sendall(b"token ")
-                    time.sleep(0.01)
-            except OSError:
-                self.left.set()
-
-    def close(self) -> None:
-        self._listener.close()
-
-
 @pytest.fixture
 def provider() -> Iterator[Provider]:
-    found = Provider()
-    yield found
-    found.close()
+    with talking_provider() as provider:
+        yield provider
 
 
 async def test_stop_closes_the_providers_stream_at_once(tmp_path: Path, provider: Provider) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
+from e2e.faults.leftovers import nothing_is_left, settled
 from tests.faults.process import ServerProcess, free_port
 from tests.tracing.collector import Collector, children, named, said
 
@@ -155,11 +156,13 @@ def test_a_collector_that_is_away_is_told_once(tmp_path: Path) -> None:
     with busy_server(tmp_path, environment) as server:
         run_through(server)
         eventually_in_log(server, "cannot be sent")
+        before = settled(server)
         run_through(server)
+        nothing_is_left(server, before)
         assert server.terminate(GENEROUS) == -signal.SIGTERM
     lines = [line for line in server.log.splitlines() if not line.startswith("Limelight ")]
     assert len(lines) == 1, server.log
-    assert lines[0].startswith("WARNING traces cannot be sent to http://127.0.0.1:")
+    assert "WARNING traces cannot be sent to http://127.0.0.1:" in lines[0]
     assert "letmein" not in server.log
 
 
@@ -167,14 +170,17 @@ def test_a_collector_that_refuses_and_comes_to_reason(tmp_path: Path) -> None:
     with Collector(status=400) as collector:
         environment = {**QUICK, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
         with busy_server(tmp_path, environment) as server:
+            before = None
             for number in (1, 2, 3):
                 run_through(server)
                 collector.wait_for("invoke_agent busy", count=number)
+                before = before or settled(server)
             eventually_in_log(server, "cannot be sent")
             assert server.log.count("WARNING") == 1
             collector.status = 200
             run_through(server)
             eventually_in_log(server, "again")
+            nothing_is_left(server, before)
     assert server.log.count("WARNING") == 2
     assert "400" in server.log
 
@@ -186,8 +192,10 @@ def test_a_collector_that_hangs_slows_no_run_and_does_not_keep_the_server(tmp_pa
         with busy_server(tmp_path, environment) as server:
             run_through(server)
             collector.wait_for_request()
+            before = settled(server)
             for _ in range(20):
                 run_through(server)
+            nothing_is_left(server, before)
             assert server.terminate(GENEROUS) == -signal.SIGTERM
         assert server.log.count("traces cannot be sent") == 1, server.log
         assert server.log.count("WARNING") == 1

@@ -13,6 +13,7 @@ import psutil
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from e2e.faults.leftovers import nothing_is_left, settled
 from tests.faults.process import ServerProcess
 
 MB = 1024 * 1024
@@ -74,7 +75,9 @@ def listed(server: ServerProcess, session_id: str) -> list[tuple[str, str, str]]
 
 
 def test_leaving_in_the_middle_and_coming_back_loses_and_repeats_nothing(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path / "data", "steady") as server:
+    with ServerProcess(tmp_path / "data", "steady", "hello") as server:
+        list(server.ask(agent="hello"))
+        before = settled(server)
         seen: list[Json] = []
         for leaves_after in (1, 30, 7, 200, 45):
             after = f"after={messages(seen)[-1]['cursor']}" if messages(seen) else ""
@@ -93,10 +96,13 @@ def test_leaving_in_the_middle_and_coming_back_loses_and_repeats_nothing(tmp_pat
         assert whole == listed(server, "s")
         assert [content for _, kind, content in whole if kind == "user"] == ["one", "two"]
         assert server.get("/api/v2/sessions/s")[1]["state"] == "completed"
+        nothing_is_left(server, before)
 
 
 def test_a_socket_that_breaks_off_leaves_no_stuck_session(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "endless", "hello") as server:
+        list(server.ask(agent="hello"))
+        before = settled(server)
         with suppress(ConnectionClosed, OSError), open_socket(server, "s", "agent_type=endless") as broken:
             say(broken, "query", query="go")
             until(heard(broken), "action_thought")
@@ -111,12 +117,16 @@ def test_a_socket_that_breaks_off_leaves_no_stuck_session(tmp_path: Path) -> Non
             say(again, "query", query="and now?", if_busy="cancel")
             while until(frames, "user")[-1]["content"] != "and now?":
                 pass
+        run_id = server.get("/sessions/s")[1]["run_id"]
+        assert server.post(f"/runs/{run_id}/cancel")[1]["state"] == "cancelled"
+        nothing_is_left(server, before)
 
 
 def test_a_socket_that_never_reads_costs_nothing(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path / "data", "dump") as server, ExitStack() as open_ones:
+    with ServerProcess(tmp_path / "data", "dump", "hello") as server, ExitStack() as open_ones:
         process = psutil.Process(server.pid)
-        before = process.memory_info().rss
+        list(server.ask(agent="hello"))
+        before = settled(server)
         for _ in range(5):
             open_ones.enter_context(_deaf(server))
         with open_socket(server, "s", "format=records") as reader:
@@ -124,8 +134,10 @@ def test_a_socket_that_never_reads_costs_nothing(tmp_path: Path) -> None:
             found = until(heard(reader), "state", "completed")
         printed = sum(len(f["event"]["text"]) for f in found if f.get("event", {}).get("kind") == "tool_output_delta")
         assert printed == 50_000_000
-        grown = process.memory_info().rss - before
+        grown = process.memory_info().rss - before.rss
         assert grown < 100 * MB, f"{grown / MB:.0f} MB for 50 MB of output and five sockets that do not read"
+        open_ones.close()
+        nothing_is_left(server, before, memory=100 * MB)
 
 
 def _deaf(server: ServerProcess) -> sockets.socket:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -13,7 +14,7 @@ import psutil
 import pytest
 
 from e2e.faults.disks import full, locked_by_another, small_disk, unwritable
-from e2e.faults.leftovers import assert_kept, nothing_is_left
+from e2e.faults.leftovers import MB, MEMORY, Traces, assert_kept, nothing_is_left, settled
 from tests.faults.process import ServerProcess, Stream, read_head
 
 HELLO = {"messages": [{"role": "user", "content": "hi"}], "agent": "hello"}
@@ -84,13 +85,24 @@ def check_kept(server: ServerProcess, *viewers: Following) -> None:
     nothing_is_left(server)
 
 
+def check_lived(server: ServerProcess, before: Traces, *viewers: Following, memory: int = MEMORY) -> None:
+    """The process that has lived through the fault is as it was once its runs are stopped, each of which ends once."""
+    for following in viewers:
+        assert server.post(f"/runs/{following.run_id}/cancel")[0] == 200
+        following.join(30)
+        assert not following.is_alive(), "a stream does not end"
+    nothing_is_left(server, before, memory=memory)
+
+
 @contextmanager
-def live(data: Path, *agents: str) -> Generator[tuple[ServerProcess, Following]]:
-    """A server with a run that goes on and somebody who watches it."""
+def live(data: Path, *agents: str) -> Generator[tuple[ServerProcess, Following, Traces]]:
+    """A server with a run that goes on, somebody who watches it, and what there was of it, warm, before."""
     with ServerProcess(data, "endless", "hello", *agents) as server:
+        answered(server)
+        before = settled(server)
         following = Following(server.ask(agent="endless", session_id="s", format="records"))
         eventually(lambda: following.last > 300)  # the database's own log is larger than ours then
-        yield server, following
+        yield server, following, before
 
 
 def check_fault(server: ServerProcess, following: Following, words: str) -> None:
@@ -117,20 +129,43 @@ def check_mended(server: ServerProcess, following: Following) -> None:
 def test_a_disk_that_is_full_and_then_is_not(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with small_disk(data, 16) as mounted:
-        with live(data, "dump") as (server, following):
+        with live(data, "dump") as (server, following, before):
             with full(data, mounted, server):
                 check_fault(
                     server, following, "the disk is full" if mounted else "the disk does not take what is written"
                 )
             check_mended(server, following)
+            check_lived(server, before, following)
             server.kill()
         with ServerProcess(data, "endless", "hello") as server:
             check_kept(server, following)
 
 
+@pytest.mark.parametrize("has_lock_file", [True, False])
+def test_a_start_on_a_disk_that_is_full(tmp_path: Path, has_lock_file: bool) -> None:
+    """One line that says what to do, an exit code for which a service manager starts it again, and nothing is lost."""
+    data = tmp_path / "data"
+    with small_disk(data, 16) as mounted:
+        if not mounted:
+            pytest.skip("no file system of a size of its own can be made here")
+        with ServerProcess(data, "hello") as server:
+            answered(server)
+            server.terminate(20)
+            if not has_lock_file:
+                (data / "limelight.db.lock").unlink()
+            with full(data, mounted, server):
+                ended = subprocess.run(server.command, capture_output=True, text=True, timeout=60)
+                assert ended.returncode == 75, ended.stderr
+                (line,) = ended.stderr.splitlines()
+                assert line.startswith("limelight: ") and "room" in line
+        with ServerProcess(data, "hello") as server:
+            answered(server)
+            assert len(server.get("/sessions")[1]["sessions"]) == 2
+
+
 def test_an_agent_that_floods_meanwhile_has_to_wait(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with small_disk(data, 256) as mounted, live(data, "dump") as (server, following):
+    with small_disk(data, 256) as mounted, live(data, "dump") as (server, following, warm):
         dump = Following(server.ask(agent="dump", session_id="d", format="records"))
         eventually(lambda: dump.last > 20)
         with full(data, mounted, server):
@@ -139,6 +174,7 @@ def test_an_agent_that_floods_meanwhile_has_to_wait(tmp_path: Path) -> None:
             time.sleep(3)  # the agent would have printed tens of megabytes
             assert psutil.Process(server.pid).memory_info().rss - before < 20 * 1024**2
         check_mended(server, following)
+        check_lived(server, warm, following, dump, memory=150 * MB)
         server.kill()
         with ServerProcess(data, "endless", "hello") as server:
             check_kept(server, following, dump)
@@ -146,7 +182,7 @@ def test_an_agent_that_floods_meanwhile_has_to_wait(tmp_path: Path) -> None:
 
 def test_a_lock_of_ten_seconds(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with live(data) as (server, following):
+    with live(data) as (server, following, before):
         with locked_by_another(data / "limelight.db", 10) as other:
             status, words = ready(server)
             assert (status, words) in [
@@ -157,6 +193,7 @@ def test_a_lock_of_ten_seconds(tmp_path: Path) -> None:
             assert (status, answer.get("code")) in [(503, "store_unavailable"), (200, None)]
             other.wait(30)
         check_mended(server, following)
+        check_lived(server, before, following)
         server.kill()
     with ServerProcess(data, "endless", "hello") as server:
         check_kept(server, following)
@@ -164,13 +201,14 @@ def test_a_lock_of_ten_seconds(tmp_path: Path) -> None:
 
 def test_a_database_that_can_only_be_read_for_a_while(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with live(data) as (server, following):
+    with live(data) as (server, following, before):
         with unwritable(data, server):
             eventually(lambda: ready(server)[0] == 503)
             words = ready(server)[1].removeprefix("failed: ")
             assert words in ("the database can only be read", "the disk does not take what is written")
             check_fault(server, following, words)
         check_mended(server, following)
+        check_lived(server, before, following)
         server.kill()
     with ServerProcess(data, "endless", "hello") as server:
         check_kept(server, following)
@@ -180,11 +218,12 @@ def test_a_database_that_can_only_be_read_for_a_while(tmp_path: Path) -> None:
 def test_a_database_that_is_moved_away_and_back(tmp_path: Path, whole_folder: bool) -> None:
     data = tmp_path / "data"
     place = data if whole_folder else data / "limelight.db"
-    with live(data) as (server, following):
+    with live(data) as (server, following, before):
         place.rename(tmp_path / "aside")
         check_fault(server, following, "the database file is gone")
         (tmp_path / "aside").rename(place)
         check_mended(server, following)
+        check_lived(server, before, following)
         server.kill()
     with ServerProcess(data, "endless", "hello") as server:
         check_kept(server, following)
@@ -192,7 +231,7 @@ def test_a_database_that_is_moved_away_and_back(tmp_path: Path, whole_folder: bo
 
 def test_a_data_folder_that_is_deleted(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with live(data) as (server, following):
+    with live(data) as (server, following, _):
         shutil.rmtree(data)
         check_fault(server, following, "the database file was deleted")
         server.terminate(40)
@@ -208,7 +247,7 @@ def test_a_data_folder_that_is_deleted(tmp_path: Path) -> None:
 def test_another_server_in_a_folder_that_was_moved_away(tmp_path: Path) -> None:
     """The first one writes nothing to what the second has made at the same place."""
     data = tmp_path / "data"
-    with live(data) as (server, following):
+    with live(data) as (server, following, _):
         data.rename(tmp_path / "aside")
         with ServerProcess(data, "hello") as second:
             check_fault(server, following, "another file is in the place of the database")

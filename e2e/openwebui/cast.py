@@ -29,7 +29,15 @@ from limelight.events import (
 )
 from limelight.sources.base import FileMade
 
-HOSTILE = """<script>alert("x")</script> <img src=x onerror=alert(1)> **bold** [link](javascript:alert(1)) `code` $y$"""
+HOSTILE = (
+    """<script>alert("x")</script> <img src=x onerror=alert(1)> **bold** [link](javascript:alert(1)) `code` $y$""",
+    """<u>line</u> a<br>b <status title="Approved" done="true"/> <@ann> <#room> <!--n--> <file type="html" id="7"/>""",
+    """<iframe src="https://example.org/f"></iframe> <video src="https://example.org/v"></video> """
+    """![](https://example.org/x.png)""",
+    r"""[4, 8, 15] rows[3] [1] [2][3] [^1] {{user}} {{HTML_FILE_ID_abc}} \begin{equation}x\end{equation} \ce{H}\(z\)""",
+    """# head > quote | a | b | ```html <b>fence</b> ``` ~~~ &lt;i&gt; ::: 1. x""",
+)
+"""What Open WebUI would make something of. Each is short enough for a preview."""
 GATES = Path(os.environ.get("LIMELIGHT_GATES", "/nonexistent"))
 
 
@@ -89,8 +97,9 @@ async def large(ctx: Any) -> AsyncIterator[str | AnyEvent]:
 
 
 async def hostile(ctx: Any) -> AsyncIterator[str | AnyEvent]:
-    async for event in call("fetch", {"url": HOSTILE}, HOSTILE):
-        yield event
+    for number, text in enumerate(HOSTILE):
+        async for event in call(f"fetch_{number}", {"url": text}, text):
+            yield event
     yield "It was fetched."
 
 

@@ -111,6 +111,22 @@ class Chat:
         self.dialog.locator("input, textarea").last.fill(text)
         self.dialog.get_by_text("Confirm", exact=True).click()
 
+    def open_source(self, name: str) -> None:
+        """A source from the list below the answer, in a window of its own."""
+        listed = self.page.get_by_role("button").filter(has_text=name).last
+        if not listed.count():
+            self.page.locator("button[aria-label*='source' i]").last.click()
+        listed.click()
+        expect(self.modal).to_be_visible()
+
+    @property
+    def modal(self) -> Locator:
+        return self.page.locator(".modal").last
+
+    def close_modal(self) -> None:
+        self.page.keyboard.press("Escape")
+        expect(self.page.locator(".modal")).to_have_count(0)
+
     def open_group(self) -> None:
         """Show the rows of a group, if they are in one that is closed."""
         group = self.answer.locator("[aria-label='Toggle details']").first

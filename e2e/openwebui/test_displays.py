@@ -3,13 +3,35 @@
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from e2e.openwebui.cast import HOSTILE
 from e2e.openwebui.chat import Chat
 from e2e.openwebui.conftest import Stage
 
 ANSWER = "Bees dance to tell the way. That is all."
+MADE_OF_TEXT = (
+    "img[src='x'], img[src*='example.org'], a[href^='javascript'], script, iframe, video, u, sup, .mention, .katex, "
+    "h1, blockquote, table, strong:has-text('bold')"
+)
+"""What would be there if the hostile scene were taken for more than text."""
+
+LONGEST_GAP = """() => {
+  const gaps = (window.gaps = { ticks: 0, longest: 0 })
+  let last = performance.now()
+  setInterval(() => {
+    const now = performance.now()
+    gaps.longest = Math.max(gaps.longest, now - last)
+    gaps.ticks += 1
+    last = now
+  }, 50)
+}"""
+"""Notes how long the page was too busy for anything else."""
+
+
+def expect_shown(where: Locator, text: str) -> None:
+    """All of it, but for signs without width."""
+    expect(where).to_contain_text(re.compile("\u200b?".join(re.escape(sign) for sign in text)))
 
 
 def test_a_tool_is_a_row_that_spins_and_then_holds_arguments_and_result(stage: Stage, tab: Chat) -> None:
@@ -175,11 +197,31 @@ def test_html_and_markdown_of_results_and_arguments_are_text(stage: Stage, tab: 
     tab.expect_text("It was fetched.")
     tab.expect_end()
     for _ in range(2):
-        (tab.answer.get_by_text("Execution Steps") if display == "collapse" else tab.row("fetch")).click()
-        shown = HOSTILE.replace("](", "]\u200b(") if display == "collapse" else HOSTILE
-        tab.expect_text(shown)
-        expect(tab.answer.locator("img[src='x'], a[href^='javascript'], script")).to_have_count(0)
+        if display == "collapse":
+            tab.answer.get_by_text("Execution Steps").click()
+        else:
+            tab.open_group()
+        for number, text in enumerate(HOSTILE):
+            if display != "collapse":
+                tab.row(f"fetch_{number}").click()
+            expect_shown(tab.answer, text)
+        tab.shot(f"hostile-{display}")
+        expect(tab.answer.locator(MADE_OF_TEXT)).to_have_count(0)
         tab.reload()
+
+
+@pytest.mark.parametrize("display", ["native", "collapse", "details", "plain"])
+def test_html_and_markdown_of_a_source_are_text(stage: Stage, tab: Chat, display: str) -> None:
+    stage.valves(DISPLAY=display)
+    tab.open().say("scene hostile")
+    tab.expect_text("It was fetched.")
+    tab.expect_end()
+    for number, text in enumerate(HOSTILE):
+        tab.open_source(f"🔧 fetch_{number}")
+        expect_shown(tab.modal, text)
+        tab.shot(f"hostile-source-{number}")
+        expect(tab.modal.locator(MADE_OF_TEXT)).to_have_count(0)
+        tab.close_modal()
 
 
 def test_images_stand_below_the_row_and_files_are_listed(stage: Stage, tab: Chat) -> None:
@@ -216,9 +258,13 @@ def test_a_structured_answer_has_its_title_and_its_sources(stage: Stage, tab: Ch
 
 
 def test_many_tokens_and_many_tools_leave_the_browser_responsive(stage: Stage, tab: Chat) -> None:
-    tab.open().say("scene much")
+    tab.open()
+    tab.evaluate(LONGEST_GAP)
+    tab.say("scene much")
     tab.expect_text("word1999")
     tab.expect_end()
-    assert tab.evaluate("new Promise(done => setTimeout(() => done(true), 0))")
+    ticks, longest = tab.evaluate("[window.gaps.ticks, window.gaps.longest]")
+    assert ticks > 10
+    assert longest < 3_000, f"for {longest:.0f} ms nothing could be clicked"
     tab.open_group()
     expect(tab.rows).to_have_count(60)

@@ -76,8 +76,8 @@ class Asker:
         where = f"waiting for approval: answer here, or run `{command}`"
         if frame.data.get("truncated"):
             where = f"waiting for approval, but its arguments cannot be shown here: run `{command}`"
-        about = {"tool_id": frame.text("tool_id"), "name": frame.text("name"), "where": where}
-        await self._news(Frame("_unanswered", about))
+        about = {key: frame.text(key) for key in ("approval_id", "tool_id", "name")}
+        await self._news(Frame("_unanswered", {**about, "where": where}))
 
     async def _decide(self, approval_id: str, decision: Json) -> str:
         """Send it; what the server has against it, or ""."""

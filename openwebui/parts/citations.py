@@ -6,6 +6,7 @@ from typing import Any, cast
 from openwebui.parts.conversation import CallKey
 from openwebui.parts.frames import Frame
 from openwebui.parts.story import Call, Story
+from openwebui.parts.texts import literal, parted
 from openwebui.parts.values import Json
 from openwebui.parts.valves import Choices
 
@@ -42,7 +43,7 @@ class Citations:
         if call.error is not None or not call.output.strip():
             return []
         key = str(CallKey(self._run_id(), call.depth, call.name, call.tool_id))
-        return [self._source(key, f"🔧 {call.title}", call.output, {"parameters": self._parameters(call)})]
+        return [self._source(key, f"🔧 {call.title}", call.output, literal, {"parameters": self._parameters(call)})]
 
     def _parameters(self, call: Call) -> Json:
         """What has no room is in the row, if anywhere."""
@@ -54,14 +55,16 @@ class Citations:
     def _cited(self, title: str, url: str, text: str) -> Json:
         self._count += 1
         key = url if url.startswith(("http://", "https://")) else f"{self._run_id()}.s{self._count}"
-        return self._source(key, title or url, text or title or url, {})
+        return self._source(key, title or url, text or title or url, parted, {})
 
-    def _source(self, key: str, name: str, text: str, more: Json) -> Json:
+    def _source(self, key: str, name: str, text: str, tamed: Callable[[str], str], more: Json) -> Json:
+        """Open WebUI draws a source as markdown and HTML, so what somebody else has written is tamed."""
         limit = CITATION_CHARS if min(len(text), CITATION_CHARS) <= self._room else PREVIEW_OF_CITATION
+        shown = tamed(text[:limit])
         if len(text) > limit:
-            text = f"{text[:limit]}\n\n… ({len(text):,} characters in all)"
-        self._room = max(0, self._room - len(text))
-        return source_event(key, name, text, more)
+            shown = f"{shown}\n\n… ({len(text):,} characters in all)"
+        self._room = max(0, self._room - len(shown))
+        return source_event(key, name, shown, more)
 
 
 def source_event(key: str, name: str, text: str, more: Json) -> Json:

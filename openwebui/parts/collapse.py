@@ -6,7 +6,7 @@ from collections.abc import Callable
 from openwebui.parts.frames import Frame, is_main
 from openwebui.parts.items import Items, message_item, titled
 from openwebui.parts.story import Call, Story
-from openwebui.parts.texts import inert, preview, tools_word
+from openwebui.parts.texts import inert, outcome, preview, tools_word
 from openwebui.parts.values import Chunk
 
 REDRAW_SECONDS = 0.5
@@ -44,7 +44,7 @@ class CollapseDisplay:
                     self._put_away()
                 self._touch()
             case "tool_end" if call := self._story.call(frame):
-                self._steps.append(tool_step(call, preview(call.output) or "✓ completed"))
+                self._steps.append(tool_step(call, preview(outcome(call.output))))
                 self._touch()
             case "answer":
                 titled(self._items, self._answer_id, frame)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from openwebui.parts.frames import Frame, is_main
 from openwebui.parts.story import Call, Story
+from openwebui.parts.texts import outcome
 from openwebui.parts.values import Chunk
 
 
@@ -73,6 +74,11 @@ class DetailsDisplay:
 def tool_block(call: Call) -> str:
     """A finished call in the form of the Agno documents. As JSON nothing in it breaks the line."""
     values = {"id": call.tool_id, "name": call.title, "arguments": json.dumps(call.parameters, ensure_ascii=False)}
-    values["result"] = json.dumps(call.output or "✓ completed", ensure_ascii=False)
-    attributes = " ".join(f'{key}="{html.escape(value, quote=True)}"' for key, value in values.items())
+    values["result"] = json.dumps(outcome(call.output), ensure_ascii=False)
+    attributes = " ".join(f'{key}="{attribute(value)}"' for key, value in values.items())
     return f'<details type="tool_calls" done="true" {attributes}>\n<summary>Tool Executed</summary>\n</details>\n\n'
+
+
+def attribute(value: str) -> str:
+    """Open WebUI puts in what two braces stand for before it reads anything else, so there must not be two."""
+    return html.escape(value, quote=True).replace("{{", "{&#123;")

@@ -6,7 +6,7 @@ from openwebui.parts.conversation import CallKey
 from openwebui.parts.frames import Frame, is_main
 from openwebui.parts.items import Items, titled
 from openwebui.parts.story import Agent, Call, Story
-from openwebui.parts.texts import short, tools_word
+from openwebui.parts.texts import outcome, short, tools_word
 from openwebui.parts.values import Chunk, Json
 from openwebui.parts.voice import Voice
 
@@ -121,7 +121,7 @@ class NativeDisplay:
 
     def _output(self, key: str, text: str) -> None:
         item: Json = {"type": "function_call_output", "id": f"{key}.out", "call_id": key, "status": "completed"}
-        item["output"] = [{"type": "input_text", "text": text or "✓ completed"}]
+        item["output"] = [{"type": "input_text", "text": outcome(text)}]
         if key in self._images:
             item["files"] = list(self._images[key])
         self._items.put(item, after=key)

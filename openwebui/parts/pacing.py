@@ -18,7 +18,9 @@ async def paced(queue: asyncio.Queue[Frame | None]) -> AsyncIterator[list[Frame]
     due = 0.0
     while True:
         try:
-            frames = [await asyncio.wait_for(queue.get(), IDLE)]
+            # Not `wait_for`: before Python 3.12 it loses a cancel that comes together with a frame, and so a Stop.
+            async with asyncio.timeout(IDLE):
+                frames = [await queue.get()]
         except TimeoutError:
             yield []
             continue

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncGenerator
 
 from openwebui.parts.asking import Asker
+from openwebui.parts.busy import followed
 from openwebui.parts.displays import TEXT
 from openwebui.parts.following import Following
 from openwebui.parts.frames import Frame
@@ -47,7 +48,7 @@ class Performance:
         return f"{text}\n\n{problem}".strip() if problem else text
 
     async def stream(self) -> AsyncGenerator[Chunk, None]:
-        async with Server(self._valves, self._user) as server:
+        async with followed(self._request), Server(self._valves, self._user) as server:
             queue: asyncio.Queue[Frame | None] = asyncio.Queue(1000)
             asker = Asker(server, self._ask, queue.put, self._metadata)
             scene = Scene(server, self._choices, self._valves.PUBLIC_URL, asker)

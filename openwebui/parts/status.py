@@ -17,6 +17,8 @@ class StatusLine:
         self._last = ""
         self._before = ""
         """What went on when the connection was lost."""
+        self._waiting: dict[str, str] = {}
+        """What was said of each approval that is open; "" of those of sub-agents of which nothing is told."""
 
     def feed(self, frame: Frame) -> list[Json]:
         text = self._line(frame)
@@ -31,10 +33,30 @@ class StatusLine:
 
     def _line(self, frame: Frame) -> str:
         depth = frame.number("depth") or frame.number("agent_depth")
+        if frame.type in ("approval", "_unanswered"):
+            return self._approval(frame, depth)
+        return self._indented(self._text(frame), depth)
+
+    def _indented(self, text: str, depth: int) -> str:
         if depth and not self._subagents:
             return ""
-        text = self._text(frame)
         return "↳ " * depth + text if text else ""
+
+    def _approval(self, frame: Frame, depth: int) -> str:
+        """That it waits. Once it is decided, what else waits, or else what becomes of it."""
+        approval_id, name, state = frame.text("approval_id"), frame.text("name"), frame.data.get("state")
+        if state == "requested":
+            self._waiting[approval_id] = self._indented(f"⏸ {name} is waiting for approval", depth)
+            return self._waiting[approval_id]
+        if frame.type == "_unanswered":
+            if approval_id in self._waiting:  # otherwise it was decided meanwhile
+                self._waiting[approval_id] = f"⏸ {name} · {frame.text('where')}"
+            return self._waiting.get(approval_id, "")
+        if not self._waiting.pop(approval_id, ""):
+            return ""
+        others = [text for text in self._waiting.values() if text]
+        decided = f"🚫 {name} was rejected" if state == "reject" else f"🔧 {name}..."
+        return others[-1] if others else "↳ " * depth + decided
 
     def _text(self, frame: Frame) -> str:
         match frame.type:
@@ -46,10 +68,6 @@ class StatusLine:
                 return f"🤖 Sub-agent: {frame.text('name')}..."
             case "plan":
                 return plan_line(as_objects(frame.data.get("items")))
-            case "approval" if frame.data.get("state") == "requested":
-                return f"⏸ {frame.text('name')} is waiting for approval"
-            case "_unanswered":
-                return f"⏸ {frame.text('name')} · {frame.text('where')}"
             case "_waiting":
                 return "Waiting for the answer of the other model..."
             case "_lost":

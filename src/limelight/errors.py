@@ -16,6 +16,7 @@
     ├── StoreError       (503) the log cannot be used
     │   └── StoreUnavailable, StoreNewer, StoreCorrupt, StoreLocked, LeaseLost
     └── SetupError       wrong before anything runs: a setting, a target, a port; one line that names the fix
+        └── TryLater     the same, but the very same start may work later: a full disk, a lock, a port that is taken
 
 This module must not know HTTP beyond a status number, nor any store or framework.
 """
@@ -183,6 +184,13 @@ class TooManyStreams(RequestError):
     code = "too_many_streams"
     status = 429
     title = "Too many open streams"
+    is_limit = True
+
+
+class TooManyBytes(RequestError):
+    code = "too_many_bytes"
+    status = 429
+    title = "Too much in requests at once"
     is_limit = True
 
 
@@ -355,6 +363,15 @@ class SetupError(LimelightError):
 
     code = "setup"
     title = "Limelight cannot start"
+
+
+class TryLater(SetupError):
+    """Nobody has to change how it is started: it may work in a while, and whoever restarts it should go on. `words` say
+    what is wrong to anybody, without a path or a name."""
+
+    def __init__(self, detail: str = "", *, words: str = "") -> None:
+        super().__init__(detail)
+        self.words = words
 
 
 def all_errors() -> list[type[LimelightError]]:

@@ -6,6 +6,7 @@ Pure. What agents' tools get and return goes through it before it is stored, and
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cached_property
 from itertools import zip_longest
 from typing import Any, cast
 from urllib.parse import unquote
@@ -18,6 +19,8 @@ HIDDEN = "[redacted]"
 SECRET_NAMES = ("*_API_KEY", "*_TOKEN", "*_SECRET", "*_PASSWORD", "*_SECRET_KEY", "*_ACCESS_KEY")
 HEADER_NAMES = "OTEL_*_HEADERS"
 """Variables with headers for collectors of traces, as `name=value,name=value`: the values are secrets."""
+HEAD = 4
+"""So much of the beginning of a secret is taken for one that may follow."""
 MIN_SECRET = 12
 """Shorter values are no secrets but words, and would be found everywhere."""
 
@@ -34,6 +37,17 @@ class Hiding:
         self._fields = tuple(field.lower() for field in fields)
         known = {form for secret in secrets if len(secret) >= MIN_SECRET for form in (secret, _escaped(secret))}
         self.secrets = tuple(sorted(known))
+
+    @cached_property
+    def own(self) -> "Hiding | None":
+        """Of the server's secrets alone: what agents say is not looked through for anything else. None without any."""
+        return Hiding(secrets=self.secrets) if self.secrets else None
+
+    @cached_property
+    def heads(self) -> re.Pattern[str]:
+        """Finds where a secret may begin, in one go: hardly a text has such a place."""
+        heads = {f"{keys.PREFIX}_", *(secret[:HEAD] for secret in self.secrets)}
+        return re.compile("|".join(map(re.escape, sorted(heads))))
 
     @property
     def needs_whole_texts(self) -> bool:

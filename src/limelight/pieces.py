@@ -7,13 +7,13 @@ what is not there yet, until the line ends.
 import re
 
 from limelight.access import keys
-from limelight.hiding import HIDDEN, Hiding, Span
+from limelight.hiding import HEAD, HIDDEN, Hiding, Span
 
 MAX_LINE = 64 * 1024
 """Of a longer line that does not end only the end is held back."""
 _OVERLAP = 1024
 """What a pattern may well match across the place where a long line is cut."""
-_TOLD = 3
+_TOLD = HEAD - 1
 """So much of the beginning of a secret may be told before the rest is noticed: or else every word that ends like one
 begins would be held back."""
 _LINE_END = re.compile(r"[\r\n]")
@@ -30,8 +30,24 @@ class Pieces:
         """So much of it is told, or hidden."""
         self._ends_hidden: bool = False
         self._rest_of_line_is_hidden = False
+        self._heads = None if hiding.needs_whole_texts else hiding.heads
+
+    def passes(self, piece: str) -> bool:
+        """Whether it can be told as it is, and then it counts as told: nothing is held back, and with what came before
+        it there is no place where something may begin that is to be hidden. This is for every word that is said."""
+        if self._heads is None or self._done != len(self._text):
+            return False
+        text = self._text + piece
+        if self._heads.search(text) is not None:
+            return False
+        self._text = text[-_TOLD:]
+        self._done = len(self._text)
+        self._ends_hidden = self._ends_hidden and not piece
+        return True
 
     def feed(self, piece: str) -> str:
+        if self.passes(piece):
+            return piece
         self._text += piece
         if self._rest_of_line_is_hidden and not self._skip_line():
             return ""

@@ -5,6 +5,8 @@ import logging
 import re
 import threading
 from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,9 @@ from limelight.events import FinalAnswer, Status, TextDelta
 from limelight.sources.base import NO_OPTIONS, Home, Options, Source, Turn
 from limelight.sources.function import FunctionSource
 from tests.builtin.test_played import stage
+from tests.serving import asking
 from tests.sources.turns import new_turn
+from tests.stores.sqlite_files import locked
 from tests.waiting import eventually
 
 
@@ -200,8 +204,74 @@ async def test_what_goes_wrong_stands_in_the_log(caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.ERROR):
         await source.open(NoHome())
         await eventually(lambda: caplog.messages)
-    assert caplog.messages == ["agent 'bot' cannot be made: ZeroDivisionError: division by zero"]
+    (line,) = caplog.messages
+    assert line.startswith("agent 'bot' cannot be made: ZeroDivisionError: division by zero; ")
+    assert source.failed
     await source.close()
+
+
+async def test_what_went_wrong_and_has_passed_is_forgotten(caplog: pytest.LogCaptureFixture) -> None:
+    wrong = [ZeroDivisionError("for now")]
+
+    def make() -> object:
+        if wrong:
+            raise wrong.pop()
+        return hello
+
+    source = late_agent(make)
+    await source.open(NoHome())
+    await eventually(lambda: source.failed)
+    events = [event async for event in source.run(new_turn("hi"))]
+    assert events[0] == Status(text="Loading bees ...")
+    assert any(isinstance(event, FinalAnswer) for event in events)
+    assert not source.failed
+    assert len(caplog.messages) == 1
+    await source.close()
+
+
+async def test_those_who_ask_at_once_have_it_made_once(caplog: pytest.LogCaptureFixture) -> None:
+    tries: list[int] = []
+
+    def make() -> object:
+        tries.append(1)
+        raise ValueError("no honey")
+
+    async def ask() -> None:
+        [event async for event in source.run(new_turn("hi"))]
+
+    source = late_agent(make)
+    await source.open(NoHome())
+    await eventually(lambda: source.failed)
+    ends = await asyncio.gather(*(ask() for _ in range(5)), return_exceptions=True)
+    assert [str(end) for end in ends] == ["agent 'bot' cannot be made: ValueError: no honey"] * 5
+    assert len(tries) == 2
+    await source.close()
+    await eventually(lambda: len(caplog.messages) == 2)  # one line for each time
+
+
+async def test_a_database_that_was_locked_at_the_start_is_opened_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    checkpoints = await asyncio.to_thread(import_module, "limelight.sources.langgraph.checkpoints")
+    monkeypatch.setattr(checkpoints, "LOCK_SECONDS", 0.05)
+    told = "agent 'deep' cannot be opened: another program has locked the graph's database"
+    with ExitStack() as lock:
+        lock.enter_context(locked(data / "langgraph.db", "EXCLUSIVE"))
+        async with stage(data, "deep") as served:
+            await eventually(lambda: caplog.messages, 60)
+            refused = await served.http.post("/chat", json=asking("bees"))
+            assert (refused.status_code, refused.json()["detail"]) == (502, told)
+            ready = (await served.http.get("/ready")).json()
+            assert (ready["status"], ready["checks"]["agents_failed"]) == ("ready", "deep")
+            lock.close()
+            answer = await served.http.post("/chat", json=asking("bees"))
+            assert answer.status_code == 200, answer.text
+            assert "agents_failed" not in (await served.http.get("/ready")).json()["checks"]
+    first = caplog.messages[0]
+    assert first.startswith(told) and f"{data / 'langgraph.db'} cannot be opened" in first
+    assert "end the program that uses it" in first
 
 
 async def test_what_was_opened_for_an_agent_that_fails_is_closed_again() -> None:

@@ -84,7 +84,9 @@ async def test_deep_plans_looks_around_and_sends_a_researcher(tmp_path: Path) ->
     assert run.all(ReasoningDelta), "what a model thinks is shown"
     assert run.all(Usage), "what it costs is known"
     assert "/bees.md" in str(run.call("ls").result)
-    assert "In winter the bees sit close together" in run.answer
+    assert run.answer.startswith("In winter the bees sit close together")
+    assert "- [How honey bees live](https://library.example/bees)" in run.answer
+    assert not any(raw in run.answer for raw in ("['/", '{"', "{'", "lighthouses.md")), run.answer
     assert (tmp_path / "data" / "workspaces" / "s" / "bees.md").is_file()
 
 
@@ -150,7 +152,7 @@ async def test_codact_plans_writes_code_that_prints_and_plans_again(tmp_path: Pa
     printed = "".join(event.text for event in run.all(ToolOutputDelta))
     assert "https://library.example/bees" in printed
     assert "In winter bees do not sleep" in printed
-    assert "bees 4" in printed
+    assert "2 of 2 words in How honey bees live: bees, winter" in printed
 
 
 async def test_the_settings_of_codact_reach_it(tmp_path: Path) -> None:

@@ -3,6 +3,9 @@
 import json
 import logging
 import re
+import subprocess
+import sys
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,6 +77,7 @@ def bare_root() -> Generator[None]:
     """A root logger without handlers, as a process has it at its start."""
     root = logging.getLogger()
     handlers, level = root.handlers, root.level
+    hooks = threading.excepthook, sys.unraisablehook, sys.excepthook
     root.handlers = []
     try:
         yield
@@ -83,6 +87,7 @@ def bare_root() -> Generator[None]:
         root.handlers = handlers
         root.setLevel(level)
         logging.captureWarnings(False)
+        threading.excepthook, sys.unraisablehook, sys.excepthook = hooks
 
 
 def test_the_file_can_choose_form_and_level(tmp_path: Path) -> None:
@@ -150,6 +155,37 @@ def test_a_server_that_writes_objects(tmp_path: Path, monkeypatch: pytest.Monkey
     sealed = found[run["error"]["error_id"]]
     assert (sealed["run_id"], sealed["session_id"], sealed["agent"]) == (cut_off.run_id, "three", "quiet")
     assert ended["error_id"] in found
+
+
+def test_what_nobody_catches_is_an_object_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIVE_API_KEY", "honey-honey-honey")
+    with ServerProcess(tmp_path / "data", "careless", LIMELIGHT_LOG_FORMAT="json") as server:
+        assert [data["type"] for _, data in server.ask("honey-honey-honey")][-1] == "done"
+        server.until_it_says("beehive")
+        server.until_it_says("Swarm.__del__")
+        server.kill()
+    told = {line["message"]: line["exception"] for line in objects(server)}
+    in_thread = next(story for message, story in told.items() if "in the thread beehive" in message)
+    ignored = next(story for message, story in told.items() if "Swarm.__del__" in message)
+    assert in_thread.endswith(f"ValueError: {HIDDEN}")
+    assert ignored.endswith(f"OSError: {HIDDEN}")
+    assert "honey-honey-honey" not in server.log
+
+
+def test_a_process_that_breaks_leaves_an_object(tmp_path: Path) -> None:
+    program = (
+        "import warnings\n"
+        "from limelight.cli.logs import log_to\n"
+        "from limelight.config import load_settings\n"
+        "log_to(None, load_settings(environ={'LIMELIGHT_LOG_FORMAT': 'json'}))\n"
+        "warnings.warn('bees ahead')\n"
+        "raise ValueError('no honey')\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    warned, broke = [json.loads(text) for text in ended.stderr.splitlines()]
+    assert "bees ahead" in warned["message"]
+    assert (ended.returncode, broke["level"]) == (1, "CRITICAL")
+    assert broke["exception"].endswith("ValueError: no honey")
 
 
 def test_a_server_that_writes_for_people_names_the_run_too(tmp_path: Path) -> None:

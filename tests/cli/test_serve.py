@@ -19,10 +19,14 @@ def limelight(*arguments: str, folder: Path, **environment: str) -> "subprocess.
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
-def refused(*arguments: str, folder: Path, **environment: str) -> str:
+WRONG, LATER = 2, 75
+"""Exit codes: of a set-up that no second start would mend, and of one that it might."""
+
+
+def refused(*arguments: str, folder: Path, code: int = WRONG, **environment: str) -> str:
     """The one line on stderr of a command that does not start."""
     ended = limelight("serve", *arguments, folder=folder, **environment)
-    assert ended.returncode == 2, ended.stdout + ended.stderr
+    assert ended.returncode == code, ended.stdout + ended.stderr
     assert ended.stdout == ""
     (line,) = ended.stderr.splitlines()
     assert line.startswith("limelight: ")
@@ -34,7 +38,7 @@ def test_a_taken_port(tmp_path: Path) -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        line = refused("--port", str(port), folder=tmp_path)
+        line = refused("--port", str(port), folder=tmp_path, code=LATER)
     assert f"port {port} is taken" in line
     assert f"--port {port + 1}" in line
 
@@ -58,8 +62,14 @@ def test_an_unwritable_folder(tmp_path: Path) -> None:
 
 def test_a_second_server_on_the_same_folder(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "hello"):
-        line = refused("--data", "data", "--port", str(free_port()), folder=tmp_path)
+        line = refused("--data", "data", "--port", str(free_port()), folder=tmp_path, code=LATER)
     assert "another server uses" in line
+
+
+def test_a_service_manager_goes_on_where_another_start_may_help() -> None:
+    unit = (Path(__file__).parents[2] / "deploy/systemd/limelight.service").read_text()
+    (given_up,) = [line.partition("=")[2] for line in unit.splitlines() if line.startswith("RestartPreventExitStatus=")]
+    assert given_up.split() == [str(WRONG)]
 
 
 @pytest.mark.parametrize(

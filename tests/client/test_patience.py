@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.client.errors import ConnectionLost
+from limelight.client.errors import ConnectionLost, Limited
 from limelight.client.patience import MOST_SECONDS, Patience
 
 
@@ -37,6 +37,12 @@ def test_waits_double_up_to_a_limit() -> None:
 def test_chance_takes_up_to_half() -> None:
     clock = Clock()
     assert waits(Patience(60, clock, chance=lambda: 0.0), clock, 3) == pytest.approx([0.05, 0.1, 0.2])
+
+
+def test_at_a_limit_it_waits_as_long_as_the_server_says() -> None:
+    patience = Patience(60, Clock(), chance=lambda: 1.0)
+    assert patience.next_wait(Limited("too often", retry_after=7)) == pytest.approx(7.1)
+    assert patience.next_wait(Limited("too often", retry_after=100)) == 60
 
 
 def test_it_gives_up_after_its_time_and_names_the_cause() -> None:

@@ -179,6 +179,22 @@ async def test_a_question_waits_while_others_are_answered(client: Client) -> Non
         await asyncio.wait_for(three, SECONDS)
 
 
+async def test_a_question_that_waits_is_withdrawn_by_its_name(client: Client) -> None:
+    async with client.connect("s", agent="patient") as socket:
+        run_id = await socket.send("one", request_id="one")
+        two = asyncio.create_task(socket.send("two", if_busy="wait", request_id="two"))
+        await socket.ping()
+        await socket.cancel("changed my mind", request_id="two")
+        with pytest.raises(Busy, match="stopped while it waited"):
+            await asyncio.wait_for(two, SECONDS)
+        assert (await client.run(run_id)).state == "running"
+        with pytest.raises(ClientError, match="not processing that query"):
+            await socket.cancel(request_id="two")
+        await socket.cancel(request_id="one")
+        await until(socket, lambda item: isinstance(item, State) and not item.live)
+        assert (await client.run(run_id)).state == "cancelled"
+
+
 async def test_the_one_that_is_stopped_in_the_queue_is_told(served: Served, client: Client) -> None:
     def waiting() -> list[Any]:
         return [place for queue in served.parts.sessions._queues.values() for place in queue]  # pyright: ignore[reportPrivateUsage]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from websockets.asyncio.server import ServerConnection
 
-from limelight.client import Client, ClientError, ConnectionLost, Gap, Message, NotFound, ServerError, State
+from limelight.client import Client, ClientError, ConnectionLost, Gap, Limited, Message, NotFound, ServerError, State
 from limelight.events import Record
 from tests.client.cutter import cutting, same
 from tests.client.scripted import hear, message, scripted, sends, told
@@ -204,6 +204,27 @@ async def test_a_server_in_trouble_is_said_at_once_but_waited_for_later() -> Non
             await client.connect("s").__aenter__()
     async with (
         scripted(sends(told(), close=1006), 502, 503, sends(told(), message("1"))) as server,
+        Client(server.url) as client,
+        client.connect("s") as socket,
+    ):
+        assert isinstance(await asyncio.wait_for(anext(socket), SECONDS), Message)
+    assert len(server.queries) == 4
+
+
+async def test_a_limit_is_said_at_once_but_waited_for_later() -> None:
+    """With 1013, and with the 1008 of servers that do not know it."""
+    full = {"type": "error", "message": "too many", "error_code": "too_many_streams", "retry_after": 1}
+    async with scripted(sends(full, close=1013)) as server, Client(server.url) as client:
+        with pytest.raises(Limited, match="too many"):
+            await client.connect("s").__aenter__()
+    busy = {"type": "error", "message": "not now", "error_code": "store_unavailable", "retry_after": 1}
+    async with (
+        scripted(
+            sends(told(), close=1006),
+            sends(busy, close=1013),
+            sends(full, close=1008),
+            sends(told(), message("1")),
+        ) as server,
         Client(server.url) as client,
         client.connect("s") as socket,
     ):

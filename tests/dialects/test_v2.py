@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from limelight.dialects.v2 import V2Dialect
+from limelight.dialects.v2.message import beginning
 from limelight.dialects.v2.panes import PANES
 from limelight.events import (
     AgentFinished,
@@ -32,8 +33,9 @@ from limelight.events import (
     ToolReady,
     ToolStarted,
 )
+from limelight.runs.fitting import fit
 from tests.dialects.transcripts import SCRIPTS, live
-from tests.strategies import as_records, legal_runs, write_run
+from tests.strategies import RUN_ID, as_records, legal_runs, write_run
 
 RUNS: list[list[AnyEvent]] = [*SCRIPTS.values(), *(write_run(Random(seed), 100) for seed in range(10))]
 FIELDS = {"role", "content", "metadata", "message_id", "timestamp", "step_number"}
@@ -210,6 +212,17 @@ def test_a_plan_is_header_content_and_footer_and_the_second_one_an_update() -> N
     ]
 
 
+def test_a_planning_step_may_have_two_plans_of_its_own() -> None:
+    found = after_the_question(
+        StepStarted(number=1, step_kind="planning"),
+        Plan(text="First."),
+        Plan(text="Better.", update=True),
+        StepFinished(number=1, step_kind="planning"),
+    )
+    assert types(whole(found)) == ["planning_header", *["planning_content"] * 2, "planning_footer", "separator"]
+    assert [m["content"] for m in whole(found) if "planning_content" in types([m])] == ["First.", "Better."]
+
+
 def test_an_agent_without_steps_gets_one_for_each_round_of_saying_and_doing() -> None:
     def call(call_id: str) -> list[AnyEvent]:
         return [ToolStarted(call_id=call_id, name="look", args={}), ToolFinished(call_id=call_id, result="x")]
@@ -256,6 +269,68 @@ def test_the_report_of_a_sub_agent_stands_in_its_step() -> None:
     )
     shown = ["agent_start", "action_header", "action_thought", "action_footer", "separator", "agent_end"]
     assert types(whole(found)) == shown
+
+
+@pytest.mark.parametrize("error", [None, "it broke"])
+def test_a_thought_stands_before_the_end_of_its_step_whatever_comes_next(error: str | None) -> None:
+    """A graph of two nodes: that the first text is no answer is known only when the second node begins."""
+    found = after_the_question(
+        StepStarted(number=1, step_kind="look"),
+        *said("I looked.", "a"),
+        StepFinished(number=1, step_kind="look", error=error),
+        StepStarted(number=2, step_kind="tell"),
+        *said("I tell.", "b"),
+        StepFinished(number=2, step_kind="tell", error=error),
+        FinalAnswer(content="I tell.", message_id="b"),
+        RunFinished(),
+    )
+    broke = [] if error is None else ["error"]
+    end = [*broke, "action_footer", "separator"]
+    assert types(whole(found)) == ["action_header", "action_thought", *end, "action_header", *end, "final_answer"]
+
+
+@pytest.mark.parametrize("end", [RunFailed(code="x", message="no"), RunCancelled()])
+def test_a_thought_stands_before_the_end_of_its_step_if_nothing_comes_next(end: AnyEvent) -> None:
+    found = after_the_question(StepStarted(number=1), *said("I looked."), StepFinished(number=1, duration_ms=5), end)
+    assert types(whole(found))[:-1] == ["action_header", "action_thought", "action_footer", "separator"]
+    assert only(found, "action_footer")["metadata"]["timing"] == {"duration": 0.005}
+
+
+LONG = "".join(f"line {number}\n" for number in range(9_000))
+
+
+def test_the_last_page_of_a_long_text_tells_of_all_of_it() -> None:
+    *pages, last = whole(after_the_question(*said(LONG), ToolStarted(call_id="c", name="t", args={})))[1:-2]
+    assert pages and {page["metadata"].get("continued") for page in pages} == {True}
+    assert "".join(page["content"] for page in [*pages, last]) == LONG
+    assert last["metadata"]["thoughts_content"] == LONG[:60] + "..."
+    assert last["metadata"]["full_thought_length"] == len(LONG)
+
+
+def test_long_plans_and_outputs_are_counted_as_a_whole() -> None:
+    found = after_the_question(
+        Plan(text=LONG),
+        ToolStarted(call_id="c", name="t", args={}),
+        *(ToolOutputDelta(call_id="c", text=LONG[place : place + 999]) for place in range(0, len(LONG), 999)),
+        ToolFinished(call_id="c"),
+    )
+    plan = [m["metadata"] for m in whole(found) if "planning_content" in types([m])][-1]
+    assert (plan["content_length"], plan["thoughts_content"]) == (len(LONG), LONG[:60] + "...")
+    logs = [m["metadata"] for m in whole(found) if "execution_logs" in types([m])][-1]
+    assert logs["output_lines"] == 9_000
+
+
+def test_a_very_long_answer_is_told_in_pages_and_begins_anew_as_the_answer() -> None:
+    (answer_event,) = fit(FinalAnswer(content=LONG, message_id="m"), RUN_ID, 10**6).events
+    found = after_the_question(StepStarted(number=1), *said(LONG), StepFinished(number=1), answer_event, RunFinished())
+    order = types(whole(found))
+    assert order[0] == "action_header" and order[-3:] == ["action_footer", "separator", "final_answer"]
+    assert set(order[1:-3]) == {"action_thought"}
+    assert "".join(m["content"] for m in whole(found) if "action_thought" in types([m])) == LONG
+    answer = only(found, "final_answer")
+    assert LONG.startswith(answer["content"]) and len(answer["content"]) > 40_000
+    assert (answer["metadata"]["truncated"], answer["metadata"]["size"]) == (True, len(LONG))
+    assert "stream_id" not in answer["metadata"]
 
 
 def test_a_thought_before_an_answer_that_was_never_streamed_stands_in_its_step() -> None:
@@ -366,6 +441,43 @@ def test_a_structured_answer_is_taken_apart_whatever_its_form(event: FinalAnswer
     assert answer["content"] == "## Bees\n\nThey dance.\n\n**Sources**\n\n- https://example.org"
 
 
+@pytest.mark.parametrize(
+    ("content", "title", "shown", "sources"),
+    [
+        ('{"title": "Bees", "content": "They dance.", "sources": "u"}', "Bees", "They dance.", ["u"]),
+        ('```json\n{"title": "Bees", "content": "They dance."}\n```', "Bees", "They dance.", []),
+        ('```\n{"content": "They dance.", "sources": null}\n```', "", "They dance.", []),
+        ('{"content": null, "sources": ["u", null]}', "", "", ["u"]),
+        ('{"title": "Bees", "sources": ["u"]}', "Bees", "", ["u"]),
+        ({"title": "Bees", "legs": 6}, "Bees", '{"legs":6}', []),
+    ],
+)
+def test_an_answer_is_taken_apart_where_it_is_meant_to_be(
+    content: Any, title: str, shown: str, sources: list[str]
+) -> None:
+    metadata = only(after_the_question(FinalAnswer(content=content)), "final_answer")["metadata"]
+    assert (metadata["answer_title"], metadata["answer_content"]) == (title, shown)
+    assert metadata["answer_sources"] == sources
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{'content': ...}",
+        r'{"content": "\ud800 x"}',
+        r'{"title": "\ud800", "content": "x"}',
+        "{'content': 1j}",
+        "{'content': {(1, 2): 3}}",
+        "{'content': 'x', 'sources': [...]}",
+        '{"title": "Bees", "legs": 6}',
+        '{"content": "a"} and {"content": "b"}',
+    ],
+)
+def test_a_text_that_only_looks_like_an_answer_with_parts_is_a_text(content: str) -> None:
+    answer = only(after_the_question(FinalAnswer(content=content)), "final_answer")
+    assert (answer["content"], answer["metadata"]["has_structured_data"]) == (content, False)
+
+
 def test_an_answer_that_is_text_is_the_content() -> None:
     answer = only(after_the_question(FinalAnswer(content="Final answer: yes")), "final_answer")
     assert (answer["content"], answer["metadata"]["is_final_answer"]) == ("yes", True)
@@ -383,6 +495,38 @@ def test_a_failure_names_class_code_and_error_id() -> None:
 
 def test_a_stop_is_a_status() -> None:
     assert only(after_the_question(RunCancelled(reason="enough")), "status")["content"] == "Stopped"
+
+
+@pytest.mark.parametrize(
+    "character",
+    [
+        "e\u0301",
+        "👩‍🔬",
+        "👍🏽",
+        "🇩🇪",
+        "1\ufe0f\u20e3",
+        "कि",
+        "क्ष",
+        "ที่",
+        "กำ",
+        "بَّ",
+        "\u1100\u1161\u11a8",
+        "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+        "\r\n",
+    ],
+)
+@pytest.mark.parametrize("before", ["x", "🇫🇷"])
+def test_no_character_is_cut_in_two(character: str, before: str) -> None:
+    """Wherever in it the limit is, it is shown whole or not at all."""
+    for inside in range(1, len(character)):
+        head = "x" * (60 - inside - len(before)) + before
+        assert beginning(head + character + " and more") == head + "..."
+    head = "x" * (60 - len(character))
+    assert beginning(head + character + " and more") == head + character + "..."
+
+
+def test_a_character_that_is_longer_than_all_that_is_shown_is_cut_all_the_same() -> None:
+    assert beginning("a" + "\u0301" * 100) == "a" + "\u0301" * 59 + "..."
 
 
 @pytest.mark.parametrize("text", ["x" * 59 + "e\u0301y", "x" * 58 + "👩‍🔬 done", "x" * 59 + "👍🏽!"])

@@ -289,14 +289,19 @@ def pieces(dialect: str, frames: Iterable[Frame]) -> list[Piece]:
 
 def joined(found: Iterable[Piece]) -> list[Piece]:
     """Neighbouring deltas of one text become one, with the last id: the form in which two streams are equal."""
-    result: list[Piece] = []
+    groups: list[list[Piece]] = []  # joined once: a text that grows piece by piece would be copied with each
     for piece in found:
-        last = result[-1] if result else None
+        last = groups[-1][-1] if groups else None
         if last and last.text is not None and piece.text is not None and last.what == piece.what:
-            result[-1] = Piece(piece.id, piece.what, last.text + piece.text)
+            groups[-1].append(piece)
         else:
-            result.append(piece)
-    return result
+            groups.append([piece])
+    return [Piece(group[-1].id, group[-1].what, _text_of(group)) for group in groups]
+
+
+def _text_of(group: list[Piece]) -> str | None:
+    texts = [piece.text for piece in group if piece.text is not None]
+    return "".join(texts) if texts else None
 
 
 def records_of(script: str) -> list[Record]:

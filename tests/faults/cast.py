@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -189,3 +190,22 @@ def asks() -> Any:
     builder.add_node("ask", ask)
     builder.set_entry_point("ask")
     return builder.compile()
+
+
+async def careless(messages: Any, ctx: Any) -> AsyncIterator[str]:
+    """Breaks in a thread of its own, and where an object goes away; its own run ends well."""
+    secret = str(messages[-1].text)
+
+    class Swarm:
+        def __del__(self) -> None:
+            raise OSError(secret)
+
+    def fly() -> None:
+        raise ValueError(secret)
+
+    thread = threading.Thread(target=fly, name="beehive")
+    thread.start()
+    thread.join()
+    swarm = Swarm()
+    del swarm
+    yield "done"

@@ -24,8 +24,8 @@ class ServerProcess:
 
     def __init__(self, data: Path, *agents: str, port: int = 0, **environment: str) -> None:
         self.port = port or free_port()
-        self._command = [sys.executable, "-m", "limelight", "serve", "--port", str(self.port), "--data", str(data)]
-        self._command += [agent if ":" in agent else f"{CAST}:{agent}" for agent in agents]
+        self.command = [sys.executable, "-m", "limelight", "serve", "--port", str(self.port), "--data", str(data)]
+        self.command += [agent if ":" in agent else f"{CAST}:{agent}" for agent in agents]
         self._environment = {**os.environ, "LIMELIGHT_GRACE_SECONDS": "0", **environment}
         self._log = data.with_suffix(".log")
         self._streams: list[Stream] = []
@@ -33,7 +33,7 @@ class ServerProcess:
 
     def __enter__(self) -> Self:
         with self._log.open("ab") as log:
-            self.process = subprocess.Popen(self._command, stdout=log, stderr=log, env=self._environment)
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, env=self._environment)
         deadline = time.monotonic() + START_SECONDS
         while True:
             assert self.process.poll() is None, self.log

@@ -9,6 +9,9 @@ import pytest
 from limelight.config import Settings
 from tests.faults.process import ServerProcess
 
+STUCK = Path(__file__).with_name("stuck.py")
+"""Not imported: it would make the stores of this process hang."""
+
 
 def test_sigterm_ends_runs_streams_and_process_in_order(tmp_path: Path) -> None:
     data = tmp_path / "data"
@@ -92,6 +95,16 @@ def test_whatever_hangs_the_process_ends(tmp_path: Path, agent: str, number: sig
     with ServerProcess(tmp_path / "data", "hello") as server:
         _, run = server.get(f"/runs/{stream.run_id}")
         assert (run["state"], run["error"]["code"]) == ("failed", "interrupted")
+
+
+def test_a_store_that_does_not_close_keeps_nobody(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data", f"{STUCK}:hello") as server:
+        list(server.ask())
+        server.signal(signal.SIGTERM)
+        server.until_it_says("the store hangs")
+        server.signal(signal.SIGTERM)
+        assert server.wait(20) == 1
+        assert "does not come to its end" in server.log
 
 
 def test_silence_is_filled_with_comments(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from tests.openwebui.stage import serving_app
@@ -42,9 +42,19 @@ class FakeWebUI:
         self.agents = ["default", "other"]
         self.shared: dict[str, Json] = {}
         self.writes: list[str] = []
+        self.pages: set[str] = set()
+        """Paths at which there is a page with status 200: what Open WebUI has for every GET that it does not know."""
+        self.unknown = ""
+        """The beginning of paths that this version does not have."""
 
     async def answer(self, request: Request) -> Response:
         path = request.url.path
+        if path.startswith("/old"):  # a proxy that sends everybody elsewhere
+            return RedirectResponse(self.url + path.removeprefix("/old"), 301)
+        if path in self.pages:
+            return HTMLResponse("<!doctype html><title>Open WebUI</title>")
+        if self.unknown and path.startswith(self.unknown):
+            return JSONResponse({"detail": "Not Found"}, 404)
         body: Any = await request.json() if await request.body() else None
         try:
             if path == "/api/version":

@@ -43,7 +43,7 @@ async def test_approve(asking: Served) -> None:
     seen = await asked(asking, person)
     assert seen.rows == {"delete": "deleted /tmp/x"}
     assert "decision: approve" in seen.text
-    assert "⏸ delete is waiting for approval" in seen.statuses
+    assert seen.statuses[-3:] == ["⏸ delete is waiting for approval", "🔧 delete...", "Complete"]
     (question,) = person.questions
     assert question["question"].startswith("May delete run with {")
     assert '"path": "/tmp/x"' in question["question"]
@@ -74,6 +74,7 @@ async def test_an_edit_that_is_given_up_asks_again(asking: Served, closed: Any, 
 
 async def test_reject(asking: Served) -> None:
     seen = await asked(asking, Person(choosing("reject")))
+    assert seen.statuses[-3:-1] == ["⏸ delete is waiting for approval", "🚫 delete was rejected"]
     assert seen.rows["delete"].startswith("Error: ")
     assert seen.of_type("function_call")[0]["status"] == "failed"
 
@@ -135,3 +136,38 @@ async def test_a_dialog_that_breaks_is_an_answer_that_is_missing(asking: Served)
 
     seen = await asyncio.wait_for(Chat(asking.url, ask=answer).say("go"), 30)
     assert seen.rows == {"delete": "deleted /tmp/x"}
+
+
+class Line:
+    """The line above the text, told of approvals alone."""
+
+    def __init__(self, *, subagents: bool = True) -> None:
+        self._status = pipe_module().StatusLine(pipe_module().Choices("native", True, subagents))
+
+    def hear(self, kind: str, name: str, **data: Any) -> list[str]:
+        frame = pipe_module().Frame(kind, {"approval_id": name, "name": name, **data})
+        return [event["data"]["description"] for event in self._status.feed(frame)]
+
+
+def test_as_long_as_another_approval_is_open_the_line_says_so() -> None:
+    line = Line()
+    line.hear("approval", "mail", state="requested")
+    line.hear("approval", "publish", state="requested")
+    assert line.hear("approval", "publish", state="approve") == ["⏸ mail is waiting for approval"]
+    assert line.hear("approval", "mail", state="edit", agent_depth=1) == ["↳ 🔧 mail..."]
+
+
+def test_what_was_decided_meanwhile_does_not_wait_again() -> None:
+    line = Line()
+    line.hear("approval", "mail", state="requested")
+    assert line.hear("approval", "mail", state="reject") == ["🚫 mail was rejected"]
+    assert line.hear("_unanswered", "mail", where="here") == []
+
+
+def test_of_a_sub_agent_of_which_nothing_is_told_only_what_a_person_must_do() -> None:
+    line = Line(subagents=False)
+    assert line.hear("approval", "mail", state="requested", agent_depth=1) == []
+    assert line.hear("_unanswered", "mail", where="here") == ["⏸ mail · here"]
+    assert line.hear("approval", "mail", state="approve", agent_depth=1) == ["↳ 🔧 mail..."]
+    line.hear("approval", "publish", state="requested", agent_depth=1)
+    assert line.hear("approval", "publish", state="approve", agent_depth=1) == []

@@ -31,8 +31,8 @@ def test_many_long_results_become_previews() -> None:
     found = [cited.call(number, {"q": 1}, "x" * 40_000) for number in range(40)]
     lengths = [len(source["document"][0]) for source in found]
     assert lengths[:7] == [lengths[0]] * 7
-    assert found[0]["document"][0] == "x" * 32_000 + "\n\n… (40,000 characters in all)"
-    assert found[-1]["document"][0] == "x" * 500 + "\n\n… (40,000 characters in all)"
+    assert found[0]["document"][0] == f"\u200b{'x' * 32_000}\n\n… (40,000 characters in all)"
+    assert found[-1]["document"][0] == f"\u200b{'x' * 500}\n\n… (40,000 characters in all)"
     assert len(json.dumps(found)) < 300_000
 
 
@@ -40,7 +40,32 @@ def test_a_short_one_is_whole_as_long_as_there_is_room() -> None:
     cited = Cited()
     for number in range(7):
         cited.call(number, {}, "x" * 32_000)
-    assert cited.call(8, {}, "y" * 20_000)["document"] == ["y" * 20_000]
+    assert cited.call(8, {}, "y" * 20_000)["document"] == [f"\u200b{'y' * 20_000}"]
+
+
+@pytest.mark.parametrize(
+    ("result", "fence"), [("<b>x</b>", "```"), ("a `b` ``` c", "````"), ("```html\n<b>\n```\n`````", "``````")]
+)
+def test_a_result_is_code_that_nothing_in_it_ends(result: str, fence: str) -> None:
+    assert Cited().call(1, {}, result)["document"] == [f"{fence}\n{result}\n{fence}"]
+
+
+def test_a_result_of_long_lines_is_text_that_wraps() -> None:
+    text = f"# {'bees ' * 20}\n\n- <b>*x*</b>\n---"
+    shown = f"|# {'bees ' * 20}  \n|  \n|- <|b>\\*x\\*<|/b>  \n|---"
+    assert Cited().call(1, {}, text)["document"] == [shown.replace("|", "\u200b")]
+
+
+def test_a_result_of_long_lines_that_is_indented_is_code() -> None:
+    text = f'{{\n  "bees": "{"bees " * 20}"\n}}'
+    assert Cited().call(1, {}, text)["document"] == [f"```\n{text}\n```"]
+
+
+def test_what_is_cited_keeps_its_layout_and_loads_nothing() -> None:
+    text = "# Bees\n\n* **dance** ![](https://example.org/x.png)\n* <img src=x> {{HTML_FILE_ID_a}}"
+    (source,) = Cited().feed("citation", title="Bees", url="https://example.org", text=text)
+    shown = "# Bees\n\n* **dance** ![]|(https://example.org/x.png)\n* <|img src=x> {|{HTML_FILE_ID_a}}"
+    assert source["document"] == [shown.replace("|", "\u200b")]
 
 
 def test_long_arguments_are_cut_too() -> None:

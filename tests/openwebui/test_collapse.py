@@ -1,6 +1,7 @@
 """The one block of `collapse`: it is sent whole with each change, so it must not be sent with each of many."""
 
 import asyncio
+import html
 import json
 
 import pytest
@@ -68,6 +69,41 @@ def test_a_large_block_waits_longer() -> None:
     clock.now += 3
     shown.flush()
     assert "(2001 tools)" in text_of(shown.items[0])
+
+
+@pytest.mark.parametrize("nothing", ["", " ", "\n\n\t"])
+@pytest.mark.parametrize("display", ["native", "collapse", "details"])
+def test_a_call_that_says_nothing_is_completed(display: str, nothing: str) -> None:
+    shown = Shown(display)
+    about = {"tool_id": "c", "name": "touch", "agent_depth": 0}
+    shown.feed("tool_start", args={}, **about)
+    shown.feed("tool_end", result=nothing, **about)
+    shown.close()
+    assert "✓ completed" in shown.text + "".join(
+        text_of(item) for item in shown.items if item["type"] != "function_call"
+    )
+
+
+def test_a_preview_begins_with_what_there_is_to_see() -> None:
+    shown = Shown("collapse")
+    about = {"tool_id": "c", "name": "look", "agent_depth": 0}
+    shown.feed("tool_end", result="\n" * 300 + "Bees.", **about)
+    shown.close()
+    assert "**🔧 look:** Bees.\n" in text_of(shown.items[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<u>x</u> a < b <@ann>", "<|u>x<|/u> a < b <|@ann>"),
+        ("[4, 8] rows[3] [^1] [x] []", "[|4, 8] rows[|3] [|^1] [x] []"),
+        ("{{user}} {{{x}}} {a}", "{|{user}} {|{|{x}}} {a}"),
+        (r"\begin{equation} \(x", r"\\|begin{equation} \\|(x"),
+        ("![](y) [a][b] **c**", r"![]|(y) [a]|[b] \*\*c\*\*"),
+    ],
+)
+def test_what_means_something_together_is_parted(text: str, shown: str) -> None:
+    assert pipe_module().inert(text) == html.escape(shown.replace("|", "\u200b"), quote=False)
 
 
 async def test_what_was_put_off_comes_without_more_news(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,7 +87,7 @@ def files_of(seen: Seen) -> list[Json]:
 async def test_a_long_result_is_there_whole(tmp_path: Path) -> None:
     _, seen = await said(reader, tmp_path)
     assert seen.rows == {"read": LONG}
-    assert seen.sources["🔧 read"] == f"{LONG[:32_000]}\n\n… (40,000 characters in all)"
+    assert seen.sources["🔧 read"] == f"\u200b{LONG[:32_000]}\n\n… (40,000 characters in all)"
 
 
 async def test_a_very_long_result_is_a_preview_and_says_where_the_rest_is(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from typer.testing import CliRunner
 
 from limelight.access.keyring import Keyring
 from limelight.cli import app
 from limelight.errors import SetupError
+from limelight.openwebui.api import OpenWebUI
 from tests.faults.process import ServerProcess, free_port
 from tests.openwebui.fake import ADMIN, CREDENTIALS, FakeWebUI, faking
 from tests.openwebui.webui import FILE, FUNCTION_ID
@@ -162,6 +164,60 @@ def test_nobody_is_named_or_two(webui: FakeWebUI, both: bool) -> None:
     assert "--token, or with --email" in refused(webui, *options, token="token-1" if both else "")
 
 
+def test_the_address_given_goes_before_a_token_of_the_environment(
+    webui: FakeWebUI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPEN_WEBUI_TOKEN", "stale")
+    lines = install(webui, "--email", ADMIN["email"], token="", input="correct horse\n")
+    assert "function deep_agent_pipe: created" in lines
+
+
+@pytest.mark.parametrize("by_email", [True, False])
+def test_an_address_that_redirects_is_left_for_the_one_behind_it(webui: FakeWebUI, by_email: bool) -> None:
+    moved = FakeWebUI()
+    moved.url = f"{webui.url}/old"
+    who = ("--email", ADMIN["email"]) if by_email else ()
+    lines = install(moved, *who, token="" if by_email else "token-1", input="correct horse\n")
+    assert [line for line in lines if not line.startswith("Password")][:3] == [
+        f"Open WebUI 0.12.4 at {webui.url}",
+        f"note: {moved.url} redirects there",
+        "function deep_agent_pipe: created",
+    ]
+    assert webui.functions[FUNCTION_ID]["is_active"]
+
+
+def test_a_token_is_not_taken_from_https_to_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    def redirected(client: httpx.Client, method: str, path: str, **_: Any) -> httpx.Response:
+        return httpx.Response(200, json={"version": "0.12.4"}, request=httpx.Request(method, f"http://webui{path}"))
+
+    monkeypatch.setattr(httpx.Client, "request", redirected)
+    with (
+        OpenWebUI("https://webui") as webui,
+        pytest.raises(SetupError, match="https://webui redirects to http://webui"),
+    ):
+        webui.version()
+
+
+PAGES = {
+    "/api/v1/auths/signin": "the sign-in",
+    "/api/v1/auths/": "who is asking",
+    "/api/v1/functions/": "the list of functions",
+    "/api/v1/functions/create": "create the function",
+    f"/api/v1/functions/id/{FUNCTION_ID}/toggle": "enable the function",
+    f"/api/v1/functions/id/{FUNCTION_ID}/valves": "the valves",
+    "/api/models": "the list of models",
+}
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_in_place_of_an_answer_is_no_success(webui: FakeWebUI, path: str) -> None:
+    webui.pages = {path}
+    with pytest.raises(SetupError) as caught:
+        install(webui, "--email", ADMIN["email"], token="", input="correct horse\n")
+    expected = f"{webui.url} does not answer like Open WebUI when asked for {PAGES[path]}: is the address right"
+    assert caught.value.detail.startswith(expected)
+
+
 def test_an_open_webui_that_is_not_there(webui: FakeWebUI) -> None:
     gone = FakeWebUI()
     gone.url = f"http://127.0.0.1:{free_port()}"
@@ -180,6 +236,11 @@ def test_something_else_at_the_address(webui: FakeWebUI) -> None:
 def test_a_version_that_is_too_old_for_anything(webui: FakeWebUI, version: str) -> None:
     webui.version = version
     assert refused(webui, "--display", "details") == f"Open WebUI {version} is too old: update it to 0.8 or newer"
+
+
+def test_a_version_that_is_too_old_to_have_functions(webui: FakeWebUI) -> None:
+    webui.version, webui.unknown = "0.2.5", "/api/v1"
+    assert refused(webui) == "Open WebUI 0.2.5 is too old: update it to 0.8 or newer"
 
 
 def test_a_version_that_is_too_old_for_rows(webui: FakeWebUI) -> None:

@@ -54,6 +54,27 @@ async def test_what_there_is_is_shown_while_the_agent_thinks(tmp_path: Path) -> 
         assert seen.text == "First then."
 
 
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_stop_that_comes_together_with_a_frame_is_not_lost(turns: int) -> None:
+    queue: asyncio.Queue[object] = asyncio.Queue()
+    waiting = asyncio.Event()
+
+    async def listen() -> None:
+        waiting.set()
+        async for _ in pipe_module().paced(queue):
+            pass
+
+    task = asyncio.create_task(listen())
+    await waiting.wait()
+    queue.put_nowait("news")
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    done, _ = await asyncio.wait([task], timeout=5)
+    task.cancel()
+    assert done and task.cancelled()
+
+
 class Ordered(Seen):
     """Which came first: a chunk is drawn when it is taken, an event when it is emitted."""
 

@@ -10,7 +10,7 @@ from limelight.sources.base import Context
 from tests import agents
 from tests.openwebui.chat import Chat
 from tests.openwebui.webui import pipe_module
-from tests.serving import Served, serving
+from tests.serving import Served, collect, serving
 from tests.waiting import eventually
 
 gate = asyncio.Event()
@@ -48,6 +48,31 @@ async def test_two_models_answer_one_question_one_after_the_other(served: Served
     await asyncio.wait_for(asyncio.gather(first_task, second_task), 30)
     assert (first.text, first.end) == ("Slow and sure.", ("Complete", True))
     assert (second.text, second.end) == ("".join(agents.WORDS), ("Complete", True))
+
+
+async def test_one_model_twice_answers_one_question_one_after_the_other(served: Served) -> None:
+    first, first_task = asking(served, "default", "q1").start("go")
+    await eventually(lambda: first.text == "Slow ")
+    second, second_task = asking(served, "default", "q1").start("go")
+    await eventually(lambda: "Waiting for the answer of the other model..." in second.statuses)
+    gate.set()
+    await asyncio.wait_for(asyncio.gather(first_task, second_task), 30)
+    assert (first.text, second.text) == ("Slow and sure.", "Slow and sure.")
+
+
+@pytest.mark.parametrize("model", ["default", "slow"])
+async def test_a_question_asked_again_does_not_wait_for_a_run_that_was_left_behind(served: Served, model: str) -> None:
+    """When Open WebUI is killed, its run goes on, and nobody looks at it any more."""
+    left = served.ask("go", chat_id="u-1.chat-1", request_id="q1.before")
+    behind = await collect(left, until=lambda frame: frame.type == "token")
+    run_id = (await served.http.get("/sessions/u-1.chat-1")).json()["run_id"]
+    seen, task = asking(served, model, "q1").start("go")
+    await eventually(lambda: seen.text == "Slow ")
+    assert behind and (await served.http.get(f"/runs/{run_id}")).json()["state"] == "cancelled"
+    gate.set()
+    await asyncio.wait_for(task, 30)
+    assert (seen.text, seen.end) == ("Slow and sure.", ("Complete", True))
+    assert not any("other model" in line for line in seen.statuses)
 
 
 async def test_another_question_stops_what_the_chat_has_left_behind(served: Served) -> None:

@@ -150,6 +150,18 @@ async def code(ctx: Any) -> AsyncIterator[Item]:
     yield "Printed."
 
 
+async def steps(ctx: Any) -> AsyncIterator[Item]:
+    """Two programs, of which the second prints when the test has looked at the first."""
+    yield ToolStarted(call_id="p1", name="python", args={"code": "first = 1"})
+    yield ToolFinished(call_id="p1", result="None")
+    yield ToolStarted(call_id="p2", name="python", args={"code": "print('second')"})
+    await gate("ran")
+    yield ToolOutputDelta(call_id="p2", text="in print\n")
+    await gate("printed")
+    yield ToolFinished(call_id="p2", result="None")
+    yield "Both ran."
+
+
 async def question(ctx: Any) -> AsyncIterator[Item]:
     args = {"to": "ann", "text": "hello"}
     yield ToolStarted(call_id="mail", name="send_mail", args=args)
@@ -160,6 +172,13 @@ async def question(ctx: Any) -> AsyncIterator[Item]:
     else:
         yield ToolFinished(call_id="mail", result="", error="rejected")
         yield f"It was not sent: {answer.reason}"
+
+
+async def hesitant(ctx: Any) -> AsyncIterator[Item]:
+    """Asks a person when the test wants it to."""
+    yield Status(text="Thinking about it")
+    await gate("search")
+    yield "Yes." if await ctx.approve("send_mail", {"to": "ann"}) else "No."
 
 
 async def patient(ctx: Any) -> AsyncIterator[Item]:
@@ -201,7 +220,10 @@ async def many(ctx: Any) -> AsyncIterator[Item]:
 
 SCENES = {
     scene.__name__: scene
-    for scene in (tools, todos, helpers, document, files, stream, words, code, question, patient, crash, parallel, many)
+    for scene in (
+        *(tools, todos, helpers, document, files, stream, words, code, steps),
+        *(question, hesitant, patient, crash, parallel, many),
+    )
 }
 
 

@@ -4,6 +4,7 @@ They are per folder and not per run of tests: Playwright's synchronous API holds
 folders have their own.
 """
 
+import re
 import shutil
 from collections.abc import Generator, Iterator
 from typing import Any
@@ -53,7 +54,8 @@ def stage(theatre: Stage) -> Iterator[Stage]:
 
 @pytest.fixture
 def new_tab(browser: Browser, stage: Stage, request: pytest.FixtureRequest) -> Iterator[NewTab]:
-    """Makes a tab; each `fresh` one is of another browser, with a memory of its own. A picture is kept of a failure."""
+    """Makes a tab; each `fresh` one is of another browser, with a memory of its own. Of what each showed at the end a
+    picture is kept, below build/page."""
     contexts: list[BrowserContext] = []
     tabs: list[Tab] = []
     forgiven: set[str] = set()
@@ -66,13 +68,19 @@ def new_tab(browser: Browser, stage: Stage, request: pytest.FixtureRequest) -> I
         return tabs[-1]
 
     yield make
-    if getattr(request.node, "failed", False):
-        for number, tab in enumerate(tabs):
-            tab.shot(f"{request.node.name}-{number}".replace("[", "-").replace("]", ""))
+    keep_pictures(request.node, [tab for tab in tabs if not tab.page.is_closed()])
     for context in contexts:
         context.close()
     assert [told for tab in tabs for told in tab.unforgiven()] == [], "the browser's console"
     assert [url for tab in tabs for url in tab.strangers()] == [], "requests to somebody else"
+
+
+def keep_pictures(test: Any, tabs: list[Tab]) -> None:
+    name = re.sub(r"\W+", "-", test.name.removeprefix("test_")).strip("-")
+    fate = "failed-" if getattr(test, "failed", False) else ""
+    for number, tab in enumerate(tabs, 1):
+        which = f"-{number}" if len(tabs) > 1 else ""
+        tab.shot(f"{test.path.stem.removeprefix('test_')}/{fate}{name}{which}")
 
 
 @pytest.fixture

@@ -147,8 +147,10 @@ class Tab:
         wait_for("the text in the clipboard", lambda: self.page.evaluate("navigator.clipboard.readText()") == text)
 
     def shot(self, name: str) -> None:
-        SHOTS.mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=SHOTS / f"{name}.png")
+        """A picture for people, below build/page."""
+        path = SHOTS / f"{name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=path)
 
     def axe(self) -> list[str]:
         """What axe-core finds and counts as serious or critical."""

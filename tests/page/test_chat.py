@@ -20,6 +20,7 @@ def test_a_tool_is_seen_at_work_and_after_it(tab: Tab, stage: Stage) -> None:
     before = clock.inner_text()
     expect(clock).not_to_have_text(before)
     expect(tab.page.locator(".alive")).to_contain_text("search_docs bees")
+    tab.shot("chat/running")
 
     stage.open_gate("search")
     expect(search.get_by_role("img", name="done")).to_be_visible()
@@ -101,6 +102,7 @@ def test_sub_agents_have_lanes_side_by_side(tab: Tab, stage: Stage) -> None:
     inner = counter.bounding_box()
     assert inner is not None and left["x"] < inner["x"] < inner["x"] + inner["width"] <= left["x"] + left["width"]
 
+    tab.shot("chat/lanes")
     stage.open_gate("helpers")
     tab.expect_end()
     tab.show_steps()

@@ -40,6 +40,7 @@ def test_approve(tab: Tab, stage: Stage) -> None:
     tab.begin("scene question")
     expect(question(tab)).to_contain_text('"to": "ann"')
     expect(tab.line("send_mail")).to_contain_text("waits for you")
+    tab.shot("control/asks")
     question(tab).get_by_role("button", name="Approve").click()
     expect(tab.chat).to_contain_text("It was sent to ann.")
     expect(question(tab)).to_have_count(0)

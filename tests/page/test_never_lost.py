@@ -123,6 +123,7 @@ def test_what_is_written_without_a_wire_is_sent_once(new_tab: NewTab, stage: Sta
     tab.context.set_offline(True)
     wire.part()
     expect(banner(tab)).to_be_visible()
+    tab.shot("never_lost/disconnected")
     since = banner(tab).inner_text().partition(" (")[0]
     tab.ask("are you there?")
     expect(tab.page.get_by_role("article", name="Message that waits")).to_contain_text("are you there?")

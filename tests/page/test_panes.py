@@ -13,6 +13,7 @@ def test_the_side_follows_the_agent_until_a_pane_is_picked(tab: Tab, stage: Stag
     tab.begin("scene code")
     expect(tab.pane("Code")).to_have_attribute("aria-selected", "true")
     expect(tab.page.locator(".cm-content")).to_contain_text("import math")
+    tab.shot("panes/code")
     stage.open_gate("ran")
     expect(tab.pane("Terminal")).to_have_attribute("aria-selected", "true")
     expect(screen(tab)).to_contain_text("3.14159")
@@ -21,6 +22,20 @@ def test_the_side_follows_the_agent_until_a_pane_is_picked(tab: Tab, stage: Stag
     stage.open_gate("second", "third")
     expect(tab.page.get_by_role("treeitem").filter(has_text="for n in range(300)")).to_be_visible()
     expect(tab.pane("Timeline")).to_have_attribute("aria-selected", "true")
+
+
+def test_the_side_stays_when_a_step_is_picked(tab: Tab, stage: Stage) -> None:
+    tab.begin("scene steps")
+    expect(tab.pane("Code")).to_have_attribute("aria-selected", "true")
+    expect(tab.button("step 2 of 2")).to_be_visible()
+    tab.chat.focus()
+    tab.page.keyboard.press("[")
+    expect(tab.page.locator(".cm-content")).to_contain_text("first = 1")
+    tab.line("python").last.click()
+    stage.open_gate("ran")
+    expect(tab.chat).to_contain_text("in print")
+    expect(tab.pane("Code")).to_have_attribute("aria-selected", "true")
+    expect(tab.page.locator(".cm-content")).to_contain_text("first = 1")
 
 
 def test_every_version_of_the_code_with_its_output(new_tab: NewTab, stage: Stage, tmp_path: Path) -> None:
@@ -73,6 +88,7 @@ def test_the_terminal_shows_colours_and_follows_its_end(tab: Tab, stage: Stage) 
     red, green = (screen(tab).locator("span", has_text=re.compile(f"^{word}$")) for word in ("red", "green"))
     expect(red).to_be_visible()
     assert reddish(red) and not reddish(green)
+    tab.shot("panes/terminal")
 
     stage.open_gate("third")
     expect(screen(tab)).to_contain_text("line 299")
@@ -94,7 +110,7 @@ def test_the_terminal_shows_colours_and_follows_its_end(tab: Tab, stage: Stage) 
 
 def test_the_timeline_is_a_true_picture(tab: Tab) -> None:
     tab.begin("scene parallel")
-    tab.expect_end()
+    expect(tab.page.locator(".session-clock .state-done")).to_be_visible()  # the end may be below what is seen
     tab.pick_pane("Timeline")
     tree = tab.page.get_by_role("tree")
     first, second = bar(tree, "first_call"), bar(tree, "second_call")
@@ -119,7 +135,7 @@ def test_the_timeline_has_a_bar_for_each_sub_agent_and_what_it_cost(tab: Tab, st
 
 def test_a_click_in_the_timeline_goes_to_the_message(tab: Tab) -> None:
     tab.begin("scene parallel")
-    tab.expect_end()
+    expect(tab.page.locator(".session-clock .state-done")).to_be_visible()  # the end may be below what is seen
     tab.pick_pane("Timeline")
     expect(tab.tool("second_call")).to_have_count(0)
     tab.page.get_by_role("treeitem").filter(has_text="second_call").click()

@@ -86,6 +86,7 @@ def test_the_end_key_follows_again(tab: Tab, stage: Stage) -> None:
     tab.wait("() => (document.querySelector('.chat-scroll')?.scrollTop ?? 0) > 300")
     tab.chat.press("Home")
     expect(tab.button("Jump to now")).to_be_visible()
+    tab.shot("scrolling/jump")
     tab.chat.press("End")
     expect(tab.button("Jump to now")).to_have_count(0)
     height = tab.page.evaluate("document.querySelector('.chat-scroll').scrollHeight")

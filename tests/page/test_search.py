@@ -30,6 +30,7 @@ def test_by_text(searching: Tab) -> None:
     field(searching).fill("page 7")
     expect(hits(searching)).to_have_count(1)
     expect(hits(searching)).to_contain_text("search_docs")
+    searching.shot("search/hits")
     field(searching).fill("xylophone")
     expect(searching.page.get_by_text("Nothing found")).to_be_visible()
     field(searching).press("Escape")

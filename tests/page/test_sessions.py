@@ -34,6 +34,21 @@ def test_a_new_conversation_is_in_the_list_and_can_be_found(tab: Tab) -> None:
     expect(tab.chat).to_contain_text("You said: zebras in the list")
 
 
+def test_the_list_tells_at_once_that_somebody_is_waited_for(tab: Tab, stage: Stage) -> None:
+    # It asks by itself every few seconds too: not here.
+    tab.page.add_init_script(
+        "const later = setTimeout; setTimeout = (run, ms, ...more) => (ms === 4000 ? 0 : later(run, ms, ...more));"
+    )
+    tab.begin("scene hesitant")
+    row = rows(tab, "scene hesitant").first
+    expect(row.get_by_role("img", name="running")).to_be_visible()
+    stage.open_gate("search")
+    expect(row.get_by_role("img", name="waiting for you")).to_be_visible()
+    tab.button("Approve").click()
+    tab.expect_end()
+    expect(row.get_by_role("img", name="done")).to_be_visible()
+
+
 def test_rename(tab: Tab, stage: Stage) -> None:
     tab.begin("to be renamed")
     tab.expect_end()

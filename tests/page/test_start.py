@@ -56,17 +56,29 @@ def test_the_empty_page_explains_itself(new_tab: NewTab, builtin: Stage) -> None
     own = tab.page.get_by_text("Plug in your own agent")
     own.click()
     expect(tab.page.get_by_text("limelight serve my_agent.py:agent")).to_be_visible()
+    tab.shot("start/empty")
     with tab.context.expect_page() as opened:
-        tab.page.locator(".welcome-own").get_by_role("link", name="Documentation").click()
+        tab.page.locator(".welcome-own").get_by_role("link", name="HTTP routes of this server").click()
     expect(opened.value.get_by_role("heading", level=1)).to_be_visible()
 
 
 def test_no_stand_in_is_named_where_none_plays(tab: Tab) -> None:
     tab.open()
     expect(prompts(tab, "stage")).to_have_count(3)
-    expect(tab.page.get_by_text("A stand-in model plays here")).to_have_count(0)
+    expect(tab.page.get_by_text("A stand-in model plays")).to_have_count(0)
     prompts(tab, "stage").first.click()
     expect(tab.chat).to_contain_text("You said: What can you do?")
+    expect(tab.page.get_by_text("A stand-in model plays")).to_have_count(0)
+
+
+def test_a_conversation_says_that_a_stand_in_plays(new_tab: NewTab, builtin: Stage) -> None:
+    tab = new_tab(address=builtin.url).begin("What is 2 + 3?")
+    expect(tab.page.get_by_text("A stand-in model plays.")).to_be_visible()
+    tab.expect_end()
+    tab.shot("start/stand-in")
+    tab.button("Use a real one").click()
+    expect(tab.page.get_by_role("dialog")).to_contain_text("limelight serve")
+    assert tab.axe() == []
 
 
 def test_each_prompt_of_the_default_agent_works(new_tab: NewTab, builtin: Stage) -> None:

@@ -93,7 +93,7 @@ def ends(run: Execution) -> dict[str, int | None]:
 
 async def test_calls_that_are_decided_on_together_run_after_the_last_answer(clock: Clock) -> None:
     run = execution()
-    ctx = RunContext(run, User("ann"), Path())
+    ctx = RunContext(run, User("ann"), Path)
     run.accept(RunStarted(agent="a"))
     run.accept(ToolStarted(call_id="task", name="task", args={}))
     run.accept(AgentStarted(agent_id="sub", name="sub", call_id="task"))

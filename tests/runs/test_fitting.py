@@ -1,5 +1,6 @@
 """Whatever an agent says fits the log: valid, bounded, and nothing lost that is not kept elsewhere."""
 
+import json
 from typing import Any
 
 import msgspec
@@ -45,6 +46,7 @@ from limelight.runs.fitting import (
     PREVIEW_CHARACTERS,
     SHORT_CHARACTERS,
     Fitted,
+    fit,
     preview_of,
     result_key,
 )
@@ -296,6 +298,39 @@ def test_an_answer_keeps_as_many_sources_as_there_is_room_for() -> None:
     assert answer.content == "x" * 10_000 and len(answer.title) == SHORT_CHARACTERS
     assert answer.sources == sources[: len(answer.sources)] and len(answer.sources) > 100
     assert only(FinalAnswer(sources=("x" * 70_000,))).sources == ()
+
+
+LONG_ANSWER: dict[str, Any] = {
+    "title": "Bees",
+    "content": "They dance. " * 4_000,
+    "sources": ["https://example.org/"],
+    "legs": 6,
+}
+
+
+@pytest.mark.parametrize("message_id", [None, "m"])
+@pytest.mark.parametrize(
+    "content", [LONG_ANSWER, json.dumps(LONG_ANSWER), repr(LONG_ANSWER)], ids=["dict", "json", "repr"]
+)
+def test_a_large_answer_with_parts_keeps_them_and_is_there_as_it_was_given(
+    content: Any, message_id: str | None
+) -> None:
+    made = fit(FinalAnswer(content=content, message_id=message_id), "run_1", 10**6)
+    (answer,), (result,) = made.events, made.results
+    assert isinstance(answer, FinalAnswer)
+    assert (answer.title, answer.sources, answer.message_id) == ("Bees", ("https://example.org/",), message_id)
+    assert isinstance(answer.content, str) and LONG_ANSWER["content"].startswith(answer.content)
+    assert len(answer.content) == 10_000
+    whole = result.body.decode()
+    assert whole == content if isinstance(content, str) else json.loads(whole) == content
+    assert (answer.truncated, answer.size) == (True, len(result.body))
+
+
+@pytest.mark.parametrize("content", ["{" * 40_000 + "}" * 40_000, "{'content': " + "[" * 20_000 + "}" * 20_000])
+def test_a_large_answer_that_only_looks_like_an_object_is_a_text(content: str) -> None:
+    answer = fit(FinalAnswer(content=content), "run_1", 10**6).events[0]
+    assert isinstance(answer, FinalAnswer)
+    assert (answer.title, answer.content) == ("", content[:10_000])
 
 
 def test_a_plan_of_very_many_items_is_cut_and_says_so() -> None:

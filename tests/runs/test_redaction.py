@@ -6,6 +6,7 @@ import pytest
 
 from limelight.events import (
     EVENT_TYPES,
+    AgentFinished,
     AgentStarted,
     AnyEvent,
     ApprovalRequested,
@@ -15,6 +16,7 @@ from limelight.events import (
     Plan,
     ReasoningDelta,
     ReasoningFinished,
+    RunCancelled,
     RunFailed,
     RunFinished,
     RunStarted,
@@ -80,7 +82,82 @@ def test_of_every_event_it_is_decided_whether_it_is_looked_at() -> None:
     assert sorted(map(repr, (*LOOKED_AT, *said, *nothing_of_a_tool, *pieces))) == sorted(map(repr, EVENT_TYPES))
 
 
-def test_what_people_and_models_say_is_left_alone() -> None:
+def said(text: str, message_id: str = "m", agent_id: str = "") -> TextDelta:
+    return TextDelta(message_id=message_id, text=text, agent_id=agent_id)
+
+
+def test_a_secret_of_the_servers_is_hidden_in_what_is_said_wherever_it_is_cut() -> None:
+    text = f"my key is {SECRET}, and s3cr is none"
+    for kind in (TextDelta, ReasoningDelta):
+        for size in range(1, 30):
+            pieces = [kind(message_id="m", text=text[at : at + size]) for at in range(0, len(text), size)]
+            told = [event for event in fed(BY_VALUE, *pieces) if isinstance(event, kind)]
+            whole = "".join(event.text for event in told)
+            assert SECRET[:4] not in whole.replace("and s3cr is", "") and whole.count(HIDDEN) == 1
+            assert whole.endswith(f"{HIDDEN}, and s3cr is none")
+
+
+def test_what_is_said_is_held_back_only_as_long_as_it_has_to_be() -> None:
+    redaction = Redaction(BY_VALUE)
+    assert redaction.feed(said("the s3")) == [said("the s3")]
+    assert redaction.passes(said(" is cloudy ")) and redaction.passes(said("s3c"))
+    assert not redaction.passes(said("r3t"))
+    assert redaction.feed(said("r3t")) == []
+    assert redaction.feed(said(" and")) == [said("r3t and")]
+    assert redaction.passes(said("."))
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        TextFinished(message_id="m", agent_id="a"),
+        FinalAnswer(message_id="m", content=""),
+        AgentFinished(agent_id="a"),
+        RunFinished(),
+        RunFailed(code="x", message=""),
+        RunCancelled(reason=""),
+    ],
+)
+def test_what_was_held_back_comes_before_the_end_of_its_text(end: AnyEvent) -> None:
+    held = said("s3cr3t-", agent_id="a")
+    assert fed(BY_VALUE, held, end) == [held, end]
+
+
+def test_an_answer_that_was_streamed_is_without_the_servers_secrets() -> None:
+    answer = FinalAnswer(content=f"it is {SECRET}", message_id="m")
+    assert Redaction(BY_VALUE).whole(answer) == FinalAnswer(content=f"it is {HIDDEN}", message_id="m")
+
+
+async def test_the_engine_tells_what_was_held_back_when_something_ends_by_itself() -> None:
+    """A text that was held back as a whole is in the log before its agent ends, also if that ends with its call."""
+    run = execution(hiding=BY_VALUE)
+    run.accept(RunStarted(agent="a"))
+    run.accept(ToolStarted(call_id="c", name="task", args={}))
+    run.accept(AgentStarted(agent_id="b", name="b", call_id="c"))
+    run.accept(said("s3cr3t", "n", "b"))
+    run.accept(ToolFinished(call_id="c", result=""))
+    run.accept(said("the key: "))
+    for character in SECRET:
+        run.accept(said(character))
+    run.accept(said(", or s3cr3t-"))
+    run.accept(ToolStarted(call_id="d", name="t", args={}))
+    run.accept(ToolOutputDelta(call_id="d", text="s3cr3t"))
+    run.seal(RunFailed(code="x", message="y"))
+    events = [record.event for record in run.take().records]
+    text = "".join(event.text for event in events if isinstance(event, TextDelta) and event.message_id == "m")
+    of_b = [event for event in events if event.agent_id == "b"]
+    assert [type(event) for event in of_b] == [AgentStarted, TextDelta, TextFinished, AgentFinished]
+    assert text.endswith(f"{HIDDEN}, or s3cr3t-") and SECRET not in repr(events)
+    assert any(isinstance(event, ToolOutputDelta) and event.text == "s3cr3t" for event in events)
+    assert isinstance(events[-1], RunFailed)
+
+
+async def test_without_a_secret_nothing_is_looked_at_in_what_is_said() -> None:
+    assert not Redaction(BY_PATTERN).listens and not Redaction(Hiding()).listens
+    assert Redaction(Hiding([re.compile("x")], secrets=[SECRET])).listens
+
+
+def test_what_people_say_is_left_alone_and_what_models_say_but_for_secrets() -> None:
     said = FinalAnswer(content=SECRET, message_id="m")
     for event in (RunStarted(agent="a", input=SECRET), TextDelta(message_id="m", text=SECRET), said):
         assert Redaction(BY_PATTERN).whole(event) is event

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from limelight.errors import StoreUnavailable
 from limelight.runs.ids import now_ms, sortable_id
-from limelight.runs.workspace import LOCAL_OWNER, Workspaces, workspace_name
+from limelight.runs.workspace import LOCAL_OWNER, Workspaces, shared_folder, workspace_name
 from limelight.stores.base import SessionRef
 from tests.strategies import ODD_TEXTS
 
@@ -55,6 +56,26 @@ def time_of(ulid: str) -> int:
     for character in ulid[:10]:
         number = number * 32 + "0123456789abcdefghjkmnpqrstvwxyz".index(character)
     return number
+
+
+def test_a_workspace_is_for_its_owner_only(tmp_path: Path) -> None:
+    folder = Workspaces(tmp_path / "workspaces").made(SessionRef(LOCAL_OWNER, "s"))
+    assert [mode_of(one) for one in (folder, folder.parent)] == [0o700, 0o700]
+    assert Workspaces(tmp_path / "workspaces").made(SessionRef(LOCAL_OWNER, "s")) == folder
+    shared = shared_folder(str(tmp_path / "deep" / "shared"))
+    assert mode_of(shared) == 0o700
+
+
+def mode_of(folder: Path) -> int:
+    return folder.stat().st_mode & 0o777
+
+
+def test_a_data_folder_that_was_moved_away_is_not_made_anew(tmp_path: Path) -> None:
+    """Or who moves it back would move it into the new one."""
+    data = tmp_path / "data"
+    with pytest.raises(StoreUnavailable, match="the data folder of the server is gone"):
+        Workspaces(data / "workspaces").made(SessionRef(LOCAL_OWNER, "s"))
+    assert not data.exists()
 
 
 async def test_a_workspace_deeper_than_any_stack_is_removed(tmp_path: Path) -> None:

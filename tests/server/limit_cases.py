@@ -181,6 +181,27 @@ async def full_session_in_the_queue(house: House, ann: Headers) -> Meeting:
     yield [*first, "session_full"]
 
 
+async def large_bodies(house: House, ann: Headers) -> Meeting:
+    """Bodies that wait for their session, one of which is on a socket, and one more of each kind."""
+    asked = await live(house, ann)
+    large, text = asking("x" * 6000, agent="patient", session_id="s", if_busy="wait"), "y" * 6000
+    waits = asyncio.create_task(house.served.http.post("/chat", json=large, headers=ann))
+    await eventually(lambda: house.served.parts.sessions.queued == 1)
+    async with socket(house.served, headers=ann) as watching:
+        yield []
+        await watching.say("query", query=text, if_busy="wait")
+        by_socket = await told(watching)
+        yield [
+            *by_socket,
+            *refused(
+                await house.served.http.post("/chat", json=large, headers=ann),
+                await house.served.http.post("/chat/stream", json=large, headers=ann),
+            ),
+        ]
+    for task in (asked, waits):
+        task.cancel()
+
+
 async def large_body(house: House, ann: Headers) -> Meeting:
     async with socket(house.served, headers=ann, agent_type="echo") as watching:
         yield []
@@ -239,6 +260,7 @@ CASES = [
     Case("session_full", full_session, {"session_bytes": ROOM}),
     Case("session_full", full_session_in_the_queue, {"session_bytes": ROOM}),
     Case("body_too_large", large_body, {"body_bytes": 1000, "message_bytes": 1000}),
+    Case("too_many_bytes", large_bodies, {"request_bytes_per_user": 10_000}),
     Case("body_timeout", body_that_stops, {}),
     Case("too_many_messages", many_messages, {"request_messages": 3}),
     Case("log_full", failing("filler"), {"session_bytes": ROOM}),

@@ -42,6 +42,19 @@ async def test_a_cookie_opens_a_socket_for_its_own_page_only(house: House) -> No
         assert await handshake(house.served, cookie) == 403
 
 
+async def test_a_socket_is_not_for_pages_of_other_sites_whatever_they_know(tmp_path: Path) -> None:
+    friend = "https://app.example"
+    async with serving(agents.echo, data=tmp_path, server__origins=[friend], auth__api_key="sesame") as served:
+        for key in ("sesame", Keyring(tmp_path).create("ann", ("use",), 1)[1]):
+            own: Headers = {"origin": served.url}
+            elsewhere = {"origin": "https://lime.example", "sec-fetch-site": "same-origin"}  # the proxy changes `Host`
+            for good in ({}, own, {"origin": friend}, elsewhere):
+                assert await handshake(served, {**bearer(key), **good}) == 101, good
+            for origin in ("https://evil.example", "null", "http://localhost:5173", f"{served.url}.evil.example"):
+                assert await handshake(served, {**bearer(key), "origin": origin}) == 403, origin
+        assert await handshake(served, {"origin": "https://evil.example"}) == 401  # who has no key learns nothing
+
+
 @pytest.mark.parametrize(
     "foreign",
     [{"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}, {}],

@@ -5,7 +5,8 @@ import sys
 
 HELD = """
 import time
-from limelight.server.ending import UNCUT, end_process_after
+from limelight.server.ending import end_process_after
+from limelight.uncut import UNCUT
 with UNCUT:
     end_process_after(0.1)
     time.sleep(1)

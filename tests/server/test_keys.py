@@ -1,23 +1,29 @@
 """Keys on a running server: every route and every socket, with no key, a wrong one, a revoked one, another user's, and
 one without the scope."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
 
+from limelight.access.keyring import NAME as KEYS_FILE
 from limelight.access.keyring import Keyring
 from limelight.config import load_settings
 from limelight.errors import SetupError
+from limelight.messages import Message
 from limelight.server.app import create_app
 from limelight.server.auth import PROBES
 from limelight.server.endpoint import Endpoint
 from limelight.server.gate import Gate
+from limelight.sources.base import Context
 from tests import agents
 from tests.server.house import Headers, House, bearer, everything, filled, guarded, handshake, named
 from tests.server.v2.sockets import socket
 from tests.serving import asking, offer, serving
+from tests.waiting import eventually
 
 
 @pytest.mark.parametrize("kind", ["none", "wrong", "basic", "revoked", "empty"])
@@ -45,6 +51,67 @@ async def test_a_key_that_is_made_beside_a_server_closes_it_at_once(house: House
     assert (await house.served.http.get("/agents", headers=headers)).status_code == 200
     for probe in PROBES:
         assert (await house.served.http.get(probe)).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/sessions/s/stream", "/runs/{run_id}/stream", "/chat/stream"])
+async def test_a_key_that_is_revoked_ends_its_streams(tmp_path: Path, path: str) -> None:
+    """Also one that is only read, and one whose run talks without a pause; another key of the same user goes on."""
+    async with serving(agents.patient, chatterer, data=tmp_path, server__heartbeat_seconds=0.1) as served:
+        house = House(served, Keyring(tmp_path), tmp_path / KEYS_FILE)
+        lost, kept = house.key("ann"), house.headers("ann")
+        agent = "chatterer" if path.startswith("/runs") else "patient"
+        asked = served.stream("POST", "/chat/stream", json=asking("go", session_id="s", agent=agent), headers=kept)
+        await anext(asked)
+        run_id = (await served.http.get("/sessions/s", headers=kept)).json()["run_id"]
+        body: dict[str, Any] = {}
+        if path == "/chat/stream":  # one that waits for its turn
+            body = {"json": asking("and then?", session_id="s", agent="patient", if_busy="wait")}
+        method, path = "POST" if body else "GET", path.format(run_id=run_id)
+        async with served.http.stream(method, path, headers=bearer(lost), **body) as watching:
+            lines = watching.aiter_lines()
+            await anext(lines)
+            house.keyring.revoke(lost.split("_")[1], 2)
+            async with asyncio.timeout(20):
+                async for _ in lines:
+                    pass
+        refused = await served.problem(method, path, headers=bearer(lost), **body)
+        assert refused["code"] == "unauthorized"
+        if agent == "chatterer":
+            assert await asyncio.wait_for(anext(asked), 20)
+        assert served.parts.sessions.count == 1
+
+
+async def chatterer(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
+    """Talks without a pause."""
+    while True:
+        yield "word "
+        await asyncio.sleep(0.001)
+
+
+async def test_a_whole_answer_is_not_for_a_key_that_was_revoked(house: House) -> None:
+    key, kept = house.key("ann"), house.headers("ann")
+    body = asking("go", session_id="s", agent="maker")
+    asked = asyncio.create_task(house.served.http.post("/chat", json=body, headers=bearer(key)))
+    await eventually(lambda: house.served.parts.sessions.count == 1)
+    house.keyring.revoke(key.split("_")[1], 2)
+    run_id = (await house.served.http.get("/sessions/s", headers=kept)).json()["run_id"]
+    await house.served.http.post(f"/runs/{run_id}/cancel", headers=kept)
+    reply = await asked
+    assert (reply.status_code, reply.json()["code"]) == (401, "unauthorized")
+
+
+@pytest.mark.parametrize("how", ["key", "header", "body"])
+async def test_nobody_is_called_as_the_server_itself(house: House, how: str) -> None:
+    """By the name `system` it is known in the log that nobody has decided."""
+    pipe = house.headers("pipe", "use", "on-behalf-of")
+    if how == "key":  # made before the name was refused
+        status, headers, body = 401, house.headers("system"), asking("hi")
+    elif how == "header":
+        status, headers, body = 400, {**pipe, "x-limelight-user-id": "system"}, asking("hi")
+    else:
+        status, headers, body = 422, pipe, asking("hi", user_id="system")
+    problem = await house.served.problem("POST", "/chat", json=body, headers=headers)
+    assert (problem["status"], "the server itself" in str(problem)) == (status, True)
 
 
 async def test_what_is_one_users_is_not_there_for_another(house: House) -> None:

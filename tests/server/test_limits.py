@@ -1,6 +1,7 @@
 """Limits of users: each is refused with its code, and nobody else notices."""
 
 import asyncio
+import gc
 import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -11,7 +12,9 @@ import httpx
 import pytest
 
 from limelight.access.keyring import Keyring
+from limelight.messages import Message
 from tests import agents
+from tests.server.house import maker
 from tests.server.v2.sockets import socket
 from tests.serving import Served, asking, collect, serving
 from tests.waiting import eventually
@@ -98,10 +101,24 @@ async def test_what_ends_a_run_gets_through_whatever_the_limit(tmp_path: Path) -
             for _ in range(9):
                 await watching.say("ping")
                 await watching.until_type("pong")
-            await watching.say("approve", approval_id="none")
-            await watching.until(lambda frame: frame.get("error_code") == "approval_not_found")
             await watching.say("cancel")
             await watching.until_state("idle")
+
+
+async def test_an_answer_gets_through_whatever_the_limit_and_a_guess_does_not(tmp_path: Path) -> None:
+    """Who asks for questions that nobody has asked makes the server look through logs: that is a request."""
+    settings: dict[str, Any] = {"limits__requests_per_minute": 3}
+    async with serving(maker, data=tmp_path, **settings) as served:
+        ann = Users(served, tmp_path).ann
+        async with socket(served, headers=ann, agent_type="maker", format="records") as watching:
+            await watching.say("query", query="hi")
+            asked = await watching.until(lambda frame: frame.get("event", {}).get("kind") == "approval_requested")
+            for number in range(9):  # the minute may change in between, once
+                await watching.say("approve", approval_id=f"none{number}")
+            told = await watching.until(lambda frame: frame.get("error_code") == "too_many_requests")
+            assert {frame["error_code"] for frame in told if frame["type"] == "error"} >= {"approval_not_found"}
+            await watching.say("approve", approval_id=asked[-1]["event"]["approval_id"])
+            await watching.until_type("decided")
 
 
 async def test_runs_at_once(tmp_path: Path) -> None:
@@ -203,6 +220,99 @@ async def test_streams_that_are_opened_at_once_are_counted_too(tmp_path: Path, k
             assert sorted(codes) == [""] * 3 + ["too_many_streams"] * 22
             assert hub.viewers_of("ann") == 3
         await eventually(lambda: hub.viewers_of("ann") == 0)
+
+
+async def test_who_waits_for_a_whole_answer_has_a_stream(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, streams_per_user=2)
+        parts, http = house.served.parts, house.served.http
+        body = asking("hi", session_id="s", agent="patient", request_id="r")
+        asked = [asyncio.create_task(http.post("/chat", json=body, headers=house.ann)) for _ in range(2)]
+        await eventually(lambda: parts.hub.viewers_of("ann") == 2 and parts.sessions.count == 1)
+        for path in ("/chat", "/chat/stream"):
+            refused = await http.post(path, json=body | {"session_id": "t"}, headers=house.ann)
+            assert (refused.status_code, code_of(refused)) == (429, "too_many_streams")
+        assert code_of(await house.ask(house.ben, "s")) == ""
+        for task in asked:
+            task.cancel()
+        await eventually(lambda: parts.hub.viewers_of("ann") == 0)  # the run goes on, and nobody waits for it
+        assert parts.sessions.count == 1
+
+
+async def test_what_requests_hold_is_let_go_when_their_run_begins_or_never_will(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, streams_per_user=20, request_bytes_per_user=1_000_000)
+        parts, http = house.served.parts, house.served.http
+
+        async def ask(**more: Any) -> httpx.Response:
+            body = asking("x" * 50_000, session_id="s", agent="patient") | more
+            return await http.post("/chat", json=body, headers=house.ann)
+
+        mistakes: list[dict[str, Any]] = [{"agent": "nobody"}, {"messages": []}, {"session_id": "/"}, {"if_busy": "no"}]
+        for wrong in mistakes:
+            assert (await ask(**wrong)).status_code in (404, 422)
+            assert parts.loads.held("ann") == 0
+        first = asyncio.create_task(ask(request_id="one"))
+        await eventually(lambda: parts.sessions.count == 1)
+        await eventually(lambda: parts.loads.held("ann") == 0)  # what is left is the run's
+        assert (await ask()).status_code == 409
+        twins = [asyncio.create_task(ask(request_id="one")) for _ in range(9)]
+        await eventually(lambda: parts.hub.viewers_of("ann") == 10 and parts.loads.held("ann") == 0)
+        waits = [asyncio.create_task(ask(request_id="two", if_busy="wait"))]
+        await eventually(lambda: parts.sessions.queued == 1)
+        waits += [asyncio.create_task(ask(request_id="two", if_busy="wait")) for _ in range(2)]
+        await eventually(lambda: parts.hub.viewers_of("ann") == 13)
+        await eventually(lambda: 50_000 < parts.loads.held("ann") < 60_000)  # the others are the same request
+        for task in waits:
+            task.cancel()
+        await eventually(lambda: parts.hub.viewers_of("ann") == 10)
+        assert parts.loads.held("ann") > 0  # it is still to be asked
+        run_id = (await http.get("/sessions/s", headers=house.ann)).json()["run_id"]
+        await http.post(f"/runs/{run_id}/cancel", headers=house.ann)
+        replies = await asyncio.gather(first, *twins)
+        assert {reply.json()["run_id"] for reply in replies} == {run_id}
+        await eventually(lambda: parts.loads.held("ann") == 0)
+
+
+async def test_a_body_is_not_kept_for_whoever_waits_for_its_run(tmp_path: Path) -> None:
+    """The run has it, and nobody else: neither the requests that wait for its end, nor what has led to it."""
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path)
+        parts, http = house.served.parts, house.served.http
+        mark = f"mark-{tmp_path.name}"
+        body = asking(mark, session_id="s", agent="patient", request_id="one")
+
+        def kept() -> int:
+            gc.collect()
+            found = [one for one in gc.get_objects() if isinstance(one, Message) and one.text == mark]
+            return len(found)
+
+        first = asyncio.create_task(http.post("/chat", json=body, headers=house.ann))
+        await eventually(lambda: parts.sessions.count == 1)
+        more = [asyncio.create_task(http.post("/chat", json=body, headers=house.ann)) for _ in range(4)]
+        await eventually(lambda: parts.hub.viewers_of("ann") == 5)
+        await eventually(lambda: kept() == 1)
+        for task in (first, *more):
+            task.cancel()
+
+
+async def test_a_user_whom_the_body_names_is_counted_and_not_who_names_them(tmp_path: Path) -> None:
+    async with serving(agents.echo, data=tmp_path, auth__api_key="sesame", limits__requests_per_minute=4) as served:
+        pipe = Keyring(tmp_path).create("pipe", ("use", "on-behalf-of"), 1)[1]
+        for key in ("sesame", pipe):
+            headers = {"authorization": f"Bearer {key}"}
+
+            async def codes(user: str, path: str, headers: Headers = headers) -> list[str]:
+                body = asking("hi", user_id=user)
+                return [code_of(await served.http.post(path, json=body, headers=headers)) for _ in range(9)]
+
+            told = await codes(f"cleo-{key[:3]}", "/chat")
+            assert told[:4] == [""] * 4 and "too_many_requests" in told  # the minute may change in between, once
+            told = await codes(f"dora-{key[:3]}", "/chat/stream")
+            assert told[:4] == [""] * 4 and "too_many_requests" in told
+            assert (await served.http.get("/sessions", headers=headers)).status_code == 200
+        nonsense = [await served.http.post("/chat", json={}, headers=headers) for _ in range(9)]
+        assert {code_of(reply) for reply in nonsense} == {"invalid", "too_many_requests"}
 
 
 async def test_a_socket_that_cannot_be_opened_gives_its_place_back(tmp_path: Path) -> None:

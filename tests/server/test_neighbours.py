@@ -4,17 +4,21 @@ How fast that is, `make bench` says; the bounds here are those of a machine that
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from limelight.access.keyring import Keyring
 from limelight.events import ToolFinished, ToolStarted
 from limelight.messages import Message
 from limelight.sources.base import Context, Item
+from limelight.stores.sqlite import rows
 from tests.agents import WORDS, talker
 from tests.server.v2.sockets import socket
 from tests.serving import Frame, Served, asking, collect, serving, text_of
@@ -54,7 +58,9 @@ class House:
         """Ann asks for more runs and more streams than she may have, and is told so."""
         body = asking("hi", session_id="new", agent="talker")
         run = await self.served.http.post("/chat", json=body, headers=self.ann)
-        stream = await self.served.http.get("/sessions/s0/stream", headers=self.ann)
+        async with self.served.http.stream("GET", "/sessions/s0/stream", headers=self.ann) as last:
+            assert last.status_code == 200
+            stream = await self.served.http.get("/sessions/s0/stream", headers=self.ann)
         assert [refusal(run), refusal(stream)] == ["too_many_runs", "too_many_streams"]
 
     async def ask(self) -> list[Frame]:
@@ -72,8 +78,8 @@ def refusal(reply: httpx.Response) -> str:
 
 @asynccontextmanager
 async def crowded(data: Path) -> AsyncGenerator[House]:
-    """Ann has as many runs and streams as she may, and reads none of them: responses and sockets."""
-    limits = {"runs_per_user": RUNS, "streams_per_user": STREAMS, "requests_per_minute": REQUESTS}
+    """Ann has as many runs as she may, and streams but for one, and reads none of them: responses and sockets."""
+    limits = {"runs_per_user": RUNS, "streams_per_user": STREAMS + 1, "requests_per_minute": REQUESTS}
     settings: dict[str, Any] = {f"limits__{name}": value for name, value in limits.items()}
     async with AsyncExitStack() as stack:
         served = await stack.enter_async_context(serving(talker, flooder, data=data, **settings))
@@ -108,6 +114,68 @@ async def test_a_neighbour_at_her_limits_is_refused_and_nobody_else_notices(tmp_
         assert refused  # the minute may have changed in between, once
         assert {refusal(reply) for reply in refused} == {"too_many_requests"}
         check_whole(await house.ask())
+
+
+@pytest.mark.parametrize("how", ["tools", "approvals", "sockets", "streams"])
+async def test_who_looks_for_much_at_once_waits_for_herself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Reads of ann's log take as long as we like. There are two readers, and she does not get both of them."""
+    async with serving(talker, data=tmp_path) as served:
+        house = House(served, tmp_path)
+        begun = await collect(house.stream(house.ann, "s", "talker"))
+        run_id = (await served.http.get("/sessions/s", headers=house.ann)).json()["run_id"]
+        paths = {"tools": f"/runs/{run_id}/tools/no{{}}", "approvals": f"/runs/{run_id}/approvals/no{{}}"}
+        paths["streams"] = f"/runs/{run_id}/stream?after=0&n={{}}"
+        async with AsyncExitStack() as stack:
+            sockets = [await stack.enter_async_context(socket(served, "s", headers=house.ann)) for _ in range(4)]
+            for watching in sockets:
+                await watching.hear()
+            slow = Slow(monkeypatch, "ann", run_id)
+            asked: list[asyncio.Task[httpx.Response]] = []
+            if how == "sockets":
+                for watching in sockets:
+                    await watching.say("approve", approval_id="no")
+            else:
+                get = served.http.get
+                asked += [asyncio.create_task(get(paths[how].format(n), headers=house.ann)) for n in range(12)]
+                stack.push_async_callback(asyncio.wait, asked)
+            stack.callback(slow.end.set)
+            await eventually(lambda: slow.reading)
+            for _ in range(2):
+                check_whole(await house.ask())
+            assert (slow.reading, slow.most) == (1, 1)
+            slow.end.set()
+            if how == "sockets":
+                assert {(await watching.error())[1] for watching in sockets} == {"not_processing"}
+            else:
+                replies = await asyncio.gather(*asked)
+                assert {reply.status_code for reply in replies} == {200 if how == "streams" else 404}
+                if how == "streams":
+                    assert all(begun[-2].id in reply.text for reply in replies)
+
+
+class Slow:
+    """Reads of one user's log do not come to their end before they may."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, owner: str, run_id: str) -> None:
+        self.end = threading.Event()
+        self.reading = self.most = 0
+        self._counting = threading.Lock()
+        for name in ("records", "records_naming"):
+            monkeypatch.setattr(rows, name, partial(self._read, getattr(rows, name), (owner, run_id)))
+
+    def _read(self, read: Callable[..., Any], of: tuple[str, str], *args: Any, **named: Any) -> Any:
+        owner, run_id = of
+        if named.get("run_id") != run_id and not any(getattr(one, "owner", "") == owner for one in args):
+            return read(*args, **named)
+        with self._counting:
+            self.reading += 1
+            self.most = max(self.most, self.reading)
+        assert self.end.wait(30)
+        with self._counting:
+            self.reading -= 1
+        return read(*args, **named)
 
 
 async def test_she_can_go_on_once_her_runs_have_ended(tmp_path: Path) -> None:

@@ -11,7 +11,15 @@ import pytest
 from limelight.access.keyring import Keyring
 from limelight.config import load_settings
 from limelight.errors import SetupError
-from limelight.events import AnyEvent, ToolFinished, ToolOutputDelta, ToolStarted
+from limelight.events import (
+    AnyEvent,
+    Plan,
+    ReasoningDelta,
+    ReasoningFinished,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolStarted,
+)
 from limelight.hiding import HIDDEN
 from limelight.server.app import create_app
 from limelight.sources.base import Context
@@ -69,6 +77,37 @@ async def test_what_tools_get_and_return_is_kept_without_secrets(
     for secret in (CARD, MODEL_KEY, API_KEY, "hunter2"):
         assert secret not in told
         assert secret.encode() not in stored
+
+
+async def blabber(messages: Any, ctx: Context) -> AsyncIterator[str | AnyEvent]:
+    """Says what it should keep to itself, all at once and piece by piece."""
+    yield ReasoningDelta(message_id="r", text=f"I think of {MODEL_KEY}")
+    yield ReasoningFinished(message_id="r")
+    yield Plan(text=f"say {MODEL_KEY}")
+    yield f"my key is {MODEL_KEY}. Again: "
+    for character in MODEL_KEY:
+        yield character
+    yield "! And sk-proj-"
+
+
+@pytest.mark.parametrize("streams", [True, False])
+async def test_what_an_agent_says_is_without_the_servers_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, streams: bool
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", MODEL_KEY)
+    offered = [offer(blabber, enable_streaming=streams)]
+    async with serving(data=tmp_path, agents=offered) as served:
+        found = await collect(served.ask("go", session_id="s", format="records"))
+        run_id = found[-1].data["run_id"]
+        whole = (await served.http.post("/chat", json=asking("go", session_id="t"))).json()
+        answer = (await served.http.get(f"/runs/{run_id}/answer")).text
+    events = [frame.data["event"] for frame in found]
+    text = "".join(event["text"] for event in events if event["kind"] == "text_delta")
+    assert text.startswith(f"my key is {HIDDEN}. Again: ") and text.endswith(f"{HIDDEN}! And sk-proj-")
+    assert events[-1]["kind"] == "run_finished"
+    told = json.dumps([events, whole, answer])
+    assert MODEL_KEY not in told and HIDDEN in answer and HIDDEN in whole["message"]["content"]
+    assert MODEL_KEY.encode() not in stored_in(tmp_path)
 
 
 def stored_in(folder: Path) -> bytes:

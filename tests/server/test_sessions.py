@@ -2,6 +2,9 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from limelight.runs.ids import now_ms
 from tests import agents
@@ -75,6 +78,25 @@ async def test_lists_are_paged_searched_and_newest_first(served: Served) -> None
     assert (await served.http.get("/sessions", params={"q": "100%_"})).json()["sessions"] == []
     for bad in ({"after": "zzz!"}, {"limit": "0"}, {"limit": "x"}):
         assert (await served.problem("GET", "/sessions", params=bad))["status"] == 400
+
+
+async def test_sessions_in_a_state_are_not_looked_for_one_by_one(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(9):
+        await ask(served, f"s{number}")
+    reads: list[int] = []
+    sessions = served.parts.store.sessions
+
+    async def counted(owner: str, **wanted: Any) -> Any:
+        reads.append(wanted["limit"])
+        return await sessions(owner, **wanted)
+
+    monkeypatch.setattr(served.parts.store, "sessions", counted)
+    for state, found in (("error", 0), ("completed", 1)):
+        page = (await served.http.get("/sessions", params={"state": state, "limit": "1"})).json()
+        assert len(page["sessions"]) == found
+    assert len(reads) <= 4 and min(reads) >= 100
 
 
 async def test_titles_can_be_changed(served: Served) -> None:

@@ -1,5 +1,6 @@
 """Tokens of an issuer on a running server: in headers, on sockets and in the page's cookie."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,25 @@ async def test_a_socket_ends_with_its_token(
             monkeypatch.setattr("limelight.access.tokens.CLOCKS_DIFFER_SECONDS", -3600)  # an hour later
             await watching.say("ping")
             assert (await watching.error())[1] == "unauthorized"
+
+
+async def test_who_only_reads_is_sent_away_when_their_token_expires(
+    issuer: LocalIssuer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(agents.patient, data=tmp_path, server__heartbeat_seconds=0.1, **issuer.settings) as served:
+        headers = issuer.headers("ann")
+        async with socket(served, headers=headers, agent_type="patient") as watching:
+            await watching.say("query", query="go")
+            await watching.until_state("processing")
+            async with served.http.stream("GET", "/sessions/s/stream", headers=headers) as stream:
+                lines = stream.aiter_lines()
+                await anext(lines)
+                monkeypatch.setattr("limelight.access.tokens.CLOCKS_DIFFER_SECONDS", -3600)  # an hour later
+                async with asyncio.timeout(20):
+                    assert (await watching.error())[1] == "unauthorized"
+                    async for _ in lines:
+                        pass
+        assert served.parts.sessions.count == 1
 
 
 async def test_the_page_keeps_a_token_as_it_keeps_a_key(issuer: LocalIssuer, tmp_path: Path) -> None:

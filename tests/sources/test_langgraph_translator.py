@@ -239,6 +239,12 @@ def test_graphs_of_one_task_are_told_apart(run: Run) -> None:
     assert not run.grammar.agents
 
 
+def test_a_node_that_is_called_planning_says_what_others_say(run: Run) -> None:
+    """A round of the kind `planning` has a plan in it, and only frameworks that plan make such rounds."""
+    run.feed("tasks", {"id": "p1", "name": "planning", "input": {}})
+    assert [(s.number, s.step_kind) for s in run.of(StepStarted)] == [(1, "plan")]
+
+
 def test_a_tool_node_is_no_round_of_its_own(run: Run) -> None:
     call = {"name": "add", "args": {}, "id": "c1"}
     run.feed("tasks", {"id": "m1", "name": "model", "input": {}})

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from limelight.events import AnyEvent, Record, RunFinished, RunStarted
+from limelight.events import (
+    AnyEvent,
+    ApprovalRequested,
+    Record,
+    RunFinished,
+    RunStarted,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolStarted,
+)
 from limelight.stores.base import Result, SessionRef, Store
 from tests.stores.steps import S1, MakeStore, Writing, begin, opened, read_all, tokens, whole_run
 from tests.strategies import events
@@ -52,6 +61,29 @@ class RecordCases:
         assert ended == [*live, run.acknowledged[-1]]
         for after in (127, 128, 129, 400, 1400, 1640):
             assert await read_all(store, after=after, page=97) == ended[after:]
+
+    async def test_what_names_a_call_or_an_approval_is_found_wherever_it_is(self, store: Store) -> None:
+        await whole_run(store, "r0", words=3)
+        run = await begin(store, "r1")
+        calls = [f'c"{number}' for number in range(40)]
+        for call_id in calls:
+            said = [ToolOutputDelta(call_id=call_id, text=text) for text in ("a", "b")]
+            await run.write(ToolStarted(call_id=call_id, name="t", args={}), *tokens(60), *said)
+            await run.write(*tokens(1), ToolFinished(call_id=call_id, result=calls))
+        await run.write(ApprovalRequested(approval_id="a1", name="t", args={"a": "a2"}))
+        for _ in range(2):  # while it is live, and when it has ended
+            found = await store.run("r1")
+            assert found is not None
+            for call_id in (calls[0], calls[17], calls[-1]):
+                named = [r for r in run.acknowledged if getattr(r.event, "call_id", None) == call_id]
+                assert len(named) == 4 and await store.records_naming(found, call_id) == named
+            assert [r.event for r in await store.records_naming(found, "a1")] == [
+                r.event for r in run.acknowledged if isinstance(r.event, ApprovalRequested)
+            ]
+            for unknown in ("", "c", "a2", "c1", "m", "\x00é"):
+                assert await store.records_naming(found, unknown) == []
+            if found.live:
+                await run.end()
 
     async def test_an_empty_append_changes_nothing(self, store: Store) -> None:
         run = await begin(store, "r1")

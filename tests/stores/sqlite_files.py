@@ -1,5 +1,8 @@
 """Looking at a SQLite store from outside: through another connection, or as bytes on disk."""
 
+import errno
+import io
+import os
 import shutil
 import sqlite3
 from collections.abc import Generator
@@ -39,6 +42,21 @@ def transactions(path: Path) -> int:
     data = path.with_name(path.name + "-wal").read_bytes()
     size = int.from_bytes(data[8:12]) + 24
     return sum(data[at + 4 : at + 8] != b"\0\0\0\0" for at in range(32, len(data) - size + 1, size))
+
+
+class FullFile(io.FileIO):
+    """A lock file on a disk that has a name to spare, but not a byte."""
+
+    _open = Path.open
+
+    def write(self, _: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    @staticmethod
+    def instead(path: Path, mode: str = "r", *args: Any, **options: Any) -> Any:
+        """In the place of `Path.open`."""
+        wants_lock = path.suffix == ".lock" and mode == "ab"
+        return FullFile(path, "a") if wants_lock else FullFile._open(path, mode, *args, **options)
 
 
 def content(path: Path) -> bytes:

@@ -1,7 +1,9 @@
 """A database that is moved, deleted, replaced or locked while it is open: nothing that is acknowledged is lost."""
 
 import asyncio
+import errno
 import logging
+import os
 import sqlite3
 from collections.abc import AsyncGenerator, Callable
 from contextlib import closing
@@ -9,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from limelight.errors import StoreUnavailable
+from limelight.errors import StoreLocked, StoreUnavailable
 from limelight.stores.base import SessionRef, Store
 from limelight.stores.sqlite import SqliteStore, file
 from limelight.stores.sqlite import store as store_module
-from tests.stores.sqlite_files import content, locked, move, overwrite, query, remove
+from tests.stores.sqlite_files import FullFile, content, locked, move, overwrite, query, remove
 from tests.stores.steps import Writing, begin, new_run, opened, read_all, tokens
 
 TROUBLES = "limelight.stores.sqlite.health"
@@ -180,6 +182,45 @@ async def test_who_has_lost_the_folder_to_another_server_writes_no_more(store: S
         await refused(store, "another server has taken the data folder")
         assert [orphan.run_id for orphan in await second.orphans(10**15)] == ["r1"]
         await second.ping()
+
+
+async def test_a_lock_file_that_has_no_room_for_a_note_is_no_other_server(
+    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = path.with_name("limelight.db.lock")
+    noted = content(lock)
+    assert noted
+    remove(lock)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", FullFile.instead)
+        await store.ping()  # the lock is taken anew, and that is what counts
+        assert content(lock) == b""
+    with pytest.raises(StoreLocked):
+        await SqliteStore(path).open()
+    remove(lock)
+    await store.ping()
+    assert content(lock) == noted
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "the disk is full"),
+        (errno.EROFS, "the database can only be read"),
+        (errno.EIO, "the disk does not take what is written"),
+    ],
+)
+async def test_a_lock_file_that_cannot_be_made_anew_is_the_disks_fault(
+    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch, number: int, words: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    remove(path.with_name("limelight.db.lock"))
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", fail)
+        await refused(store, words)
+    await store.ping()
 
 
 @pytest.mark.parametrize("left", ["", "1", "999999", "not a number"])

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from limelight.errors import LimelightError, SetupError, StoreCorrupt, StoreLocked, StoreNewer
+from limelight.errors import LimelightError, SetupError, StoreCorrupt, StoreLocked, StoreNewer, TryLater
 from limelight.stores.sqlite import SqliteStore, file
 from limelight.stores.sqlite.schema import MIGRATIONS
-from tests.stores.sqlite_files import content, locked, overwrite, query
+from tests.stores.sqlite_files import FullFile, content, locked, overwrite, query
 from tests.stores.steps import begin, opened, tokens, whole_run
 
 MIGRATION_HASHES = ("0b13cc30fd26389c", "47e78b89f14cb2c2", "ceb09daf5dc7c7d4", "c892a5c425010a86")
@@ -184,6 +184,15 @@ async def test_a_file_without_permission(path: Path, monkeypatch: pytest.MonkeyP
     real_connect = sqlite3.connect
     monkeypatch.setattr("limelight.stores.sqlite.file.sqlite3.connect", connect)
     assert "--data" in await refused(path, SetupError)
+
+
+async def test_a_disk_without_a_byte(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await fill(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", FullFile.instead)
+        assert "No space left on device): make room" in await refused(path, TryLater)
+    async with opened(lambda: SqliteStore(path)) as store:  # and nothing is locked
+        assert await store.run("r1") is not None
 
 
 async def test_folders_are_made(tmp_path: Path) -> None:

@@ -64,15 +64,20 @@ def run(code: str, answers: list[str]) -> str:
 
 def test_the_functions_of_the_prompt_are_called() -> None:
     *ran, answer = steps(PROMPT, "bees dance", "<code>", "</code>")
-    assert ran[0] == "print(web_search(query='bees dance'))"
-    assert ran[1].startswith("print(helper(task='Look into this")
-    assert "> found bees dance" in answer
-    assert "> helped with Look into this" in answer
+    assert ran[0] == "result = web_search(query='bees dance')\nprint(result)"
+    assert ran[1].startswith("result = helper(task='Look into bees dance. ")
+    assert ran[2].startswith("wanted = ['bees', 'dance']\n")
+    assert "found bees dance" in answer
 
 
 @pytest.mark.parametrize(
     ("task", "part"),
-    [("bees dance", "> bees 4"), ("add 2 and 3", "> sum: 5"), ("try an error", "> Error: division by zero")],
+    [
+        ("bees dance", "- 2 of 2 words in the question: bees, dance"),
+        ("add 2 and 3", "The sum of 2 and 3 is 5. Their mean is 2.5, the smallest is 2, the largest 3."),
+        ("What is 12 * 7 - 4?", "12 × 7 - 4 = 80."),
+        ("try an error", "failed: division by zero."),
+    ],
 )
 def test_without_functions_plain_python_is_run(task: str, part: str) -> None:
     ran, answer = steps(BARE, task, "```python", "```")

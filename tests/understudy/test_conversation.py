@@ -25,7 +25,7 @@ LS = Call("ls", '{"path":"/"}', "c1")
                 {"role": "assistant", "content": None, "tool_calls": [CALL]},
                 {"role": "tool", "tool_call_id": "c1", "content": "f"},
             ],
-            [Asked("a"), Said("", (LS,)), Got("ls", "f")],
+            [Asked("a"), Said("", (LS,)), Got("ls", "f", given=LS.arguments)],
         ),
         (["a", {"role": "tool", "tool_call_id": "lost", "content": "f"}], [Asked("a"), Got("tool", "f")]),
         (
@@ -34,7 +34,12 @@ LS = Call("ls", '{"path":"/"}', "c1")
                 {"role": "assistant", "content": f"Hm.\nCalling tools:\n{WRITTEN}"},
                 user("Observation:\nf\nNew task:\nb"),
             ],
-            [Asked("a"), Said("Hm.", (Call("ls", '{"path": "/"}', "c1"),)), Got("ls", "f"), Asked("b")],
+            [
+                Asked("a"),
+                Said("Hm.", (Call("ls", '{"path": "/"}', "c1"),)),
+                Got("ls", "f", given='{"path": "/"}'),
+                Asked("b"),
+            ],
         ),
         (
             [user("New task:\na\nError:\nno")],
@@ -58,7 +63,7 @@ def test_what_was_asked_and_what_happened_since() -> None:
     request = request_of({"role": "system", "content": "s"}, "a", said, result, "b", said, result)
     assert request.asked == "b"
     assert request.calls == [LS]
-    assert request.results == [Got("ls", "f")]
+    assert request.results == [Got("ls", "f", given=LS.arguments)]
     assert request.system == "s"
     assert not request.is_first
     assert request_of("a").is_first

@@ -1,4 +1,4 @@
-"""Improvisation: sensible calls in a sensible order, an end after six, and an answer that quotes what came back."""
+"""Improvisation: sensible calls in a sensible order, an end after six, and an answer that is made of what came back."""
 
 import json
 from typing import Any
@@ -48,7 +48,7 @@ def whole_turn(text: str, tools: list[dict[str, Any]], results: dict[str, str] |
     return replies
 
 
-def test_a_deep_agent_plans_looks_reads_delegates_and_quotes() -> None:
+def test_a_deep_agent_plans_looks_reads_delegates_and_answers() -> None:
     replies = whole_turn("How do bees dance?", DEEP, RESULTS)
     assert [reply.names for reply in replies] == [
         ["write_todos"],
@@ -62,11 +62,12 @@ def test_a_deep_agent_plans_looks_reads_delegates_and_quotes() -> None:
     assert replies[1].arguments(1) == {"pattern": "dance"}
     assert replies[2].arguments() == {"file_path": "/bees.md"}
     assert replies[3].arguments()["subagent_type"] == "critic"
-    assert "How do bees dance?" in replies[3].arguments()["description"]
+    assert replies[3].arguments()["description"].startswith("Look into how bees dance. ")
     states = [[item["status"] for item in replies[at].arguments()["todos"]] for at in (0, 4)]
     assert states == [["in_progress", "pending", "pending"], ["completed"] * 3]
-    for quoted in ("> # Bees", "> They dance.", "> /rivers.md", "> task is done"):
-        assert quoted in replies[-1].text
+    assert replies[-1].text == (
+        "bees dance\n\n### What I found\n\n- **The critic**: task is done\n\nSource: `/bees.md`"
+    )
     assert [NOTICE in reply.text for reply in replies] == [True, *[False] * 5]
     assert all(reply.reasoning for reply in replies[:-1])
 
@@ -87,8 +88,14 @@ def test_it_says_who_it_is_once_in_a_conversation() -> None:
 
 NUMBERS = {"type": "array", "items": NUMBER}
 TEXTS = {"type": "array", "items": STRING}
-PROGRAM = "words = ['rain']\nfor word in words:\n    print(word, len(word))"
-PLAN = ["See what there is", "Find out about plan", "Answer"]
+PROGRAM = """wanted = ['rain']
+texts = {
+    'the question': 'rain',
+}
+for title, text in texts.items():
+    found = [word for word in wanted if word in f'{title} {text}'.lower()]
+    print(f'{len(found)} of {len(wanted)} words in {title}:', ', '.join(found))"""
+PLAN = ["See what there is", "Find out about bees", "Put the answer together"]
 BOTH = (tool("add", a=NUMBER, b=NUMBER), tool("multiply", a=INTEGER, b=INTEGER))
 
 
@@ -104,11 +111,12 @@ BOTH = (tool("add", a=NUMBER, b=NUMBER), tool("multiply", a=INTEGER, b=INTEGER))
         ("See https://example.org/a", [tool("visit", url=STRING)], {"url": "https://example.org/a"}),
         ("What is here?", [tool("list_files", directory=STRING)], {"directory": "."}),
         ("go", [tool("weather", city=STRING, unit={"enum": ["C", "F"]})], {"city": "anything", "unit": "C"}),
+        ("What is the weather in New York?", [tool("weather", city=STRING)], {"city": "New York"}),
         ("go", [tool("ping")], {}),
         ("go", [tool("add", a=INTEGER, b={"type": "integer", "minimum": 5})], {"a": 1, "b": 5}),
         ("rain", [tool("run_python", code=STRING)], {"code": PROGRAM}),
         ("use `save`", [tool("ls"), tool("save", text=STRING)], {"text": "A note of the understudy about save."}),
-        ("plan it", [tool("make_plan", steps=TEXTS)], {"steps": PLAN}),
+        ("Plan about bees", [tool("make_plan", steps=TEXTS)], {"steps": PLAN}),
     ],
 )
 def test_recipes(asked: str, offered: list[dict[str, Any]], arguments: Any) -> None:
@@ -127,20 +135,20 @@ def test_members_of_a_team_are_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "names", "part"),
+    ("asked", "names", "part", "told"),
     [
-        ("try an error", ["read_file"], "/no/such/file"),
-        ("please, a SLOW tool", ["execute"], "sleep 3"),
-        ("I want an approval", ["write_file"], "/understudy-note.txt"),
-        ("bees: two helpers at once", ["task", "task"], "critic"),
-        ("an approval and two helpers at once", ["write_file", "task", "task"], "note"),
+        ("try an error", ["read_file"], "/no/such/file", "`read_file` failed: no such file."),
+        ("please, a SLOW tool", ["execute"], "sleep 3", "`execute` says: execute is done."),
+        ("I want an approval", ["write_file"], "/understudy-note.txt", "I wrote `/understudy-note.txt`."),
+        ("bees: two helpers at once", ["task", "task"], "critic", "### Critic\n\ntask is done"),
+        ("an approval and two helpers at once", ["write_file", "task", "task"], "note", "Two helpers report."),
     ],
 )
-def test_provocations(asked: str, names: list[str], part: str) -> None:
+def test_provocations(asked: str, names: list[str], part: str, told: str) -> None:
     said, answer = whole_turn(asked, DEEP, {"read_file": "Error: no such file"})
     assert said.names == names
     assert part in "".join(arguments for _, arguments in said.calls)
-    assert "> " in answer.text
+    assert told in answer.text
 
 
 @pytest.mark.parametrize(
@@ -171,7 +179,7 @@ def test_what_cannot_be_provoked_is_said() -> None:
 def test_what_cannot_be_provoked_is_said_beside_what_can() -> None:
     _, answer = whole_turn("try an error and an approval", [tool("read_file", path=STRING)], {"read_file": "Error: no"})
     assert "You asked for an approval, but no tool on offer can do that." in answer.text
-    assert "> Error: no" in answer.text
+    assert "`read_file` failed: no." in answer.text
 
 
 RULES = {"role": "system", "content": "Be kind. A person is asked for approval before delete removes anything."}
@@ -187,7 +195,7 @@ def test_what_the_instructions_say_needs_an_approval_is_called_and_finds_somethi
     assert (gone.names, gone.arguments()["file_path"].lstrip("/")) == (["delete"], "understudy-note.txt")
     ended = read(improvise(request_of(*after, *answered(gone, "a person said no"), tools=FILES)))
     assert ended.names == []
-    assert "> a person said no" in ended.text
+    assert ended.text.endswith("`delete` was not done: a person said no.")
 
 
 def test_without_such_instructions_a_tool_that_writes_is_tried() -> None:
@@ -238,8 +246,7 @@ def test_an_answer_goes_through_final_answer() -> None:
         ]
         messages += [{"role": "assistant", "content": f"Calling tools:\n{written}"}, user("Observation:\nBees dance.")]
     assert [reply.names for reply in replies] == [["web_search"], ["final_answer"]]
-    assert "> Bees dance." in replies[1].arguments()["answer"]
-    assert "**web_search**" in replies[1].arguments()["answer"]
+    assert replies[1].arguments()["answer"] == f"{NOTICE}\n\nBees dance."
 
 
 def test_one_tool_can_be_demanded_and_all_can_be_refused() -> None:
@@ -297,4 +304,4 @@ def test_a_call_that_the_framework_forgot_is_not_made_again() -> None:
     for messages in ([user(f"{task}\n{error}")], [user(task), {"role": "assistant", "content": "Hm"}, user(error)]):
         said = read(improvise(request_of(*messages, tools=[tool("weather", city=STRING)])))
         assert said.calls == []
-    assert said.text.endswith("> Error:\n> no such argument")
+    assert said.text == "A tool failed: no such argument."

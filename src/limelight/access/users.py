@@ -1,6 +1,8 @@
 """Which names users may have. Pure."""
 
 MAX_USER_ID = 256
+SYSTEM = "system"
+"""Who decides when nobody does: by this name an answer that nobody gave is known in the log."""
 
 
 def wrong_with_user(user_id: str) -> str:
@@ -11,4 +13,6 @@ def wrong_with_user(user_id: str) -> str:
         return "a user id has no spaces around it"
     if not user_id.isprintable() or "\ufffd" in user_id:
         return "a user id is text that can be printed, percent-encoded as UTF-8 in a header"
+    if user_id == SYSTEM:
+        return f"the user {SYSTEM!r} is the server itself: choose another name"
     return ""

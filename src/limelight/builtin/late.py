@@ -3,7 +3,8 @@
 What lists and checks need of it (framework, description, what it lacks) is known before; the framework is not imported
 for that. It is imported, and the agent made, in a thread, so that the event loop goes on meanwhile; a run that comes
 too early says so and waits. That a package is missing is known before, too; whatever else goes wrong stands in the log,
-and is told to whoever asks the agent.
+and is told to whoever asks the agent. It may pass, as a lock on the framework's database does, so the next who asks
+has it made anew.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from contextlib import aclosing, suppress
 
 import msgspec
 
-from limelight.errors import SetupError
+from limelight.errors import LimelightError, SetupError, TryLater
 from limelight.events import AnyEvent, Status
 from limelight.sources.base import NO_OPTIONS, Home, Item, Options, Source, Turn
 
@@ -56,6 +57,7 @@ class LateSource(Source):
         self._options = options
         self._made: Source | None = None
         self._making: asyncio.Task[Source] | None = None
+        self._home: Home | None = None
         self._closing = False
 
     @classmethod
@@ -69,21 +71,40 @@ class LateSource(Source):
     async def open(self, home: Home) -> None:
         """Only begins it, unless there is no framework to be imported."""
         self._closing = False
-        self._making = asyncio.create_task(self._make(home), name=f"making {self._maker.name}")
+        self._home = home
+        making = self._begin(home)
         if not self._maker.extra:
-            await self._ready()
-        self._making.add_done_callback(self._tell)
+            await making
+        making.add_done_callback(self._tell)
+
+    def _begin(self, home: Home) -> "asyncio.Task[Source]":
+        self._making = asyncio.create_task(self._make(home), name=f"making {self._maker.name}")
+        return self._making
+
+    @property
+    def failed(self) -> bool:
+        """Whether the last attempt to make it went wrong."""
+        making = self._making
+        return making is not None and making.done() and (making.cancelled() or making.exception() is not None)
 
     async def _make(self, home: Home) -> Source:
         try:
             make = await self._maker.prepare(home)
             made = self.kind(await asyncio.to_thread(self._in_turn, make), self._options)
-            await made.open(home)
+            await self._open(made, home)
         except BaseException:
             await self._let_go()
             raise
         self._made = made
         return made
+
+    async def _open(self, made: Source, home: Home) -> None:
+        try:
+            await made.open(home)
+        except Exception as error:
+            words = error.words if isinstance(error, TryLater) else ""
+            told = words or (error.detail if isinstance(error, LimelightError) else f"{type(error).__name__}: {error}")
+            raise SetupError(f"agent {self._maker.name!r} cannot be opened: {told}") from error
 
     def _in_turn(self, make: Callable[[], object]) -> object:
         while not ONE_AT_A_TIME.acquire(timeout=TURN_SECONDS):
@@ -107,12 +128,16 @@ class LateSource(Source):
 
     def _tell(self, making: "asyncio.Task[Source]") -> None:
         if not making.cancelled() and (error := making.exception()) is not None and not self._closing:
-            log.error("%s", error)
+            cause = error.__cause__
+            fix = f": {cause.detail}" if isinstance(cause, TryLater) else ""
+            log.error("%s%s; whoever asks the agent next has it tried again", error, fix)
 
     async def _ready(self) -> Source:
         """The agent's real source, as soon as it is there. Raises what went wrong with it, to each who asks."""
-        if self._making is None:
+        if self._making is None or self._home is None:
             raise RuntimeError(f"agent {self._maker.name!r} is not open")
+        if self.failed and not self._closing:
+            self._begin(self._home).add_done_callback(self._tell)
         return await asyncio.shield(self._making)
 
     async def close(self) -> None:
@@ -140,7 +165,7 @@ class LateSource(Source):
         return self._soon(lambda source: source.resume(turn, so_far))
 
     async def _soon(self, play: Callable[[Source], AsyncGenerator[Item, None]]) -> AsyncGenerator[Item, None]:
-        if self._making is not None and not self._making.done():
+        if self._making is not None and (self.failed or not self._making.done()):
             yield Status(text=f"Loading {self._maker.extra} ...")
         async with aclosing(play(await self._ready())) as items:
             async for item in items:

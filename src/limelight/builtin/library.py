@@ -16,6 +16,8 @@ def _words(text: str) -> list[str]:
 SITE = "https://library.example/"
 """A made-up address: names that end in `.example` belong to nobody."""
 MOST = 5
+WORTHWHILE = 0.3
+"""What fits less than this part of the best page is left out: it has a word of the query in it by chance."""
 IGNORED = frozenset(
     _words(
         "a about all an and are as at be by can do does for from had has have how i in is it its long many me much my"
@@ -51,10 +53,11 @@ def search_library(query: str) -> list[dict[str, Any]]:
     """The pages that fit best: rare words count more than frequent ones, and the title more than the text."""
     wanted = {_stem(word) for word in _words(query) if word not in IGNORED}
     ranked = sorted(((_score(page, wanted), page) for page in pages()), key=lambda one: -one[0])
+    least = ranked[0][0] * WORTHWHILE
     return [
         {"title": page.title, "url": page.url, "snippet": _snippet(page, wanted)}
         for score, page in ranked[:MOST]
-        if score > 0
+        if score > least
     ]
 
 

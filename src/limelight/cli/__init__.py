@@ -21,7 +21,7 @@ from limelight.cli import (
     watch,
 )
 from limelight.client import ClientError, ConnectionLost
-from limelight.errors import SetupError, StoreError
+from limelight.errors import SetupError, StoreError, StoreLocked, StoreUnavailable, TryLater
 
 app = typer.Typer(
     name="limelight",
@@ -63,12 +63,17 @@ def options(
     """Options of the program itself."""
 
 
+WRONG = 2
+LATER = 75
+"""`EX_TEMPFAIL` of sysexits.h: who called did nothing wrong, and may call again."""
+
+
 def main() -> None:
-    """Run a command; what is wrong with the set-up is a line each on stderr, and exit code 2."""
+    """Run a command; what is wrong with the set-up is a line each on stderr, and exit code 2, or 75 if it may pass."""
     try:
         app()
     except (SetupError, StoreError, ClientError) as error:
         hint = ": start one with `limelight serve`, or name another with --url"
         told = f"{error.detail}{hint if isinstance(error, ConnectionLost) else ''}"
         typer.echo("\n".join(f"limelight: {line}" for line in told.splitlines()), err=True)
-        sys.exit(2)
+        sys.exit(LATER if isinstance(error, (TryLater, StoreLocked, StoreUnavailable)) else WRONG)

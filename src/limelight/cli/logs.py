@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from limelight.cli.log_lines import JsonLines, TextLines
+from limelight.cli.uncaught import log_uncaught
 from limelight.config import Settings
 from limelight.errors import SetupError
 from limelight.server.hidden import hiding_of
@@ -40,7 +41,8 @@ def log_to(file: Path | None, settings: Settings) -> None:
     hiding = hiding_of(settings, *CREDENTIALS)
     as_json = settings.log.format == "json"
     handler.setFormatter(JsonLines(hiding) if as_json else TextLines(hiding, timed=file is not None or _needs_times()))
-    logging.captureWarnings(as_json)  # Python would write them between the objects
+    logging.captureWarnings(True)  # Python would write them between the objects, and with all secrets
+    log_uncaught(ends_too=file is None)
     for name in TALKATIVE:
         logging.getLogger(name).setLevel(logging.INFO)
     logging.basicConfig(level=settings.log.level.upper(), handlers=[handler])

@@ -8,7 +8,7 @@ import typer
 from limelight.client import ClientError, SyncClient, Unauthorized
 from limelight.errors import SetupError
 from limelight.openwebui.api import OpenWebUI
-from limelight.openwebui.installing import check_admin, check_version, install, shown_now
+from limelight.openwebui.installing import check_admin, check_display, check_version, install, shown_now
 from limelight.openwebui.pipe_file import pipe_text
 
 openwebui = typer.Typer(
@@ -20,6 +20,7 @@ Display = Literal["native", "collapse", "details", "plain"]
 
 @openwebui.command("install")
 def install_(
+    ctx: typer.Context,
     url: Annotated[str, typer.Option(help="Address of Open WebUI, as this machine reaches it.")],
     token: Annotated[
         str, typer.Option(envvar="OPEN_WEBUI_TOKEN", help="An administrator's API key or token.", show_envvar=True)
@@ -41,17 +42,23 @@ def install_(
     """Put the pipe into a running Open WebUI, enable it and set its valves. Safe to repeat."""
     given = {"DEEP_AGENT_URL": server, "API_KEY": api_key, "DISPLAY": display}
     valves: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    source = ctx.get_parameter_source("token")
+    if email and source is not None and source.name == "ENVIRONMENT":
+        token = ""  # the command line goes before the environment
     if bool(token) == bool(email):
         raise SetupError("name an administrator of Open WebUI: with --token, or with --email")
     with OpenWebUI(url) as webui:
         version = webui.version()
         typer.echo(f"Open WebUI {version} at {webui.url}")
+        if webui.url != url.rstrip("/"):
+            typer.echo(f"note: {url} redirects there")
+        check_version(version)
         if email:
             webui.sign_in(email, _password())
         else:
             webui.use_token(token)
         check_admin(webui.user())
-        check_version(version, display or shown_now(webui))
+        check_display(version, display or shown_now(webui))
         for line in install(webui, pipe_text(), valves, share=share):
             typer.echo(line)
     if server and api_key:

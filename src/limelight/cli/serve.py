@@ -13,6 +13,7 @@ from limelight.errors import SetupError
 from limelight.offering import offered
 from limelight.server.app import create_app
 from limelight.server.auth import is_loopback
+from limelight.server.descriptors import raise_limit
 from limelight.server.serving import LimelightServer, bind, resolve
 
 
@@ -51,6 +52,7 @@ def serve(
 
         run_with_reload(sys.argv, watch=Path.cwd())
         return
+    raise_limit()
     listener = bind(settings.server.host, settings.server.port)
     offer = offered(settings, targets or ())
     app = create_app(settings, offer.agents)

@@ -269,15 +269,18 @@ class Client:
         """The whole messages of a session behind a cursor, oldest first. Pages are fetched as you go."""
         more = True
         while more:
-            page = await self._messages(session_id, {"after": after, "limit": PAGE})
+            page = await self._messages(session_id, {"after": after})
             for message in page.messages:
                 after = message.cursor
                 yield message
             more = page.more
 
-    async def last_messages(self, session_id: str, limit: int = PAGE, *, before: str | None = None) -> list[Message]:
-        """The newest whole messages of a session, or the last before a cursor, oldest first."""
-        params = {"limit": limit} if before is None else {"limit": limit, "before": before}
+    async def last_messages(
+        self, session_id: str, limit: int | None = None, *, before: str | None = None
+    ) -> list[Message]:
+        """The newest whole messages of a session, or the last before a cursor, oldest first. Without a limit the server
+        decides: 100, or what it allows if that is less."""
+        params = {name: value for name, value in (("limit", limit), ("before", before)) if value is not None}
         return (await self._messages(session_id, params)).messages
 
     async def _messages(self, session_id: str, params: Mapping[str, Any]) -> _Messages:

@@ -1,7 +1,8 @@
 """How long to wait before the next try, and when to give up.
 
 Waits grow from a tenth of a second to five, each shortened by chance, so that a thousand clients do not come back in
-step. Any sign of life begins anew. It must not know what is tried; `resuming` is the caller.
+step. Who has met a limit waits as long as the server says besides. Any sign of life begins anew. It must not know what
+is tried; `resuming` and `Socket` are the callers.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import random
 import time
 from collections.abc import Callable
 
-from limelight.client.errors import ConnectionLost
+from limelight.client.errors import ConnectionLost, Limited
 
 FIRST_SECONDS = 0.1
 MOST_SECONDS = 5.0
@@ -48,6 +49,8 @@ class Patience:
         if left <= 0:
             raise ConnectionLost(f"gave up after {self._limit:g} s: {why or type(why).__name__}") from why
         wait = min(FIRST_SECONDS * 2.0**self._tries, MOST_SECONDS) * (1 + self._chance()) / 2
+        if isinstance(why, Limited):
+            wait += why.retry_after  # to come earlier would only count as one more
         self._tries = min(self._tries + 1, 16)
         return min(wait, left)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast
 
-from limelight.client.errors import ClientError, ConnectionLost, NotFound, ServerError, refusal_by_code
+from limelight.client.errors import ClientError, ConnectionLost, Limited, NotFound, ServerError, refusal_by_code
 from limelight.client.exchange import Command, Exchange
 from limelight.client.inbox import Inbox
 from limelight.client.infos import Gap, Message, State
@@ -110,9 +110,11 @@ class Socket(Generic[T]):
         await self._command("ping")
         return asyncio.get_running_loop().time() - began
 
-    async def cancel(self, reason: str = "") -> None:
-        """Stop the session's live run. Raises if there is none."""
-        await self._command("cancel", reason=reason)
+    async def cancel(self, reason: str = "", *, request_id: str = "") -> None:
+        """Stop the session's live run, or the question of that name, also while it waits for its turn: then `send`
+        raises. Raises if there is none."""
+        named = {"request_id": request_id} if request_id else {}
+        await self._command("cancel", reason=reason, **named)
 
     async def decide(
         self, approval_id: str, decision: Decision, *, args: Mapping[str, Any] | None = None, reason: str = ""
@@ -137,7 +139,7 @@ class Socket(Generic[T]):
         """The session as it is now."""
         return await self._client.state(self.session_id)
 
-    async def last_messages(self, limit: int = 100, *, before: str | None = None) -> list[Message]:
+    async def last_messages(self, limit: int | None = None, *, before: str | None = None) -> list[Message]:
         """See `Client.last_messages`."""
         return await self._client.last_messages(self.session_id, limit, before=before)
 
@@ -224,9 +226,11 @@ class Socket(Generic[T]):
             by_ourselves = False
             try:
                 await self._open()
-            except (Cut, ServerError, ConnectionLost) as error:
+            except (Cut, ServerError, Limited, ConnectionLost) as error:
                 if isinstance(error, Cut):
                     self._raise_if_final(error)
+                if isinstance(error, Limited) and not error.retry_after:
+                    raise
                 if self._wire.closed:
                     raise self._wire.gone() from error
                 why = error

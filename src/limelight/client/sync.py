@@ -215,7 +215,7 @@ class SyncClient:
     def messages(self, session_id: str, *, after: str = "0") -> Generator[Message]:
         yield from self._thread.iterate(self._client.messages(session_id, after=after))
 
-    def last_messages(self, session_id: str, limit: int = 100, *, before: str | None = None) -> list[Message]:
+    def last_messages(self, session_id: str, limit: int | None = None, *, before: str | None = None) -> list[Message]:
         return self._thread.run(self._client.last_messages(session_id, limit, before=before))
 
     @overload

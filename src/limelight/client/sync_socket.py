@@ -56,8 +56,8 @@ class SyncSocket(Generic[T]):
     def ping(self) -> float:
         return self._thread.run(self._socket.ping())
 
-    def cancel(self, reason: str = "") -> None:
-        self._thread.run(self._socket.cancel(reason))
+    def cancel(self, reason: str = "", *, request_id: str = "") -> None:
+        self._thread.run(self._socket.cancel(reason, request_id=request_id))
 
     def decide(
         self, approval_id: str, decision: Decision, *, args: Mapping[str, Any] | None = None, reason: str = ""
@@ -76,5 +76,5 @@ class SyncSocket(Generic[T]):
     def state(self) -> State:
         return self._thread.run(self._socket.state())
 
-    def last_messages(self, limit: int = 100, *, before: str | None = None) -> list[Message]:
+    def last_messages(self, limit: int | None = None, *, before: str | None = None) -> list[Message]:
         return self._thread.run(self._socket.last_messages(limit, before=before))

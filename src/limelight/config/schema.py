@@ -64,6 +64,10 @@ class StoreSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 class LimitSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     body_bytes: Annotated[int, _setting("Largest request body", "LIMELIGHT_BODY_BYTES", ge=1)] = 10 * 1024 * 1024
+    request_bytes_per_user: Annotated[
+        int,
+        _setting("Most that requests of a user hold until their runs begin", "LIMELIGHT_REQUEST_BYTES_PER_USER", ge=1),
+    ] = 64 * 1024 * 1024
     message_bytes: Annotated[int, _setting("Largest message on a socket", "LIMELIGHT_MESSAGE_BYTES", ge=1)] = (
         1024 * 1024
     )

@@ -28,6 +28,8 @@ from limelight.sources.base import Context, FileMade, Item
 PACE = 0.012
 """Seconds between two words, about as fast as a model talks."""
 REPORT = "report.md"
+LONGEST = 100
+"""Characters of a question that are said again."""
 SLOW = 3
 """Seconds."""
 COMMON = frozenset(
@@ -54,7 +56,7 @@ async def demo(messages: list[Message], ctx: Context) -> AsyncIterator[str | Ite
     yield _plan(1)
 
     hits: list[dict[str, Any]] = []
-    async for event in _research(words, ctx, hits):
+    async for event in _research(question, words, ctx, hits):
         yield event
     yield _plan(2)
 
@@ -73,7 +75,7 @@ async def demo(messages: list[Message], ctx: Context) -> AsyncIterator[str | Ite
     async for item in _reported(_report(question, hits), ctx, asks="an approval" in question.lower()):
         yield item
     yield _plan(3)
-    async for word in _spoken(_answer(words, hits)):
+    async for word in _spoken(_answer(question, hits)):
         yield word
 
 
@@ -89,10 +91,12 @@ async def _reported(report: str, ctx: Context, *, asks: bool) -> AsyncIterator[I
     yield FileMade(name=REPORT, data=report.encode(), media_type="text/markdown", call_id="note")
 
 
-async def _research(words: list[str], ctx: Context, hits: list[dict[str, Any]]) -> AsyncIterator[AnyEvent]:
+async def _research(
+    question: str, words: list[str], ctx: Context, hits: list[dict[str, Any]]
+) -> AsyncIterator[AnyEvent]:
     """The sub-agent: it searches, reads the best file, and reports."""
     who = "librarian-1"
-    yield ToolStarted(call_id="research", name="task", args={"agent": "librarian", "question": " ".join(words)})
+    yield ToolStarted(call_id="research", name="task", args={"agent": "librarian", "question": _short(question)})
     yield AgentStarted(agent_id=who, name="librarian", call_id="research")
     yield Status(agent_id=who, text="Searching the files")
     async for event in _call("search", "search", {"words": words}, lambda: tools.search(ctx.workspace, words), who):
@@ -151,14 +155,19 @@ def _report(question: str, hits: list[dict[str, Any]]) -> str:
     return "\n".join([f"# {question.strip()[:80]}", "", *(lines or ["- nothing found"]), ""])
 
 
-def _answer(words: list[str], hits: list[dict[str, Any]]) -> str:
+def _short(question: str) -> str:
+    """In one line, of which there is no more than fits into a sentence."""
+    line = " ".join(question.split())
+    return line if len(line) <= LONGEST else f"{line[:LONGEST].rpartition(' ')[0] or line[:LONGEST]}…"
+
+
+def _answer(question: str, hits: list[dict[str, Any]]) -> str:
     if not hits:
-        about = f" about **{' '.join(words)}**" if words else ""
         return (
-            f"I found nothing{about}. My files are about bees, lighthouses, limelight and rivers: "
+            f"I found nothing for “{_short(question)}”. My files are about bees, lighthouses, limelight and rivers: "
             "ask me about one of them.\n\n"
             "I am the demo agent and work without a model; serve an agent of your own with "
             "`limelight serve my_module:agent`."
         )
     quoted = "\n".join(f"> {hit['text']}  \n> *{hit['file']}, line {hit['line']}*\n" for hit in hits[:3])
-    return f"Here is what the files say about **{' '.join(words)}**:\n\n{quoted}\nThe whole list is in `report.md`."
+    return f"This is what the files say to “{_short(question)}”:\n\n{quoted}\nThe whole list is in `report.md`."

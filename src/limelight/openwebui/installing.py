@@ -14,15 +14,22 @@ NATIVE_SINCE = (0, 8)
 _SECRET = "API_KEY"
 
 
-def check_version(version: str, display: str) -> None:
-    """Raises SetupError if this Open WebUI cannot draw what the pipe would send."""
-    found = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
-    if found < OLDEST:
+def check_version(version: str) -> None:
+    """Raises SetupError if this Open WebUI has no functions like the pipe. Before anything else is asked of it."""
+    if _numbers(version) < OLDEST:
         raise SetupError(f"Open WebUI {version} is too old: update it to 0.8 or newer")
-    if found < NATIVE_SINCE and display != "details":
+
+
+def check_display(version: str, display: str) -> None:
+    """Raises SetupError if this Open WebUI cannot draw what the pipe would send."""
+    if _numbers(version) < NATIVE_SINCE and display != "details":
         raise SetupError(
             f"Open WebUI {version} is too old for live rows: update it to 0.8 or newer, or add --display details"
         )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
 def shown_now(webui: OpenWebUI) -> str:

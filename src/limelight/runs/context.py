@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -49,7 +49,10 @@ class Asked(msgspec.Struct, frozen=True):
 class RunContext:
     """The `ctx` of one turn."""
 
-    def __init__(self, execution: Execution, user: User, workspace: Path, asked: Sequence[Asked] = ()) -> None:
+    def __init__(
+        self, execution: Execution, user: User, workspace: Callable[[], Path], asked: Sequence[Asked] = ()
+    ) -> None:
+        """`workspace` makes the folder, if it is not there."""
         self._execution = execution
         self._thread = threading.get_ident()
         self._loop = asyncio.get_running_loop()
@@ -72,8 +75,7 @@ class RunContext:
 
     @property
     def workspace(self) -> Path:
-        self._workspace.mkdir(parents=True, exist_ok=True)
-        return self._workspace
+        return self._workspace()
 
     @property
     def cancelled(self) -> bool:
@@ -135,12 +137,17 @@ class RunContext:
         return request
 
     async def _answer_to(self, request: ApprovalRequested) -> ApprovalResolved:
-        """Wait for a person; when the time runs out, that is a no."""
+        """Wait for a person; when the time runs out, that is a no.
+
+        `wait_for` would lose a Stop that comes together with the answer, before Python 3.12; `timeout` the answer that
+        comes in the last moment.
+        """
         waiting = self._decisions.setdefault(request.approval_id, self._loop.create_future())
         seconds = None if request.expires_at is None else max(0, request.expires_at - now_ms()) / 1000
         try:
-            return await asyncio.wait_for(waiting, seconds)
-        except TimeoutError:
+            await asyncio.wait([waiting], timeout=seconds)
+            if waiting.done():
+                return waiting.result()
             return self._resolve(Decide(self.run_id, request.approval_id, "reject", reason="expired", by="system"))
         finally:
             del self._decisions[request.approval_id]

@@ -13,7 +13,7 @@ from limelight.runs.agents import Agents
 from limelight.runs.ids import now_ms
 from limelight.runs.reading import records_of
 from limelight.runs.sessions import Sessions
-from limelight.stores.base import Cancel, Decide, Run, Store
+from limelight.stores.base import Cancel, Decide, Run, SessionRef, Store
 
 log = logging.getLogger(__name__)
 
@@ -93,13 +93,18 @@ class Control:
                         pass
         return list(asked.values())
 
+    def asking(self, ref: SessionRef, approval_id: str) -> Run | None:
+        """The run of this session that goes on here and waits for this answer. Nothing is read for it."""
+        live = (live for live in self._sessions.runs if live.execution.ref == ref)
+        return next((one.execution.run for one in live if approval_id in one.execution.grammar.approvals), None)
+
     async def approval(self, run: Run, approval_id: str) -> tuple[ApprovalRequested, Answered | None]:
         """What was asked, and what was answered if it was."""
         live = self._sessions.live(run.run_id)
         if live is not None and approval_id in live.execution.grammar.approvals:  # perhaps not in the log yet
             return live.execution.grammar.approvals[approval_id], None
         requested: ApprovalRequested | None = None
-        async for record in records_of(self._store, run):
+        for record in await self._store.records_naming(run, approval_id):
             event = record.event
             if isinstance(event, ApprovalRequested) and event.approval_id == approval_id:
                 requested = event

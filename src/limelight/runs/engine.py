@@ -97,6 +97,7 @@ class Execution:
         self._whole = None if streams else WholeTexts()
         self.hiding = hiding
         self._redaction = Redaction(hiding)
+        self._listens = self._redaction.listens
         self.grammar = Grammar()
         self._store = store
         self._committer = committer
@@ -265,8 +266,10 @@ class Execution:
         """Close what is open and write the terminal event, unless the source has done so itself."""
         if self.grammar.terminal is not None:
             return
-        for event in (*self._redaction.rest(), *(self._whole.rest() if self._whole is not None else ())):
+        for event in self._whole.rest() if self._whole is not None else ():
             self._take_in(event)
+        for event in self._redaction.rest():
+            self._write(event)
         for event in self.grammar.closing(reason_to_close(terminal)):
             self._write(event)
         if isinstance(terminal, RunFinished) and not self.grammar.answered:
@@ -293,7 +296,7 @@ class Execution:
             self._take_in(whole)
 
     def _take_in(self, event: AnyEvent) -> None:
-        if (piece := self._piece(event)) is not None:
+        if (piece := self._piece(event)) is not None and (not self._listens or self._redaction.passes(piece)):
             if not self._backlog:
                 self._committer.mark(self, can_wait=True)
             self._backlog.say(piece)
@@ -310,12 +313,20 @@ class Execution:
         *held, event = self._redaction.feed(event)
         for part in held:
             self._write(part)
-        for missing in self.grammar.missing_before(event, CUT_OFF):
-            self._write(missing)
+        self._close_before(event)
         self._write(filled_in(event))
         if isinstance(event, ToolStarted) and event.name in self._status:
             self._write(Status(agent_id=event.agent_id, text=self._status[event.name]))
         self._watchdog.pause(self.grammar.waiting)
+
+    def _close_before(self, event: AnyEvent) -> None:
+        """Write whatever has to end before this event, and first what was held back of it."""
+        missing = self.grammar.missing_before(event, CUT_OFF)
+        rest = [part for ending in missing for part in self._redaction.feed(ending)[:-1]]
+        for part in rest:
+            self._write(part)
+        for ending in self.grammar.missing_before(event, CUT_OFF) if rest else missing:
+            self._write(ending)
 
     async def accept_in_turn(self, event: AnyEvent) -> None:
         """As `accept`, but a source that is far ahead of the log has to wait."""

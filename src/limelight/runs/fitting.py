@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from limelight.answers import parts_of
 from limelight.deltas import MAX_DELTA, Delta, json_size
 from limelight.errors import BadEvent
 from limelight.events import (
@@ -48,6 +49,8 @@ MAX_NAME = 512
 """The most characters of an id or a name; frames repeat them beside other values."""
 MAX_DEPTH = 200
 """How deep a value may be nested; readers of JSON give up at different depths, and none of them here."""
+LONGEST_OBJECT = 1024 * 1024
+"""Texts beyond this are not looked into: nobody should have to wait for it."""
 TEXT = "text/plain; charset=utf-8"
 _TEXTS: dict[type, str] = {ToolFinished: "result", FinalAnswer: "content", RunStarted: "input"}
 """Fields whose text goes to the results table if it is large."""
@@ -71,6 +74,13 @@ def fit(
 ) -> Fitted:
     """Bring an event into a form that every store and every wire can carry. `redact` gets it when its values are plain,
     and before anything is cut."""
+    fitted = _fit(event, run_id, result_max, redact)
+    if isinstance(event, FinalAnswer) and (apart := _apart(event)) is not None:
+        return _with_parts(fitted, _fit(apart, run_id, result_max, redact))
+    return fitted
+
+
+def _fit(event: AnyEvent, run_id: str, result_max: int, redact: Callable[[AnyEvent], AnyEvent]) -> Fitted:
     if _large_text(event):
         event = redact(event)
         if text := _large_text(event):
@@ -110,6 +120,29 @@ def fit(
         case _:
             pass
     return _fitted([event])
+
+
+def _apart(event: FinalAnswer) -> FinalAnswer | None:
+    """A large answer as a title, a content and sources, if it has these in it, so that a preview is of its content."""
+    if event.title or event.sources:
+        return None
+    content = event.content
+    if isinstance(content, str):
+        is_large = MAX_INLINE < len(content) <= LONGEST_OBJECT
+    else:
+        content = jsonable(content)
+        is_large = isinstance(content, dict) and len(msgspec.json.encode(content)) > MAX_INLINE
+    if not is_large or (parts := parts_of(content)) is None:
+        return None
+    return msgspec.structs.replace(event, title=parts.title, content=parts.content, sources=parts.sources)
+
+
+def _with_parts(whole: Fitted, apart: Fitted) -> Fitted:
+    """The parts in the log, and the answer as the agent gave it beside it: it may have had more in it than these."""
+    kept, told = whole.events[0], apart.events[0]
+    assert isinstance(kept, FinalAnswer) and isinstance(told, FinalAnswer)
+    cut = {"truncated": kept.truncated, "size": kept.size, "result_url": kept.result_url}
+    return _fitted([msgspec.structs.replace(told, **cut)], *whole.results)
 
 
 def _large_text(event: AnyEvent) -> str:

@@ -21,6 +21,7 @@ from limelight.runs.fitting import result_key
 from limelight.stores.base import Result, Run, Store
 
 BATCH = 512
+LAST_WORDS = 64
 
 
 class ToolCall(msgspec.Struct, kw_only=True):
@@ -62,6 +63,23 @@ async def records_of(store: Store, run: Run) -> AsyncIterator[Record]:
                 return
             yield record
         after = records[-1].seq
+
+
+async def read_call(store: Store, run: Run, call_id: str) -> ToolCall | None:
+    """One call of a run, without a look at the rest of it. None if there is no such call."""
+    calls: dict[str, ToolCall] = {}
+    for record in await store.records_naming(run, call_id):
+        _fold_call(calls, record.event)
+    return calls.get(call_id)
+
+
+async def read_answer(store: Store, run: Run) -> FinalAnswer | None:
+    """The answer, which is among a run's last words; one that is not is looked for in all of it."""
+    near = max(run.first_seq, run.last_seq - LAST_WORDS)
+    for record in reversed(await store.records(run.ref, after=near - 1, limit=LAST_WORDS + 1)):
+        if isinstance(record.event, FinalAnswer) and record.run_id == run.run_id:
+            return record.event
+    return (await read_story(store, run)).answer if near > run.first_seq else None
 
 
 async def read_story(store: Store, run: Run) -> RunStory:

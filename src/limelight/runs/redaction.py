@@ -1,14 +1,17 @@
-"""What tools get and return, without what may not be kept. Pure; the engine asks before anything is written.
+"""What tools get and return, and what agents say, without what may not be kept. Pure; the engine asks before anything
+is written.
 
-Arguments, results, output, errors, plans and notes are looked at; what a model says is not. What a running tool prints
-is held back as long as something in it may still turn out to be hidden: with patterns, until the line ends. Pieces of
-arguments are left out then, since `tool_ready` has all of them.
+Arguments, results, output, errors, plans and notes are looked through for all that is to be hidden; what a model says,
+only for the server's own secrets. What a running tool prints is held back as long as something in it may still turn out
+to be hidden: with patterns, until the line ends. Pieces of arguments are left out then, since `tool_ready` has all of
+them. Of what is said, only the beginning of a secret is ever held back, until it is none, or the text ends.
 """
 
 from typing import Any, NamedTuple
 
 import msgspec
 
+from limelight.deltas import Delta
 from limelight.events import (
     AgentFinished,
     AnyEvent,
@@ -16,11 +19,16 @@ from limelight.events import (
     ApprovalResolved,
     FinalAnswer,
     Plan,
+    ReasoningDelta,
+    ReasoningFinished,
     RunCancelled,
     RunFailed,
+    RunFinished,
     SourceCited,
     Status,
     StepFinished,
+    TextDelta,
+    TextFinished,
     Todo,
     ToolArgsDelta,
     ToolFinished,
@@ -55,18 +63,33 @@ class Redaction:
 
     def __init__(self, hiding: Hiding) -> None:
         self._hiding = hiding
+        self._own = hiding.own
         self._streams: dict[tuple[type[AnyEvent], str, str], _Stream] = {}
+        self._said: dict[tuple[type[AnyEvent], str], _Stream] = {}
+
+    @property
+    def listens(self) -> bool:
+        """Whether there is a secret that somebody may say."""
+        return self._own is not None
+
+    def passes(self, piece: TextDelta | ReasoningDelta) -> bool:
+        """Whether one more piece of a text can be told as it is, and needs not be fed."""
+        stream = self._said.get((type(piece), piece.message_id))
+        return stream is not None and stream.pieces.passes(piece.text)
 
     def whole(self, event: AnyEvent) -> AnyEvent:
         """An event that needs no other one to be understood. An answer that was streamed is as it was said."""
+        hiding = self._hiding
         if isinstance(event, FinalAnswer) and event.message_id is not None:
-            return event
+            if self._own is None:
+                return event
+            hiding = self._own
         changes: dict[str, Any] = {}
         for field in LOOKED_AT.get(type(event), ()):
             value = getattr(event, field)
             if isinstance(value, tuple):
                 value = list(msgspec.to_builtins(value))
-            hidden = self._hiding.value(value)
+            hidden = hiding.value(value)
             if hidden != value:
                 changes[field] = msgspec.convert(hidden, TUPLES[field]) if field in TUPLES else hidden
         return msgspec.structs.replace(event, **changes) if changes else event
@@ -80,12 +103,37 @@ class Redaction:
                 return self._piece(event)
             case ToolReady() | ToolFinished():
                 return [*self._rest_of(event.call_id), event]
+            case TextDelta(message_id=str(), text=str()) | ReasoningDelta(message_id=str(), text=str()):
+                return [event] if self._own is None else self._word(event, self._own)
+            case TextFinished(message_id=str()):
+                return [*self._rest_said(TextDelta, event.message_id), event]
+            case ReasoningFinished(message_id=str()):
+                return [*self._rest_said(ReasoningDelta, event.message_id), event]
+            case FinalAnswer(message_id=str(message_id)):
+                return [*self._rest_said(TextDelta, message_id), event]
+            case AgentFinished():
+                of_agent = [key for key, stream in self._said.items() if stream.last.agent_id == event.agent_id]
+                return [*(piece for key in of_agent for piece in self._rest_said(*key)), event]
+            case RunFinished() | RunFailed() | RunCancelled():
+                return [*self.rest(), event]
             case _:
                 return [event]
 
     def rest(self) -> list[AnyEvent]:
         """What is still held back."""
-        return [piece for call_id in dict.fromkeys(key[1] for key in self._streams) for piece in self._rest_of(call_id)]
+        calls = dict.fromkeys(key[1] for key in self._streams)
+        printed = [piece for call_id in calls for piece in self._rest_of(call_id)]
+        return printed + [piece for key in list(self._said) for piece in self._rest_said(*key)]
+
+    def _word(self, event: TextDelta | ReasoningDelta, own: Hiding) -> list[AnyEvent]:
+        key = (type(event), event.message_id)
+        known = self._said.get(key)
+        stream = self._said[key] = _Stream(event, known.pieces if known else Pieces(own))
+        return stream.told(stream.pieces.feed(event.text)) if event.text else [event]
+
+    def _rest_said(self, kind: type[AnyEvent], message_id: str) -> list[AnyEvent]:
+        stream = self._said.pop((kind, message_id), None)
+        return [] if stream is None else stream.told(stream.pieces.rest())
 
     def _piece(self, event: ToolOutputDelta | ToolArgsDelta) -> list[AnyEvent]:
         key = (type(event), event.call_id, getattr(event, "stream", ""))
@@ -99,9 +147,9 @@ class Redaction:
 
 
 class _Stream(NamedTuple):
-    """What a tool gets or prints, piece by piece."""
+    """What a tool gets or prints, or an agent says, piece by piece."""
 
-    last: ToolOutputDelta | ToolArgsDelta
+    last: Delta
     pieces: Pieces
 
     def told(self, text: str) -> list[AnyEvent]:

@@ -50,6 +50,8 @@ class Waiting(msgspec.Struct):
     """Done once it has to wait."""
     over: asyncio.Future[None]
     """Done once the run has begun, or never will."""
+    let_go: asyncio.Future[None]
+    """Done once its messages are kept here no longer."""
     turn: asyncio.Future[None] | None = None
     """Done when it is this one's turn; None while it does not wait."""
     stopped: str | None = None
@@ -58,6 +60,12 @@ class Waiting(msgspec.Struct):
     @property
     def ref(self) -> SessionRef:
         return self.request.ref
+
+    def drop_messages(self) -> None:
+        """The run has them, or nobody needs them: whoever waits for its end does not keep them until then."""
+        self.request = msgspec.structs.replace(self.request, messages=())
+        if not self.let_go.done():
+            self.let_go.set_result(None)
 
     def go(self) -> None:
         if self.turn is not None and not self.turn.done():

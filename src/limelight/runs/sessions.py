@@ -10,7 +10,6 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -33,7 +32,7 @@ from limelight.runs.quota import Quota
 from limelight.runs.requests import Request, StoppedInQueue, Waiting
 from limelight.runs.sealing import LEASE_MS, seal
 from limelight.runs.terms import Terms, to_keep
-from limelight.runs.workspace import Workspaces
+from limelight.runs.workspace import Workspaces, shared_folder
 from limelight.sources.base import Turn, User
 from limelight.stores.base import Begun, NewRun, Run, SessionRef, Store
 
@@ -129,8 +128,8 @@ class Sessions:
 
     def place(self, request: Request) -> Waiting:
         """A place for a request, with the id that its run will have; `begin` takes it."""
-        loop = asyncio.get_running_loop()
-        return Waiting(sortable_id("run_"), request, loop.create_future(), loop.create_future())
+        future = asyncio.get_running_loop().create_future
+        return Waiting(sortable_id("run_"), request, queued=future(), over=future(), let_go=future())
 
     async def begin(self, place: Waiting) -> Begun:
         """Begin the run, in the way that the request wants if the session is busy."""
@@ -141,6 +140,7 @@ class Sessions:
             return begun
         finally:
             place.over.set_result(None)
+            place.drop_messages()
             if not created:
                 self._next_turn(place.ref)  # it has not used its turn, if it had one
 
@@ -153,6 +153,7 @@ class Sessions:
         if twins:
             place.run_id = twins[0].run_id
             place.queued.set_result(None)
+            place.drop_messages()
             await asyncio.wait({twins[0].over})
         run = await self._store.requested(place.ref, request_id)
         if run is None and twins:
@@ -229,8 +230,8 @@ class Sessions:
             session_bytes=session_bytes,
             measures=self._measures,
         )
-        folder = Path(agent.workspace) if agent.workspace else self._workspaces.folder(run.ref)
-        context = RunContext(execution, user, folder, asked)
+        shared, own = partial(shared_folder, agent.workspace), partial(self._workspaces.made, run.ref)
+        context = RunContext(execution, user, shared if agent.workspace else own, asked)
         task = asyncio.create_task(self._until_over(run, life(execution, context)))
         self._live[run.run_id] = LiveRun(execution, context, task, agent.source.resumes)
 

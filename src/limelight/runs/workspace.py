@@ -4,8 +4,12 @@ import asyncio
 import hashlib
 from pathlib import Path
 
+from limelight.errors import StoreUnavailable
 from limelight.stores.base import LOCAL_OWNER, SessionRef
 from limelight.trees import remove
+
+PRIVATE = 0o700
+"""Files of conversations are for nobody else's eyes."""
 
 
 class Workspaces:
@@ -17,8 +21,28 @@ class Workspaces:
     def folder(self, ref: SessionRef) -> Path:
         return self._root / workspace_name(ref)
 
+    def made(self, ref: SessionRef) -> Path:
+        """The folder, which is there then. Raises StoreUnavailable if the data folder is not.
+
+        That one is never made here: where it was moved away, it is to be moved back, and another would be in its place.
+        """
+        folder = self.folder(ref)
+        try:
+            self._root.mkdir(mode=PRIVATE, exist_ok=True)
+            folder.mkdir(mode=PRIVATE, exist_ok=True)
+        except FileNotFoundError as error:
+            raise StoreUnavailable("the data folder of the server is gone; try again when it is back") from error
+        return folder
+
     async def remove(self, ref: SessionRef) -> None:
         await asyncio.to_thread(remove, self.folder(ref))
+
+
+def shared_folder(name: str) -> Path:
+    """A folder that somebody has named for all sessions of an agent, made if it is not there."""
+    folder = Path(name)
+    folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+    return folder
 
 
 def workspace_name(ref: SessionRef) -> str:

@@ -141,8 +141,14 @@ def _route(endpoint: Endpoint, parts: Parts) -> Route:
         call = Call(request, parts)
         if endpoint.scope is not None and not endpoint.public:
             call.caller.needs(endpoint.scope)
-        with logged_as(named_in(request.scope)):
-            value = await endpoint.call(call)
+        try:
+            with logged_as(named_in(request.scope)):
+                value = await endpoint.call(call)
+        except LimelightError:
+            await call.count(call.user.user_id)  # it could not even be seen whose request it is
+            raise
+        finally:
+            call.load.release()
         return reply_with(value, endpoint.status)  # pyright: ignore[reportReturnType]
 
     return Route(endpoint.path, respond, methods=[endpoint.method], name=endpoint.summary)

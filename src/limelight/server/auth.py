@@ -24,6 +24,8 @@ from limelight.sources.base import User
 PROBES = frozenset({"/health", "/ready", "/api/v2/health"})
 DOORS = frozenset({"/auth/login", "/auth/logout"})
 """Where somebody without a key can hand one in."""
+NAMING = frozenset({"/chat", "/chat/stream"})
+"""Where a body may say for whom the request is."""
 FORWARDED = (b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip")
 """What proxies add to what they pass on. Nobody gains by sending one of them."""
 HOW_TO_MAKE_ONE = "make one with `limelight keys create`"
@@ -57,14 +59,20 @@ class Guard:
             try:
                 headers = dict[bytes, bytes](scope["headers"])
                 scope.setdefault("state", {})["caller"] = await self._caller(scope, headers)
-                if scope["state"]["caller"] is not NOBODY:
-                    await self._rates.count(scope["state"]["caller"].user.user_id)
+                await self._count(scope)
                 scope["state"]["still_holds"] = lambda: self._still_holds(scope, headers)
             except LimelightError as error:
                 self._refused(error)
                 await refuse(error, scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+    async def _count(self, scope: Scope) -> None:
+        """As a request of the caller, or later as that of whom its body names: see `Call.count`."""
+        caller: Caller = scope["state"]["caller"]
+        scope["state"]["is_counted"] = not _may_be_named_in_the_body(caller, scope)
+        if caller is not NOBODY and scope["state"]["is_counted"]:
+            await self._rates.count(caller.user.user_id)
 
     async def _caller(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
         path = below(scope["path"], root_of(scope))
@@ -78,6 +86,8 @@ class Guard:
         caller = await self._gate.caller(self._token(scope, headers))
         if caller is None:
             raise Unauthorized("send an API key as `Authorization: Bearer …`")
+        if scope["type"] == "websocket":  # there is no CORS for these: whoever has a key may still be on a strange page
+            self._check_page(scope, headers)
         return _for_others(caller, headers)
 
     async def _still_holds(self, scope: Scope, headers: dict[bytes, bytes]) -> bool:
@@ -94,6 +104,9 @@ class Guard:
                 raise Forbidden(f"behind a proxy this server needs an API key: {HOW_TO_MAKE_ONE}")
             if not (is_loopback(scope.get("client")) and _is_local_name(headers.get(b"host", b""))):
                 raise Forbidden(f"without an API key this server answers only its own machine: {HOW_TO_MAKE_ONE}")
+        self._check_page(scope, headers)
+
+    def _check_page(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         if is_foreign_page(_method(scope), headers, self._origins):
             raise Forbidden("a page of another site cannot use this server: name it in server.origins if it should")
 
@@ -107,6 +120,12 @@ class Guard:
         if not is_own_site(_method(scope), headers, self._origins):
             raise Forbidden("a page of another site cannot use the key of this one")
         return kept
+
+
+def _may_be_named_in_the_body(caller: Caller, scope: Scope) -> bool:
+    if caller.is_named or not (caller.may("on-behalf-of") and caller.may("use")):
+        return False
+    return _method(scope) == "POST" and below(scope["path"], root_of(scope)) in NAMING
 
 
 def _for_others(caller: Caller, headers: dict[bytes, bytes]) -> Caller:

@@ -7,9 +7,9 @@ import threading
 import traceback
 from collections.abc import Iterator
 
+from limelight.uncut import UNCUT
+
 log = logging.getLogger(__name__)
-UNCUT = threading.RLock()
-"""Whoever holds it is not cut off: the process ends when it is free."""
 NAMED = 5
 """So many threads are named of those that have kept the process."""
 

@@ -21,10 +21,12 @@ from limelight.errors import (
     LimelightError,
     RunNotFound,
     SessionNotFound,
+    TooManyBytes,
     TooManyRequests,
     Unauthorized,
     UnsupportedMediaType,
 )
+from limelight.runs.requests import Waiting
 from limelight.runs.viewer import Format
 from limelight.server.gate import Caller
 from limelight.server.parts import Parts
@@ -61,6 +63,23 @@ class Call:
         self.parts = parts
         self.caller: Caller = request.state.caller
         self.user = self.caller.user
+        self.load = parts.loads.of(self.user.user_id)
+        """What its body holds; whoever takes that over says when it is let go."""
+
+    async def count(self, user_id: str) -> None:
+        """Count it as a request of this user, unless it was counted as somebody's already. Raises TooManyRequests."""
+        if not self.request.state.is_counted:
+            self.request.state.is_counted = True
+            await self.parts.rates.count(user_id)
+
+    def hand_over(self, place: Waiting) -> None:
+        """Let the place hold what the body holds, until it is done with it. To be called when it is about to begin."""
+        load, self.load = self.load, self.parts.loads.of(place.ref.owner)
+        place.let_go.add_done_callback(lambda _: load.release())
+
+    async def still_holds(self) -> bool:
+        """Whether what let the caller in would do so now."""
+        return await self.request.state.still_holds()
 
     @property
     def root(self) -> str:
@@ -118,7 +137,7 @@ class Call:
         if kind != "application/json" and not kind.endswith("+json"):
             raise UnsupportedMediaType(f"send the body as application/json, not {kind or 'without a type'}")
         limit = self.parts.settings.limits.body_bytes
-        body = await read_body(self.request, limit if at_most is None else min(limit, at_most))
+        body = await read_body(self.request, limit if at_most is None else min(limit, at_most), self.load)
         try:
             return msgspec.json.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -173,6 +192,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     def all_errors(self) -> tuple[type[LimelightError], ...]:
         """Everything that this route can refuse, in the order of the statuses."""
         of_body = BODY_ERRORS if self.body is not None else ()
+        if of_body and not self.public:
+            of_body = (*of_body, TooManyBytes)
         of_key = () if self.public else (Unauthorized, Forbidden, TooManyRequests)
         return tuple(sorted({*self.errors, *of_body, *of_key}, key=lambda e: (e.status, e.code)))
 

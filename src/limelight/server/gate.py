@@ -10,7 +10,7 @@ import msgspec
 from limelight.access.holder import Holder, Tokens, looks_like_token
 from limelight.access.keyring import Keyring
 from limelight.access.scopes import ALL, Scope
-from limelight.access.users import MAX_USER_ID
+from limelight.access.users import MAX_USER_ID, SYSTEM
 from limelight.errors import BadRequest, Forbidden, SetupError, StoreUnavailable, Unauthorized
 from limelight.sources.base import User
 from limelight.stores.base import LOCAL_OWNER
@@ -72,6 +72,8 @@ class Gate:
         if self._issuer is not None and looks_like_token(token):
             return _caller_of(await self._issuer.holder(token))
         key = self._asked(lambda: self._keyring.find(token))
+        if key is not None and key.user == SYSTEM:  # made before that was refused
+            raise Unauthorized(f"the user {SYSTEM!r} is the server itself: make a key with another name")
         return None if key is None else Caller(User(key.user), frozenset(key.scopes))
 
     def _asked(self, question: Callable[[], T]) -> T:

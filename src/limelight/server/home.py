@@ -16,10 +16,14 @@ class ServerHome:
         self._lock = asyncio.Lock()
         self._understudy: Understudy | None = None
         self._open = AsyncExitStack()
+        self._is_made = False
 
     @property
     def data(self) -> Path:
-        self._data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Made once: a folder that has been moved away since is to be moved back, and not to find another there."""
+        if not self._is_made:
+            self._data.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._is_made = True
         return self._data
 
     async def understudy(self) -> tuple[str, str]:

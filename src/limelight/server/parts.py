@@ -12,7 +12,7 @@ from limelight import __version__
 from limelight.access.keyring import Keyring
 from limelight.config import Settings
 from limelight.dialects.base import Dialect
-from limelight.errors import Draining, Interrupted, UnknownFormat
+from limelight.errors import BadRequest, Draining, Interrupted, SetupError, UnknownFormat
 from limelight.events import RunFailed
 from limelight.log_context import ids
 from limelight.runs.agents import Agent, Agents
@@ -29,12 +29,12 @@ from limelight.runs.reopening import Reopening
 from limelight.runs.sessions import Sessions
 from limelight.runs.viewer import Format, Viewer
 from limelight.runs.workspace import Workspaces
-from limelight.server.ending import UNCUT
 from limelight.server.gate import Gate
 from limelight.server.hidden import hiding_of
 from limelight.server.home import ServerHome
 from limelight.server.issuing import issuer_of
 from limelight.server.levels import Levels
+from limelight.server.loads import Loads
 from limelight.server.metrics import Metrics
 from limelight.server.probing import Probing
 from limelight.server.pulse import Pulse
@@ -71,6 +71,7 @@ class Parts:
             streams_per_user=settings.limits.streams_per_user,
         )
         self.rates = Rates(settings.limits.requests_per_minute)
+        self.loads = Loads(settings.limits.request_bytes_per_user)
         self.gate = Gate(settings.auth.api_key, Keyring(Path(settings.store.data)), issuer_of(settings))
         self.agents = agents
         self.store = store
@@ -119,7 +120,8 @@ class Parts:
             await self.store.open()
             self._committer.start()
             try:
-                await self._open_agents()
+                self._home = self._settled_home()
+                await self._open_agents(self._home)
                 await self._recover()
             except BaseException:
                 await self._close_agents()
@@ -131,10 +133,19 @@ class Parts:
             self.pulse.start()
             self.started = True
 
-    async def _open_agents(self) -> None:
+    def _settled_home(self) -> ServerHome:
+        """With the data folder, for files of agents, also where the store is elsewhere: nobody makes it later."""
+        home = ServerHome(Path(self.settings.store.data), self.settings.understudy.pace_ms / 1000)
+        try:
+            _ = home.data
+        except OSError as error:
+            told = f"the data folder {self.settings.store.data} cannot be made ({error.strerror})"
+            raise SetupError(f"{told}: choose another with --data") from error
+        return home
+
+    async def _open_agents(self, home: ServerHome) -> None:
         """All at once: each may import a framework, in a thread. If one cannot be opened, the server does not start."""
-        self._home = ServerHome(Path(self.settings.store.data), self.settings.understudy.pace_ms / 1000)
-        ends = await asyncio.gather(*(self._open(agent, self._home) for agent in self.agents), return_exceptions=True)
+        ends = await asyncio.gather(*(self._open(agent, home) for agent in self.agents), return_exceptions=True)
         for error in ends:
             if error is not None:
                 raise error
@@ -198,8 +209,7 @@ class Parts:
         await self._close_agents()
         if self._tracing is not None:
             await self._tracing.close()
-        with UNCUT:  # a database that was deleted is written anew now, which takes its time
-            await self.store.close()
+        await self.store.close()
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
         """Do something to its end, whoever leaves meanwhile."""
@@ -208,13 +218,16 @@ class Parts:
         task.add_done_callback(self._done)
         return task
 
-    async def unless_closing(self, work: "asyncio.Task[T]") -> T:
-        """Wait for it, whoever else does; but not longer than the server lives. Raises Draining."""
+    async def unless_closing(self, work: "asyncio.Task[T]", leaving: "asyncio.Task[None]") -> T:
+        """Wait for it, whoever else does; but not longer than the server lives, or than there is a client. Raises
+        Draining, or BadRequest, which nobody reads."""
         closing = asyncio.create_task(self._closing.wait())
         try:
-            await asyncio.wait({work, closing}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work, closing, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             closing.cancel()
+        if not work.done() and leaving.done():
+            raise BadRequest("the client left before its answer was there")
         if not work.done():
             raise Draining("the server is shutting down before the answer is there: ask again in a moment")
         return work.result()

@@ -1,7 +1,11 @@
-"""The pulse: one timer for all streams. Whoever has been silent for too long gets a sign of life."""
+"""The pulse: one timer for all streams. Whoever has been silent for too long gets a sign of life.
+
+As often it is asked of each whether what has opened it still holds: a key may be revoked, and a token expires.
+"""
 
 import asyncio
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Literal, Protocol
 
@@ -23,8 +27,14 @@ class Beating(Protocol):
     @property
     def format(self) -> str: ...
 
+    still_holds: Callable[[], Awaitable[bool]]
+
     def beat(self) -> None:
         """Send a sign of life."""
+        ...
+
+    def expel(self) -> None:
+        """Come to an end now, without another frame: who watches may not any more."""
         ...
 
     def close(self) -> None:
@@ -38,18 +48,22 @@ class Pulse:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._streams: set[Beating] = set()
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self.closing = False
         self._quiet = asyncio.Event()
         self._quiet.set()
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._run(), name="limelight-pulse")
+        self._tasks = [
+            asyncio.create_task(self._run(), name="limelight-pulse"),
+            asyncio.create_task(self._check(), name="limelight-checks"),
+        ]
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
     def add(self, stream: Beating) -> None:
         self._streams.add(stream)
@@ -88,3 +102,12 @@ class Pulse:
             for stream in list(self._streams):
                 if stream.last_sent <= due:
                     stream.beat()
+
+    async def _check(self) -> None:
+        """In a task of its own: to check a token may mean to ask its issuer, and no heart stands still for that."""
+        while True:
+            await asyncio.sleep(self._seconds)
+            for stream in list(self._streams):
+                if not await stream.still_holds() and stream in self._streams:
+                    stream.expel()
+                await asyncio.sleep(0)

@@ -12,9 +12,10 @@ from types import FrameType
 import uvicorn
 from starlette.applications import Starlette
 
-from limelight.errors import SetupError
+from limelight.errors import SetupError, TryLater
 from limelight.server.connection import Connection, Socket
 from limelight.server.containing import AgentThreads
+from limelight.server.descriptors import Descriptors
 from limelight.server.ending import end_process_after
 from limelight.server.parts import Parts
 
@@ -63,6 +64,7 @@ class LimelightServer(uvicorn.Server):
         self._listener = listener
         self._say = say
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     @property
     def url(self) -> str:
@@ -96,6 +98,7 @@ class LimelightServer(uvicorn.Server):
         self._loop.set_default_executor(AgentThreads(WORKERS, "limelight-work"))
         await self.parts.start()
         await super().startup(sockets or [self._listener])
+        self._watching = asyncio.create_task(Descriptors().watch(), name="watching open files")
         agents = ", ".join(agent.name for agent in self.parts.agents)
         data = self.parts.settings.store.data
         self._tell(f"Limelight serves {agents} on {self.url}  (data in {data}, Ctrl-C ends it)")
@@ -118,6 +121,8 @@ class LimelightServer(uvicorn.Server):
         await self.parts.drain(grace_seconds)
         await super().shutdown(sockets or [self._listener])
         await self.parts.stop()
+        if self._watching is not None:
+            self._watching.cancel()
 
     @property
     def _grace_seconds(self) -> float:
@@ -151,9 +156,7 @@ def bind(host: str, port: int) -> socket.socket:
         listener.close()
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
             other = f"make run PORT={port + 1}, or limelight serve --port {port + 1}"
-            raise SetupError(
-                f"port {port} is taken: end the program that uses it, or choose another: {other}"
-            ) from error
+            raise TryLater(f"port {port} is taken: end the program that uses it, or choose another: {other}") from error
         raise SetupError(f"{host}:{port} cannot be used: {error}") from error
     return listener
 

@@ -38,12 +38,14 @@ class EventStream:
         viewer: Viewer,
         pulse: Pulse,
         headers: Mapping[str, str],
+        still_holds: Callable[[], Awaitable[bool]],
         begin: "asyncio.Task[Any] | None" = None,
         stopped: Callable[[str], bytes] | None = None,
     ) -> None:
         self._viewer = viewer
         self.format = viewer.format
         self._pulse = pulse
+        self.still_holds = still_holds
         self._headers = [*HEADERS, *((k.encode(), v.encode()) for k, v in headers.items())]
         self._begin = begin
         self._stopped = stopped
@@ -61,6 +63,11 @@ class EventStream:
     def close(self) -> None:
         self._over = True
         self.beat()
+
+    def expel(self) -> None:
+        """The stream ends without the last word of its run: who comes again is told why."""
+        self._gone = True
+        self.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         leaving = asyncio.create_task(self._until_gone(receive))

@@ -214,6 +214,11 @@ class Source(Protocol):
         """One line about the agent, for lists."""
         ...
 
+    @property
+    def failed(self) -> bool:
+        """Whether it could not be opened, though the server goes on: who asks is told why, and has it tried again."""
+        return False
+
     async def open(self, home: Home) -> None:
         """Called once, before the first turn, in the server's event loop."""
 

@@ -292,6 +292,10 @@ class Store(Protocol):
         """Up to `limit` committed Records with `seq > after`, in order. A gap at the front means retention."""
         ...
 
+    async def records_naming(self, run: Run, id_: str) -> list[Record]:
+        """The committed Records of a run that have this `call_id` or `approval_id`, in order."""
+        ...
+
     async def result(self, run_id: str, key: str) -> Result | None: ...
 
     async def put_artifact(self, artifact: Artifact, run_id: str) -> None:

@@ -66,7 +66,24 @@ def pack(records: Sequence[Record]) -> bytes:
 
 def unpack(body: bytes) -> list[Record]:
     """The Records that were packed."""
-    packed = _decoder.decode(zlib.decompress(body))
+    return _records(_decoder.decode(zlib.decompress(body)))
+
+
+def unpack_naming(body: bytes, id_: str) -> list[Record]:
+    """Those of them that name this call or approval. What does not have the id in it is not even taken apart."""
+    written = zlib.decompress(body)
+    if _encoder.encode(id_) not in written:
+        return []
+    return [record for record in _records(_decoder.decode(written)) if names(record, id_)]
+
+
+def names(record: Record, id_: str) -> bool:
+    """Whether it is about this call or approval. Many are about none, which is no name."""
+    event = record.event
+    return bool(id_) and id_ in (getattr(event, "call_id", None), getattr(event, "approval_id", None))
+
+
+def _records(packed: Pack) -> list[Record]:
     records: list[Record] = []
     seq, at, run_id = packed.first_seq, 0, packed.run_id
     for part in packed.parts:

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from limelight.understudy.conversation import Request, Said, Tool
+from limelight.understudy.programs import call, is_program
 from limelight.understudy.scene import Scene
 
-SIGNATURE = re.compile(r"^\s*def (\w+)\((.*?)\) ?->", re.MULTILINE)
+SIGNATURE = re.compile(r"^\s*def (\w+)\((.*?)\) ?->\s*(\w*)", re.MULTILINE)
 TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object"}
 
 
@@ -27,9 +28,8 @@ def code_scene(request: Request) -> Scene:
 
 
 def has_run_program(request: Request) -> bool:
-    """Whether code of our own (see `recipes.program`) was written since the user's last message."""
-    said = " ".join(f"{entry.text} {entry.calls}" for entry in request.since if isinstance(entry, Said))
-    return "for word in words" in said or "sum(numbers)" in said
+    """Whether code of our own was written since the user's last message."""
+    return any(is_program(f"{entry.text} {entry.calls}") for entry in request.since if isinstance(entry, Said))
 
 
 def code_block(request: Request, thought: str, code: str) -> str:
@@ -38,13 +38,13 @@ def code_block(request: Request, thought: str, code: str) -> str:
     return f"Thought: {thought}\n{opened}\n{code.replace(closed, '(code)')}\n{closed}"
 
 
-def written(calls: Iterable[tuple[str, dict[str, Any]]]) -> str:
-    """Calls as lines of Python that print what they return."""
-    lines = [f"print({name}({', '.join(f'{key}={value!r}' for key, value in args.items())}))" for name, args in calls]
-    return "\n".join(lines)
+def written(calls: Iterable[tuple[str, dict[str, Any]]], scene: Scene) -> str:
+    """Calls as Python that prints what they return."""
+    tools = {tool.name: tool for tool in scene.tools}
+    return "\n".join(call(tools.get(name, Tool(name)), name, args) for name, args in calls)
 
 
-def _tool(name: str, signature: str) -> Tool:
+def _tool(name: str, signature: str, returns: str = "") -> Tool:
     """`query: string, limit: int` as a schema; what has a default or is nullable is not required."""
     properties: dict[str, Any] = {}
     required: list[str] = []
@@ -55,4 +55,4 @@ def _tool(name: str, signature: str) -> Tool:
             properties[field.strip()] = {"type": TYPES.get(word, word)}
             if "=" not in kind and field.strip() != "additional_args":
                 required.append(field.strip())
-    return Tool(name, "", {"type": "object", "properties": properties, "required": required})
+    return Tool(name, "", {"type": "object", "properties": properties, "required": required}, returns)

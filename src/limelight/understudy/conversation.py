@@ -25,6 +25,8 @@ class Tool(msgspec.Struct, frozen=True):
     name: str
     description: str = ""
     parameters: dict[str, Any] = {}
+    returns: str = ""
+    """The type of its result, where that is said."""
 
     @property
     def properties(self) -> dict[str, dict[str, Any]]:
@@ -50,12 +52,16 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class Got(msgspec.Struct, frozen=True):
-    """What a tool returned. `lost`: the call is not in the request; `orphan`: the whole reply with it is not."""
+    """What a tool returned. `lost`: the call is not in the request; `orphan`: the whole reply with it is not.
+
+    `given`: the arguments of the call, or the code, as text; empty if they are not known.
+    """
 
     name: str
     text: str
     lost: bool = False
     orphan: bool = False
+    given: str = ""
 
 
 Entry = Asked | Said | Got
@@ -144,25 +150,26 @@ def _schema(wanted: ResponseFormat | None) -> dict[str, Any] | None:
 
 def _entries(messages: list[Message]) -> Iterator[Entry]:
     written_out = any(message.role == "user" and "New task:\n" in message.text for message in messages)
-    names: dict[str | None, str] = {}
+    made: dict[str | None, Call] = {}
     last: Entry | None = None
     for message in messages:
-        for entry in _of_message(message, names, written_out, last):
+        for entry in _of_message(message, made, written_out, last):
             last = entry
             yield entry
 
 
 def _of_message(
-    message: Message, names: dict[str | None, str], written_out: bool, last: Entry | None
+    message: Message, made: dict[str | None, Call], written_out: bool, last: Entry | None
 ) -> Iterable[Entry]:
     text = message.text
     match message.role:
         case "assistant":
             calls = _calls(message.tool_calls or ()) or (_written_calls(text) if written_out else ())
-            names.update({call.call_id: call.name for call in calls})
+            made.update({call.call_id: call for call in calls})
             return [Said(text.partition("Calling tools:\n")[0].strip() if written_out else text, calls)]
         case "tool" | "function":
-            return [Got(names.get(message.tool_call_id, message.name or "tool"), text)]
+            call = made.get(message.tool_call_id, Call(message.name or "tool", ""))
+            return [Got(call.name, text, given=call.arguments)]
         case "user":
             return _written_results(text, last) if written_out else [Asked(text)]
         case _:
@@ -195,10 +202,12 @@ def _written_results(text: str, last: Entry | None) -> Iterator[Entry]:
         if head == "New task:":
             entry: Entry = Asked(rest.strip())
         elif head in ("Observation:", "Error:") or head.startswith("Call id: "):
-            names = ", ".join(call.name for call in last.calls) if isinstance(last, Said) else ""
+            calls = last.calls if isinstance(last, Said) else ()
+            names = ", ".join(call.name for call in calls)
+            given = calls[0].arguments if len(calls) == 1 else last.text if isinstance(last, Said) and not calls else ""
             lost = head == "Error:"
             told = part.partition("\nNow let's retry: ")[0] if "Error:\n" in part else rest
-            entry = Got(names or "tool", told.strip(), lost, orphan=lost and not isinstance(last, Said))
+            entry = Got(names or "tool", told.strip(), lost, lost and not isinstance(last, Said), given)
         elif part.strip() and part.strip() != "Now proceed and carry out this plan.":
             entry = Asked(part.strip())
         else:

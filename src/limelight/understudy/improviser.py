@@ -7,15 +7,20 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from limelight.understudy.answers import NOTICE, answer, chore, plan_text, wants_plan
+from limelight.understudy.answers import NOTICE, answer
+from limelight.understudy.chores import chore
 from limelight.understudy.code_agent import code_block, code_scene, expects_code, has_run_program, written
 from limelight.understudy.conversation import Request, Tool
 from limelight.understudy.kinds import Kind, kind_of
+from limelight.understudy.phrasing import listed
+from limelight.understudy.plans import plan_text, wants_plan
+from limelight.understudy.programs import program
 from limelight.understudy.provocations import provoked_calls, unmet
-from limelight.understudy.recipes import Args, arguments, filled, nap, plain, plan, program, second_best
+from limelight.understudy.recipes import Args, arguments, filled, nap, pages, plain, plan, second_best
 from limelight.understudy.reply import AnyPiece, Reply, called, spoken, thought
 from limelight.understudy.scene import Scene, scene_of
 from limelight.understudy.schemas import example
+from limelight.understudy.thoughts import answering, thought_about
 
 MOST_CALLS = 6
 """So many calls for one message of the user."""
@@ -73,7 +78,10 @@ def _staged(scene: Scene) -> list[tuple[str, Args]]:
             return calls
     if not scene.made:
         avoided = ("final",) if scene.request.demands else ("final", "write", "wait")
+        if scene.words and not scene.numbers and not scene.request.demands:
+            avoided = (*avoided, "calculate")  # words are nothing to calculate with
         fitting = [tool for tool in scene.tools if kind_of(tool) not in avoided]
+        fitting.sort(key=lambda tool: kind_of(tool) == "read")  # of a place that nobody has named we know nothing
         return [call for tool in fitting[:1] if (call := _untried(tool, scene, certain=True)) is not None]
     return [
         (tool.name, plan(tool, scene, done=True))
@@ -113,9 +121,9 @@ def _with_tools(request: Request) -> Reply:
     final = next((tool for tool in request.tools if kind_of(tool) == "final"), None)
     notice = NOTICE if request.is_first and final is None and not scene.is_delegated else ""
     if calls:
-        names = " and ".join(dict.fromkeys(name for name, _ in calls))
-        about = thought(f"The question is about {scene.topic}. I call {names}.")
-        return Reply((*about, *spoken(notice and f"{notice}\n\n"), *_called(calls, request)))
+        return Reply(
+            (*thought(thought_about(scene, calls)), *spoken(notice and f"{notice}\n\n"), *_called(calls, request))
+        )
     text = answer(scene, unmet(scene))
     if final is None or scene.calls_of(final):  # a loop that hands its answer back to us gets it in words
         return Reply(tuple(spoken("\n\n".join(filter(None, (notice, text))))))
@@ -135,13 +143,13 @@ def _called(calls: Iterable[tuple[str, Args]], request: Request) -> Iterator[Any
 
 def _with_code(request: Request) -> Reply:
     scene = code_scene(request)
-    calls = next_calls(scene)
-    thought_ = f"The question is about {scene.topic}."
+    calls = [] if _is_bare_sum(scene) else next_calls(scene)
     if calls:
-        code = written(calls)
+        thought_, code = thought_about(scene, calls), written(calls, scene)
     elif _wants_a_program(scene):
-        code = _bare_code(scene)
+        thought_, code = _thought_of(scene), _bare_code(scene)
     else:
+        thought_ = answering(scene)
         code = f"final_answer({_introduced(scene, answer(scene, unmet(scene, BY_CODE)))!r})"
     if request.schema is not None:
         return Reply(tuple(spoken(json.dumps({"thought": thought_, "code": code}, ensure_ascii=False))))
@@ -158,12 +166,28 @@ def _wants_a_program(scene: Scene) -> bool:
     return not (scene.is_provoked or any(result.lost for result in results) or has_run_program(scene.request))
 
 
+def _is_bare_sum(scene: Scene) -> bool:
+    """Nothing but numbers: a program of our own does that better than whatever tools there are."""
+    calculates = any(kind_of(tool) in ("calculate", "delegate") for tool in scene.tools)
+    named = any(map(scene.names, scene.tools))
+    return bool(scene.numbers) and not (scene.words or calculates or named or scene.is_provoked)
+
+
 def _bare_code(scene: Scene) -> str:
     wanted = [code for phrase, code in BY_CODE.items() if scene.provoked(phrase)]
-    return "\n".join(wanted) or program(scene)
+    return "\n".join(wanted) or program(scene, pages(scene))
+
+
+def _thought_of(scene: Scene) -> str:
+    wanted = [phrase for phrase in BY_CODE if scene.provoked(phrase)]
+    if wanted:
+        return f"I was asked for {listed([phrase.removeprefix('try ') for phrase in wanted])}, so I write code for it."
+    if scene.numbers:
+        return f"I want to work out {scene.task}. A few lines of Python do that."
+    return "Before I answer, I count how much of what I found is about the question."
 
 
 def _as_json(request: Request) -> Any:
     """For a request that wants JSON: the least that fits, with the question in its free texts."""
     scene = scene_of(request)
-    return example(request.schema, lambda _: scene.question or scene.topic)
+    return example(request.schema, lambda _: scene.question or scene.subject)

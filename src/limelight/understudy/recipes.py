@@ -9,9 +9,13 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from limelight.understudy.conversation import Tool
+from limelight.understudy.findings import findings
 from limelight.understudy.fitting import fits
 from limelight.understudy.kinds import PATHS, QUERIES, Kind
-from limelight.understudy.scene import DELEGATIONS, Scene
+from limelight.understudy.phrasing import halves
+from limelight.understudy.plans import steps_of
+from limelight.understudy.programs import program
+from limelight.understudy.scene import ANOTHER_SIDE, MEMBER_FIELDS, REPORT, TASK_FIELDS, Scene
 from limelight.understudy.schemas import example
 
 Args = dict[str, Any]
@@ -20,6 +24,7 @@ TEXTS = ("content", "text", "body", "message", "data", "contents")
 MEMBERS = re.compile(r"member id=\"([^\"]+)\"|^\s*-\s*(?:Member )?ID:\s*(\S+)", re.MULTILINE)
 """How Agno tells a team's leader who is in the team."""
 CALCULATORS = ("calculator", "math", "mathematician", "arithmetic")
+PLACES = ("city", "location", "place", "town", "country", "region")
 SECONDS = ("seconds", "duration", "delay", "timeout", "secs", "time")
 
 
@@ -40,7 +45,9 @@ def plain(tool: Tool, scene: Scene) -> Args:
     def wish(name: str) -> str:
         if "url" in name or "link" in name:
             return next(iter(scene.urls), "https://example.com/")
-        return next(iter(scene.files), NOTE) if name in PATHS[:6] else scene.topic
+        if name in PLACES and (named := scene.proper_name):
+            return named
+        return next(iter(scene.files), NOTE) if name in PATHS[:6] else scene.subject
 
     return cast("Args", example({**tool.parameters, "type": "object"}, wish))
 
@@ -71,7 +78,7 @@ def _search(tool: Tool, scene: Scene) -> Args | None:
     values: Args = {}
     for name in (name for name in QUERIES if name in tool.properties):
         single = name in ("pattern", "regex", "keyword", "term")
-        one = max(scene.words, key=len) if single else scene.topic
+        one = max(scene.words, key=len) if single else scene.subject
         values[name] = scene.words if is_list(tool, name) else one
     return filled(tool, scene, **values)
 
@@ -95,8 +102,7 @@ def second_best(kind: Kind, tool: Tool, scene: Scene) -> bool:
 def _calculate(tool: Tool, scene: Scene) -> Args | None:
     if not scene.numbers:
         return None
-    sum_ = re.search(r"[\d.(]+(?:\s*[-+*/^×()]+\s*[\d.]+\)?)+", scene.question)
-    written = sum_[0].replace("×", "*").replace("^", "**") if sum_ else " + ".join(map(str, scene.numbers))
+    written = scene.sum_.replace("×", "*").replace("^", "**") or " + ".join(map(str, scene.numbers))
     values: Args = {}
     count = 0
     for name in tool.properties:
@@ -125,7 +131,7 @@ def _is_number(schema: Args) -> bool:
 
 def members(tool: Tool, scene: Scene) -> list[str]:
     """Who can be given a task: named in the tool's schema or description, or in the system prompt."""
-    for name in ("subagent_type", "member_id", "agent", "agent_name", "member", "assignee"):
+    for name in MEMBER_FIELDS:
         schema = tool.properties.get(name)
         if schema is not None:
             listed = re.findall(r"^\s*-\s*[\"'`]?([\w-]+)[\"'`]?\s*:", tool.description, re.MULTILINE)
@@ -141,29 +147,29 @@ def _unfit(who: str, scene: Scene) -> int:
     return 2 if "general" in who else 0
 
 
-def delegation(tool: Tool, scene: Scene, nth: int = 0) -> Args:
-    """A task for a helper; the second one gets another helper, if there is one, and another task."""
-    task = f"{DELEGATIONS[nth % 2]} {scene.question or 'anything'}"
+def delegation(tool: Tool, scene: Scene, nth: int | None = None) -> Args:
+    """A task for a helper. Of two, the second gets another helper, if there is one, and another task."""
     who = members(tool, scene)
-    chosen = who[nth % len(who)] if who else None
-    names = ("subagent_type", "member_id", "agent", "agent_name", "member", "assignee")
-    by_name = {name: chosen for name in names if chosen is not None}
-    about = dict.fromkeys(("task", "description", "prompt", "request", "input", "task_description", "message"), task)
+    chosen = who[(nth or 0) % len(who)] if who else None
+    by_name = {name: chosen for name in MEMBER_FIELDS if chosen is not None}
+    about = dict.fromkeys(TASK_FIELDS, f"{_task(scene, nth)} {REPORT}")
     known = {name: value for name, value in {**about, **by_name}.items() if name in tool.properties}
     return filled(tool, scene, **known)
 
 
-def program(scene: Scene) -> str:
-    """A little program that says something about the question."""
-    if scene.numbers:
-        return f"numbers = {scene.numbers}\nprint('sum:', sum(numbers))"
-    return f"words = {scene.words or ['limelight']}\nfor word in words:\n    print(word, len(word))"
+def _task(scene: Scene, nth: int | None) -> str:
+    """What a helper is to do. Two helpers share the halves of a topic; if it has none, they come from two sides."""
+    verb = "Look into" if scene.words else "Work out"
+    both = halves(scene.topic) if scene.words and nth is not None else None
+    if both is not None:
+        return f"{verb} {both[(nth or 0) % 2]}."
+    about = scene.topic if not scene.topic.endswith("…") else scene.question
+    return f"{verb} {about or 'what there is'}{f' {ANOTHER_SIDE}' if nth else ''}."
 
 
 def plan(tool: Tool, scene: Scene, *, done: bool = False) -> Args:
     """A list of three steps in whatever shape the tool has for it."""
-    about = f"Find out about {scene.topic}" if scene.words else "Work it out"
-    steps = ["See what there is", about, "Answer"]
+    steps = steps_of(scene)
     field = next((name for name in tool.properties if is_list(tool, name)), None)
     if field is None:
         return filled(tool, scene, **{name: "\n".join(steps) for name in tool.properties})
@@ -193,7 +199,7 @@ def _todo(item: Args, step: str, state: str) -> Args:
 def _write(tool: Tool, scene: Scene) -> Args:
     place = _placed(NOTE, tool, scene)
     values: Args = {name: place for name in (*PATHS[:6], "name", "source") if name in tool.properties}
-    values |= dict.fromkeys(TEXTS, f"A note of the understudy about {scene.topic}.")
+    values |= dict.fromkeys(TEXTS, f"A note of the understudy about {scene.subject}.")
     return filled(tool, scene, **values, command="echo the understudy was here", cmd="echo the understudy was here")
 
 
@@ -206,7 +212,16 @@ def nap(seconds: int = 3) -> str:
 
 
 def _code(tool: Tool, scene: Scene) -> Args:
-    return filled(tool, scene, **dict.fromkeys(("code", "source", "script", "python_code", "program"), program(scene)))
+    names = ("code", "source", "script", "python_code", "program")
+    return filled(tool, scene, **dict.fromkeys(names, program(scene, pages(scene))))
+
+
+def pages(scene: Scene) -> dict[str, str]:
+    """What was found so far, by title."""
+    found = [passage for one in findings(scene) for passage in one.passages]
+    texts = [(passage.title, " ".join(passage.text.split())) for passage in found if passage.title and passage.text]
+    first = dict(reversed(texts))  # of two texts with one title the first, which is what the search gave of it
+    return {title: first[title] for title, _ in texts}
 
 
 def _required(tool: Tool) -> list[str]:

@@ -10,22 +10,35 @@ from typing import Any
 import msgspec
 
 from limelight.understudy.conversation import Request, Tool
+from limelight.understudy.phrasing import content_words, listed, topic_of
 
 PHRASES = ("try an error", "a long answer", "a slow tool", "an approval", "two helpers at once")
 """What a user can write to provoke something."""
 
-DELEGATIONS = ("Look into this and report what you find:", "Check this from another side:")
-"""How tasks for helpers begin; a helper that is an understudy too knows them again."""
+LEADING = r"(?:[,;:]?\s*\b(?:and|with|after|by|then|run|using|i want|give me|write|ask|please)\b)*[,;:]?\s*"
+"""What leads up to such a phrase, and goes with it."""
 
-COMMON = """
-a about all also am an and another any are as at be been by call can check could did do does each file files find
-first for from get give had has have he how i if in into is it its just let like list look make many me more most much
-my need new no not now of on one only or other our out please read report search see she show side so some tell than
-that the their them then there these they this those to try two up us use using was we were what when where which who
-why will with would write you your
-"""
+REPORT = "Report what you find in a few sentences, with your sources."
+"""How tasks for helpers end; a helper that is an understudy too knows them again."""
+
+ANOTHER_SIDE = "from another side"
+"""What the second of two helpers is told who look into the same thing."""
+
+TASK_FIELDS = ("task", "description", "prompt", "request", "input", "task_description", "message")
+MEMBER_FIELDS = ("subagent_type", "member_id", "agent", "agent_name", "member", "assignee")
+"""Where tools that give a task to a helper want the task, and the helper."""
+
 FILE = re.compile(r"(?<![\w:/.])/?(?:[\w.-]+/)*[\w-]+\.(?:[a-z]{1,4}|ipynb|json5?)\b", re.IGNORECASE)
 URL = re.compile(r"https?://[^\s\"'<>)\]},]+")
+
+
+def plain_question(text: str) -> str:
+    """What a message asks, without the phrases that are meant for the understudy and without wrappings."""
+    if wrapped := re.search(r"^Task:\n(.*?)\n---", text, re.MULTILINE | re.DOTALL):  # a managed agent's task
+        text = wrapped[1]
+    for phrase in PHRASES:
+        text = re.sub(LEADING + re.escape(phrase) + r"(?: on the way)?", "", text, flags=re.IGNORECASE)
+    return " ".join(text.replace(REPORT, "").split())[:300].strip(" ,;:")
 
 
 class Scene(msgspec.Struct, frozen=True):
@@ -38,28 +51,47 @@ class Scene(msgspec.Struct, frozen=True):
 
     @property
     def question(self) -> str:
-        """What the user wants, without the phrases that are meant for the understudy and without wrappings."""
-        text = self.request.asked
-        if wrapped := re.search(r"^Task:\n(.*?)\n---", text, re.MULTILINE | re.DOTALL):  # a managed agent's task
-            text = wrapped[1]
-        for phrase in PHRASES:
-            text = re.sub(re.escape(phrase), "", text, flags=re.IGNORECASE)
-        return " ".join(text.split())[:300].strip(" ,;:")
+        """What the user wants."""
+        return plain_question(self.request.asked)
 
     @property
     def is_delegated(self) -> bool:
         """The question comes from another understudy, which has said who it is."""
-        return self.question.startswith(DELEGATIONS)
+        return REPORT in self.request.asked
 
     @property
     def words(self) -> list[str]:
         """The words that say what it is about, in their order."""
-        found = (word for word in re.findall(r"[^\W\d_]{3,}", self.question) if word.lower() not in COMMON.split())
-        return list(dict.fromkeys(found))[:4]
+        return content_words(topic_of(self.question))[:5]
 
     @property
     def topic(self) -> str:
-        return " ".join(self.words) or "anything"
+        """What it is about, as a phrase that stands in a sentence; empty if it is about nothing that we can see."""
+        return topic_of(self.question) or self.task
+
+    @property
+    def task(self) -> str:
+        """The sum that is asked for: as it is written, or that of all the numbers."""
+        if not self.numbers:
+            return ""
+        return self.sum_ or f"the sum of {listed([str(number) for number in self.numbers])}"
+
+    @property
+    def sum_(self) -> str:
+        """Arithmetic that is written in the question."""
+        found = re.search(r"[\d.(]+(?:\s*[-+*/^×()]+\s*[\d.]+\)?)+", self.question)
+        return found[0].strip(" .") if found else ""
+
+    @property
+    def subject(self) -> str:
+        """The topic as an argument: what is looked for, or put into a field that takes any text."""
+        return self.topic.strip("“”") or "anything"
+
+    @property
+    def proper_name(self) -> str:
+        """The first name in the question: words with a capital that do not begin a sentence."""
+        found = re.search(r"(?<=[a-z,] )[A-Z][\w'-]+(?: [A-Z][\w'-]+)*", self.question)
+        return found[0] if found else ""
 
     @property
     def numbers(self) -> list[float]:
@@ -77,10 +109,13 @@ class Scene(msgspec.Struct, frozen=True):
 
     def _found(self, pattern: re.Pattern[str]) -> list[str]:
         asked = pattern.findall(self.question)
-        seen = [name for result in self.request.results for name in pattern.findall(result.text)]
+        seen = [name.rstrip(".,;:!?") for result in self.request.results for name in pattern.findall(result.text)]
         stems = [word.lower()[:4] for word in self.words]
         fitting = sorted(seen, key=lambda name: not any(stem in name.lower() for stem in stems))
-        return list(dict.fromkeys([*asked, *fitting]))
+        known = list(dict.fromkeys([*asked, *fitting]))
+        if ANOTHER_SIDE in self.question and not asked:
+            known[:2] = reversed(known[:2])  # the other helper has the first one
+        return known
 
     def asks_for(self, name: str) -> bool:
         return name in self.question

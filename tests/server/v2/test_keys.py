@@ -1,14 +1,20 @@
 """Keys on a socket: with every message, as with every route."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from limelight.access.keyring import NAME as KEYS_FILE
+from limelight.access.keyring import Keyring
 from limelight.server.v2.commands import COMMANDS
+from tests import agents
 from tests.server.house import House, bearer, everything
 from tests.server.v2.sockets import socket
+from tests.serving import serving
+from tests.waiting import eventually
 
 
 async def test_a_key_that_is_revoked_ends_its_sockets_with_their_next_word(house: House) -> None:
@@ -19,6 +25,26 @@ async def test_a_key_that_is_revoked_ends_its_sockets_with_their_next_word(house
         await watching.say("query", query="still here?")
         assert (await watching.error())[1] == "unauthorized"
     assert (await house.served.http.get("/sessions/s", headers=house.headers("ann"))).json()["turns"] == 0
+
+
+async def test_a_key_that_is_revoked_ends_a_socket_that_only_listens(tmp_path: Path) -> None:
+    async with serving(agents.patient, data=tmp_path, server__heartbeat_seconds=0.1) as served:
+        house = House(served, Keyring(tmp_path), tmp_path / KEYS_FILE)
+        lost, kept = house.key("ann"), house.headers("ann")
+        async with (
+            socket(served, "s", headers=bearer(lost), agent_type="patient") as watching,
+            socket(served, "s", headers=kept) as other,
+        ):
+            await watching.hear()
+            house.keyring.revoke(lost.split("_")[1], 2)
+            assert (await watching.error())[1] == "unauthorized"
+            with pytest.raises(ConnectionClosed) as closed:
+                await watching.hear()
+            assert closed.value.rcvd is not None
+            assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1008, "unauthorized")
+            await other.say("query", query="go on")
+            await other.until_state("processing")
+        await eventually(lambda: served.parts.hub.viewers_of("ann") == 0)
 
 
 async def test_a_socket_of_an_open_server_ends_with_the_first_key(house: House) -> None:

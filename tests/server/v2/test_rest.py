@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from limelight.client import Client
 from limelight.server import probing
+from limelight.stores.base import Run
 from tests import agents
 from tests.server.v2.sockets import Json, socket, states, whole
 from tests.serving import Served, serving
@@ -57,8 +59,10 @@ async def test_a_session_from_its_making_to_its_end(tmp_path: Path) -> None:
         ({"max_steps": 0}, "max_steps is a whole number from 1 to 100"),
         ({"max_steps": 101}, "max_steps is a whole number from 1 to 100"),
         ({"max_steps": -1}, "max_steps is a whole number from 1 to 100"),
-        ({"max_steps": "ten"}, "Expected `int | null`, got `str`"),
-        ({"agent_type": 7}, "Expected `str | null`, got `int`"),
+        ({"max_steps": "ten"}, "max_steps is a whole number from 1 to 100"),
+        ({"max_steps": 30.0}, "max_steps is a whole number from 1 to 100"),
+        ({"max_steps": True}, "max_steps is a whole number from 1 to 100"),
+        ({"agent_type": 7}, "there is no agent_type 7; this server has: talker, echo"),
     ],
 )
 async def test_what_a_session_cannot_be(tmp_path: Path, body: Json, text: str) -> None:
@@ -133,6 +137,15 @@ async def test_the_window_can_be_set(tmp_path: Path) -> None:
         async with socket(served) as watching:
             await watching.ask("hello")
         assert len((await page(served, limit=2))["messages"]) == 2
+        assert len((await page(served))["messages"]) == 2
+        async with socket(served) as watching:
+            await watching.hear()
+            await watching.say("get_messages")
+            told = await watching.until(lambda frame: frame.get("type") == "messages_end")
+            assert (told[-1]["count"], told[-1]["more"]) == (2, True)
+        async with Client(served.url) as client:
+            assert len(await client.last_messages("s")) == 2
+            assert len([message async for message in client.messages("s")]) == 5
         assert "from 1 to 2" in (await served.problem("GET", "/api/v2/sessions/s/messages?limit=3"))["detail"]
 
 
@@ -182,6 +195,35 @@ async def test_counts_are_kept_and_right_in_the_middle_of_a_run(tmp_path: Path) 
         assert (await info(served))["message_count"] == len(whole(frames))
         run = await served.parts.store.run(frames[-1]["state"]["run_id"])
         assert run is not None and run.messages == len(whole(frames))
+
+
+async def test_a_session_that_cannot_be_told_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Record that the dialect has no word for, however it came into the log."""
+    async with serving(agents.talker, data=tmp_path) as served:
+        for session_id in ("bad", "good"):
+            async with socket(served, session_id) as watching:
+                await watching.hear()
+                await watching.ask(session_id)
+        run_id = (await info(served, "bad"))["run_id"]
+        of_run = served.parts.message_counts._of_run  # pyright: ignore[reportPrivateUsage]
+
+        async def fails(run: Run) -> int:
+            if run.run_id == run_id:
+                raise TypeError("no JSON")
+            return await of_run(run)
+
+        monkeypatch.setattr(served.parts.message_counts, "_of_run", fails)
+        listed = {one["session_id"]: one for one in (await served.http.get("/api/v2/sessions")).json()}
+        assert (listed["good"]["message_count"], listed["bad"].get("message_count")) == (5, None)
+        assert (await info(served, "bad"))["state"] == "completed"
+
+
+async def test_all_sessions_are_listed_unless_fewer_are_asked_for(tmp_path: Path) -> None:
+    async with serving(agents.talker, data=tmp_path) as served:
+        for _ in range(105):
+            assert (await served.http.post("/api/v2/sessions")).status_code == 200
+        assert len((await served.http.get("/api/v2/sessions")).json()) == 105
+        assert len((await served.http.get("/api/v2/sessions?limit=7")).json()) == 7
 
 
 async def test_health(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

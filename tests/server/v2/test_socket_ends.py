@@ -9,12 +9,12 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from limelight.errors import StoreUnavailable
+from limelight.errors import StoreCorrupt, StoreUnavailable, TooManyRequests
 from limelight.messages import Message
 from limelight.runs.requests import Waiting
 from limelight.runs.sessions import MAX_WAITING
 from limelight.sources.base import Context
-from limelight.stores.base import Begun
+from limelight.stores.base import Begun, Session, SessionRef
 from tests import agents
 from tests.server.v2.sockets import socket, states, whole
 from tests.serving import serving
@@ -187,7 +187,44 @@ async def test_a_log_that_cannot_be_shown_closes_the_socket_with_a_word(
             assert await watching.error() == ("Processing error: the database cannot be read", "store_unavailable")
             with pytest.raises(ConnectionClosed) as closed:
                 await watching.hear()
-            assert closed.value.rcvd is not None and closed.value.rcvd.code == 1011
+            assert closed.value.rcvd is not None and closed.value.rcvd.code == 1013
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "closing"),
+    [
+        (ZeroDivisionError("the wheel came off"), "internal", 1011),
+        (StoreCorrupt("damaged"), "store_corrupt", 1011),
+        (StoreUnavailable("not now"), "store_unavailable", 1013),
+        (TooManyRequests("too often", retry_after=3), "too_many_requests", 1013),
+    ],
+)
+@pytest.mark.parametrize("times", [0, 2], ids=["opening", "greeting"])
+async def test_what_fails_before_the_first_frame_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: str, closing: int, times: int
+) -> None:
+    async with serving(agents.talker, data=tmp_path) as served:
+        async with socket(served) as watching:
+            await watching.ask("go")
+        await eventually(lambda: served.parts.hub.viewers == 0)
+        read, reads = served.parts.store.session, list[SessionRef]()
+
+        async def fails(ref: SessionRef) -> Session | None:
+            reads.append(ref)
+            if len(reads) > times:
+                raise error
+            return await read(ref)
+
+        monkeypatch.setattr(served.parts.store, "session", fails)
+        async with socket(served) as watching:
+            told = await watching.hear()
+            assert (told["type"], told["error_code"]) == ("error", code)
+            assert ("retry_after" in told) is (closing == 1013)
+            with pytest.raises(ConnectionClosed) as closed:
+                await watching.hear()
+            assert closed.value.rcvd is not None
+            assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (closing, code)
+        await eventually(lambda: served.parts.hub.viewers == 0)
 
 
 async def test_a_run_that_ends_while_somebody_connects_is_shown_from_its_beginning(

@@ -20,6 +20,7 @@ import { useRoute } from "./route";
 import { SessionDialogs } from "./SessionDialogs";
 import { SessionHead } from "./SessionHead";
 import { Side } from "./Side";
+import { isStandIn } from "./StandIn";
 import { Start } from "./Start";
 import { useTheme } from "./theme";
 import { FIELD_KEYS, useCommands } from "./useCommands";
@@ -51,8 +52,9 @@ export function App() {
   const run = named ?? newest;
   const focus = route.item === null || run?.runId !== route.runId ? null : (run?.items[route.item] ?? null);
   const chosen = agentNamed(agents, agent);
+  const by = live?.info?.agent_type ?? newest?.agent ?? "";
   const panes = usePanes(route.sessionId, newest);
-  const visit = useVisit(route, chosen?.name, panes.showChat);
+  const visit = useVisit(route, chosen?.name, panes.hold);
   const title = useTitle(list, route.sessionId, live);
   const asksToStop = useStopKey(newest?.endedAt === null ? store : null);
 
@@ -63,8 +65,8 @@ export function App() {
   useEffect(() => alignClock(live?.clockSkew ?? 0), [live?.clockSkew]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is looked for belongs to one session
   useEffect(searchEnd, [route.sessionId]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a run that begins or ends changes the list
-  useEffect(() => void list.refresh(), [list, live?.info?.state, live?.info?.run_id]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a run that begins, waits for somebody or ends changes the list
+  useEffect(() => void list.refresh(), [list, live?.info?.state, live?.info?.run_id, newest?.state]);
 
   const rename = (wanted: string) => {
     if (route.sessionId === null) return;
@@ -137,7 +139,7 @@ export function App() {
           live={live}
           isMissing={isMissing}
           title={title}
-          agent={live?.info?.agent_type ?? newest?.agent ?? ""}
+          agent={by}
           hasSide={panes.hasSide}
           onRename={rename}
           onMenu={() => visit.setDrawerOpen(true)}
@@ -160,6 +162,7 @@ export function App() {
               route={route}
               isSearching={isSearching}
               asksToStop={asksToStop}
+              isStandIn={isStandIn(agents.find((one) => one.name === by))}
               onSearchEnd={searchEnd}
               onPick={visit.pick}
               onAsked={visit.leaveItem}

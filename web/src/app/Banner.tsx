@@ -7,7 +7,8 @@ import { useNow } from "../parts/useNow";
 /** Says when the page is not connected, and since when; and what the server refused. */
 export function Banner({ live, store }: { live: LiveSession; store: SessionStore }) {
   const { link, notice } = live;
-  if (link.kind === "lost") return <Lost since={link.since} onTry={() => store.reconnect()} />;
+  if (link.kind === "lost")
+    return <Lost since={link.since} reason={link.reason ?? ""} onTry={() => store.reconnect()} />;
   if (link.kind === "ended")
     return (
       <p className="banner banner-bad" role="alert">
@@ -19,6 +20,11 @@ export function Banner({ live, store }: { live: LiveSession; store: SessionStore
         {link.why === "deleted"
           ? "This conversation was deleted. What you see is what was there."
           : `The server does not show this conversation: ${notice ?? link.reason}`}
+        {link.why === "refused" && (
+          <Button look="quiet" onClick={() => store.reconnect()}>
+            Try again
+          </Button>
+        )}
       </p>
     );
   if (notice === null) return null;
@@ -43,15 +49,15 @@ export function Unreachable() {
   );
 }
 
-function Lost({ since, onTry }: { since: number; onTry(): void }) {
+function Lost({ since, reason, onTry }: { since: number; reason: string; onTry(): void }) {
   useNow();
   const ago = duration(Date.now() - since);
   return (
     <p className="banner" role="status">
       <PlugZap size={15} aria-hidden="true" />
       <span>
-        Disconnected since {new Date(since).toLocaleTimeString()} <span aria-hidden="true">({ago})</span>. It comes back
-        by itself.
+        Disconnected since {new Date(since).toLocaleTimeString()} <span aria-hidden="true">({ago})</span>
+        {reason === "" ? "" : `: ${reason.replace(/\.$/, "")}`}. It comes back by itself.
       </span>
       <Button look="quiet" onClick={onTry}>
         Try now

@@ -9,6 +9,7 @@ import { api } from "../wire/api";
 import { Announcer } from "./Announcer";
 import { Banner } from "./Banner";
 import type { Route } from "./route";
+import { StandInLine } from "./StandIn";
 
 interface Props {
   readonly live: LiveSession;
@@ -16,6 +17,8 @@ interface Props {
   readonly route: Route;
   readonly isSearching: boolean;
   readonly asksToStop: boolean;
+  /** The model of its agent is the stand-in. */
+  readonly isStandIn: boolean;
   onSearchEnd(): void;
   onPick(run: RunView, item: Item | null): void;
   /** The user has asked something, and wants to see what comes of it. */
@@ -64,7 +67,9 @@ export const Conversation = memo(function Conversation(props: Props) {
           store.ask(text, ifBusy);
         }}
         onStop={() => store.stop()}
-      />
+      >
+        {props.isStandIn && <StandInLine />}
+      </Composer>
     </>
   );
 });

@@ -1,5 +1,6 @@
 import { MessageSquare } from "lucide-react";
-import { PANES, type Pane } from "./Side";
+import type { Pane } from "./activePane";
+import { PANES } from "./Side";
 
 interface Props {
   readonly tab: Pane | "chat";

@@ -4,9 +4,8 @@ import { lazy, type ReactNode, Suspense, useRef } from "react";
 import { recall } from "../live/storage";
 import type { Item, RunView } from "../log/view";
 import { Button } from "../parts/Button";
+import { type Pane, paneOf } from "./activePane";
 import { Trouble } from "./Trouble";
-
-export type Pane = "code" | "terminal" | "timeline" | "files";
 
 const CodePane = lazy(() => import("../code/CodePane"));
 const TerminalPane = lazy(() => import("../terminal/TerminalPane"));
@@ -99,20 +98,9 @@ function shown(
   }
 }
 
-/**
- * Which pane to show by itself: code while code is written or runs, the terminal while a tool prints. Once the user
- * has picked one, theirs stays.
- */
+/** Which pane to show by itself. Once the user has picked one, theirs stays. */
 export function useActivePane(run: RunView | undefined): Pane {
   const last = useRef<Pane>(recall<Pane>("pane", "timeline"));
-  if (run !== undefined && run.endedAt === null) {
-    const piece = run.terminal[run.terminal.length - 1];
-    for (const [name, index] of run.open) {
-      const item = name.startsWith("tool ") ? run.items[index] : undefined;
-      if (item?.kind !== "tool") continue;
-      if (piece?.item === index && piece.kind !== "call") last.current = "terminal";
-      else if (item.isPython) last.current = "code";
-    }
-  }
+  if (run !== undefined) last.current = paneOf(run) ?? last.current;
   return last.current;
 }

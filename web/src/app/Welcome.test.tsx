@@ -3,6 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { afterEach, expect, test, vi } from "vitest";
 import type { AgentInfo } from "../wire/api";
 import { promptsFor } from "./prompts";
+import { StandInLine } from "./StandIn";
 import { Welcome } from "./Welcome";
 
 const deep: AgentInfo = {
@@ -28,9 +29,16 @@ test("three prompts of the chosen agent, which ask it", async () => {
 test("says that a stand-in plays, and only then", () => {
   const { rerender } = render(<Welcome agents={[deep]} agent="deep" onAsk={() => {}} />);
   expect(screen.getByText(/follows a script/)).toBeTruthy();
-  expect(screen.getByText(/LIMELIGHT_MODEL=/)).toBeTruthy();
+  expect(screen.getByText(/LIMELIGHT_MODEL=.* limelight serve$/)).toBeTruthy();
   rerender(<Welcome agents={[{ ...deep, model: "gpt-5-mini" }]} agent="deep" onAsk={() => {}} />);
   expect(screen.queryByText(/follows a script/)).toBe(null);
+});
+
+test("a quiet line leads to how to use a real model", async () => {
+  render(<StandInLine />);
+  expect(screen.queryByText(/LIMELIGHT_MODEL=/)).toBe(null);
+  await userEvent.setup().click(screen.getByRole("button", { name: "Use a real one" }));
+  expect(within(screen.getByRole("dialog")).getByText(/LIMELIGHT_MODEL=.* limelight serve$/)).toBeTruthy();
 });
 
 test("an agent of one's own has prompts too, whatever it is called", () => {

@@ -17,8 +17,9 @@ import {
 import type { LiveSession, SessionStore } from "../live/session";
 import type { ExportForm } from "../live/sessionExport";
 import type { AgentInfo } from "../wire/api";
+import type { Pane } from "./activePane";
 import type { Binding, Command, KeyInfo } from "./keys";
-import { PANES, type Pane } from "./Side";
+import { PANES } from "./Side";
 import { useTheme } from "./theme";
 
 interface Given {

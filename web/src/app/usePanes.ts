@@ -1,7 +1,8 @@
 import { useCallback, useEffect, useState } from "react";
 import { remember } from "../live/storage";
 import type { RunView } from "../log/view";
-import { type Pane, useActivePane } from "./Side";
+import type { Pane } from "./activePane";
+import { useActivePane } from "./Side";
 import { useMedia } from "./useMedia";
 import { useRemembered } from "./useRemembered";
 
@@ -14,11 +15,12 @@ export interface Panes {
   readonly hasSide: boolean;
   readonly show: (pane: Pane) => void;
   readonly showTab: (tab: Pane | "chat") => void;
-  readonly showChat: () => void;
+  /** The user has picked a step: what is beside it stays. */
+  readonly hold: () => void;
   readonly toggleSide: () => void;
 }
 
-/** Which pane is shown: the one that the agent works in, until the user picks one. */
+/** Which pane is shown: the one that the agent works in, until the user picks one, or a step. */
 export function usePanes(sessionId: string | null, newest: RunView | undefined): Panes {
   const isNarrow = useMedia("(max-width: 899px)");
   const [hasSide, setHasSide] = useRemembered("side", true);
@@ -39,7 +41,10 @@ export function usePanes(sessionId: string | null, newest: RunView | undefined):
     },
     [isNarrow, setHasSide],
   );
-  const showChat = useCallback(() => showTab("chat"), []);
+  const hold = useCallback(() => {
+    showTab("chat");
+    setPicked((before) => before ?? active);
+  }, [active]);
   const toggleSide = useCallback(() => setHasSide(!hasSide), [hasSide, setHasSide]);
-  return { isNarrow, tab, pane: picked ?? active, hasSide, show, showTab, showChat, toggleSide };
+  return { isNarrow, tab, pane: picked ?? active, hasSide, show, showTab, hold, toggleSide };
 }

@@ -4,7 +4,7 @@ import type { Item, RunView } from "../log/view";
 import { go, type Route } from "./route";
 
 /** The ways from one place of the page to another. */
-export function useVisit(route: Route, agent: string | undefined, showChat: () => void) {
+export function useVisit(route: Route, agent: string | undefined, onPicked: () => void) {
   const { sessionId } = route;
   const [isDrawerOpen, setDrawerOpen] = useState(false);
   const open = useCallback((id: string) => {
@@ -17,10 +17,10 @@ export function useVisit(route: Route, agent: string | undefined, showChat: () =
   }, []);
   const pick = useCallback(
     (run: RunView, item: Item | null) => {
-      showChat();
+      onPicked();
       go({ sessionId, runId: run.runId, item: item?.index ?? null }, { replace: true });
     },
-    [sessionId, showChat],
+    [sessionId, onPicked],
   );
   const pickRun = useCallback((run: RunView) => go({ sessionId, runId: run.runId }, { replace: true }), [sessionId]);
   /** Back to the newest, e.g. because the user has asked something. */

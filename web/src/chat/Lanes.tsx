@@ -1,5 +1,5 @@
 import { ChevronRight } from "lucide-react";
-import { Fragment, memo, useId, useState } from "react";
+import { memo, useId, useState } from "react";
 import { duration, plural, task, telling } from "../log/readable";
 import type { AgentView, Item, RunView } from "../log/view";
 import { Button } from "../parts/Button";
@@ -8,7 +8,7 @@ import { useNow } from "../parts/useNow";
 import { useChat } from "./context";
 import { ItemBody } from "./ItemBody";
 import { useOpened } from "./opened";
-import { grouped, isLane, itemsOf } from "./rows";
+import { grouped, itemsOf } from "./rows";
 import { ToolRow } from "./ToolRow";
 import "./lanes.css";
 import { straight, visible } from "../text/visible";
@@ -77,15 +77,13 @@ function LaneView({ run, lane: { agent, task: asked, starter } }: { run: RunView
               Show {plural(hidden, "earlier step")}
             </Button>
           )}
-          {grouped(run, items.slice(hidden)).map((group) => (
-            <Fragment key={group[0]?.key}>
-              {group[0] !== undefined && isLane(run, group[0]) ? (
-                <Lanes run={run} items={group} />
-              ) : (
-                group.map((item) => <ItemBody key={item.key} run={run} item={item} isNested />)
-              )}
-            </Fragment>
-          ))}
+          {grouped(run, items.slice(hidden)).map(({ first, lanes }) =>
+            lanes !== null ? (
+              <Lanes key={first.key} run={run} items={lanes} />
+            ) : (
+              <ItemBody key={first.key} run={run} item={first} isNested />
+            ),
+          )}
           {starter.kind === "tool" && starter.endedAt !== null && <ToolRow run={run} tool={starter} title="Report" />}
         </div>
       )}

@@ -5,11 +5,12 @@ import { straight } from "../text/visible";
 import type { TodoStatus } from "../wire/events";
 import { useChat } from "./context";
 
-const STATES: Record<TodoStatus, "pending" | "running" | "done"> = {
-  pending: "pending",
-  in_progress: "running",
-  completed: "done",
-};
+/** What an agent has begun and not ticked is only running while the agent is. */
+function stateOf(status: TodoStatus, list: TodosItem["state"]): "pending" | TodosItem["state"] {
+  if (status === "completed") return "done";
+  if (status === "pending" || list === "done") return "pending";
+  return list;
+}
 
 /** The agent's list, as it stands now. */
 export const Todos = memo(function Todos({ item }: { item: TodosItem }) {
@@ -24,7 +25,7 @@ export const Todos = memo(function Todos({ item }: { item: TodosItem }) {
         {item.todos.map((todo, place) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: the list is replaced as a whole, its places are what stays
           <li key={place} className={`todo todo-${todo.status}`}>
-            <StateIcon state={STATES[todo.status]} size={14} />
+            <StateIcon state={stateOf(todo.status, item.state)} size={14} />
             <span>{straight(todo.content)}</span>
           </li>
         ))}

@@ -56,3 +56,57 @@ it("copies the whole of a cut result, and says why the whole arguments are not s
   await user.click(screen.getByRole("button", { name: "Show whole arguments (20 kB)" }));
   expect((await screen.findByRole("alert")).textContent).toBe("It is gone.");
 });
+
+function failed(error: string): RunView {
+  const kept = error.length > 2000 ? `${error.slice(0, 1999)}…` : error;
+  return made(
+    [1, { kind: "tool_started", call_id: "c1", name: "run", args: {} }],
+    [2, { kind: "tool_finished", call_id: "c1", result: `Error: ${error}`.slice(0, 10_000), error: kept }],
+  );
+}
+
+const note = () => screen.getByRole("note").textContent ?? "";
+
+it("shows and copies the whole of an error that the log has whole", async () => {
+  const user = userEvent.setup();
+  const error = `first${"-".repeat(5000)}last`;
+  show(failed(error));
+  expect(note()).toMatch(/^first-+…$/);
+  expect(screen.queryByText("Result")).toBeNull();
+  await user.click(screen.getByRole("button", { name: "Copy error" }));
+  expect(await navigator.clipboard.readText()).toBe(error);
+  await user.click(screen.getByRole("button", { name: "Show whole error" }));
+  expect(note()).toBe(error);
+  expect(screen.queryByRole("button", { name: /Show whole/ })).toBeNull();
+});
+
+it("fetches the whole of an error that is longer than the log keeps", async () => {
+  const user = userEvent.setup();
+  const error = `first${"-".repeat(50_000)}last`;
+  const call = vi.spyOn(api, "call").mockResolvedValue({ result: `Error: ${error}`, output: "" } as ToolCall);
+  show(failed(error), { resultCut: { size: 50_016, url: "" } });
+  await user.click(screen.getByRole("button", { name: "Copy error" }));
+  await screen.findByRole("button", { name: "Copied" });
+  expect(await navigator.clipboard.readText()).toBe(error);
+
+  call.mockRejectedValueOnce(new ApiError("Not now.", "", 503));
+  await user.click(screen.getByRole("button", { name: "Show whole error (50 kB)" }));
+  expect((await screen.findByRole("alert")).textContent).toBe("Not now.");
+  await user.click(screen.getByRole("button", { name: "Show whole error (50 kB)" }));
+  await user.click(await screen.findByRole("button", { name: "Show more" }));
+  await user.click(screen.getByRole("button", { name: "Show more" }));
+  expect(note()).toBe(error);
+  expect(screen.queryByRole("alert")).toBeNull();
+});
+
+it("shows what a call returned beside its error", () => {
+  const run = made(
+    [1, { kind: "tool_started", call_id: "c1", name: "run", args: {} }],
+    [2, { kind: "tool_finished", call_id: "c1", result: "three rows", error: "the fourth is broken" }],
+  );
+  expect(show(run)).toEqual(["the fourth is broken", "three rows"]);
+});
+
+it("says nothing of an error where a call was stopped", () => {
+  expect(show(failed("stopped"), { state: "stopped" })).toEqual([]);
+});

@@ -5,11 +5,11 @@ import { Button } from "../parts/Button";
 import { CopyButton } from "../parts/CopyButton";
 import { Printed } from "../text/Printed";
 import { Value } from "../text/Value";
-import { visible } from "../text/visible";
 import { ApiError, api, type ToolCall } from "../wire/api";
 import { Arguments } from "./Arguments";
 import { partsOf } from "./argumentParts";
 import { Decided } from "./Decided";
+import { errorIn } from "./failure";
 import { WholeButton } from "./WholeButton";
 
 const PREVIEW = 1200;
@@ -21,6 +21,7 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
   const [showsAll, setShowsAll] = useState(false);
   const showAll = async () => {
     setShowsAll(true);
+    setTrouble(null);
     if (whole !== null || (tool.resultCut === null && tool.outputDropped === 0)) return;
     try {
       setWhole(await api.call(run.runId, tool.callId));
@@ -33,9 +34,20 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
   const fetched = () => api.call(run.runId, tool.callId);
   const result = textOf(whole?.result ?? tool.result);
   const output = whole?.output ?? tool.output.map((piece) => piece.text).join("");
-  const isCut = tool.resultCut !== null || tool.outputDropped > 0 || result.length > PREVIEW || output.length > PREVIEW;
+  const failed = tool.error === null || tool.state === "stopped" ? null : tool.error;
+  const told = failed === null ? null : errorIn(result, failed);
+  const error = told ?? failed;
+  const hasResult =
+    tool.endedAt !== null && (tool.error === null || (failed !== null && told === null && result !== ""));
+  const isCut =
+    tool.resultCut !== null ||
+    tool.outputDropped > 0 ||
+    [output, error ?? "", hasResult ? result : ""].some((text) => text.length > PREVIEW);
   const shown = (text: string) => (showsAll || text.length <= PREVIEW ? text : `${text.slice(0, PREVIEW)}…`);
   const asked = tool.approval === null ? undefined : run.items[tool.approval];
+  /** To copy: what is here, or what has to be fetched first. */
+  const all = (text: string, of: (call: ToolCall) => string) =>
+    tool.resultCut !== null && whole === null ? async () => of(await fetched()) : text;
   return (
     <>
       {asked?.kind === "approval" && <Decided asked={asked} />}
@@ -49,16 +61,22 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
           <Printed text={output} isPreview={!showsAll} isCut={tool.outputDropped > 0 && whole === null} />
         </Part>
       )}
-      {tool.error !== null && tool.state !== "stopped" && (
-        <p className="tool-error" role="note">
-          {visible(tool.error)}
-        </p>
+      {failed !== null && error !== null && (
+        <Part
+          title="Error"
+          text={error}
+          copy={told === null ? failed : all(told, (call) => errorIn(textOf(call.result), failed) ?? failed)}
+        >
+          <div className="tool-error" role="note">
+            <Value value={shown(error)} isText />
+          </div>
+        </Part>
       )}
-      {tool.endedAt !== null && tool.error === null && (
+      {hasResult && (
         <Part
           title="Result"
           text={result}
-          copy={tool.resultCut !== null && whole === null ? async () => textOf((await fetched()).result) : result}
+          copy={all(result, (call) => textOf(call.result))}
           empty="It returned nothing."
         >
           {result !== "" && <Value value={showsAll ? (whole?.result ?? tool.result) : shown(result)} />}
@@ -66,10 +84,15 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
       )}
       {isCut && !showsAll && (
         <Button onClick={showAll}>
-          Show whole result{tool.resultCut === null ? "" : ` (${bytes(tool.resultCut.size)})`}
+          Show whole {told === null ? "result" : "error"}
+          {tool.resultCut === null ? "" : ` (${bytes(tool.resultCut.size)})`}
         </Button>
       )}
-      {trouble !== null && <p className="tool-error">{trouble}</p>}
+      {trouble !== null && (
+        <p className="tool-error" role="alert">
+          {trouble}
+        </p>
+      )}
     </>
   );
 }

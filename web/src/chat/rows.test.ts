@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { dialectTranscripts, sourceTranscripts, transcript } from "../log/golden";
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
-import { outermost, rowOf, rowsOf, rowsOfRun } from "./rows";
+import { made, type Told } from "../timeline/madeRuns";
+import { grouped, itemsOf, outermost, rowOf, rowsOf, rowsOfRun } from "./rows";
 
 function runOf(name: string, count?: number): RunView {
   const view = reduce(EMPTY, transcript(name).slice(0, count));
@@ -35,6 +36,68 @@ describe("rows", () => {
     const lanes = rowsOfRun(runOf("sub_agents"), true).filter((row) => row.kind === "lanes");
     expect(lanes).toHaveLength(1);
     expect(lanes[0]?.kind === "lanes" && lanes[0].items).toHaveLength(2);
+  });
+
+  describe("of sub-agents", () => {
+    const started = (at: number, id: string): Told[] => [
+      [at, { kind: "tool_started", call_id: id, name: "task", args: {} }],
+      [at, { kind: "agent_started", agent_id: id, name: id, call_id: id }],
+    ];
+    const ended = (at: number, id: string): Told[] => [
+      [at, { kind: "agent_finished", agent_id: id }],
+      [at, { kind: "tool_finished", call_id: id, result: "" }],
+    ];
+    const tool = (at: number, id: string): Told[] => [
+      [at, { kind: "tool_started", call_id: id, name: "ls", args: {} }],
+      [at, { kind: "tool_finished", call_id: id, result: "" }],
+    ];
+    /** Each row as the calls in it, at every moment on the way; the last is the end. */
+    function growing(...told: readonly Told[]): readonly string[][] {
+      return told.map((_, place) => {
+        const run = made(...told.slice(0, place + 1));
+        return rowsOfRun(run, true).flatMap((row) => {
+          const items = row.kind === "lanes" ? row.items : row.kind === "item" ? [row.item] : [];
+          return items.length > 0
+            ? [items.map((item) => (item.kind === "tool" ? item.callId : item.kind)).join(" ")]
+            : [];
+        });
+      });
+    }
+
+    it("join those that a call of another tool stands between", () => {
+      const told = [...started(1, "A"), ...tool(1.1, "ls"), ...started(1.2, "B"), ...ended(5, "A"), ...ended(6, "B")];
+      expect(growing(...told).at(-1)).toEqual(["A B", "ls"]);
+    });
+
+    it("join one that works longer than its neighbour", () => {
+      const told = [...started(1, "A"), ...started(1, "B"), ...ended(2, "B"), ...started(3, "C"), ...ended(9, "A")];
+      expect(growing(...told).at(-1)).toEqual(["A B C"]);
+    });
+
+    it("stand apart if one began when all before had ended", () => {
+      const told = [...started(1, "A"), ...started(1, "B"), ...ended(2, "B"), ...ended(3, "A"), ...tool(4, "ls")];
+      expect(growing(...told, ...started(5, "C")).at(-1)).toEqual(["A B", "ls", "C"]);
+    });
+
+    it("never change their places when something ends", () => {
+      const told = [...started(1, "A"), ...tool(2, "ls"), ...started(3, "B"), ...started(4, "C")];
+      const end = growing(...told).at(-1);
+      for (const order of ["ABC", "CBA", "BAC"]) {
+        const ends = [...order].flatMap((id, place) => ended(5 + place, id));
+        for (const later of growing(...told, ...ends).slice(told.length)) expect(later).toEqual(end);
+      }
+    });
+
+    it("join others in a lane of their own too", () => {
+      const inside = (told: readonly Told[]): Told[] =>
+        told.map(
+          ([at, event]) =>
+            [at, { ...event, ...(event.kind.startsWith("agent") ? { parent_id: "X" } : { agent_id: "X" }) }] as Told,
+        );
+      const run = made(...started(0, "X"), ...inside([...started(1, "A"), ...tool(2, "ls"), ...started(3, "B")]));
+      const groups = grouped(run, itemsOf(run, "X"));
+      expect(groups.map(({ lanes }) => lanes?.length ?? 0)).toEqual([2, 0]);
+    });
   });
 
   it("ask below the steps, also when these are folded", () => {

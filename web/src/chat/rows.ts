@@ -50,20 +50,11 @@ export function rowsOfRun(run: RunView, open: boolean, before: readonly Row[] = 
   const speech = spokenAnswer(run, items);
   const hasSteps = items.some((item) => item !== speech && folds(item));
   if (hasSteps) rows.push({ kind: "steps", key: `${run.runId} steps`, run, open });
-  /** The sub-agents that stand side by side, as long as others may join them. */
-  let lanes: Item[] | null = null;
-  for (const item of items) {
-    const isAnswer = item === speech;
-    const isBranch = isLane(run, item);
-    const neighbour: Item | undefined = isBranch ? lanes?.[lanes.length - 1] : undefined;
-    if (neighbour !== undefined && endOf(run, neighbour) > item.at) {
-      lanes?.push(item);
-      continue;
-    }
-    lanes = isBranch ? [item] : null;
-    if (!open && !isAnswer && folds(item)) continue;
-    if (lanes !== null) rows.push({ kind: "lanes", key: item.key, run, items: lanes });
-    else rows.push(itemRow(run, item, isAnswer, before[rows.length]));
+  for (const { first, lanes } of grouped(run, items)) {
+    const isAnswer = first === speech;
+    if (!open && !isAnswer && folds(first)) continue;
+    if (lanes !== null) rows.push({ kind: "lanes", key: first.key, run, items: lanes });
+    else rows.push(itemRow(run, first, isAnswer, before[rows.length]));
   }
   if (run.answer !== null && speech === null) rows.push({ kind: "answer", key: `${run.runId} answer`, run });
   for (const asked of openQuestions(run)) rows.push({ kind: "approval", key: `${asked.key} asks`, run, asked });
@@ -129,15 +120,32 @@ export function isLane(run: RunView, item: Item): boolean {
   return item.kind === "tool" && item.agentIds.length > 0 && item.agentIds.some((id) => run.agents.has(id));
 }
 
-/** Neighbours that started sub-agents and worked at the same time stand side by side. */
-export function grouped(run: RunView, items: readonly Item[]): readonly (readonly Item[])[] {
-  const groups: Item[][] = [];
+export interface Group {
+  readonly first: Item;
+  /** Those that stand side by side, the first among them; null for what is no lane. */
+  readonly lanes: readonly Item[] | null;
+}
+
+/**
+ * Sub-agents that worked at the same time stand side by side, where the first of them began: also one that came later
+ * while another was still at work. What the agent did meanwhile by itself stands below them. Where something stands does
+ * not depend on what ends later, so nothing changes its place when that happens.
+ */
+export function grouped(run: RunView, items: readonly Item[]): readonly Group[] {
+  const groups: Group[] = [];
+  let lanes: Item[] = [];
+  let until = Number.NEGATIVE_INFINITY;
   for (const item of items) {
-    const group = groups[groups.length - 1];
-    const last = group?.[group.length - 1];
-    const inParallel = last !== undefined && isLane(run, last) && isLane(run, item) && endOf(run, last) > item.at;
-    if (inParallel) group?.push(item);
-    else groups.push([item]);
+    if (!isLane(run, item)) {
+      groups.push({ first: item, lanes: null });
+      continue;
+    }
+    if (until <= item.at) {
+      lanes = [];
+      groups.push({ first: item, lanes });
+    }
+    lanes.push(item);
+    until = Math.max(until, endOf(run, item));
   }
   return groups;
 }

@@ -9,8 +9,8 @@ import { address } from "../wire/api";
 export type LinkStatus =
   | { readonly kind: "connecting" }
   | { readonly kind: "open" }
-  /** It will be tried again by itself. */
-  | { readonly kind: "lost"; readonly since: number; readonly next: number }
+  /** It will be tried again by itself. `reason` is what the server said, if it was there. */
+  | { readonly kind: "lost"; readonly since: number; readonly next: number; readonly reason?: string }
   /** It will not. */
   | { readonly kind: "ended"; readonly why: "deleted" | "refused"; readonly reason: string };
 
@@ -29,6 +29,15 @@ const DEAF = 6000;
 const PATIENCE = 8000;
 const DELETED = 4404;
 const REFUSED = 1008;
+const NOT_NOW = 1013;
+/** Refusals that pass by themselves. */
+const PASSING: readonly string[] = [
+  "too_many_streams",
+  "too_many_requests",
+  "store_unavailable",
+  "issuer_unavailable",
+  "shutting_down",
+];
 
 export class Link {
   private socket: WebSocket | null = null;
@@ -39,6 +48,10 @@ export class Link {
   private watch: ReturnType<typeof setInterval> | undefined;
   private patience: ReturnType<typeof setTimeout> | undefined;
   private closed = false;
+  /** The server has taken us in: only then it hears what is sent. */
+  private isIn = false;
+  /** What the server said when it did not, and when it wants to be asked again. */
+  private refusal: { readonly reason: string; readonly until: number } | null = null;
   /** The server does not want us back; only `restart` goes there again. */
   private isOver = false;
 
@@ -47,23 +60,44 @@ export class Link {
     private readonly path: () => string,
     private readonly events: LinkEvents,
   ) {
-    window.addEventListener("online", this.hurry);
+    window.addEventListener("online", this.wake);
     document.addEventListener("visibilitychange", this.wake);
     this.connect();
   }
 
   send(message: object): boolean {
-    if (this.socket?.readyState !== WebSocket.OPEN) return false;
+    if (!this.isIn || this.socket?.readyState !== WebSocket.OPEN) return false;
     this.socket.send(JSON.stringify(message));
     return true;
   }
 
   close(): void {
     this.closed = true;
-    window.removeEventListener("online", this.hurry);
+    window.removeEventListener("online", this.wake);
     document.removeEventListener("visibilitychange", this.wake);
     clearTimeout(this.retry);
     this.drop();
+  }
+
+  /** The server has greeted us. */
+  greeted(): void {
+    if (this.isIn || this.socket === null) return;
+    this.isIn = true;
+    this.attempts = 0;
+    this.lostSince = null;
+    this.refusal = null;
+    clearTimeout(this.patience);
+    clearInterval(this.watch);
+    this.watch = setInterval(() => this.listen(), 5000);
+    this.events.status({ kind: "open" });
+    this.events.open();
+  }
+
+  /** The server does not take us in now. False if no time helps, or if it is about something else. */
+  refused(code: string, reason: string, retryAfter: number): boolean {
+    if (this.isIn || !PASSING.includes(code)) return false;
+    this.refusal = { reason, until: Date.now() + retryAfter * 1000 };
+    return true;
   }
 
   /** Try now instead of later, also if an attempt goes on that may hang. */
@@ -84,9 +118,11 @@ export class Link {
     this.connect();
   }
 
-  private readonly wake = (): void => {
-    if (document.visibilityState !== "visible") return;
-    if (this.socket === null) this.hurry();
+  private readonly wake = (event: Event): void => {
+    if (event.type !== "online" && document.visibilityState !== "visible") return;
+    // Who was told to wait waits; only the user may ask earlier.
+    if (this.refusal !== null && Date.now() < this.refusal.until) return;
+    if (this.socket === null || event.type === "online") this.hurry();
     // After a long sleep the socket may be dead without knowing it.
     else if (Date.now() - this.heardAt > QUIET) this.restart();
   };
@@ -95,7 +131,6 @@ export class Link {
     if (this.lostSince === null) this.events.status({ kind: "connecting" });
     const socket = new WebSocket(address(this.path()).replace(/^http/, "ws"));
     this.socket = socket;
-    socket.onopen = () => this.opened();
     socket.onmessage = (event: MessageEvent<string>) => {
       this.heardAt = Date.now();
       this.events.message(event.data);
@@ -107,17 +142,6 @@ export class Link {
       this.lostSince ??= Date.now() - PATIENCE;
       this.lose();
     }, PATIENCE);
-  }
-
-  private opened(): void {
-    this.attempts = 0;
-    this.lostSince = null;
-    this.heardAt = Date.now();
-    clearTimeout(this.patience);
-    clearInterval(this.watch);
-    this.watch = setInterval(() => this.listen(), 5000);
-    this.events.status({ kind: "open" });
-    this.events.open();
   }
 
   private listen(): void {
@@ -132,15 +156,18 @@ export class Link {
   private lose(code = 0, reason = ""): void {
     this.drop();
     if (this.closed) return;
-    if (code === DELETED || code === REFUSED) {
+    if (code === DELETED || (code === REFUSED && !PASSING.includes(reason))) {
       this.isOver = true;
       this.events.status({ kind: "ended", why: code === DELETED ? "deleted" : "refused", reason });
       return;
     }
     this.lostSince ??= Date.now();
-    const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.attempts) * (0.75 + Math.random() / 2);
+    const pause = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.attempts) * (0.75 + Math.random() / 2);
+    // Those who are told the same time should not all come back in the same moment.
+    const wait = Math.max(0, (this.refusal?.until ?? 0) - Date.now()) + pause;
     this.attempts += 1;
-    this.events.status({ kind: "lost", since: this.lostSince, next: Date.now() + wait });
+    const why = code === REFUSED || code === NOT_NOW ? { reason: this.refusal?.reason ?? reason } : {};
+    this.events.status({ kind: "lost", since: this.lostSince, next: Date.now() + wait, ...why });
     this.retry = setTimeout(() => this.connect(), wait);
   }
 
@@ -149,8 +176,9 @@ export class Link {
     clearTimeout(this.patience);
     const socket = this.socket;
     this.socket = null;
+    this.isIn = false;
     if (socket === null) return;
-    socket.onopen = socket.onmessage = socket.onclose = null;
+    socket.onmessage = socket.onclose = null;
     socket.close();
   }
 }

@@ -61,6 +61,32 @@ describe("a session", () => {
     expect(newest().sent).toMatchObject([{ type: "query", query: "one too many" }]);
   });
 
+  it("waits for a server that refuses it for a while, and keeps what is to be sent", () => {
+    store = new SessionStore("s");
+    store.ask("later", "wait");
+    const busy = { type: "error", message: "you have 20 streams", error_code: "too_many_streams", retry_after: 3 };
+    newest().say(busy);
+    newest().cut(1008, "too_many_streams");
+    expect(now()).toMatchObject({ notice: null, link: { kind: "lost", reason: "you have 20 streams" } });
+    expect(now().pending).toMatchObject([{ text: "later", error: null }]);
+    vi.advanceTimersByTime(2999);
+    expect(FakeSocket.all).toHaveLength(1);
+    vi.advanceTimersByTime(1000);
+    newest().open(0);
+    expect(now()).toMatchObject({ notice: null, link: { kind: "open" } });
+    expect(newest().sent).toMatchObject([{ type: "query", query: "later" }]);
+  });
+
+  it("goes again to a server that has refused it for good, if the user wants that", () => {
+    opened();
+    newest().say({ type: "error", message: "the key is gone", error_code: "unauthorized" });
+    newest().cut(1008, "unauthorized");
+    expect(now()).toMatchObject({ notice: "the key is gone", link: { kind: "ended", why: "refused" } });
+    store.reconnect();
+    newest().open(0);
+    expect(now()).toMatchObject({ notice: null, link: { kind: "open" } });
+  });
+
   it("comes back behind what it has, and shows nothing twice", () => {
     opened();
     newest().say(packed(0, 4));

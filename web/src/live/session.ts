@@ -91,9 +91,7 @@ export class SessionStore extends Watchable<LiveSession> {
   /** Send a refused message again. */
   retry(one: Pending): void {
     this.sending.retry(one);
-    if (this.now.link.kind !== "ended") return;
-    this.change({ notice: null });
-    this.link.restart();
+    if (this.now.link.kind === "ended") this.reconnect();
   }
 
   stop(): void {
@@ -114,8 +112,12 @@ export class SessionStore extends Watchable<LiveSession> {
   }
 
   reconnect(): void {
-    if (this.looking === null) this.link.hurry();
-    else void this.startOver();
+    if (this.looking !== null) return void this.startOver();
+    if (this.now.link.kind !== "ended") return this.link.hurry();
+    // To go there again would bring a deleted session back to life.
+    if (this.now.link.why === "deleted") return;
+    this.change({ notice: null });
+    this.link.restart();
   }
 
   close(): void {
@@ -167,6 +169,7 @@ export class SessionStore extends Watchable<LiveSession> {
         this.folded = noteGap(this.folded, frame.gap);
         return this.foldSoon();
       case "state":
+        this.link.greeted();
         this.goal = Math.max(this.goal, Number(frame.state.cursor));
         this.history ??= this.goal;
         this.change({ info: frame.state, loading: this.progress() });
@@ -176,7 +179,7 @@ export class SessionStore extends Watchable<LiveSession> {
       case "decided":
         return this.settled(frame.approval_id);
       case "error":
-        return this.refused(frame.message, frame.error_code, frame.request_id);
+        return this.refused(frame);
       default:
     }
   }
@@ -241,9 +244,10 @@ export class SessionStore extends Watchable<LiveSession> {
     this.change({ deciding: new Set(this.decisions.keys()) });
   }
 
-  private refused(message: string, code: string, requestId: string | undefined): void {
-    if (requestId !== undefined) return this.sending.refused(requestId, message, code);
+  private refused({ message, error_code: code, request_id, retry_after }: Extract<Frame, { type: "error" }>): void {
+    if (request_id !== undefined) return this.sending.refused(request_id, message, code);
     if (code === "bad_cursor") return void this.startOver();
+    if (this.link.refused(code, message, retry_after ?? 0)) return;
     // Ours came through before the link broke, and was sent again for nothing.
     const isOurs = code === "already_decided" && [...this.decisions.values()].some((one) => one.isRepeated);
     this.decisions.clear();

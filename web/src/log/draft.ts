@@ -120,9 +120,17 @@ export class RunDraft {
     }
   }
 
+  /** Nobody tells of the end of a list: it comes with its agent's. */
+  endTodos(agentId: string, isDone: boolean): void {
+    const list = this.edit(this.close(`todos ${agentId}`), "todos");
+    if (list) list.state = isDone ? "done" : "stopped";
+  }
+
   /** Nothing stays open behind the end. The server closes what it opened; what is left lost its Records to a gap. */
   settle(at: number): void {
     for (const index of this.run.open.values()) {
+      const list = this.edit(index, "todos");
+      if (list) list.state = "stopped";
       const message = this.edit(index, "text", "thought");
       if (message) message.endedAt = at;
       const work = this.edit(index, "tool", "step");

@@ -74,6 +74,7 @@ describe.each(ALL)("$name", ({ records }) => {
 
 function isOpen(item: Item): boolean {
   if (item.kind === "tool" || item.kind === "step") return item.state === "running" || item.state === "waiting";
+  if (item.kind === "todos") return item.state === "running";
   if (item.kind === "text" || item.kind === "thought") return item.endedAt === null;
   return item.kind === "approval" && item.decision === null;
 }

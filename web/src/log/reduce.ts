@@ -207,7 +207,7 @@ function plan(draft: RunDraft, agentId: string, event: Extract<AnyEvent, { kind:
   const name = `todos ${agentId}`;
   const list = draft.edit(draft.find(name), "todos");
   if (list) list.todos = event.items;
-  else draft.add({ kind: "todos", agentId, at, todos: event.items }, name);
+  else draft.add({ kind: "todos", agentId, at, state: "running", todos: event.items }, name);
 }
 
 function step(
@@ -250,6 +250,7 @@ function finishAgent(draft: RunDraft, agentId: string, error: string | null, at:
   agent.endedAt = at;
   agent.error = error;
   agent.state = error === null ? "done" : "failed";
+  draft.endTodos(agentId, error === null);
 }
 
 function spend(draft: RunDraft, agentId: string, event: Extract<AnyEvent, { kind: "usage" }>): void {
@@ -273,6 +274,7 @@ function answer(draft: RunDraft, event: Extract<AnyEvent, { kind: "final_answer"
 function end(draft: RunDraft, state: "finished" | "failed" | "cancelled", at: number): void {
   draft.run.state = state;
   draft.run.endedAt = at;
+  draft.endTodos("", state === "finished");
   draft.settle(at);
   const main = draft.agent("");
   if (main === null) return;

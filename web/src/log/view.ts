@@ -83,6 +83,8 @@ export interface PlanItem extends Base {
 /** The newest state of an agent's list. */
 export interface TodosItem extends Base {
   readonly kind: "todos";
+  /** Nobody works on it behind the end of its agent, whatever the agent has left unticked. */
+  readonly state: Extract<Progress, "running" | "done" | "stopped">;
   readonly todos: readonly Todo[];
 }
 

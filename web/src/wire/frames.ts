@@ -20,7 +20,14 @@ export type Frame =
   | { readonly type: "state"; readonly state: SessionInfo }
   | { readonly type: "accepted"; readonly request_id: string; readonly run_id: string }
   | { readonly type: "decided"; readonly approval_id: string; readonly decision: Decision }
-  | { readonly type: "error"; readonly message: string; readonly error_code: string; readonly request_id?: string }
+  | {
+      readonly type: "error";
+      readonly message: string;
+      readonly error_code: string;
+      readonly request_id?: string;
+      /** In how many seconds it is worth trying again. */
+      readonly retry_after?: number;
+    }
   | { readonly type: "pong" }
   | { readonly type: "other" };
 

@@ -94,7 +94,7 @@ class V2Dialect:
                 self._voice.settle(event.agent_id)
                 self._steps_of(event.agent_id).start(event)
             case StepFinished():
-                self._steps_of(event.agent_id).finish(event)
+                self._steps_of(event.agent_id).finish(event, later=self._voice.holds(event.agent_id))
             case Plan() if event.items:
                 self._asides.todos(event)
             case Plan():
@@ -117,7 +117,7 @@ class V2Dialect:
                 self._steps_of(event.agent_id).pays(event)
                 self._asides.tell(event)
             case FinalAnswer():
-                self._answer(event)
+                self._voice.answer(event)
             case RunFinished() | RunFailed() | RunCancelled():
                 self._end(event)
             case ToolArgsDelta():
@@ -142,12 +142,6 @@ class V2Dialect:
         if isinstance(event, ToolStarted | ToolReady):
             self._voice.acts(event.agent_id)
         self._tools.take(event)
-
-    def _answer(self, event: FinalAnswer) -> None:
-        """Behind the last step, whose text it may be."""
-        self._voice.settle("", unless=event.message_id)
-        self._steps_of("").close()
-        self._voice.answer(event)
 
     def _end(self, event: RunFinished | RunFailed | RunCancelled) -> None:
         self._voice.settle("")

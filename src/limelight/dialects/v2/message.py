@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from limelight.dialects.base import encode, text_of
+from limelight.dialects.v2.characters import whole_until
 from limelight.dialects.v2.panes import pane_of
 from limelight.instants import iso
 
@@ -16,9 +17,6 @@ PREVIEW_CHARS = 5_000
 LONG_METADATA = 1_000
 REPEATED = ("tool_args", "items", "answer_content", "code")
 """Metadata that says again, for machines, what the content says."""
-BOUND = "\u200d\ufe0e\ufe0f"
-"""Joiners and variants: alone they mean nothing, and without them the sign before them means something else."""
-
 CLASS_NAME = re.compile(r"\b([A-Z]\w*(?:Error|Exception|Interrupt|Exit))(?=[:(]|$)")
 
 Metadata = dict[str, Any]
@@ -74,18 +72,7 @@ def numbered(step: int | None) -> Metadata:
 
 def beginning(text: str, limit: int = THOUGHT_CHARS) -> str:
     """The first characters, with dots only if there are more, and never half of what is seen as one."""
-    if len(text) <= limit:
-        return text
-    end = limit
-    while end > 1 and (_is_bound(text[end]) or text[end - 1] == BOUND[0]):
-        end -= 1
-    return text[:end] + "..."
-
-
-def _is_bound(character: str) -> bool:
-    """True for what belongs to the character before it: accents, joiners, variants, shades of skin."""
-    code = ord(character)
-    return character in BOUND or 0x300 <= code < 0x370 or 0x1F3FB <= code <= 0x1F3FF
+    return text if len(text) <= limit else text[: whole_until(text, limit)] + "..."
 
 
 def args_summary(args: dict[str, Any] | str) -> str:

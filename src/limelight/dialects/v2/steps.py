@@ -21,6 +21,8 @@ class Steps:
         self._plans = 0
         self._plan: Stream | None = None
         self._open = ""
+        self._ending: StepFinished | None = None
+        """How the step ended, if that is not told yet."""
         self._read: int | None = None
         self._written: int | None = None
         self.number: int | None = None
@@ -39,7 +41,13 @@ class Steps:
         else:
             self._begin_action(event.number)
 
-    def finish(self, event: StepFinished) -> None:
+    def finish(self, event: StepFinished, *, later: bool = False) -> None:
+        """`later`: something that was said in the step is not told yet, and stands before its end."""
+        self._ending = event
+        if not later:
+            self.close()
+
+    def _tell_end(self, event: StepFinished) -> None:
         known = cost(event.input_tokens, event.output_tokens, event.duration_ms)
         if event.error is not None:
             failed = {
@@ -50,6 +58,11 @@ class Steps:
             }
             self._outbox.send("error", event.error, self._agent_id, **failed)
         self._end(known)
+
+    def release(self) -> None:
+        """All that was said in the step is told."""
+        if self._ending is not None:
+            self.close()
 
     def speaks(self) -> None:
         """Before a text: where a framework has no steps, a text behind tools begins another one."""
@@ -75,15 +88,18 @@ class Steps:
         alone = self._open != "planning"
         if alone:
             self._begin_plan()
-        assert self._plan is not None
-        self._plan.grow(event.text)
+        plan = self._plan = self._plan or self._new_plan()  # a step may plan more than once
+        plan.grow(event.text)
         self._end_plan()
         if alone:
             self._end_with_footer(self._plan_label, "planning", {})
 
     def close(self) -> None:
-        """Whatever is open ends now, without a bill."""
-        if self._open:
+        """Whatever is open ends now, without a bill unless it had one."""
+        if self._ending is not None:
+            event, self._ending = self._ending, None
+            self._tell_end(event)
+        elif self._open:
             self._end(cost(self._read, self._written, None) if self._made_up else {})
 
     def _make_up(self) -> None:
@@ -99,7 +115,10 @@ class Steps:
         self._plans += 1
         about = self._about_plan
         self._outbox.send("planning_header", "", self._agent_id, **about, is_active=True)
-        self._plan = Stream(self._outbox, "planning_content", self._agent_id, about, live=self._live)
+        self._plan = self._new_plan()
+
+    def _new_plan(self) -> Stream:
+        return Stream(self._outbox, "planning_content", self._agent_id, self._about_plan, live=self._live)
 
     @property
     def _about_plan(self) -> Metadata:
@@ -119,9 +138,9 @@ class Steps:
 
     def _end_plan(self) -> None:
         if self._plan is not None:
-            text = self._plan.text
-            self._plan.end(thoughts_content=beginning(text), content_length=len(text), step_name=self._plan_label)
-            self._plan = None
+            plan, self._plan = self._plan, None
+            begin = beginning(plan.first_page)
+            plan.end(thoughts_content=begin, content_length=plan.length, step_name=self._plan_label)
 
     def _end(self, known: Metadata) -> None:
         if self._open == "planning":

@@ -22,11 +22,35 @@ class Stream:
         self._agent_id = agent_id
         self._metadata: Metadata = metadata
         self._live = live
+        self._first_page = ""
+        self._length = 0
+        self._lines = 0
+        """What earlier pages had: characters, and lines that are whole."""
         self._open_page()
 
     @property
     def text(self) -> str:
+        """What is on this page."""
         return "".join(self._pieces)
+
+    @property
+    def is_parted(self) -> bool:
+        """Whether this is not the first page."""
+        return bool(self._length)
+
+    @property
+    def first_page(self) -> str:
+        return self._first_page if self.is_parted else self.text
+
+    @property
+    def length(self) -> int:
+        """The characters of all pages."""
+        return self._length + sum(map(len, self._pieces))
+
+    @property
+    def lines(self) -> int:
+        """The lines of all pages."""
+        return self._lines + len(self.text.splitlines())
 
     def has_room(self, piece: str) -> bool:
         """Whether this page takes all of it."""
@@ -37,6 +61,7 @@ class Stream:
         while fits < len(piece):
             self._add(piece[:fits], more)
             self.end(continued=True)
+            self._turn_over()
             self._metadata = {**self._metadata, "continues": self._id}
             self._open_page()
             piece = piece[fits:]
@@ -50,6 +75,12 @@ class Stream:
             still["stream_id"] = self._id
         whole = {**self._metadata, **still, **more}
         self._outbox.put(message_type or self._type, self.text, self._id, self._agent_id, whole)
+
+    def _turn_over(self) -> None:
+        text = self.text
+        self._first_page = self._first_page if self.is_parted else text
+        self._length += len(text)
+        self._lines += len(f"{text}…".splitlines()) - 1  # the last one may go on
 
     def _open_page(self) -> None:
         step = self._metadata.get("step_number")

@@ -65,7 +65,6 @@ class Tools:
         self._announce(call, {}, {})
         if call.logs is not None:
             timing: Metadata = {} if event.duration_ms is None else {"execution_duration": event.duration_ms / 1000}
-            lines = len(call.logs.text.splitlines())
-            call.logs.end(output_lines=lines, has_error=event.error is not None, **timing)
+            call.logs.end(output_lines=call.logs.lines, has_error=event.error is not None, **timing)
         content, about = call.observation(event)
         self._outbox.send("observation", content, call.agent_id, **about)

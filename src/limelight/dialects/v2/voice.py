@@ -65,18 +65,34 @@ class Voice:
         if self._held is not None and not agent_id and self._held[0] != unless:
             stream, self._held = self._held[1], None
             stream.end(**_thought(stream))
+            self._steps_of("").release()
+
+    def holds(self, agent_id: str) -> bool:
+        """Whether the agent has said what may be the answer: its step does not end before that is known."""
+        return self._held is not None and not agent_id
 
     def answer(self, event: FinalAnswer) -> None:
-        """What is still held is the answer: whatever else was said has been settled before."""
+        """Behind the last step. What is still held is the answer: whatever else was said has been settled before.
+
+        One that was too long for one message was told in pages, and none of them is the answer: that begins anew, with
+        as much of it as there is room for.
+        """
+        self.settle("", unless=event.message_id)
+        stream = None if self._held is None else self._held[1]
+        if stream is not None and stream.is_parted:
+            self.settle("")
+        self._held = None
+        self._steps_of("").close()
         found = answer_of(event)
         about: Metadata = {"step_type": "final_answer", "agent_status": "writing", "is_final_answer": True}
         about |= {"is_active": False, **found.metadata, **cut_of(event)}
-        held, self._held = self._held, None
-        if held is not None:
-            held[1].end("final_answer", **about)
+        if stream is not None and not stream.is_parted:
+            stream.end("final_answer", **about)
             return
+        in_pages = stream is not None and event.truncated and not found.structured
+        shown = stream.first_page if in_pages else found.markdown
         still: Metadata = {"streaming": False, "is_delta": False, **numbered(self._steps_of("").number)}
-        self._outbox.send("final_answer", found.markdown, **still, **about)
+        self._outbox.send("final_answer", shown, **still, **about)
 
     def _open(self, event: TextDelta | ReasoningDelta) -> Stream:
         steps = self._steps_of(event.agent_id)
@@ -88,4 +104,4 @@ class Voice:
 
 
 def _thought(stream: Stream) -> Metadata:
-    return {"thoughts_content": beginning(stream.text), "full_thought_length": len(stream.text)}
+    return {"thoughts_content": beginning(stream.first_page), "full_thought_length": stream.length}

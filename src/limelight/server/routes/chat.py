@@ -27,6 +27,7 @@ from limelight.errors import (
     TooManyRuns,
     TooManySessions,
     TooManyStreams,
+    Unauthorized,
     UnknownAgent,
     UnknownFormat,
 )
@@ -35,10 +36,11 @@ from limelight.links import result_url
 from limelight.messages import Message
 from limelight.runs.ids import sortable_id
 from limelight.runs.reading import read_story, whole_value
-from limelight.runs.requests import Request, StoppedInQueue
+from limelight.runs.requests import Request, StoppedInQueue, Waiting
 from limelight.runs.viewer import Format
 from limelight.server.bodies import MAX_REQUEST_ID, ChatBody
 from limelight.server.endpoint import Call, Endpoint, check_session_id, shaped
+from limelight.server.reading import gone
 from limelight.server.routes.params import FORMAT
 from limelight.server.routes.waiting import stopped_frames
 from limelight.server.sse import EventStream
@@ -64,21 +66,27 @@ class RunFailedResponse(RunError):
 async def chat_stream(call: Call) -> EventStream | ChatView:
     """Ask an agent and watch it work, as server-sent events. With `"stream": false` the whole answer as JSON."""
     format_ = call.format()
-    raw = await call.raw_json()
-    request, body = _request(call, raw)
-    if body.stream is False:
-        return await _whole(call, request)
-    return await _stream(call, request, format_)
+    place, is_whole = await _asked(call)
+    return await _whole(call, place) if is_whole else await _stream(call, place, format_)
 
 
 async def chat(call: Call) -> ChatView:
     """Ask an agent and get its whole answer. The run goes on if you leave."""
-    request, _ = _request(call, await call.raw_json())
-    return await _whole(call, request)
+    place, _ = await _asked(call)
+    return await _whole(call, place)
 
 
-def _request(call: Call, raw: Any) -> tuple[Request, ChatBody]:
+async def _asked(call: Call) -> tuple[Waiting, bool]:
+    """A place for what the body asks for, which alone keeps it; and whether the answer is wanted as a whole."""
+    raw = await call.raw_json()
     body = shaped(raw, ChatBody)
+    user = _user(call, body)
+    await call.count(user.user_id)
+    call.load.belong_to(user.user_id)
+    return call.parts.sessions.place(_request(call, raw, body, user)), body.stream is False
+
+
+def _request(call: Call, raw: Any, body: ChatBody, user: User) -> Request:
     most = call.parts.settings.limits.request_messages
     if len(body.messages) > most:
         raise TooManyMessages(f"{len(body.messages):,} messages; one request takes {most:,}", path="messages")
@@ -89,10 +97,9 @@ def _request(call: Call, raw: Any) -> tuple[Request, ChatBody]:
         check_session_id(session_id, "session_id" if body.session_id else "chat_id")
     if body.request_id is not None and len(body.request_id) > MAX_REQUEST_ID:
         raise InvalidBody(f"a request id has at most {MAX_REQUEST_ID} characters", path="request_id")
-    user = _user(call, body)
     agents = call.parts.agents
     named = body.agent or (body.model if isinstance(body.model, str) and body.model in agents else None)
-    request = Request(
+    return Request(
         agent=agents.get(named),
         ref=SessionRef(user.user_id, session_id or sortable_id("ses_")),
         user=user,
@@ -102,7 +109,6 @@ def _request(call: Call, raw: Any) -> tuple[Request, ChatBody]:
         goes_on=not body.chat_id or bool(body.session_id),
         traceparent=usable(call.request.headers.get(HEADER)),
     )
-    return request, body
 
 
 def _user(call: Call, body: ChatBody) -> User:
@@ -116,46 +122,71 @@ def _user(call: Call, body: ChatBody) -> User:
     return User(user_id)
 
 
-async def _stream(call: Call, request: Request, format_: Format) -> EventStream:
+async def _stream(call: Call, place: Waiting, format_: Format) -> EventStream:
     """Begin the run and follow it. If it has to wait for its turn, the response starts all the same."""
     parts = call.parts
-    place = parts.sessions.place(request)
-    viewer = parts.stream_viewer(request.ref, format_).__enter__()
+    viewer = parts.stream_viewer(place.ref, format_).__enter__()
 
     async def begin() -> str:
         begun = await parts.sessions.begin(place)
         viewer.start(Cursor(begun.run.first_seq - 1), only_run=True, fresh=begun.created)
         return begun.run.run_id
 
+    call.hand_over(place)
     # A task of its own: a client that leaves while its request is being taken does not undo it.
     beginning = parts.spawn(begin())
     try:
         await asyncio.wait({beginning, place.queued}, return_when=asyncio.FIRST_COMPLETED)
-        headers = {"x-session-id": request.ref.session_id, "x-run-id": place.run_id}
+        headers = {"x-session-id": place.ref.session_id, "x-run-id": place.run_id}
         if not beginning.done():
             beginning.add_done_callback(parts.metrics.ended)  # what it is refused for now is no answer of HTTP's
-            return EventStream(viewer, parts.pulse, headers, beginning, lambda why: stopped_frames(format_, place, why))
+            return EventStream(
+                viewer,
+                parts.pulse,
+                headers,
+                call.still_holds,
+                beginning,
+                lambda why: stopped_frames(format_, place, why),
+            )
         headers["x-run-id"] = beginning.result()
-        return EventStream(viewer, parts.pulse, headers)
+        return EventStream(viewer, parts.pulse, headers, call.still_holds)
     except BaseException as error:
         viewer.__exit__()
         raise _refusal(error) from error
 
 
-async def _whole(call: Call, request: Request) -> ChatView:
+async def _whole(call: Call, place: Waiting) -> ChatView:
+    """Who waits for an answer is one who watches."""
+    with call.parts.stream_place(place.ref.owner):
+        run_id = await _ended(call, place)
+        if not await call.still_holds():
+            raise Unauthorized("the key that asked does not hold any more; the run has ended, and is in its session")
+        return await _answer(call, run_id)
+
+
+async def _ended(call: Call, place: Waiting) -> str:
+    """The run that is begun, when it is over. Nobody waits here for a client that has left."""
     parts = call.parts
 
     async def begin_and_end() -> str:
-        begun = await parts.sessions.begin(parts.sessions.place(request))
+        begun = await parts.sessions.begin(place)
         live = parts.sessions.live(begun.run.run_id)
         if live is not None:
             await asyncio.wait({live.task})
         return begun.run.run_id
 
+    call.hand_over(place)
+    leaving = asyncio.create_task(gone(call.request))
     try:
-        run_id = await parts.unless_closing(parts.spawn(begin_and_end()))
+        return await parts.unless_closing(parts.spawn(begin_and_end()), leaving)
     except StoppedInQueue as error:
         raise _refusal(error) from error
+    finally:
+        leaving.cancel()
+
+
+async def _answer(call: Call, run_id: str) -> ChatView:
+    parts = call.parts
     run = await parts.store.run(run_id)
     assert run is not None
     if run.state == "failed":
@@ -170,7 +201,7 @@ async def _whole(call: Call, request: Request) -> ChatView:
         message=AnswerMessage("assistant", text_of(content)),
         answer=_structured(answer),
         run_id=run_id,
-        session_id=request.ref.session_id,
+        session_id=run.ref.session_id,
         state=run.state,
         tools=[
             ToolSummary(
@@ -211,6 +242,7 @@ _ERRORS: tuple[type[LimelightError], ...] = (
     EmptyMessages,
     TooManyRuns,
     TooManySessions,
+    TooManyStreams,
     Draining,
 )
 
@@ -223,7 +255,7 @@ ENDPOINTS = (
         reply="text/event-stream",
         query=(FORMAT,),
         body=ChatBody,
-        errors=(*_ERRORS, TooManyStreams, UnknownFormat),
+        errors=(*_ERRORS, UnknownFormat),
         tag="Chat",
     ),
     Endpoint(

@@ -12,13 +12,19 @@ async def health(_: Call) -> HealthView:
 
 
 async def ready(call: Call) -> Response:
-    """The store can be written to and there are agents. 503 with the failed check otherwise."""
+    """The store can be written to and there are agents. 503 with the failed check otherwise.
+
+    Agents that could not be opened are named under `agents_failed`; the next who asks one has it tried again, so that
+    the server must not be taken out of service for them.
+    """
     failure = await call.parts.probing.store_failure()
     checks = {
         "server": "stopping" if call.parts.draining else "ok",
         "store": "ok" if failure is None else ": ".join(filter(None, ("failed", failure.words))),
         "agents": ", ".join(agent.name for agent in call.parts.agents),
     }
+    if failed := [agent.name for agent in call.parts.agents if agent.source.failed]:
+        checks["agents_failed"] = ", ".join(failed)
     fit = failure is None and not call.parts.draining
     response = reply_with(ReadyView("ready" if fit else "not ready", checks), 200 if fit else 503)
     assert isinstance(response, Response)

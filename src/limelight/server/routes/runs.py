@@ -23,7 +23,7 @@ from limelight.errors import (
     UnknownFormat,
 )
 from limelight.links import link
-from limelight.runs.reading import input_of, read_story, whole_body, whole_value
+from limelight.runs.reading import input_of, read_answer, read_call, whole_body, whole_value
 from limelight.runs.requests import StoppedInQueue, Waiting
 from limelight.runs.viewer import Format
 from limelight.server.bodies import MAX_REASON, CancelBody, DecisionBody
@@ -94,7 +94,7 @@ async def stream_run(call: Call) -> EventStream | Response:
     viewer.__enter__()
     viewer.start(cursor, only_run=True)
     headers = {"x-run-id": run.run_id, "x-session-id": run.ref.session_id}
-    return EventStream(viewer, call.parts.pulse, headers)
+    return EventStream(viewer, call.parts.pulse, headers, call.still_holds)
 
 
 def _own_waiting(call: Call) -> Waiting | None:
@@ -117,7 +117,12 @@ def _stream_when_begun(call: Call, waiting: Waiting, format_: Format) -> EventSt
 
     headers = {"x-run-id": waiting.run_id, "x-session-id": waiting.ref.session_id}
     return EventStream(
-        viewer, parts.pulse, headers, parts.spawn(begin()), lambda why: stopped_frames(format_, waiting, why)
+        viewer,
+        parts.pulse,
+        headers,
+        call.still_holds,
+        parts.spawn(begin()),
+        lambda why: stopped_frames(format_, waiting, why),
     )
 
 
@@ -183,7 +188,7 @@ async def get_tool(call: Call) -> ToolView | Response:
     """One tool call with its whole arguments and result, however large."""
     run, store = await call.run(), call.parts.store
     call_id = call.path("call_id")
-    found = (await read_story(store, run)).calls.get(call_id)
+    found = await read_call(store, run, call_id)
     if found is None:
         raise ToolNotFound(f"run {run.run_id} has no tool call {call_id[:100]!r}")
     if call.query("raw") == "1":
@@ -219,7 +224,7 @@ async def get_input(call: Call) -> Response:
 async def get_answer(call: Call) -> Response:
     """The whole answer of a run, as text or, if it is structured, as JSON."""
     run = await call.run()
-    answer = (await read_story(call.parts.store, run)).answer
+    answer = await read_answer(call.parts.store, run)
     if answer is None:
         raise NotFound(f"run {run.run_id} has no answer")
     whole = await whole_value(call.parts.store, run, "content", "", answer.content, answer.truncated)

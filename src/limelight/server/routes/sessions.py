@@ -14,6 +14,8 @@ from limelight.stores.base import Session
 
 STATES = ("idle", "processing", "completed", "error", "expired")
 MAX_TITLE = 200
+LOOKED_THROUGH = 200
+"""So many sessions are read at once to find those in a state."""
 
 
 async def list_sessions(call: Call) -> SessionsView:
@@ -29,8 +31,9 @@ async def sessions_of(call: Call, owner: str) -> SessionsView:
     limit = call.number("limit", 50, low=1, high=200)
     before = _parse_page(call.query("after"))
     found: list[SessionView] = []
+    size = limit + 1 if wanted is None else LOOKED_THROUGH
     while len(found) <= limit:
-        page = await call.parts.store.sessions(owner, q=call.query("q") or "", before=before, limit=limit + 1)
+        page = await call.parts.store.sessions(owner, q=call.query("q") or "", before=before, limit=size)
         if not page:
             break
         found += [view for s in page if wanted in (None, (view := _view(call, s)).state)]
@@ -72,7 +75,7 @@ async def stream_session(call: Call) -> EventStream:
         raise BadCursor(f"the session's log ends at {session.last_seq}: this cursor is from another one", path="after")
     viewer = call.parts.stream_viewer(session.ref, format_).__enter__()
     viewer.start(cursor)
-    return EventStream(viewer, call.parts.pulse, {"x-session-id": session.ref.session_id})
+    return EventStream(viewer, call.parts.pulse, {"x-session-id": session.ref.session_id}, call.still_holds)
 
 
 def _view(call: Call, session: Session) -> SessionView:

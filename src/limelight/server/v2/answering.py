@@ -96,9 +96,13 @@ class Answering:
         except RequestError:
             await self._parts.rates.count(self._user.user_id)
             raise
-        if not isinstance(command, FREE):
+        if not (isinstance(command, FREE) or self._answers(command)):
             await self._parts.rates.count(self._user.user_id)
         return command
+
+    def _answers(self, command: AnyCommand) -> bool:
+        """Whether it answers what is asked now. Any other question has to be looked for in the log."""
+        return isinstance(command, Approve) and self._parts.control.asking(self._ref, command.approval_id) is not None
 
     async def _live_run(self) -> Run:
         session = await known_session(self._parts, self._ref)
@@ -119,7 +123,8 @@ class Answering:
 
     async def _tell_messages(self, command: GetMessages) -> None:
         after, before = (None if cursor is None else str(cursor) for cursor in (command.after, command.before))
-        wanted = Wanted(command.limit, after, before)
+        limit = None if command.limit is msgspec.UNSET else command.limit
+        wanted = Wanted(limit, after, before)
         page = await self._history.page(wanted, self._parts.settings.limits.session_messages)
         await self._line.show(page.messages, MessagesEnd(count=len(page.messages), more=page.more))
 
@@ -138,7 +143,10 @@ class Answering:
         )
         if self._beginning >= MAX_WAITING:
             raise QueueFull(f"{MAX_WAITING} queries of this socket wait already")
+        load = self._parts.loads.of(self._ref.owner)
+        load.carry(len(command.query))
         place = self._parts.sessions.place(request)
+        place.let_go.add_done_callback(lambda _: load.release())
         beginning = self._parts.spawn(self._begin(place, command))
         await asyncio.wait({beginning, place.queued}, return_when=asyncio.FIRST_COMPLETED)
 
@@ -156,7 +164,7 @@ class Answering:
 
     async def _decide(self, command: Approve) -> None:
         reason = command.reason[:MAX_REASON]
-        for run in await self._askers():
+        for run in await self._askers(command.approval_id):
             decision = Decide(
                 run.run_id, command.approval_id, command.decision, command.args, reason, self._user.user_id
             )
@@ -169,8 +177,11 @@ class Answering:
         live = await self._live_run()
         raise ApprovalNotFound(f"run {live.run_id} has no approval {command.approval_id[:100]!r}")
 
-    async def _askers(self) -> list[Run]:
+    async def _askers(self, approval_id: str) -> list[Run]:
         """Who may have asked, newest first. If somebody else was faster, the run may be over, and the next one on."""
+        asking = self._parts.control.asking(self._ref, approval_id)
+        if asking is not None:
+            return [asking]
         runs = await self._parts.store.runs(self._ref)
         return runs[: -2 - MAX_EARLIER : -1]
 

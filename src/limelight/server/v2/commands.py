@@ -10,8 +10,6 @@ from limelight.runs.requests import IfBusy
 from limelight.server.bodies import MAX_REQUEST_ID
 from limelight.server.endpoint import shaped
 
-DEFAULT_LIMIT = 100
-
 
 class Command(msgspec.Struct, kw_only=True, tag_field="type"):
     """One message from the client. Keys that are not named here are ignored."""
@@ -30,9 +28,9 @@ class Ping(Command, tag="ping"):
 
 
 class GetMessages(Command, tag="get_messages"):
-    """The newest messages, or those before or after a cursor; then `messages_end`."""
+    """The newest messages, or those before or after a cursor; then `messages_end`. Without a `limit` 100 at most."""
 
-    limit: int = DEFAULT_LIMIT
+    limit: int | msgspec.UnsetType = msgspec.UNSET
     before: str | int | None = None
     after: str | int | None = None
 
@@ -67,8 +65,9 @@ AnyCommand = Query | Ping | GetMessages | GetState | Cancel | Approve | Resume
 COMMANDS: dict[str, type[AnyCommand]] = {
     str(command.__struct_config__.tag): command for command in get_args(AnyCommand)
 }
-FREE = (Ping, Cancel, Approve)
-"""Not counted as requests: a sign of life, and what lets a run end, get through whatever limit somebody is at."""
+FREE = (Ping, Cancel)
+"""Not counted as requests: a sign of life, and what lets a run end, get through whatever limit somebody is at. So does
+the answer to an open question, which `answering` looks for."""
 
 ALLOWED = {"if_busy": "if_busy is error, cancel or wait", "decision": "decision is approve, edit or reject"}
 

@@ -19,6 +19,8 @@ from limelight.stores.base import Run, SessionRef, Store
 
 PAGE_BYTES = 16 * 1024 * 1024
 """A page ends here even if more was asked for."""
+DEFAULT_LIMIT = 100
+"""So many messages for whoever does not say how many, or fewer if nobody may have so many."""
 STRETCH = 64
 """So many Records are encoded before others get their turn."""
 
@@ -33,7 +35,7 @@ class Page(NamedTuple):
 class Wanted(NamedTuple):
     """Which messages somebody asks for."""
 
-    limit: int
+    limit: int | None = None
     after: str | None = None
     before: str | None = None
 
@@ -48,13 +50,14 @@ class History:
 
     async def page(self, wanted: Wanted, high: int) -> Page:
         """What is asked for, if it can be had. `high` is the most that one may ask for."""
-        if not 1 <= wanted.limit <= high:
+        limit = min(DEFAULT_LIMIT, high) if wanted.limit is None else wanted.limit
+        if not 1 <= limit <= high:
             raise BadRequest(f"limit is a whole number from 1 to {high}", path="limit")
         if wanted.after is None:
-            return await self.last(wanted.limit, None if wanted.before is None else Cursor.parse(wanted.before))
+            return await self.last(limit, None if wanted.before is None else Cursor.parse(wanted.before))
         if wanted.before is not None:
             raise BadRequest("give either after or before", path="after")
-        return await self.after(wanted.limit, Cursor.parse(wanted.after))
+        return await self.after(limit, Cursor.parse(wanted.after))
 
     async def last(self, limit: int, before: Cursor | None = None) -> Page:
         """The newest, or those right before a cursor."""

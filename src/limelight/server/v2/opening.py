@@ -17,9 +17,14 @@ def agent_of(agents: Agents, agent_type: str | None) -> Agent:
     """The named agent; without a name codact, or the server's own default if that is not served."""
     wanted = agent_type or (DEFAULT_AGENT if DEFAULT_AGENT in agents else agents.default.name)
     if wanted not in agents:
-        known = ", ".join(agent.name for agent in agents)
-        raise InvalidBody(f"there is no agent_type {wanted[:100]!r}; this server has: {known}", path="agent_type")
+        raise no_agent(agents, wanted)
     return agents.get(wanted)
+
+
+def no_agent(agents: Agents, wanted: object) -> InvalidBody:
+    """What is said to whoever asks for one that there is not, or for what cannot be one."""
+    known = ", ".join(agent.name for agent in agents)
+    return InvalidBody(f"there is no agent_type {repr(wanted)[:100]}; this server has: {known}", path="agent_type")
 
 
 def check_after(after: Cursor, last_seq: int) -> None:

@@ -5,21 +5,21 @@ import uuid
 import msgspec
 
 from limelight.dialects.v2.shape import RunMessage
-from limelight.errors import BadCursor, BadRequest, SessionNotFound, StoreUnavailable, TooManySessions
+from limelight.errors import BadCursor, BadRequest, InvalidBody, SessionNotFound, StoreUnavailable, TooManySessions
 from limelight.instants import iso
 from limelight.runs.ids import now_ms
-from limelight.server.endpoint import Call, Endpoint, Param
+from limelight.server.endpoint import Call, Endpoint, Param, shaped
 from limelight.server.v2.channel import TAG
-from limelight.server.v2.commands import DEFAULT_LIMIT
-from limelight.server.v2.history import History, Wanted
-from limelight.server.v2.opening import agent_of, known_session, open_session
+from limelight.server.v2.history import DEFAULT_LIMIT, History, Wanted
+from limelight.server.v2.opening import STEPS, agent_of, known_session, no_agent, open_session
 from limelight.server.v2.replies import addressed
-from limelight.server.v2.state import SessionInfo, session_info, steps_of
+from limelight.server.v2.state import SessionInfo, has_expired, session_info, steps_of
 from limelight.stores.base import Session
 
 VERSION = "2.0.0"
 PREFIX = "/api/v2"
 MAX_SESSIONS = 1000
+"""What one answer lists, also if nobody asks for so many: an old client does not know that there are pages."""
 
 
 class NewSessionBody(msgspec.Struct, kw_only=True):
@@ -67,7 +67,7 @@ class HealthV2(msgspec.Struct, kw_only=True):
 
 async def create_session(call: Call) -> SessionCreated:
     """Make a session; then connect to its `websocket_url`."""
-    body = await call.body(NewSessionBody) if call.has_body else NewSessionBody()
+    body = await _new_session(call) if call.has_body else NewSessionBody()
     agent = agent_of(call.parts.agents, body.agent_type)
     session = await open_session(call.parts, call.ref(str(uuid.uuid4())), agent.name, body.max_steps)
     session_id = session.ref.session_id
@@ -79,12 +79,26 @@ async def create_session(call: Call) -> SessionCreated:
     )
 
 
+async def _new_session(call: Call) -> NewSessionBody:
+    """What is asked for. A value of another type is as wrong as another value, and is told what there is."""
+    value = await call.raw_json()
+    try:
+        return shaped(value, NewSessionBody)
+    except InvalidBody as error:
+        match error.errors:
+            case [("max_steps", _), *_]:
+                raise InvalidBody(STEPS, path="max_steps") from error
+            case [("agent_type", _), *_]:
+                raise no_agent(call.parts.agents, value["agent_type"]) from error
+            case _:
+                raise
+
+
 async def list_sessions_v2(call: Call) -> list[SessionInfo]:
     """Your sessions, last active first, without those that have expired. `GET /sessions` has all, in pages."""
-    limit = call.number("limit", 100, low=1, high=MAX_SESSIONS)
+    limit = call.number("limit", MAX_SESSIONS, low=1, high=MAX_SESSIONS)
     sessions = await call.parts.store.sessions(call.user.user_id, limit=limit)
-    found = [await session_info(call.parts, session) for session in sessions]
-    return [info for info in found if info.state != "expired"]
+    return [await session_info(call.parts, session) for session in sessions if not has_expired(call.parts, session)]
 
 
 async def get_session_v2(call: Call) -> SessionInfo:
@@ -102,7 +116,7 @@ async def get_messages(call: Call) -> _EncodedMessages:
     """Whole messages: the newest, or those right before or after a message's `cursor`."""
     session = await _session(call)
     high = call.parts.settings.limits.session_messages
-    limit = call.number("limit", DEFAULT_LIMIT, low=1, high=high)
+    limit = call.number("limit", min(DEFAULT_LIMIT, high), low=1, high=high)
     history = History(call.parts.store, session.ref, call.parts.format("v2", call.root))
     page = await history.page(Wanted(limit, call.query("after"), call.query("before")), high)
     session_id = session.ref.session_id
@@ -145,7 +159,9 @@ ENDPOINTS = (
         summary="List sessions (v2)",
         call=list_sessions_v2,
         reply=list[SessionInfo],
-        query=(Param("limit", "Sessions at most", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),),
+        query=(
+            Param("limit", "Sessions at most", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 1000}),
+        ),
         errors=(BadRequest,),
         tag=TAG,
     ),

@@ -13,7 +13,7 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketState
 
 from limelight.dialects.base import Cursor
-from limelight.errors import BadRequest, InvalidBody, LimelightError, SessionNotFound, Unauthorized
+from limelight.errors import BadRequest, InvalidBody, LimelightError, RequestError, SessionNotFound, Unauthorized
 from limelight.runs.viewer import Format
 from limelight.server.gate import Caller
 from limelight.server.parts import Parts
@@ -29,7 +29,9 @@ from limelight.stores.base import LIVE_STATES, Session, SessionRef
 REFUSED = 1008
 BROKEN = 1011
 RESTARTING = 1012
+AGAIN_LATER = 1013
 SESSION_GONE = 4404
+LOST = "the key that opened this socket does not hold any more"
 
 
 class SessionSocket:
@@ -45,9 +47,15 @@ class SessionSocket:
         self._ref = SessionRef(self._user.user_id, websocket.path_params["session_id"])
         self._showing: Showing | None = None
         self.format = ""
+        self.still_holds = websocket.state.still_holds
+        self._expelled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.last_sent = math.inf  # so that the pulse sends no sign of life: pings of the protocol do
 
     def beat(self) -> None: ...
+
+    def expel(self) -> None:
+        if not self._expelled.done():
+            self._expelled.set_result(None)
 
     def close(self) -> None:
         if self._showing is not None:
@@ -64,11 +72,11 @@ class SessionSocket:
                 with self._parts.stream_place(self._ref.owner):
                     await self._open(after)
                 # Nothing is awaited from here until the viewer has entered, which takes the place.
-            except LimelightError as error:
-                await line.refuse(error)
-                await line.close(REFUSED, error.code)
-            else:
                 await self._converse(format_, after, line)
+            except Gone:
+                raise
+            except Exception as error:
+                await self._turn_away(error, line)
 
     def _format(self) -> Format:
         wanted = self._websocket.query_params.get("format", "v2")
@@ -129,8 +137,12 @@ class SessionSocket:
         shows = asyncio.create_task(showing)
         hears = asyncio.create_task(self._hear(answering))
         try:
-            await asyncio.wait({shows, hears}, return_when=asyncio.FIRST_COMPLETED)
-            if hears.done():
+            ends: set[asyncio.Future[Any]] = {shows, hears, self._expelled}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            if self._expelled.done():
+                shows.cancel()  # not one frame more, and it may hold the line
+                await self._turn_away(Unauthorized(LOST), line)
+            elif hears.done():
                 await self._heard(hears, line)
             else:
                 await self._farewell(shows, line)
@@ -143,8 +155,7 @@ class SessionSocket:
         try:
             hears.result()
         except Unauthorized as error:
-            await line.refuse(error)
-            await line.close(REFUSED, error.code)
+            await self._turn_away(error, line)
 
     async def _farewell(self, shows: "asyncio.Task[bool]", line: Line) -> None:
         try:
@@ -152,13 +163,17 @@ class SessionSocket:
         except Gone:
             raise
         except Exception as error:
-            told = await line.refuse(error)
-            await line.close(BROKEN, told.error_code)
+            await self._turn_away(error, line)
         else:
             if is_there:
                 await line.close(RESTARTING, "the server is shutting down")
             else:
                 await self._say_gone(line)
+
+    async def _turn_away(self, error: Exception, line: Line) -> None:
+        """Say why it cannot go on. The code says whether it is worth coming back."""
+        told = await line.refuse(error)
+        await line.close(closing_code(error), told.error_code)
 
     async def _say_gone(self, line: Line) -> None:
         await line.refuse(SessionNotFound("Session was deleted"))
@@ -168,6 +183,13 @@ class SessionSocket:
         while self._websocket.client_state is WebSocketState.CONNECTED:
             message = await self._websocket.receive()
             if message["type"] == "websocket.receive":
-                if not await self._websocket.state.still_holds():
-                    raise Unauthorized("the key that opened this socket does not hold any more")
+                if not await self.still_holds():
+                    raise Unauthorized(LOST)
                 await answering.answer(message.get("text"))
+
+
+def closing_code(error: Exception) -> int:
+    """With which a socket is closed: by what time mends, by what the client can mend, by what is broken here."""
+    if isinstance(error, LimelightError) and error.retry_after:
+        return AGAIN_LATER
+    return REFUSED if isinstance(error, RequestError) else BROKEN

@@ -72,7 +72,6 @@ class AgnoSource(Source):
         if self._target.db is None:
             from agno.db.sqlite import AsyncSqliteDb
 
-            home.data.mkdir(parents=True, exist_ok=True)
             self._db = AsyncSqliteDb(db_file=str(home.data / DATABASE))
 
     async def close(self) -> None:

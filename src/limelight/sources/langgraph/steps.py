@@ -7,6 +7,8 @@ from limelight.sources.so_far import SoFar
 
 LOOP_NODES = frozenset({"model", "agent", "model_request", "call_model", "chatbot", "llm"})
 """Nodes that are an agent's own loop; the round of another node is called after it."""
+PLANNING = "planning"
+"""The kind of a round in which nothing is said but a plan. No node is that, also if it is called so."""
 
 
 class Step(msgspec.Struct):
@@ -47,7 +49,7 @@ class Steps:
             return []
         events = self.finish(agent_id)
         number = self._numbers[agent_id] = self.count(agent_id) + 1
-        step = self._open[agent_id] = Step(number, "action" if node in LOOP_NODES else node, task_id)
+        step = self._open[agent_id] = Step(number, _kind(node), task_id)
         return [*events, StepStarted(agent_id=agent_id, number=number, step_kind=step.kind)]
 
     def task_ended(self, agent_id: str, task_id: str) -> None:
@@ -74,3 +76,9 @@ class Steps:
             error=error,
         )
         return [finished]
+
+
+def _kind(node: str) -> str:
+    if node in LOOP_NODES:
+        return "action"
+    return "plan" if node == PLANNING else node

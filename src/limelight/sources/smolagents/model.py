@@ -13,6 +13,7 @@ from typing import Any
 
 from smolagents.models import agglomerate_stream_deltas, remove_content_after_stop_sequences
 
+from limelight.sources.smolagents.line import Line, Lines
 from limelight.sources.smolagents.observer import Observer
 from limelight.sources.smolagents.outputs import all_sendable
 from limelight.sources.smolagents.signals import ModelReplied, ModelSaid
@@ -26,13 +27,15 @@ def listened_to(model: Any, observer: Observer, agent_id: str, keep_empty: bool)
     heard = copy.copy(model)
     name = str(getattr(model, "model_id", None) or "")
     streams = can_stream(model)
+    lines = Lines(model)
 
     def generate(messages: Any, *args: Any, **kwargs: Any) -> Any:
         observer.check()
         messages = all_sendable(messages)
         if streams:
-            stream = model.generate_stream(messages, *args, **kwargs)
-            message = _listen(stream, observer, agent_id)
+            speaking, line = lines.open()
+            stream = speaking.generate_stream(messages, *args, **kwargs)
+            message = _listen(stream, line, observer, agent_id)
             _as_if_whole(message, model, _stop_sequences(args, kwargs), keep_empty)
         else:
             message = model.generate(messages, *args, **kwargs)
@@ -53,7 +56,7 @@ def can_stream(model: Any) -> bool:
     return streamed <= whole
 
 
-def _listen(stream: Iterator[Any], observer: Observer, agent_id: str) -> Any:
+def _listen(stream: Iterator[Any], line: Line, observer: Observer, agent_id: str) -> Any:
     deltas: list[Any] = []
     tell = observer.tell
     try:
@@ -62,8 +65,9 @@ def _listen(stream: Iterator[Any], observer: Observer, agent_id: str) -> Any:
             tell(ModelSaid(agent_id, delta))
     finally:
         close = getattr(stream, "close", None)
-        if close is not None:  # ends the request too, if the run was stopped
+        if close is not None:
             close()
+        line.hang_up()  # ends the request too, if the run was stopped
     return agglomerate_stream_deltas(deltas)
 
 

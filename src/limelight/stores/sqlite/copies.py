@@ -11,20 +11,20 @@ from itertools import count
 from pathlib import Path
 
 from limelight.databases import copy
-from limelight.errors import SetupError
+from limelight.errors import TryLater
 
 log = logging.getLogger(__name__)
 
 
 def keep_before_migrating(db: sqlite3.Connection, path: Path, version: int) -> None:
-    """Copy a database that is of this version still. Raises SetupError if there is no room for that."""
+    """Copy a database that is of this version still. Raises TryLater if there is no room for that."""
     draft = path.with_name(f"{path.name}.v{version}.part")
     draft.unlink(missing_ok=True)  # a crash has left it
     try:
         copy(db, draft)
     except (sqlite3.Error, OSError) as error:
         draft.unlink(missing_ok=True)
-        raise SetupError(
+        raise TryLater(
             f"{path} is of version {version} and has to be brought up to date, but the copy that is made first"
             f" cannot be written ({error}): make room for {_megabytes(path)} MB on that disk and start again;"
             " nothing has changed"

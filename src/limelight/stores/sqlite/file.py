@@ -3,11 +3,11 @@
 import sqlite3
 from pathlib import Path
 
-from limelight.errors import LimelightError, SetupError, StoreCorrupt, StoreLocked
+from limelight.errors import LimelightError, SetupError, StoreCorrupt, StoreLocked, TryLater
 from limelight.stores.sqlite.checkpoints import MAX_PAGES
 from limelight.stores.sqlite.lock import FolderLock
 from limelight.stores.sqlite.schema import migrate, touch
-from limelight.stores.sqlite.trouble import TAKEN, Trouble
+from limelight.stores.sqlite.trouble import NO_ROOM, TAKEN, Trouble, trouble_of_file
 from limelight.stores.sqlite.whereabouts import Whereabouts
 
 PRIVATE = 0o700
@@ -31,9 +31,11 @@ class DatabaseFile:
             self.path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
             self._lock.take()
         except OSError as error:
-            raise SetupError(
-                f"the data folder {self.path.parent} cannot be written ({error.strerror}): choose another with --data"
-            ) from error
+            self._lock.release()
+            raise self._meaning_for_folder(error) from error
+        except BaseException:
+            self._lock.release()
+            raise
         try:
             self._check_nothing_is_missing()
             db = self._connect("rwc")
@@ -49,6 +51,9 @@ class DatabaseFile:
         except sqlite3.Error as error:
             self.release()
             raise self.meaning_of(error) from error
+        except OSError as error:
+            self.release()
+            raise self._meaning_for_folder(error) from error
         except BaseException:
             self.release()
             raise
@@ -81,9 +86,12 @@ class DatabaseFile:
     def trouble(self) -> Trouble | None:
         """What keeps us from writing, as far as the files' names and places show it."""
         trouble = self._whereabouts.trouble() if self._whereabouts is not None else None
-        if trouble is None and not self._lock.still_held():
-            return TAKEN
-        return trouble
+        if trouble is not None:
+            return trouble
+        try:
+            return None if self._lock.still_held() else TAKEN
+        except OSError as error:
+            return trouble_of_file(error)
 
     @property
     def is_deleted(self) -> bool:
@@ -96,8 +104,10 @@ class DatabaseFile:
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
                 return StoreLocked(f"{self.path} cannot be opened ({error}): end the program that uses it")
             case sqlite3.SQLITE_FULL:
-                return SetupError(f"{self.path} cannot be written ({error}): make room on that disk")
-            case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_IOERR:
+                return TryLater(f"{self.path} cannot be written ({error}): make room on that disk")
+            case sqlite3.SQLITE_IOERR:  # also of a disk that has no room for SQLite's own files
+                return TryLater(f"{self.path} cannot be written ({error}): see that its disk works and has room")
+            case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
                 return SetupError(
                     f"{self.path} cannot be written ({error}): see that its disk has room and that this user may write "
                     "there, or choose another folder with --data"
@@ -106,6 +116,12 @@ class DatabaseFile:
                 return StoreCorrupt(
                     f"{self.path} is not a readable database ({error}): restore a copy, or move it away to begin anew"
                 )
+
+    def _meaning_for_folder(self, error: OSError) -> SetupError:
+        told = f"the data folder {self.path.parent} cannot be written ({error.strerror})"
+        if error.errno in NO_ROOM:
+            return TryLater(f"{told}: make room on that disk")
+        return SetupError(f"{told}: choose another with --data")
 
     def release(self) -> None:
         """Let another server have it. To be called when all connections are closed."""

@@ -11,8 +11,9 @@ outside has to know, because to open another database beside that one's `-wal` w
 import fcntl
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 from limelight.errors import StoreLocked
 
@@ -27,16 +28,22 @@ class FolderLock:
     def __init__(self, database: Path) -> None:
         self._database = database
         self._path = database.with_name(database.name + ".lock")
-        self._file: IO[str] | None = None
+        self._file: BinaryIO | None = None
         self._has_numbers = True
         """Whether the file system tells files apart by number, as most do."""
         self._opened = ""
         """The database that is open, as it is noted in the file."""
+        self._is_noted = True
 
     def take(self) -> None:
-        """Raises StoreLocked if another server has it, OSError if there can be no such file."""
+        """Raises StoreLocked if another server has it, OSError if there can be no such file, or no word in it."""
+        self._acquire()
+        self._write()
+
+    def _acquire(self) -> None:
         while self._file is None:
-            file = self._path.open("a")
+            # Unbuffered: what a full disk does not take must not be tried once more when the file is closed.
+            file: BinaryIO = self._path.open("ab", buffering=0)
             try:
                 self._lock(file)
             except BlockingIOError:
@@ -49,9 +56,8 @@ class FolderLock:
             else:  # it was deleted between the two steps: whoever comes next would not see this lock
                 file.close()
         self._has_numbers = self._is_in_place(self._file)
-        self._write()
 
-    def _lock(self, file: IO[str]) -> None:
+    def _lock(self, file: BinaryIO) -> None:
         for tries in range(TRIES):
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -63,15 +69,16 @@ class FolderLock:
                 return
 
     def note(self, opened: os.stat_result) -> None:
-        """This is the database that is open."""
+        """This is the database that is open. Raises OSError if that cannot be written down."""
         self._opened = _named(opened)
         self._write()
 
     def _write(self) -> None:
         if self._file is not None:
+            self._is_noted = False
             self._file.truncate(0)
-            self._file.write(self._opened)
-            self._file.flush()
+            self._file.write(self._opened.encode())
+            self._is_noted = True
 
     def is_of(self, found: os.stat_result) -> bool:
         """Whether this is the database that the holder has open, as far as the file says."""
@@ -79,20 +86,26 @@ class FolderLock:
         return not noted or noted == _named(found)
 
     def still_held(self) -> bool:
-        """Whether no other server can come. Takes the lock anew if its file is gone."""
-        if self._file is not None and (not self._has_numbers or self._is_in_place(self._file)):
-            return True
-        before, self._file = self._file, None
-        try:
-            self.take()
-        except (StoreLocked, OSError):
-            self._file = before  # not ours any more, but to be closed one day
-            return False
-        if before is not None:
-            before.close()
+        """Whether no other server can come. Takes the lock anew if its file is gone; raises OSError if there can be no
+        such file now, which says nothing of another server."""
+        if self._file is None or (self._has_numbers and not self._is_in_place(self._file)):
+            before, self._file = self._file, None
+            try:
+                self._acquire()
+            except (StoreLocked, OSError) as error:
+                self._file = before  # not ours any more, but to be closed one day
+                if isinstance(error, OSError):
+                    raise
+                return False
+            if before is not None:
+                before.close()
+            self._is_noted = False
+        if not self._is_noted:
+            with suppress(OSError):  # the lock is ours all the same; whoever looks finds no note, and goes by the lock
+                self._write()
         return True
 
-    def _is_in_place(self, file: IO[str]) -> bool:
+    def _is_in_place(self, file: BinaryIO) -> bool:
         try:
             return os.path.samestat(os.fstat(file.fileno()), self._path.stat())
         except OSError:

@@ -24,7 +24,7 @@ from limelight.stores.base import (
     SessionRef,
     Swept,
 )
-from limelight.stores.packing import unpack
+from limelight.stores.packing import names, unpack, unpack_naming
 from limelight.stores.sqlite import memories
 from limelight.stores.sqlite.journal import LiveRun
 
@@ -32,6 +32,8 @@ Live = Mapping[str, LiveRun]
 Row = tuple[Any, ...]
 MAX_SEQ = 2**62
 """Cursors come from clients; SQLite takes no larger number."""
+SEARCHED_CHUNKS = 8
+"""So many are looked through in one go."""
 
 _SESSION = "owner, session_id, agent, title, created_at, active_at, turns, last_seq, max_steps, run_id, run_state"
 _RUN = (
@@ -307,6 +309,21 @@ def _tail(db: sqlite3.Connection, ref: SessionRef, live: Live) -> tuple[int, lis
         return 0, []
     now = live.get(row[1])
     return row[0], [] if now is None else list(now.tail)
+
+
+def records_naming(
+    db: sqlite3.Connection, run_id: str, id_: str, after: int, live: Live
+) -> tuple[list[Record], int | None]:
+    """What names this call or approval in the next stretch of a run, and where that ends; None if the run does."""
+    now = live.get(run_id)
+    tail = [] if now is None else list(now.tail)  # first, as above
+    query = "SELECT body, last_seq FROM chunks WHERE run_id = ? AND first_seq > ? ORDER BY first_seq LIMIT ?"
+    chunks = db.execute(query, (run_id, after, SEARCHED_CHUNKS)).fetchall()
+    found = [record for body, _ in chunks for record in unpack_naming(body, id_)]
+    done = chunks[-1][1] if chunks else after
+    if len(chunks) == SEARCHED_CHUNKS:
+        return found, done
+    return found + [record for record in tail if record.seq > done and names(record, id_)], None
 
 
 def put_artifact(db: sqlite3.Connection, artifact: Artifact, run_id: str) -> None:

@@ -1,7 +1,7 @@
 """The embedded store's face: the contract of `stores/base.py` over one SQLite file in the data folder.
 
 Writes go through the writer thread, reads through two reader threads with connections of their own. The newest
-Records of a live run are served from memory.
+Records of a live run are served from memory. Reads that may take long are made one at a time for each owner.
 """
 
 import asyncio
@@ -41,7 +41,9 @@ from limelight.stores.sqlite.file import DatabaseFile
 from limelight.stores.sqlite.health import Health
 from limelight.stores.sqlite.journal import Journal, LiveRun
 from limelight.stores.sqlite.schema import touch
+from limelight.stores.sqlite.turns import Turns
 from limelight.stores.sqlite.writer import Writer
+from limelight.uncut import UNCUT
 
 T = TypeVar("T")
 READERS = 2
@@ -61,6 +63,7 @@ class SqliteStore:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="limelight-sqlite-reader")
         self._idle: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
         """The readers' connections, all made at the start: later another file might be in the place of ours."""
+        self._turns = Turns()
         self._signals: asyncio.Queue[Signal] = asyncio.Queue()
 
     @classmethod
@@ -115,12 +118,20 @@ class SqliteStore:
         while not self._idle.empty():
             db = self._idle.get()
             if self._file.is_deleted and self._idle.empty():
-                rescue(db, self._file.path)
+                with UNCUT:  # which takes its time, and is all that is left of what was acknowledged
+                    rescue(db, self._file.path)
             db.close()
         self._file.release()
 
     async def _read(self, query: Callable[[sqlite3.Connection], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._query, query)
+        return await self._begin_read(query)
+
+    async def _read_much(self, owner: str, query: Callable[[sqlite3.Connection], T]) -> T:
+        """What may take long, and what somebody may ask for many times at once."""
+        return await self._turns.read(owner, lambda: self._begin_read(query))
+
+    def _begin_read(self, query: Callable[[sqlite3.Connection], T]) -> "asyncio.Future[T]":
+        return asyncio.get_running_loop().run_in_executor(self._readers, self._query, query)
 
     def _query(self, query: Callable[[sqlite3.Connection], T]) -> T:
         db = self._idle.get()
@@ -153,7 +164,7 @@ class SqliteStore:
     async def sessions(
         self, owner: str, *, q: str = "", before: tuple[int, str] | None = None, limit: int = 50
     ) -> list[Session]:
-        return await self._read(lambda db: rows.sessions(db, owner, q, before, limit, self._journal.live))
+        return await self._read_much(owner, lambda db: rows.sessions(db, owner, q, before, limit, self._journal.live))
 
     async def owners(self, *, after: str = "", limit: int = 50) -> list[Owner]:
         return await self._read(lambda db: rows.owners(db, after, limit))
@@ -201,7 +212,7 @@ class SqliteStore:
         return await self._read(lambda db: rows.run_covering(db, ref, seq, self._journal.live))
 
     async def runs(self, ref: SessionRef) -> list[Run]:
-        return await self._read(lambda db: rows.runs(db, ref, self._journal.live))
+        return await self._read_much(ref.owner, lambda db: rows.runs(db, ref, self._journal.live))
 
     async def note_messages(self, run_id: str, messages: int) -> None:
         await self._writer.do(lambda db: rows.note_messages(db, run_id, messages))
@@ -230,7 +241,16 @@ class SqliteStore:
             await self._writer.do(partial(work, part=part), comes_again=[run_id], is_last=False)
 
     async def records(self, ref: SessionRef, *, after: int, limit: int) -> list[Record]:
-        return await self._read(lambda db: rows.records(db, ref, after, limit, self._journal.live))
+        return await self._read_much(ref.owner, lambda db: rows.records(db, ref, after, limit, self._journal.live))
+
+    async def records_naming(self, run: Run, id_: str) -> list[Record]:
+        found: list[Record] = []
+        after: int | None = run.first_seq - 1
+        while after is not None:  # in stretches, so that others get their turn
+            work = partial(rows.records_naming, run_id=run.run_id, id_=id_, after=after, live=self._journal.live)
+            some, after = await self._read_much(run.ref.owner, work)
+            found += some
+        return found
 
     async def result(self, run_id: str, key: str) -> Result | None:
         return await self._read(lambda db: results.result(db, run_id, key))

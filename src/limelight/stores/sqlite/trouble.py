@@ -1,5 +1,6 @@
 """What can be wrong with a database that was fine when it was opened: in words for anybody, and what to do about it."""
 
+import errno
 import os
 import sqlite3
 from pathlib import Path
@@ -47,6 +48,17 @@ _MEANINGS = {
     sqlite3.SQLITE_CORRUPT: DAMAGED,
     sqlite3.SQLITE_NOTADB: DAMAGED,
 }
+
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+NO_RIGHT = (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+def trouble_of_file(error: OSError) -> Trouble:
+    """What it means that a file beside the database cannot be made or written."""
+    if error.errno in NO_ROOM:
+        return FULL
+    return READ_ONLY if error.errno in NO_RIGHT else FAILING
 
 
 def trouble_of(error: Exception, path: Path) -> Trouble | None:

@@ -1,0 +1,59 @@
+"""What an agent holds of its run: Stop, an answer to its question and the end of its time may come together."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from limelight.events import ApprovalResolved, RunStarted, ToolStarted
+from limelight.runs.context import RunContext
+from limelight.runs.engine import Execution, RunLimits
+from limelight.sources.base import Approval, User
+from limelight.stores.base import Decide
+from tests.runs.executions import execution
+from tests.waiting import eventually
+
+
+def asking(run: Execution) -> tuple[RunContext, "asyncio.Task[Approval]"]:
+    """An agent that has asked a person whether it may."""
+    ctx = RunContext(run, User("ann"), Path())
+    run.accept(RunStarted(agent="a"))
+    run.accept(ToolStarted(call_id="c", name="delete", args={}))
+    return ctx, asyncio.create_task(_ask(ctx))
+
+
+async def _ask(ctx: RunContext) -> Approval:
+    answer = await ctx.approve("delete", {}, call_id="c")
+    await asyncio.sleep(3600)  # the work that it asked for
+    return answer
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_stop_that_comes_together_with_the_answer_is_not_lost(turns: int) -> None:
+    run = execution()
+    ctx, task = asking(run)
+    await eventually(lambda: run.grammar.approvals)
+    ctx.decide(Decide("run_1", next(iter(run.grammar.approvals)), "approve"))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    done, _ = await asyncio.wait([task], timeout=5)
+    task.cancel()
+    assert done and task.cancelled()
+
+
+async def test_an_answer_in_the_last_moment_is_the_only_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = execution()
+    monkeypatch.setattr(run, "limits", RunLimits(approval_seconds=0.4))
+    ctx, task = asking(run)
+    await eventually(lambda: run.grammar.approvals)
+    approval_id = next(iter(run.grammar.approvals))
+    asyncio.get_running_loop().call_soon(ctx.decide, Decide("run_1", approval_id, "approve"))
+    time.sleep(0.5)  # noqa: ASYNC251 - so that the answer and the end of the time are both due when the loop goes on
+    for _ in range(6):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task], timeout=5)
+    resolved = [record.event for record in run.take().records if isinstance(record.event, ApprovalResolved)]
+    assert [event.decision for event in resolved] == ["approve"]

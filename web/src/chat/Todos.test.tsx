@@ -1,0 +1,56 @@
+import { cleanup, render, screen } from "@testing-library/react";
+import { afterEach, expect, it } from "vitest";
+import { made, type Told } from "../timeline/madeRuns";
+import { type ChatContext, ChatProvider } from "./context";
+import { Todos } from "./Todos";
+
+afterEach(cleanup);
+
+const PLAN: Told = [
+  1,
+  {
+    kind: "plan",
+    items: [
+      { content: "Look", status: "completed" },
+      { content: "Read", status: "in_progress" },
+      { content: "Tell", status: "pending" },
+    ],
+  },
+];
+
+/** The states of a list, as somebody sees them who cannot see its icons. */
+function states(...told: readonly Told[]): readonly (string | null)[] {
+  const list = made(...told).items.find((item) => item.kind === "todos");
+  if (list === undefined) throw new Error("no list");
+  const context = { focus: null } as unknown as ChatContext;
+  render(
+    <ChatProvider value={context}>
+      <Todos item={list} />
+    </ChatProvider>,
+  );
+  return screen.getAllByRole("img").map((icon) => icon.getAttribute("aria-label"));
+}
+
+it("shows what is worked on while the agent works", () => {
+  expect(states(PLAN)).toEqual(["done", "running", "pending"]);
+});
+
+it("shows what was begun as stopped where the run was stopped, has failed or was interrupted", () => {
+  expect(states(PLAN, [2, { kind: "run_cancelled" }])).toEqual(["done", "stopped", "pending"]);
+  cleanup();
+  const failed = { kind: "run_failed", code: "interrupted", message: "The server stopped." } as const;
+  expect(states(PLAN, [2, failed])).toEqual(["done", "stopped", "pending"]);
+});
+
+it("shows what was never ticked as not done when the run has finished", () => {
+  expect(states(PLAN, [2, { kind: "run_finished" }])).toEqual(["done", "pending", "pending"]);
+});
+
+it("ends with its sub-agent", () => {
+  const begun: Told = [0.5, { kind: "agent_started", agent_id: "a", name: "reader" }];
+  const plan: Told = [1, { ...PLAN[1], agent_id: "a" } as Told[1]];
+  expect(states(begun, plan, [2, { kind: "agent_finished", agent_id: "a" }])).toEqual(["done", "pending", "pending"]);
+  cleanup();
+  const failed: Told = [2, { kind: "agent_finished", agent_id: "a", error: "lost" }];
+  expect(states(begun, plan, failed)).toEqual(["done", "stopped", "pending"]);
+});
