@@ -242,7 +242,8 @@ def sending(people: list[dict[str, Any]]) -> Any:
     """Hands a list of things to a node, which then gets nothing else."""
     builder = StateGraph(Gathering)
     builder.add_node("split", lambda _: {})
-    builder.add_node("work", lambda given: {"names": [one["name"] for one in given]})
+    work: Any = lambda given: {"names": [one["name"] for one in given]}  # noqa: E731
+    builder.add_node("work", work)
     builder.add_node("join", lambda state: {"messages": [AIMessage(", ".join(state["names"]))]})
     builder.add_edge(START, "split")
     builder.add_conditional_edges("split", lambda _: [Send("work", people)], ["work"])

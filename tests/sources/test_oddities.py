@@ -1,7 +1,7 @@
 """Whatever a tool returns or a model does, with every framework: the run has one clear end, nothing is left open, and
 the next turn works. `played` checks the first two of every run."""
 
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
 # The frameworks' own types are partly unknown.
 
 import asyncio

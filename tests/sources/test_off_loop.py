@@ -1,6 +1,6 @@
 """Ordinary functions of a framework's own run beside the event loop, not on it."""
 
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportArgumentType=false
 # The frameworks' own types are partly unknown.
 
 import threading

@@ -20,8 +20,9 @@ from limelight.server.ending import end_process_after
 from limelight.server.parts import Parts
 
 log = logging.getLogger(__name__)
-WORKERS = 128
-"""Threads for what agents do with `asyncio.to_thread`; with the usual six, a few slow tools would hold up everybody."""
+WORKERS = 1024
+"""Threads for what agents do with `asyncio.to_thread`, made when they are needed; with the usual six, a few slow tools
+would hold up everybody. No run gets more than its share of them."""
 MAX_FRAME = 16 * 1024 * 1024
 """Larger messages close their socket; what is over the limit but below this gets an answer."""
 PING_SECONDS = 20

@@ -18,6 +18,7 @@ from agno.session import AgentSession, TeamSession
 from limelight.messages import Message
 from limelight.sources.agno.files import sent_along
 from limelight.sources.sent import put_right
+from limelight.sources.values import fields_of
 
 UNANSWERED = "This call was cut off before it had a result."
 GIVEN = "limelight_past"
@@ -45,7 +46,7 @@ async def begin(agent: Any, session_id: str, user_id: str, past: Sequence[Messag
 
 def was_given(session: Any) -> bool:
     """Whether a session began with a past of ours."""
-    return bool((session.metadata or {}).get(GIVEN))
+    return bool(fields_of(session.metadata).get(GIVEN))
 
 
 async def mend(agent: Any, session: Any) -> None:

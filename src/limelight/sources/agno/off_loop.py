@@ -4,7 +4,9 @@ them in a thread. Agno awaits hooks, instructions and retrievers if they are cor
 import asyncio
 import functools
 import inspect
-from typing import Any, cast
+from typing import Any
+
+from limelight.sources.values import items_of
 
 CALLED = ("instructions", "system_message", "knowledge_retriever")
 HOOKS = ("pre_hooks", "post_hooks")
@@ -18,7 +20,8 @@ def off_loop(target: Any) -> dict[str, Any]:
 
 
 def _each(hooks: Any) -> Any:
-    return [_awaitable(hook) for hook in cast("list[Any]", hooks)] if isinstance(hooks, list) and hooks else hooks
+    listed = items_of(hooks)
+    return [_awaitable(hook) for hook in listed] if listed else hooks
 
 
 def _awaitable(function: Any) -> Any:

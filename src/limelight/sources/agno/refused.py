@@ -41,16 +41,19 @@ def telling(model: Any) -> Any:
     """A twin of a model that tells what it refuses. It shares all that the model has, connections too."""
     if not callable(getattr(model, REFUSES, None)):
         return model
-    twin = object.__new__(_telling_class(type(model)))
+    kind: Any = model.__class__
+    twin = object.__new__(_telling_class(kind))
     twin.__dict__ = model.__dict__
     return twin
 
 
 @lru_cache(maxsize=64)
 def _telling_class(kind: Any) -> Any:
+    above: Any = super
+
     def get_function_calls_to_run(self: Any, assistant_message: Any, messages: Any, functions: Any = None) -> Any:
         before = len(messages)
-        calls = getattr(super(made, self), REFUSES)(assistant_message, messages, functions)
+        calls = getattr(above(made, self), REFUSES)(assistant_message, messages, functions)
         told, replies = REFUSALS.get(), messages[before:]
         if told is not None and replies:
             output = sys._getframe(1).f_locals.get("run_response")  # pyright: ignore[reportPrivateUsage]
@@ -61,7 +64,7 @@ def _telling_class(kind: Any) -> Any:
         return calls
 
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, REFUSES: get_function_calls_to_run}
-    made = type(kind.__name__, (kind,), names)
+    made: Any = type(kind.__name__, (kind,), names)
     return made
 
 

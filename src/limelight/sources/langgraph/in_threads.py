@@ -17,14 +17,16 @@ NEEDED = ("aget_tuple", "aput", "aput_writes")
 
 def is_blocking(saver: Any) -> bool:
     """Whether a checkpointer cannot be awaited: it has left one of these methods as the base class has it."""
-    return any(getattr(type(saver), name, None) is getattr(BaseCheckpointSaver, name) for name in NEEDED)
+    kind: Any = saver.__class__
+    return any(getattr(kind, name, None) is getattr(BaseCheckpointSaver, name) for name in NEEDED)
 
 
 def in_threads(saver: Any) -> Any:
     """A twin of the checkpointer, on the same connection, that can be awaited. The given object stays as it is."""
     twin = copy.copy(saver)
     methods = {name: method for name, method in vars(_InThreads).items() if name.startswith("a")}
-    twin.__class__ = type(f"Awaitable{type(saver).__name__}", (type(saver),), methods)
+    kind: Any = saver.__class__
+    twin.__class__ = type(f"Awaitable{kind.__name__}", (kind,), methods)
     return twin
 
 

@@ -1,7 +1,7 @@
 """The shapes in which LangGraph streams, by their names: this package's pure files know no framework class."""
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from limelight.sources.values import fields_of, items_of
 
@@ -109,10 +109,10 @@ def is_command(output: Any) -> bool:
 
 def todos_in(output: Any) -> list[dict[str, Any]] | None:
     """The plan that a tool has written into the state, if it has; `todos` of another form are the tool's own affair."""
-    todos = fields_of(getattr(output, "update", None)).get("todos")
+    todos: object = fields_of(getattr(output, "update", None)).get("todos")
     if not isinstance(todos, list):
         return None
-    listed = [fields_of(todo) for todo in items_of(todos)]
+    listed = [fields_of(todo) for todo in cast("list[object]", todos)]
     return listed if all(isinstance(todo.get("content"), str) for todo in listed) else None
 
 

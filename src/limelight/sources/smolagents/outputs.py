@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from limelight.sources.base import FileMade
-from limelight.sources.values import Outcome, fields_of, outcome, safe_text
+from limelight.sources.values import Outcome, fields_of, items_of, outcome, safe_text
 
 
 def outcome_of(output: Any, name: str) -> Outcome:
@@ -45,17 +45,18 @@ def sendable(output: Any) -> Any:
 def all_sendable(messages: Any) -> Any:
     """The messages for a model. What code prints or a tool raises is among them too, and stays in the agent's memory:
     one broken character there would make every request from then on fail."""
-    return [_sendable_message(message) for message in messages] if isinstance(messages, list) else messages
+    return [_sendable_message(message) for message in items_of(messages)] or messages
 
 
 def _sendable_message(message: Any) -> Any:
-    is_dict = isinstance(message, dict)
-    content = message.get("content") if is_dict else getattr(message, "content", None)
-    said = [_sendable_part(part) for part in content] if isinstance(content, list) else sendable(content)
+    fields = fields_of(message)
+    content: Any = fields.get("content") if fields else getattr(message, "content", None)
+    parts = items_of(content)
+    said = [_sendable_part(part) for part in parts] if parts else sendable(content)
     if said == content:
         return message
-    if is_dict:
-        return {**message, "content": said}
+    if fields:
+        return {**fields, "content": said}
     mended = copy.copy(message)
     mended.content = said
     return mended
