@@ -9,7 +9,7 @@ from tests.faults.cast import hello
 __all__ = ["hello"]
 
 
-def hang(_: Checkpoints) -> None:
+def hang(self: Checkpoints) -> None:
     sys.stderr.write("the store hangs\n")
     sys.stderr.flush()
     threading.Event().wait()

@@ -17,7 +17,7 @@ from tests.waiting import eventually
 
 def asking(run: Execution) -> tuple[RunContext, "asyncio.Task[Approval]"]:
     """An agent that has asked a person whether it may."""
-    ctx = RunContext(run, User("ann"), Path())
+    ctx = RunContext(run, User("ann"), Path)
     run.accept(RunStarted(agent="a"))
     run.accept(ToolStarted(call_id="c", name="delete", args={}))
     return ctx, asyncio.create_task(_ask(ctx))

@@ -89,8 +89,9 @@ class Voice:
         if stream is not None and not stream.is_parted:
             stream.end("final_answer", **about)
             return
-        in_pages = stream is not None and event.truncated and not found.structured
-        shown = stream.first_page if in_pages else found.markdown
+        shown = found.markdown
+        if stream is not None and event.truncated and not found.structured:
+            shown = stream.first_page
         still: Metadata = {"streaming": False, "is_delta": False, **numbered(self._steps_of("").number)}
         self._outbox.send("final_answer", shown, **still, **about)
 

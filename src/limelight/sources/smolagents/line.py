@@ -6,7 +6,7 @@ passes through the model's `retryer`, so that is where it is seen.
 """
 
 import contextlib
-from typing import Any
+from typing import Any, cast
 
 
 class Line:
@@ -45,7 +45,7 @@ class Lines:
         if self._has_retryer:
             # A class of its own, whose slot stands before what the model has under that name: so the model's state can
             # be shared, and what a subclass counts while it streams is counted there.
-            kind = type(model)
+            kind = cast("type[Any]", type(model))
             self._kind = type(kind.__name__, (kind,), {"__slots__": ("retryer",), "__module__": kind.__module__})
 
     def open(self) -> tuple[Any, Line]:
