@@ -50,7 +50,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "a call of an unknown tool, or with arguments that are no JSON, is never told": (
         "conformance.py::unknown_tool",
         "conformance.py::malformed_args",
-        "test_agno_translator.py::test_calls_that_agno_refused_are_told_at_the_end",
+        "test_agno_translator.py::test_a_refused_call_is_told_in_its_step",
     ),
     "an answer appears twice: as it is streamed, and again with the end of the run": (
         "conformance.py::text",

@@ -82,7 +82,7 @@ async def test_an_empty_body_takes_the_defaults(tmp_path: Path) -> None:
 
 
 async def test_without_a_name_the_agent_is_codact(tmp_path: Path) -> None:
-    async def codact() -> str:
+    async def codact(messages: object, ctx: object) -> str:
         return "code"
 
     async with serving(agents.talker, codact, data=tmp_path) as served:
