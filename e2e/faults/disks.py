@@ -8,7 +8,7 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,6 +49,21 @@ def full(disk: Path, mounted: bool, server: ServerProcess) -> Generator[None]:
                 continue
     yield
     ballast.unlink()
+
+
+def started_when_full(disk: Path, mounted: bool, server: ServerProcess) -> "subprocess.CompletedProcess[str]":
+    """What becomes of a server that is started, in the place of one that has ended, when not a byte is free."""
+
+    def forbid_growing() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    def start(before: Callable[[], None] | None) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(server.command, capture_output=True, text=True, timeout=60, preexec_fn=before)
+
+    if not mounted:
+        return start(forbid_growing)
+    with full(disk, mounted, server):
+        return start(None)
 
 
 @contextmanager
