@@ -1,6 +1,5 @@
 """The messages of the Web API v2: documented types and keys, steps for every source, streams that fold to the whole."""
 
-from collections.abc import Iterable
 from random import Random
 from typing import Any
 
@@ -8,8 +7,6 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from limelight.dialects.v2 import V2Dialect
-from limelight.dialects.v2.message import beginning
 from limelight.dialects.v2.panes import PANES
 from limelight.events import (
     AgentFinished,
@@ -33,41 +30,12 @@ from limelight.events import (
     ToolReady,
     ToolStarted,
 )
-from limelight.runs.fitting import fit
-from tests.dialects.transcripts import SCRIPTS, live
-from tests.strategies import RUN_ID, as_records, legal_runs, write_run
+from tests.dialects.transcripts import SCRIPTS
+from tests.dialects.v2_messages import after_the_question, messages_of, only, said, types, whole
+from tests.strategies import legal_runs, write_run
 
 RUNS: list[list[AnyEvent]] = [*SCRIPTS.values(), *(write_run(Random(seed), 100) for seed in range(10))]
 FIELDS = {"role", "content", "metadata", "message_id", "timestamp", "step_number"}
-
-
-def messages_of(run: Iterable[AnyEvent]) -> list[dict[str, Any]]:
-    return [msgspec.json.decode(frame.data) for frame in live(V2Dialect, as_records(list(run)))]
-
-
-def after_the_question(*events: AnyEvent, **started: Any) -> list[dict[str, Any]]:
-    return messages_of([RunStarted(agent="a", input="go", **started), *events])[1:]
-
-
-def types(messages: list[dict[str, Any]]) -> list[str]:
-    return [message["metadata"]["message_type"] for message in messages]
-
-
-def whole(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The messages that are listed and counted."""
-    return [message for message in messages if not message["metadata"].get("streaming")]
-
-
-def only(messages: list[dict[str, Any]], message_type: str) -> dict[str, Any]:
-    (found,) = [message for message in whole(messages) if message["metadata"]["message_type"] == message_type]
-    return found
-
-
-def said(text: str, message_id: str = "m") -> list[AnyEvent]:
-    return [TextDelta(message_id=message_id, text=text), TextFinished(message_id=message_id)]
-
-
-# What holds for all of them
 
 
 @settings(max_examples=60)
@@ -296,48 +264,6 @@ def test_a_thought_stands_before_the_end_of_its_step_if_nothing_comes_next(end: 
     assert only(found, "action_footer")["metadata"]["timing"] == {"duration": 0.005}
 
 
-LONG = "".join(f"line {number}\n" for number in range(9_000))
-
-
-def test_the_last_page_of_a_long_text_tells_of_all_of_it() -> None:
-    *pages, last = whole(after_the_question(*said(LONG), ToolStarted(call_id="c", name="t", args={})))[1:-2]
-    assert pages and {page["metadata"].get("continued") for page in pages} == {True}
-    assert "".join(page["content"] for page in [*pages, last]) == LONG
-    assert last["metadata"]["thoughts_content"] == LONG[:60] + "..."
-    assert last["metadata"]["full_thought_length"] == len(LONG)
-
-
-def test_long_plans_and_outputs_are_counted_as_a_whole() -> None:
-    found = after_the_question(
-        Plan(text=LONG),
-        ToolStarted(call_id="c", name="t", args={}),
-        *(ToolOutputDelta(call_id="c", text=LONG[place : place + 999]) for place in range(0, len(LONG), 999)),
-        ToolFinished(call_id="c"),
-    )
-    plan = [m["metadata"] for m in whole(found) if "planning_content" in types([m])][-1]
-    assert (plan["content_length"], plan["thoughts_content"]) == (len(LONG), LONG[:60] + "...")
-    logs = [m["metadata"] for m in whole(found) if "execution_logs" in types([m])][-1]
-    assert logs["output_lines"] == 9_000
-
-
-def test_a_very_long_answer_is_told_in_pages_and_begins_anew_as_the_answer() -> None:
-    (answer_event,) = fit(FinalAnswer(content=LONG, message_id="m"), RUN_ID, 10**6).events
-    found = after_the_question(StepStarted(number=1), *said(LONG), StepFinished(number=1), answer_event, RunFinished())
-    order = types(whole(found))
-    assert order[0] == "action_header" and order[-3:] == ["action_footer", "separator", "final_answer"]
-    assert set(order[1:-3]) == {"action_thought"}
-    assert "".join(m["content"] for m in whole(found) if "action_thought" in types([m])) == LONG
-    answer = only(found, "final_answer")
-    assert LONG.startswith(answer["content"]) and len(answer["content"]) > 40_000
-    assert (answer["metadata"]["truncated"], answer["metadata"]["size"]) == (True, len(LONG))
-    assert "stream_id" not in answer["metadata"]
-
-
-def test_a_thought_before_an_answer_that_was_never_streamed_stands_in_its_step() -> None:
-    found = after_the_question(*said("Thinking aloud."), FinalAnswer(content="42"))
-    assert types(whole(found)) == ["action_header", "action_thought", "action_footer", "separator", "final_answer"]
-
-
 def test_a_sub_agent_is_named_in_everything_it_does() -> None:
     found = after_the_question(
         ToolStarted(call_id="t", name="task", args={}),
@@ -412,77 +338,6 @@ def test_an_image_is_shown_by_its_address() -> None:
 # Answers and ends
 
 
-def test_a_text_that_turns_out_to_be_the_answer_appears_once() -> None:
-    found = after_the_question(*said("Forty-two."), FinalAnswer(content="Forty-two.", message_id="m"), RunFinished())
-    answer = only(found, "final_answer")
-    assert (answer["content"], answer["metadata"]["has_structured_data"]) == ("Forty-two.", False)
-    assert "action_thought" not in types(whole(found))
-    assert answer["metadata"]["stream_id"] == answer["message_id"]
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        FinalAnswer(title="Bees", content="They dance.", sources=("https://example.org",)),
-        FinalAnswer(content={"title": "Bees", "content": "They dance.", "sources": ["https://example.org"]}),
-        FinalAnswer(content='{"title": "Bees", "content": "They dance.", "sources": ["https://example.org"]}'),
-        FinalAnswer(content="{'title': 'Bees', 'content': 'They dance.', 'sources': ['https://example.org']}"),
-        FinalAnswer(
-            content='Final answer: {"title": "Bees", "content": "They dance.", "sources": ["https://example.org"]}'
-        ),
-    ],
-)
-def test_a_structured_answer_is_taken_apart_whatever_its_form(event: FinalAnswer) -> None:
-    answer = only(after_the_question(event), "final_answer")
-    metadata = answer["metadata"]
-    assert metadata["has_structured_data"] is True
-    assert (metadata["answer_title"], metadata["answer_content"]) == ("Bees", "They dance.")
-    assert (metadata["answer_sources"], metadata["answer_format"]) == (["https://example.org"], "json")
-    assert answer["content"] == "## Bees\n\nThey dance.\n\n**Sources**\n\n- https://example.org"
-
-
-@pytest.mark.parametrize(
-    ("content", "title", "shown", "sources"),
-    [
-        ('{"title": "Bees", "content": "They dance.", "sources": "u"}', "Bees", "They dance.", ["u"]),
-        ('```json\n{"title": "Bees", "content": "They dance."}\n```', "Bees", "They dance.", []),
-        ('```\n{"content": "They dance.", "sources": null}\n```', "", "They dance.", []),
-        ('{"content": null, "sources": ["u", null]}', "", "", ["u"]),
-        ('{"title": "Bees", "sources": ["u"]}', "Bees", "", ["u"]),
-        ({"title": "Bees", "legs": 6}, "Bees", '{"legs":6}', []),
-    ],
-)
-def test_an_answer_is_taken_apart_where_it_is_meant_to_be(
-    content: Any, title: str, shown: str, sources: list[str]
-) -> None:
-    metadata = only(after_the_question(FinalAnswer(content=content)), "final_answer")["metadata"]
-    assert (metadata["answer_title"], metadata["answer_content"]) == (title, shown)
-    assert metadata["answer_sources"] == sources
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "{'content': ...}",
-        r'{"content": "\ud800 x"}',
-        r'{"title": "\ud800", "content": "x"}',
-        "{'content': 1j}",
-        "{'content': {(1, 2): 3}}",
-        "{'content': 'x', 'sources': [...]}",
-        '{"title": "Bees", "legs": 6}',
-        '{"content": "a"} and {"content": "b"}',
-    ],
-)
-def test_a_text_that_only_looks_like_an_answer_with_parts_is_a_text(content: str) -> None:
-    answer = only(after_the_question(FinalAnswer(content=content)), "final_answer")
-    assert (answer["content"], answer["metadata"]["has_structured_data"]) == (content, False)
-
-
-def test_an_answer_that_is_text_is_the_content() -> None:
-    answer = only(after_the_question(FinalAnswer(content="Final answer: yes")), "final_answer")
-    assert (answer["content"], answer["metadata"]["is_final_answer"]) == ("yes", True)
-
-
 def test_a_failure_names_class_code_and_error_id() -> None:
     failed = RunFailed(code="agent_error", message="RuntimeError: no", error_id="err_1")
     error = only(after_the_question(failed), "error")
@@ -495,46 +350,3 @@ def test_a_failure_names_class_code_and_error_id() -> None:
 
 def test_a_stop_is_a_status() -> None:
     assert only(after_the_question(RunCancelled(reason="enough")), "status")["content"] == "Stopped"
-
-
-@pytest.mark.parametrize(
-    "character",
-    [
-        "e\u0301",
-        "👩‍🔬",
-        "👍🏽",
-        "🇩🇪",
-        "1\ufe0f\u20e3",
-        "कि",
-        "क्ष",
-        "ที่",
-        "กำ",
-        "بَّ",
-        "\u1100\u1161\u11a8",
-        "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
-        "\r\n",
-    ],
-)
-@pytest.mark.parametrize("before", ["x", "🇫🇷"])
-def test_no_character_is_cut_in_two(character: str, before: str) -> None:
-    """Wherever in it the limit is, it is shown whole or not at all."""
-    for inside in range(1, len(character)):
-        head = "x" * (60 - inside - len(before)) + before
-        assert beginning(head + character + " and more") == head + "..."
-    head = "x" * (60 - len(character))
-    assert beginning(head + character + " and more") == head + character + "..."
-
-
-def test_a_character_that_is_longer_than_all_that_is_shown_is_cut_all_the_same() -> None:
-    assert beginning("a" + "\u0301" * 100) == "a" + "\u0301" * 59 + "..."
-
-
-@pytest.mark.parametrize("text", ["x" * 59 + "e\u0301y", "x" * 58 + "👩‍🔬 done", "x" * 59 + "👍🏽!"])
-def test_the_beginning_of_a_thought_never_ends_in_half_a_character(text: str) -> None:
-    found = after_the_question(*said(text), ToolStarted(call_id="c", name="t", args={}))
-    shown = only(found, "action_thought")["metadata"]["thoughts_content"]
-    assert shown.endswith("...")
-    assert text.startswith(shown.removesuffix("..."))
-    assert len(shown) <= 63
-    following = text[len(shown) - 3]
-    assert following not in "\u0301\u200d🏽"
