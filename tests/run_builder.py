@@ -19,6 +19,7 @@ from limelight.events import (
     FinalAnswer,
     OutputStream,
     Plan,
+    PlanDelta,
     ReasoningDelta,
     ReasoningFinished,
     RunCancelled,
@@ -174,6 +175,7 @@ class RunBuilder:
         )
         choices: list[AnyEvent] = [
             Status(agent_id=agent_id, text=text),
+            PlanDelta(agent_id=agent_id, text=text, update=self._random.random() < 0.2),
             Plan(agent_id=agent_id, text=text, update=self._random.random() < 0.5),
             Plan(agent_id=agent_id, items=(Todo(text), Todo("next", "in_progress"))),
             Usage(agent_id=agent_id, model="m", input_tokens=1, output_tokens=2),

@@ -19,6 +19,7 @@ DOCUMENTED_KINDS = {
     "text_finished",
     "reasoning_delta",
     "reasoning_finished",
+    "plan_delta",
     "plan",
     "step_started",
     "step_finished",

@@ -1,4 +1,7 @@
-"""The agent of the soak: says numbers at a rate that can be set from outside, each with the time at which it is said.
+"""The agent of the soak: says numbers at a rate that can be set from outside, each with the time at which it was due.
+
+A number that is said late, because the machine had no time for its agent, counts as late: nobody who waits for it cares
+why.
 
 `SOAK_RATE` names a file with the numbers that each run says in a second; with 0 runs end.
 """
@@ -12,8 +15,6 @@ from pathlib import Path
 from limelight.messages import Message
 from limelight.sources.base import Context
 
-NUMBERS = 200
-"""In one run; then its session has the next one, which goes on counting."""
 LOOK_SECONDS = 0.5
 _rate = 1.0
 _looked_at = 0.0
@@ -29,10 +30,12 @@ def rate() -> float:
 
 
 async def counter(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
-    """Goes on behind the number that it is told."""
-    first = int(messages[-1].text)
-    for number in range(first, first + NUMBERS):
+    """Is told the number to begin with, and how many."""
+    first, count = map(int, messages[-1].text.split())
+    due = time.monotonic()
+    for number in range(first, first + count):
         if not (in_a_second := rate()):
             return
-        await asyncio.sleep(1 / in_a_second)
-        yield f"~{number}:{time.monotonic_ns()}~"
+        due += 1 / in_a_second
+        await asyncio.sleep(max(0, due - time.monotonic()))
+        yield f"~{number}:{round(due * 1e9)}~"

@@ -12,7 +12,6 @@ import sys
 import msgspec
 import uvloop
 
-from benchmarks.soak.agents import NUMBERS
 from benchmarks.soak.files import raise_file_limit
 from benchmarks.soak.viewer import Clock, Connection, Sequence
 from benchmarks.soak.words import Order, Second
@@ -21,7 +20,9 @@ from benchmarks.stream import request
 AWAY_SECONDS = 1.0
 LAST_SECONDS = 60
 """For the last numbers to arrive."""
-OPENING = 50
+NUMBERS = 150, 250
+"""In one run, from and to; then its session has the next one, which goes on counting. They do not all end at once."""
+OPENING = 200
 """Connections that are opened at once."""
 
 
@@ -51,10 +52,12 @@ class Load:
         began = asyncio.Event()
         watching = [asyncio.create_task(self._view(session_id, viewer, began)) for viewer in viewers]
         try:
-            await asyncio.sleep(self._rng.random() * 2)  # so that runs do not all end at once
+            await asyncio.sleep(self._rng.random() * 2)
             while not self.ending.is_set():
-                body = {"session_id": session_id, "messages": [{"role": "user", "content": str(asker.next)}]}
-                wanted = asker.next + NUMBERS
+                count = self._rng.randint(*NUMBERS)
+                asked = f"{asker.next} {count}"
+                body = {"session_id": session_id, "messages": [{"role": "user", "content": asked}]}
+                wanted = asker.next + count
                 connection = await self._connect("POST", "/chat/stream", asker, msgspec.json.encode(body), began)
                 await self._until_over(connection)
                 if asker.next != wanted and not self.ending.is_set():  # cut or refused

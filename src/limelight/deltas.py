@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from limelight.events import ReasoningDelta, Record, TextDelta, ToolArgsDelta, ToolOutputDelta
+from limelight.events import PlanDelta, ReasoningDelta, Record, TextDelta, ToolArgsDelta, ToolOutputDelta
 
-Delta = TextDelta | ReasoningDelta | ToolArgsDelta | ToolOutputDelta
-DELTA_TYPES = (TextDelta, ReasoningDelta, ToolArgsDelta, ToolOutputDelta)
+Delta = TextDelta | ReasoningDelta | PlanDelta | ToolArgsDelta | ToolOutputDelta
+DELTA_TYPES = (TextDelta, ReasoningDelta, PlanDelta, ToolArgsDelta, ToolOutputDelta)
 """The same for `isinstance`, which is faster with a tuple."""
 
 MAX_DELTA = 16 * 1024
@@ -36,6 +36,8 @@ def delta_key(event: Delta) -> tuple[Any, ...]:
     match event:
         case TextDelta() | ReasoningDelta():
             return (type(event), event.agent_id, event.message_id)
+        case PlanDelta():
+            return (PlanDelta, event.agent_id, event.update)
         case ToolArgsDelta():
             return (ToolArgsDelta, event.agent_id, event.call_id)
         case ToolOutputDelta():

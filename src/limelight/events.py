@@ -101,6 +101,13 @@ class ReasoningFinished(Event, frozen=True, kw_only=True, gc=False):
     message_id: str
 
 
+class PlanDelta(Event, frozen=True, kw_only=True, gc=False):
+    """A piece of a plan in words, while the agent writes it. The `plan` that follows has all of it."""
+
+    text: str
+    update: bool = False
+
+
 class Plan(Event, frozen=True, kw_only=True):
     """What the agent means to do, as text or as items; `update` is false for the first plan of a run."""
 
@@ -283,6 +290,7 @@ AnyEvent = (
     | TextFinished
     | ReasoningDelta
     | ReasoningFinished
+    | PlanDelta
     | Plan
     | StepStarted
     | StepFinished

@@ -22,6 +22,7 @@ from limelight.events import (
     ArtifactMade,
     FinalAnswer,
     Plan,
+    PlanDelta,
     ReasoningDelta,
     ReasoningFinished,
     RunCancelled,
@@ -209,7 +210,7 @@ class Grammar:
                 self._final_answer(event)
             case RunFinished() | RunFailed() | RunCancelled():
                 self._end(event)
-            case Status() | Plan() | SourceCited() | ArtifactMade() | Usage():
+            case Status() | PlanDelta() | Plan() | SourceCited() | ArtifactMade() | Usage():
                 pass
             case RunStarted() | AgentStarted():
                 raise AssertionError("check() has dealt with these")

@@ -17,6 +17,7 @@ from limelight.events import (
     AgentStarted,
     ArtifactMade,
     Plan,
+    PlanDelta,
     ReasoningDelta,
     RunFailed,
     RunFinished,
@@ -149,6 +150,10 @@ async def test_codact_plans_writes_code_that_prints_and_plans_again(tmp_path: Pa
     assert failed(run) == []
     assert [plan.update for plan in run.all(Plan)] == [False, True]
     assert "Updated facts" in (run.all(Plan)[1].text or "")
+    for plan in run.all(Plan):
+        pieces = [piece.text for piece in run.all(PlanDelta) if piece.update == plan.update]
+        assert len(pieces) > 20, "a plan is shown while it is written"
+        assert "".join(pieces) == plan.text
     printed = "".join(event.text for event in run.all(ToolOutputDelta))
     assert "https://library.example/bees" in printed
     assert "In winter bees do not sleep" in printed

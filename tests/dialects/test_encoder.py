@@ -151,7 +151,7 @@ def test_resume_is_exact_at_every_frame_of_a_long_run(dialect: str) -> None:
     run = next(run for run in runs if isinstance(run[-1], RunFailed))
     assert len(run) >= 300
     cuts = every_cut_is_exact(dialect, run)
-    assert len(cuts) > 90  # the wire that drops most
+    assert len(cuts) > 80  # the wire that drops most
     assert len(set(cuts)) == len(cuts), "no two frames have the same id"
 
 

@@ -14,6 +14,7 @@ from limelight.events import (
     ArtifactMade,
     FinalAnswer,
     Plan,
+    PlanDelta,
     ReasoningDelta,
     ReasoningFinished,
     RunCancelled,
@@ -187,6 +188,60 @@ def test_a_planning_step_may_have_two_plans_of_its_own() -> None:
     )
     assert types(whole(found)) == ["planning_header", *["planning_content"] * 2, "planning_footer", "separator"]
     assert [m["content"] for m in whole(found) if "planning_content" in types([m])] == ["First.", "Better."]
+
+
+def plan_contents(found: list[Any]) -> list[str]:
+    return [message["content"] for message in whole(found) if "planning_content" in types([message])]
+
+
+def test_a_plan_grows_while_it_is_written_and_is_told_once() -> None:
+    found = after_the_question(
+        StepStarted(number=1, step_kind="planning"),
+        PlanDelta(text="1. Look.\n"),
+        PlanDelta(text="2. Answer."),
+        Plan(text="1. Look.\n2. Answer."),
+        StepFinished(number=1, step_kind="planning"),
+    )
+    text = [message for message in found if "planning_content" in types([message])]
+    assert [message["content"] for message in text] == ["", "1. Look.\n", "2. Answer.", "1. Look.\n2. Answer."]
+    assert [message["metadata"]["is_delta"] for message in text] == [False, True, True, False]
+    assert len({message["metadata"]["stream_id"] for message in text}) == 1
+    assert types(whole(found)) == ["planning_header", "planning_content", "planning_footer", "separator"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "told"),
+    [
+        (Plan(text="Look first."), ["Look first."]),  # a source whose last piece never came
+        (Plan(text="Think."), ["Look ", "Think."]),
+        (Plan(text="Lo", truncated=True), ["Look "]),  # the log has the beginning of a long one
+        (Plan(text=""), ["Look "]),
+    ],
+)
+def test_the_plan_has_the_last_word_about_its_pieces(plan: Plan, told: list[str]) -> None:
+    found = after_the_question(StepStarted(number=1, step_kind="planning"), PlanDelta(text="Look "), plan)
+    assert plan_contents(found) == told
+
+
+def test_a_plan_that_was_never_finished_ends_with_its_step_and_before_its_error() -> None:
+    found = after_the_question(
+        StepStarted(number=1, step_kind="planning"),
+        PlanDelta(text="1. Lo"),
+        StepFinished(number=1, step_kind="planning", error="the model hung up"),
+    )
+    expected = ["planning_header", "planning_content", "error", "planning_footer", "separator"]
+    assert types(whole(found)) == expected
+    assert plan_contents(found) == ["1. Lo"]
+    assert {message["metadata"]["step_type"] for message in found} == {"planning"}
+
+
+def test_a_plan_within_a_step_leaves_the_step_open_and_ends_one_that_is_made_up() -> None:
+    plan = ["planning_header", "planning_content", "planning_footer", "separator"]
+    written: list[AnyEvent] = [PlanDelta(text="Look."), Plan(text="Look.")]
+    own = after_the_question(StepStarted(number=1), *written, StepFinished(number=1))
+    assert types(whole(own)) == ["action_header", *plan, "action_footer", "separator"]
+    made_up = after_the_question(TextDelta(message_id="m", text="Hm."), TextFinished(message_id="m"), *written)
+    assert types(whole(made_up)) == ["action_header", "action_thought", "action_footer", "separator", *plan]
 
 
 def test_an_agent_without_steps_gets_one_for_each_round_of_saying_and_doing() -> None:

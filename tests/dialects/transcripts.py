@@ -20,6 +20,7 @@ from limelight.events import (
     ArtifactMade,
     FinalAnswer,
     Plan,
+    PlanDelta,
     ReasoningDelta,
     ReasoningFinished,
     Record,
@@ -135,6 +136,8 @@ SCRIPTS: dict[str, list[AnyEvent]] = {
     ],
     "plan": [
         ASKED,
+        PlanDelta(text="First look, "),
+        PlanDelta(text="then answer."),
         Plan(text="First look, then answer."),
         Plan(items=(Todo("look", "in_progress"), Todo("answer")), update=True),
         Plan(items=(Todo("look", "completed"), Todo("answer", "completed")), update=True),

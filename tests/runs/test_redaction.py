@@ -14,6 +14,7 @@ from limelight.events import (
     ArtifactMade,
     FinalAnswer,
     Plan,
+    PlanDelta,
     ReasoningDelta,
     ReasoningFinished,
     RunCancelled,
@@ -22,6 +23,7 @@ from limelight.events import (
     RunStarted,
     SourceCited,
     Status,
+    StepFinished,
     StepStarted,
     TextDelta,
     TextFinished,
@@ -78,7 +80,7 @@ def test_every_event_of_a_tool_and_every_error_is_looked_at(event: AnyEvent, hid
 def test_of_every_event_it_is_decided_whether_it_is_looked_at() -> None:
     said = (TextDelta, TextFinished, ReasoningDelta, ReasoningFinished, RunStarted)
     nothing_of_a_tool = (StepStarted, AgentStarted, ArtifactMade, Usage, RunFinished)
-    pieces = (ToolArgsDelta, ToolOutputDelta)
+    pieces = (ToolArgsDelta, ToolOutputDelta, PlanDelta)
     assert sorted(map(repr, (*LOOKED_AT, *said, *nothing_of_a_tool, *pieces))) == sorted(map(repr, EVENT_TYPES))
 
 
@@ -214,3 +216,20 @@ async def test_objects_are_hidden_in_the_form_that_is_kept() -> None:
     assert isinstance(started, ToolStarted) and f"Client(key='{HIDDEN}')" in str(started.args)
     assert printed == [output("using "), output(SECRET[:5])]
     assert append.results  # the whole of a large result is kept elsewhere, and is hidden there too
+
+
+def test_a_secret_in_pieces_of_a_plan_is_hidden_also_where_it_is_cut() -> None:
+    cut = len(SECRET) // 2
+    pieces = [PlanDelta(text=f"Use {SECRET[:cut]}"), PlanDelta(text=f"{SECRET[cut:]} and go"), PlanDelta(text=" on.")]
+    found = fed(BY_VALUE, *pieces, Plan(text=f"Use {SECRET} and go on."))
+    assert "".join(event.text for event in found[:-1] if isinstance(event, PlanDelta)) == f"Use {HIDDEN} and go on."
+    assert isinstance(found[-1], Plan), "nothing of it comes behind the plan"
+
+
+def test_what_is_held_back_of_a_plan_comes_before_the_end_of_its_step() -> None:
+    ended = StepFinished(number=1, step_kind="planning", error="hung up")
+    assert fed(BY_VALUE, PlanDelta(text=SECRET[:8]), ended) == [PlanDelta(text=SECRET[:8]), ended]
+
+
+def test_with_patterns_a_plan_comes_whole() -> None:
+    assert fed(BY_PATTERN, PlanDelta(text="Use s3c"), Plan(text="Use it.")) == [Plan(text="Use it.")]

@@ -12,6 +12,8 @@ from limelight.events import (
     AnyEvent,
     ApprovalRequested,
     FinalAnswer,
+    Plan,
+    PlanDelta,
     ReasoningDelta,
     ReasoningFinished,
     RunCancelled,
@@ -156,3 +158,7 @@ async def test_a_question_comes_after_the_text_that_leads_to_it(agent: Any, tmp_
                 url = f"/runs/{run_id}/approvals/{frame.data['data']['approval_id']}"
                 await served.http.post(url, json={"decision": "approve"})
     assert said == ["I would like to delete it.", "?", " Thank you."]
+
+
+def test_pieces_of_a_plan_are_left_out() -> None:
+    assert fed(PlanDelta(text="Lo"), PlanDelta(text="ok."), Plan(text="Look.")) == [Plan(text="Look.")]

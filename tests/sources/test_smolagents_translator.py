@@ -10,6 +10,7 @@ from limelight.events import (
     AgentStarted,
     FinalAnswer,
     Plan,
+    PlanDelta,
     ReasoningDelta,
     ReasoningFinished,
     RunFinished,
@@ -217,8 +218,9 @@ def test_a_plan_is_a_plan_and_no_thought() -> None:
         StepBegan("", 1, "planning"), said("1. Go."), replied("1. Go."), planned("1. Go."),
         StepBegan("", 1), step(), StepBegan("", 2, "planning"), planned("2. Stay."),
     )  # fmt: skip
-    assert events[:3] == [
+    assert events[:4] == [
         StepStarted(number=1, step_kind="planning"),
+        PlanDelta(text="1. Go."),
         Plan(text="1. Go."),
         ended_step(step_kind="planning"),
     ]

@@ -17,6 +17,7 @@ from limelight.events import (
     Event,
     FinalAnswer,
     Plan,
+    PlanDelta,
     ReasoningDelta,
     ReasoningFinished,
     Record,
@@ -61,6 +62,7 @@ class ToolCallsDialect:
             TextFinished,
             ReasoningDelta,
             ReasoningFinished,
+            PlanDelta,
             Plan,
             StepStarted,
             StepFinished,
@@ -111,6 +113,7 @@ class ToolCallsDialect:
                 TextFinished()
                 | ReasoningDelta()
                 | ReasoningFinished()
+                | PlanDelta()
                 | Plan()
                 | StepStarted()
                 | StepFinished()

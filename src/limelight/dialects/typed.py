@@ -16,6 +16,7 @@ from limelight.events import (
     Event,
     FinalAnswer,
     Plan,
+    PlanDelta,
     ReasoningDelta,
     ReasoningFinished,
     Record,
@@ -46,7 +47,9 @@ class TypedDialect:
 
     event_name: ClassVar[str] = ""
     joins: ClassVar[bool] = True
-    DROPS: ClassVar[frozenset[type[Event]]] = frozenset({TextFinished, ReasoningFinished, StepStarted, StepFinished})
+    DROPS: ClassVar[frozenset[type[Event]]] = frozenset(
+        {TextFinished, ReasoningFinished, PlanDelta, StepStarted, StepFinished}
+    )
 
     def __init__(self, root: str = "") -> None:
         self._root = root
@@ -118,7 +121,7 @@ class TypedDialect:
                 ]
             case RunCancelled():
                 return [_frame("cancelled", reason=event.reason), DONE]
-            case TextFinished() | ReasoningFinished() | StepStarted() | StepFinished():
+            case TextFinished() | ReasoningFinished() | PlanDelta() | StepStarted() | StepFinished():
                 return []
             case _:
                 assert_never(event)

@@ -3,8 +3,9 @@ is written.
 
 Arguments, results, output, errors, plans and notes are looked through for all that is to be hidden; what a model says,
 only for the server's own secrets. What a running tool prints is held back as long as something in it may still turn out
-to be hidden: with patterns, until the line ends. Pieces of arguments are left out then, since `tool_ready` has all of
-them. Of what is said, only the beginning of a secret is ever held back, until it is none, or the text ends.
+to be hidden: with patterns, until the line ends. Pieces of arguments and of plans are left out then, since `tool_ready`
+and `plan` have all of them. Of what is said, only the beginning of a secret is ever held back, until it is none, or the
+text ends.
 """
 
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from limelight.events import (
     ApprovalResolved,
     FinalAnswer,
     Plan,
+    PlanDelta,
     ReasoningDelta,
     ReasoningFinished,
     RunCancelled,
@@ -66,6 +68,7 @@ class Redaction:
         self._own = hiding.own
         self._streams: dict[tuple[type[AnyEvent], str, str], _Stream] = {}
         self._said: dict[tuple[type[AnyEvent], str], _Stream] = {}
+        """By the message, or by the agent for a plan."""
 
     @property
     def listens(self) -> bool:
@@ -97,7 +100,7 @@ class Redaction:
     def feed(self, event: AnyEvent) -> list[AnyEvent]:
         """An event on its way, with what was held back before it."""
         match event:
-            case ToolArgsDelta() if self._hiding.needs_whole_texts:
+            case ToolArgsDelta() | PlanDelta() if self._hiding.needs_whole_texts:
                 return []
             case ToolArgsDelta(call_id=str(), text=str()) | ToolOutputDelta(call_id=str(), text=str()):
                 return self._piece(event)
@@ -105,6 +108,10 @@ class Redaction:
                 return [*self._rest_of(event.call_id), event]
             case TextDelta(message_id=str(), text=str()) | ReasoningDelta(message_id=str(), text=str()):
                 return [event] if self._own is None else self._word(event, self._own)
+            case PlanDelta(text=str()):
+                return [event] if self._own is None else self._word(event, self._own)
+            case Plan() | StepFinished():
+                return [*self._rest_said(PlanDelta, event.agent_id), event]
             case TextFinished(message_id=str()):
                 return [*self._rest_said(TextDelta, event.message_id), event]
             case ReasoningFinished(message_id=str()):
@@ -125,14 +132,14 @@ class Redaction:
         printed = [piece for call_id in calls for piece in self._rest_of(call_id)]
         return printed + [piece for key in list(self._said) for piece in self._rest_said(*key)]
 
-    def _word(self, event: TextDelta | ReasoningDelta, own: Hiding) -> list[AnyEvent]:
-        key = (type(event), event.message_id)
+    def _word(self, event: TextDelta | ReasoningDelta | PlanDelta, own: Hiding) -> list[AnyEvent]:
+        key = (type(event), event.agent_id if isinstance(event, PlanDelta) else event.message_id)
         known = self._said.get(key)
         stream = self._said[key] = _Stream(event, known.pieces if known else Pieces(own))
         return stream.told(stream.pieces.feed(event.text)) if event.text else [event]
 
-    def _rest_said(self, kind: type[AnyEvent], message_id: str) -> list[AnyEvent]:
-        stream = self._said.pop((kind, message_id), None)
+    def _rest_said(self, kind: type[AnyEvent], id_: str) -> list[AnyEvent]:
+        stream = self._said.pop((kind, id_), None)
         return [] if stream is None else stream.told(stream.pieces.rest())
 
     def _piece(self, event: ToolOutputDelta | ToolArgsDelta) -> list[AnyEvent]:

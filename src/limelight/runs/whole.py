@@ -1,8 +1,8 @@
 """Whole texts in place of pieces, for agents with `enable_streaming = false`.
 
-Pure: a message or a thought is held back until it is finished and then said at once; pieces of arguments are left out,
-since `tool_ready` has all of them. What a running tool prints stays live. A question to a person does not come before
-what was said up to it: that is said then, and the rest of the message later.
+Pure: a message or a thought is held back until it is finished and then said at once; pieces of arguments and of plans
+are left out, since `tool_ready` and `plan` have all of them. What a running tool prints stays live. A question to a
+person does not come before what was said up to it: that is said then, and the rest of the message later.
 """
 
 from limelight.events import (
@@ -11,6 +11,7 @@ from limelight.events import (
     AnyEvent,
     ApprovalRequested,
     FinalAnswer,
+    PlanDelta,
     ReasoningDelta,
     ReasoningFinished,
     RunCancelled,
@@ -39,7 +40,7 @@ class WholeTexts:
                 return [*self._said(TextDelta, event.message_id), event]
             case ReasoningFinished():
                 return [*self._said(ReasoningDelta, event.message_id), event]
-            case ToolArgsDelta():
+            case ToolArgsDelta() | PlanDelta():
                 return []
             case AgentStarted():
                 self._agents[event.agent_id] = event

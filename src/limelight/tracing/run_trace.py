@@ -17,6 +17,7 @@ from limelight.events import (
     FinalAnswer,
     JsonValue,
     Plan,
+    PlanDelta,
     ReasoningDelta,
     ReasoningFinished,
     Record,
@@ -116,6 +117,7 @@ class RunTrace:
                 | ReasoningFinished()
                 | ToolArgsDelta()
                 | Status()
+                | PlanDelta()
                 | Plan()
                 | SourceCited()
                 | ArtifactMade()

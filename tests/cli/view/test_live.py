@@ -16,10 +16,13 @@ from limelight.events import (
     ApprovalResolved,
     FinalAnswer,
     Plan,
+    PlanDelta,
     RunCancelled,
     RunFinished,
     RunStarted,
     SourceCited,
+    StepFinished,
+    StepStarted,
     TextDelta,
     TextFinished,
     Todo,
@@ -28,6 +31,17 @@ from limelight.events import (
     ToolStarted,
 )
 from tests.cli.view.test_views import moving, numbered, plain
+
+
+def test_a_plan_in_words_is_drawn_while_it_is_written_and_once_when_it_is_whole() -> None:
+    pieces = (PlanDelta(text="1. Look\n"), PlanDelta(text="2. **An"))
+    assert moving(numbered(RunStarted(agent="a"), *pieces))[:3] == ["Plan:", "  1. Look", "  2. **An"]
+    whole = Plan(text="1. Look\n2. **Answer**")
+    assert shown(*pieces, whole, *SAID, *DONE)[1:-1] == ["Plan:", "   1 Look", "   2 Answer", "Here it is."]
+    cut_off = StepFinished(number=1, step_kind="planning", error="hung up")
+    again = (PlanDelta(text="Other", update=True), Plan(text="Other", update=True))
+    told = shown(StepStarted(number=1, step_kind="planning"), *pieces, cut_off, *again, *SAID, *DONE)
+    assert told[1:-1] == ["Plan:", "  1. Look", "  2. **An", "Plan:", "  Other", "Here it is."]
 
 
 @pytest.mark.parametrize(

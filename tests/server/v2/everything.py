@@ -8,6 +8,7 @@ from limelight.events import (
     AnyEvent,
     FinalAnswer,
     Plan,
+    PlanDelta,
     ReasoningDelta,
     ReasoningFinished,
     SourceCited,
@@ -51,6 +52,8 @@ async def everything(messages: list[Message], ctx: Context) -> AsyncIterator[Ite
 def _planning() -> list[AnyEvent]:
     return [
         StepStarted(number=1, step_kind="planning"),
+        PlanDelta(text="First look, "),
+        PlanDelta(text="then answer."),
         Plan(text="First look, then answer."),
         StepFinished(number=1, step_kind="planning", input_tokens=5, output_tokens=6, duration_ms=7),
         Plan(items=(Todo("look", "in_progress"), Todo("answer")), update=True),

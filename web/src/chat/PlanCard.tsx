@@ -14,6 +14,7 @@ export const PlanCard = memo(function PlanCard({ item }: { item: PlanItem }) {
       title={item.update ? "Plan changed" : "Plan"}
       gist={straight(item.text).trim().replace(/\s+/g, " ").slice(0, 200)}
       text={item.text}
+      isGrowing={item.isGrowing}
       isOpenAtFirst={!item.update}
     />
   );

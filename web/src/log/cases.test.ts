@@ -248,11 +248,46 @@ it("takes the agent's own word for which tools are Python", () => {
   expect(only(reduce(EMPTY, records).runs).codes).toEqual([0]);
 });
 
+describe("a plan that is written", () => {
+  const pieces: AnyEvent[] = [
+    { kind: "plan_delta", text: "1. Look. " },
+    { kind: "plan_delta", text: "2. Answer." },
+  ];
+  const plans = (...events: AnyEvent[]) => only(reduce(EMPTY, recordsOf([START, ...events])).runs).items;
+
+  it("grows in place, and is whole when the agent says so", () => {
+    expect(plans(...pieces)).toMatchObject([{ kind: "plan", text: "1. Look. 2. Answer.", isGrowing: true }]);
+    const whole = plans(...pieces, { kind: "plan", text: "1. Look. 2. Answer." });
+    expect(whole).toMatchObject([{ kind: "plan", text: "1. Look. 2. Answer.", isGrowing: false }]);
+  });
+
+  it("keeps more than the preview of a long one, and gives way to another one", () => {
+    expect(plans(...pieces, { kind: "plan", text: "1. Look.", truncated: true })).toMatchObject([
+      { text: "1. Look. 2. Answer.", isGrowing: false },
+    ]);
+    expect(plans(...pieces, { kind: "plan", text: "Think." })).toMatchObject([{ text: "Think.", isGrowing: false }]);
+  });
+
+  it("does not grow behind the end of its step or run, and the next one is another", () => {
+    const step: AnyEvent[] = [
+      { kind: "step_started", number: 1, step_kind: "planning" },
+      ...pieces,
+      { kind: "step_finished", number: 1, step_kind: "planning", error: "hung up" },
+    ];
+    const again: AnyEvent = { kind: "plan_delta", text: "Other.", update: true };
+    expect(plans(...step, again).filter((item) => item.kind === "plan")).toMatchObject([
+      { text: "1. Look. 2. Answer.", isGrowing: false },
+      { text: "Other.", update: true, isGrowing: true },
+    ]);
+    expect(plans(...pieces, { kind: "run_cancelled" })).toMatchObject([{ isGrowing: false }]);
+  });
+});
+
 it("updates todos in place", () => {
   const run = golden("plan");
   expect(run.items.map((item) => item.kind)).toEqual(["plan", "todos", "text"]);
   expect(run.items[1]).toMatchObject({ todos: [{ status: "completed" }, { status: "completed" }] });
-  expect(golden("plan", 3).items[1]?.key).toBe(run.items[1]?.key);
+  expect(golden("plan", 5).items[1]?.key).toBe(run.items[1]?.key);
 });
 
 describe("tokens", () => {

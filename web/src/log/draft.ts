@@ -131,6 +131,8 @@ export class RunDraft {
     for (const index of this.run.open.values()) {
       const list = this.edit(index, "todos");
       if (list) list.state = "stopped";
+      const plan = this.edit(index, "plan");
+      if (plan) plan.isGrowing = false;
       const message = this.edit(index, "text", "thought");
       if (message) message.endedAt = at;
       const work = this.edit(index, "tool", "step");

@@ -43,6 +43,8 @@ function deltaKey({ run_id, event }: LogRecord): string | null {
     case "text_delta":
     case "reasoning_delta":
       return [run_id, event.kind, agent, event.message_id].join();
+    case "plan_delta":
+      return [run_id, event.kind, agent, event.update ?? false].join();
     case "tool_args_delta":
       return [run_id, event.kind, agent, event.call_id].join();
     case "tool_output_delta":

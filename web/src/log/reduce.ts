@@ -1,6 +1,6 @@
 /** The one reducer: Records in, view state out. Pure; every kind of event is decided here. */
 
-import type { AnyEvent, LogRecord, RunStarted } from "../wire/events";
+import type { AnyEvent, LogRecord, Plan, PlanDelta, RunStarted } from "../wire/events";
 import { cutOf, NO_TOKENS, plus } from "./amounts";
 import { RunDraft } from "./draft";
 import * as tools from "./tools";
@@ -98,6 +98,8 @@ function take(draft: RunDraft, event: AnyEvent, at: number): void {
       return endMessage(draft, "text", event.message_id, at);
     case "reasoning_finished":
       return endMessage(draft, "thought", event.message_id, at);
+    case "plan_delta":
+      return growPlan(draft, agentId, event, at);
     case "plan":
       return plan(draft, agentId, event, at);
     case "step_started":
@@ -201,13 +203,31 @@ function endMessage(draft: RunDraft, kind: "text" | "thought", messageId: string
   message.endedAt = at;
 }
 
-function plan(draft: RunDraft, agentId: string, event: Extract<AnyEvent, { kind: "plan" }>, at: number): void {
-  if (event.text) draft.add({ kind: "plan", agentId, at, text: event.text, update: event.update ?? false });
+function growPlan(draft: RunDraft, agentId: string, event: PlanDelta, at: number): void {
+  const name = `plan ${agentId}`;
+  const growing = draft.edit(draft.find(name), "plan");
+  if (growing) growing.text += event.text;
+  else draft.add({ kind: "plan", agentId, at, text: event.text, update: event.update ?? false, isGrowing: true }, name);
+}
+
+/** A plan that was too long to be kept whole came whole in its pieces. */
+function plan(draft: RunDraft, agentId: string, event: Plan, at: number): void {
+  const grown = endPlan(draft, agentId);
+  if (grown && event.text) grown.text = event.truncated && grown.text.startsWith(event.text) ? grown.text : event.text;
+  else if (event.text)
+    draft.add({ kind: "plan", agentId, at, text: event.text, update: event.update ?? false, isGrowing: false });
   if (!event.items?.length) return;
   const name = `todos ${agentId}`;
   const list = draft.edit(draft.find(name), "todos");
   if (list) list.todos = event.items;
   else draft.add({ kind: "todos", agentId, at, state: "running", todos: event.items }, name);
+}
+
+/** Nothing is added to it any more. */
+function endPlan(draft: RunDraft, agentId: string) {
+  const grown = draft.edit(draft.close(`plan ${agentId}`), "plan");
+  if (grown) grown.isGrowing = false;
+  return grown;
 }
 
 function step(
@@ -223,6 +243,7 @@ function step(
     draft.add({ kind: "step", agentId, at, number: event.number, stepKind, state: "running", ...unknown }, name);
     return;
   }
+  endPlan(draft, agentId);
   const open = draft.edit(draft.close(name), "step");
   if (open === null) return;
   open.endedAt = at;
@@ -250,6 +271,7 @@ function finishAgent(draft: RunDraft, agentId: string, error: string | null, at:
   agent.endedAt = at;
   agent.error = error;
   agent.state = error === null ? "done" : "failed";
+  endPlan(draft, agentId);
   draft.endTodos(agentId, error === null);
 }
 

@@ -78,6 +78,7 @@ export interface PlanItem extends Base {
   readonly kind: "plan";
   readonly text: string;
   readonly update: boolean;
+  readonly isGrowing: boolean;
 }
 
 /** The newest state of an agent's list. */

@@ -87,6 +87,14 @@ export interface ReasoningFinished {
   readonly message_id: string;
 }
 
+/** A piece of a plan in words, while the agent writes it. The `plan` that follows has all of it. */
+export interface PlanDelta {
+  readonly kind: "plan_delta";
+  readonly agent_id?: string;
+  readonly text: string;
+  readonly update?: boolean;
+}
+
 /** What the agent means to do, as text or as items; `update` is false for the first plan of a run. */
 export interface Plan {
   readonly kind: "plan";
@@ -293,6 +301,7 @@ export type AnyEvent =
   | TextFinished
   | ReasoningDelta
   | ReasoningFinished
+  | PlanDelta
   | Plan
   | StepStarted
   | StepFinished

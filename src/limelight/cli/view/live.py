@@ -164,11 +164,13 @@ class LiveView:
         match thing:
             case Said():
                 return number < len(self.story.things) - 1
+            case Planned():
+                return thing.is_whole or number < len(self.story.things) - 1
             case Call() | Helper():
                 return thing.state in ("done", "failed")
             case Asked():
                 return thing.decision is not None
-            case Planned() | Note():
+            case Note():
                 return True
 
     def _print_plans(self) -> None:
@@ -213,7 +215,7 @@ class LiveView:
             case Asked():
                 return self._asked(thing, self.story.depth(thing.agent_id), named=True)
             case Planned():
-                return self._quiet(self._plan_of(thing.agent_id), thing.text, self.story.depth(thing.agent_id))
+                return self._planned(thing)
             case Note():
                 return [_indented(_line(safe(thing.text), "magenta"), self.story.depth(thing.agent_id))]
             case Call():
@@ -230,6 +232,12 @@ class LiveView:
                 [_indented(Text(f"{name}: {text}", "dim"), depth)] if growing else self._quiet(f"{name}:", text, depth)
             )
         return [Text(text) if growing else Prose(text)]  # half a markdown jumps while it grows
+
+    def _planned(self, plan: Planned) -> list[RenderableType]:
+        name, depth = self._plan_of(plan.agent_id), self.story.depth(plan.agent_id)
+        if plan.is_whole:
+            return self._quiet(name, plan.text, depth)
+        return [_indented(_line(name, "dim"), depth), _indented(Text(safe(plan.text).strip(), "dim"), depth + 1)]
 
     def _quiet(self, name: str, text: str, depth: int) -> list[RenderableType]:
         """Prose that is not the answer, below the name of what it is."""

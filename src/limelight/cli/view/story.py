@@ -16,6 +16,7 @@ from limelight.events import (
     Decision,
     FinalAnswer,
     Plan,
+    PlanDelta,
     Record,
     RunCancelled,
     RunFailed,
@@ -23,6 +24,7 @@ from limelight.events import (
     RunStarted,
     SourceCited,
     Status,
+    StepFinished,
     Terminal,
     TextDelta,
     Todo,
@@ -100,6 +102,7 @@ class Planned(msgspec.Struct):
 
     agent_id: str
     text: str
+    is_whole: bool = True
 
 
 class Note(msgspec.Struct):
@@ -133,6 +136,8 @@ class Story:
         self._said: dict[str, Said] = {}
         self._helpers: dict[str, Helper] = {}
         self._asked: dict[str, Asked] = {}
+        self._growing: dict[str, Planned] = {}
+        """The plan that each agent writes now."""
 
     def depth(self, agent_id: str) -> int:
         helper = self._helpers.get(agent_id)
@@ -167,8 +172,14 @@ class Story:
                 if event.message_id not in self._said:
                     self._said[event.message_id] = self._add(Said(event.agent_id))
                 self._said[event.message_id].pieces.append(event.text)
+            case PlanDelta():
+                if event.agent_id not in self._growing:
+                    self._growing[event.agent_id] = self._add(Planned(event.agent_id, "", is_whole=False))
+                self._growing[event.agent_id].text += event.text
             case Plan():
                 self._plan(event)
+            case StepFinished():
+                self._growing.pop(event.agent_id, None)
             case Status():
                 self.status = event.text
             case FinalAnswer():
@@ -180,7 +191,8 @@ class Story:
         if event.items:
             self.plans[event.agent_id] = event.items
         elif event.text:
-            self._add(Planned(event.agent_id, event.text))
+            plan = self._growing.pop(event.agent_id, None) or self._add(Planned(event.agent_id, ""))
+            plan.text, plan.is_whole = event.text, True
         else:
             self.plans.pop(event.agent_id, None)
 

@@ -7,7 +7,7 @@ under the same id, is the `final_answer`: so no answer appears twice.
 
 from typing import ClassVar, assert_never
 
-from limelight.deltas import Delta
+from limelight.deltas import DELTA_TYPES, Delta
 from limelight.dialects.base import encode, rooted
 from limelight.dialects.v2.asides import Asides
 from limelight.dialects.v2.outbox import Outbox
@@ -24,6 +24,7 @@ from limelight.events import (
     Event,
     FinalAnswer,
     Plan,
+    PlanDelta,
     ReasoningDelta,
     ReasoningFinished,
     Record,
@@ -45,8 +46,6 @@ from limelight.events import (
     Usage,
 )
 
-DELTAS = (TextDelta, ReasoningDelta, ToolOutputDelta, ToolArgsDelta)
-
 
 class V2Dialect:
     """Keeps each agent's steps and texts, and the open calls."""
@@ -65,7 +64,7 @@ class V2Dialect:
         self._asides = Asides(self._outbox, self._steps_of, root)
 
     def feed(self, record: Record) -> list[bytes]:
-        self._outbox.open(record.at, delta=isinstance(record.event, DELTAS))
+        self._outbox.open(record.at, delta=isinstance(record.event, DELTA_TYPES))
         self._take(rooted(record, self._root).event)
         return self._outbox.taken()
 
@@ -74,6 +73,8 @@ class V2Dialect:
         match event:
             case TextDelta() | ReasoningDelta():
                 return self._voice.has_room(event)
+            case PlanDelta():
+                return self._steps_of(event.agent_id).has_room(event)
             case ToolOutputDelta():
                 return self._tools.has_room(event)
             case ToolArgsDelta():
@@ -95,6 +96,9 @@ class V2Dialect:
                 self._steps_of(event.agent_id).start(event)
             case StepFinished():
                 self._steps_of(event.agent_id).finish(event, later=self._voice.holds(event.agent_id))
+            case PlanDelta():
+                self._voice.settle(event.agent_id)
+                self._steps_of(event.agent_id).grow_plan(event)
             case Plan() if event.items:
                 self._asides.todos(event)
             case Plan():

@@ -1,11 +1,9 @@
-"""The steps of one agent: headers, plans, footers. A framework's own, or made up where it has none."""
+"""The steps of one agent: headers and footers. A framework's own, or made up where it has none."""
 
-from limelight.dialects.v2.message import Metadata, beginning, cost, error_type, footer_line, numbered
+from limelight.dialects.v2.message import Metadata, cost, error_type, footer_line, numbered
 from limelight.dialects.v2.outbox import Outbox
-from limelight.dialects.v2.streams import Stream
-from limelight.events import Plan, StepFinished, StepStarted, Usage
-
-SEPARATOR = "-----"
+from limelight.dialects.v2.planning import SEPARATOR, Planning
+from limelight.events import Plan, PlanDelta, StepFinished, StepStarted, Usage
 
 
 class Steps:
@@ -14,13 +12,12 @@ class Steps:
     def __init__(self, outbox: Outbox, agent_id: str, *, live: bool) -> None:
         self._outbox = outbox
         self._agent_id = agent_id
-        self._live = live
+        self._planning = Planning(outbox, agent_id, live=live)
         self._framework_has_steps = False
         self._made_up = False
         self._tools_since_text = False
-        self._plans = 0
-        self._plan: Stream | None = None
         self._open = ""
+        """The kind of the step that is, if one is."""
         self._ending: StepFinished | None = None
         """How the step ended, if that is not told yet."""
         self._read: int | None = None
@@ -36,8 +33,8 @@ class Steps:
         self._framework_has_steps = True
         self.close()
         if event.step_kind == "planning":
-            self.number = event.number
-            self._begin_plan()
+            self.number, self._open = event.number, "planning"
+            self._planning.begin(self.number)
         else:
             self._begin_action(event.number)
 
@@ -50,11 +47,13 @@ class Steps:
     def _tell_end(self, event: StepFinished) -> None:
         known = cost(event.input_tokens, event.output_tokens, event.duration_ms)
         if event.error is not None:
+            self._planning.settle()
             failed = {
                 "error": True,
                 "error_type": error_type(event.error, "StepError"),
                 "title": "💥 Error",
                 **self.about,
+                "step_type": self._open or "action",
             }
             self._outbox.send("error", event.error, self._agent_id, **failed)
         self._end(known)
@@ -84,18 +83,21 @@ class Steps:
             self._read = (self._read or 0) + event.input_tokens
             self._written = (self._written or 0) + event.output_tokens
 
+    def has_room(self, event: PlanDelta) -> bool:
+        return self._planning.has_room(event)
+
+    def grow_plan(self, event: PlanDelta) -> None:
+        self._begin_plan()
+        self._planning.grow(event)
+
     def plan(self, event: Plan) -> None:
-        alone = self._open != "planning"
-        if alone:
-            self._begin_plan()
-        plan = self._plan = self._plan or self._new_plan()  # a step may plan more than once
-        plan.grow(event.text)
+        self._begin_plan()
+        self._planning.take(event)
         self._end_plan()
-        if alone:
-            self._end_with_footer(self._plan_label, "planning", {})
 
     def close(self) -> None:
         """Whatever is open ends now, without a bill unless it had one."""
+        self._end_plan()
         if self._ending is not None:
             event, self._ending = self._ending, None
             self._tell_end(event)
@@ -111,47 +113,24 @@ class Steps:
         self._outbox.send("action_header", f"**Step {number}**", self._agent_id, **self.about)
 
     def _begin_plan(self) -> None:
-        self._open = "planning"
-        self._plans += 1
-        about = self._about_plan
-        self._outbox.send("planning_header", "", self._agent_id, **about, is_active=True)
-        self._plan = self._new_plan()
-
-    def _new_plan(self) -> Stream:
-        return Stream(self._outbox, "planning_content", self._agent_id, self._about_plan, live=self._live)
-
-    @property
-    def _about_plan(self) -> Metadata:
-        kind = "initial" if self._plans == 1 else "update"
-        return {
-            "step_type": "planning",
-            **numbered(self.number),
-            "planning_type": kind,
-            "is_update_plan": kind == "update",
-            "planning_step_number": self._plans,
-            "agent_status": f"{kind}_planning",
-        }
-
-    @property
-    def _plan_label(self) -> str:
-        return "Initial planning step" if self._plans == 1 else "Updated planning step"
+        """A plan outside of a step of its own has header and footer all the same. It ends a step that is made up."""
+        if self._planning.is_open:
+            return
+        if self._made_up and self._open:
+            self.close()
+        self._planning.begin(self.number)
 
     def _end_plan(self) -> None:
-        if self._plan is not None:
-            plan, self._plan = self._plan, None
-            begin = beginning(plan.first_page)
-            plan.end(thoughts_content=begin, content_length=plan.length, step_name=self._plan_label)
+        """The one outside of a step of its own, if it is open."""
+        if self._planning.is_open and self._open != "planning":
+            self._planning.end({})
 
     def _end(self, known: Metadata) -> None:
-        if self._open == "planning":
-            self._end_plan()
-            self._end_with_footer(self._plan_label, "planning", known)
-        elif self._open:
-            self._end_with_footer(f"Step {self.number}", "action", known)
-
-    def _end_with_footer(self, label: str, kind: str, known: Metadata) -> None:
-        self._open = ""
-        about = self._about_plan if kind == "planning" else self.about
-        footer = {**about, "footer_label": label, "step_name": label, "is_active": False, **known}
-        self._outbox.send(f"{kind}_footer", footer_line(label, known), self._agent_id, **footer)
-        self._outbox.send("separator", SEPARATOR, self._agent_id, step_type=kind, **numbered(self.number))
+        kind, self._open = self._open, ""
+        if kind == "planning":
+            self._planning.end(known)
+        elif kind:
+            label = f"Step {self.number}"
+            footer = {**self.about, "footer_label": label, "step_name": label, "is_active": False, **known}
+            self._outbox.send("action_footer", footer_line(label, known), self._agent_id, **footer)
+            self._outbox.send("separator", SEPARATOR, self._agent_id, step_type="action", **numbered(self.number))

@@ -43,7 +43,7 @@ class CodeBlocks:
             self._say(before, pieces)
             self._turn()
             text = after
-        kept = len(text) - _beginning_of(self._tags[self._kind], text)
+        kept = len(text) - beginning_of(self._tags[self._kind], text)
         self._held = text[kept:]
         self._say(text[:kept], pieces)
         return pieces
@@ -74,6 +74,6 @@ class CodeBlocks:
         pieces.append(Piece(self._kind, bare))
 
 
-def _beginning_of(tag: str, text: str) -> int:
+def beginning_of(tag: str, text: str) -> int:
     """How many characters at the end of the text may be the beginning of the tag."""
     return next((size for size in range(min(len(tag) - 1, len(text)), 0, -1) if text.endswith(tag[:size])), 0)

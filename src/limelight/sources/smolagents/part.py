@@ -11,6 +11,7 @@ import msgspec
 
 from limelight.events import (
     Plan,
+    PlanDelta,
     ReasoningDelta,
     ReasoningFinished,
     StepFinished,
@@ -21,6 +22,7 @@ from limelight.events import (
 from limelight.sources.base import FileMade, Item
 from limelight.sources.smolagents.code_blocks import CodeBlocks, Piece
 from limelight.sources.smolagents.open_calls import CallBook, OpenCalls
+from limelight.sources.smolagents.plan_text import PlanText, plan_of
 from limelight.sources.smolagents.signals import CODE, AgentBegan, CallMade, StepBegan
 from limelight.sources.values import Outcome, final_answer
 
@@ -52,6 +54,7 @@ class Part:
         self._step: StepStarted | None = None
         self._broke: str | None = None
         self._plans = 0
+        self._plan = PlanText()
         self._message = ""
         self._text: list[str] = []
         self._blocks: CodeBlocks | None = None
@@ -64,6 +67,7 @@ class Part:
         self._mode = "planning" if signal.step_kind == "planning" else "thinking"
         self._step = StepStarted(agent_id=self.agent_id, number=signal.number, step_kind=signal.step_kind)
         self._broke = None
+        self._plan = PlanText()
         self.calls.next_reply()
         self._blocks = CodeBlocks(self._tags) if self._tags and not self._structured else None
         return [*closed, self._step]
@@ -79,8 +83,8 @@ class Part:
         """A PlanningStep."""
         said = getattr(step.model_output_message, "content", None)
         text = said if isinstance(said, str) and said.strip() else str(step.plan)
+        plan = Plan(agent_id=self.agent_id, text=plan_of(text), update=self._plans > 0)
         self._plans += 1
-        plan = Plan(agent_id=self.agent_id, text=text.partition("<end_plan>")[0].strip(), update=self._plans > 1)
         return [plan, *self._close_step(step)]
 
     def _close_step(self, record: Any) -> list[Item]:
@@ -121,6 +125,8 @@ class Part:
             for call in delta.tool_calls or ():
                 items += self._call_streamed(call)
             return items
+        if self._mode == "planning" and delta.content:
+            return self._plan_said(self._plan.feed(delta.content))
         if self._mode == "answering" and not self.agent_id and delta.content:
             return [self._delta(TextDelta, "answer", delta.content)]
         return []
@@ -131,9 +137,15 @@ class Part:
             self._mode = "idle"
             items = [] if streamed else self._thought(_text(message.content))
             return [*items, *self._end_of_thought(_text(message.content))]
+        if mode == "planning":
+            self._mode = "idle"
+            return self._plan_said(self._plan.rest()) if streamed else []
         if mode == "answering" and not streamed and not self.agent_id:
             return [self._delta(TextDelta, "answer", text)] if (text := _text(message.content)) else []
         return []
+
+    def _plan_said(self, text: str) -> list[Item]:
+        return [PlanDelta(agent_id=self.agent_id, text=text, update=self._plans > 0)] if text else []
 
     def _thought(self, text: str) -> list[Item]:
         if self._structured or not text:
