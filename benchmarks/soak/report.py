@@ -24,6 +24,7 @@ def soak_table(figures: SoakFigures, plan: SoakPlan) -> str:
     files = [sample.files for sample in figures.samples]
     resumes = sum(second.resumes for second in figures.seconds)
     median, least = figures.open()
+    latencies = ", ".join(f"{figures.percentile(percent):.0f}" for percent in (50, 95, 99))
     rows = {
         "streams open at once, median, least": f"{median:,.0f}, {least:,}",
         "runs at once": f"{plan.sessions:,}",
@@ -35,7 +36,7 @@ def soak_table(figures: SoakFigures, plan: SoakPlan) -> str:
         "viewers left and came back": f"{resumes:,} times",
         "numbers lost, doubled": f"{figures.lost:,}, {figures.doubled:,}",
         "streams that broke off by themselves": f"{figures.broken:,}",
-        "from agent to client, median, p95, p99 (ms)": ", ".join(f"{figures.percentile(p):.0f}" for p in (50, 95, 99)),
+        "from when it was due to the client, median, p95, p99 (ms)": latencies,
         "memory of the server, median, highest (MB)": f"{statistics.median(memory):.0f}, {max(memory):.0f}",
         "memory, growth by the line through the samples (MB a minute)": f"{figures.slope():+.2f}",
         "open files, highest, afterwards": f"{max(files):,}, {figures.files_after:,}",

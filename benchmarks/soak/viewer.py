@@ -24,7 +24,7 @@ class Sequence:
     def take(self, frames: bytes, since: int, second: Second) -> None:
         """Whole frames. Numbers from before `since` are what was missed meanwhile, and say nothing about latency."""
         now = time.monotonic_ns()
-        for found, said_at in NUMBER.findall(frames):
+        for found, due_at in NUMBER.findall(frames):
             number = int(found)
             if number > self.next:
                 second.lost += number - self.next
@@ -33,8 +33,8 @@ class Sequence:
                 continue
             self.next = number + 1
             second.numbers += 1
-            if int(said_at) >= since:
-                sample(second.latencies, (now - int(said_at)) / 1e6)
+            if int(due_at) >= since:
+                sample(second.latencies, (now - int(due_at)) / 1e6)
         if ids := ID.findall(frames):
             self.last_id = ids[-1].decode()
 

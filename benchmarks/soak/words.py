@@ -16,7 +16,7 @@ class Order(msgspec.Struct, kw_only=True):
 
 
 class Second(msgspec.Struct, kw_only=True):
-    """What came in about a second. Latencies are milliseconds, from when the agent said a number to when it came."""
+    """What came in about a second. Latencies are milliseconds, from when a number was due to when it came."""
 
     numbers: int = 0
     latencies: list[float] = []

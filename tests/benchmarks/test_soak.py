@@ -10,7 +10,7 @@ from benchmarks.soak.viewer import Sequence
 from benchmarks.soak.words import Second
 
 PLAN = SoakPlan(
-    minutes=0.05, sessions=3, viewers=2, open=5, stay_seconds=2, steps=1, step_seconds=2, trial_seconds=2, trials=1
+    minutes=0.05, sessions=3, viewers=2, open=3, stay_seconds=2, steps=1, step_seconds=2, trial_seconds=2, trials=1
 )
 
 
