@@ -251,6 +251,17 @@ def test_a_long_plan_and_a_long_citation_keep_their_beginning() -> None:
     assert only(SourceCited(title="t", text="x" * 40_000)).text == "x" * PREVIEW_CHARACTERS
 
 
+def test_a_source_fits_whatever_it_is_called_and_a_link_is_whole_or_left_out() -> None:
+    link = "https://example.org/" + "x" * 8_000
+    cited = only(SourceCited(title="t", url=link))
+    assert (cited.url, cited.truncated) == (link, False)
+    control = "\x00" * 100_000
+    found = fitted(SourceCited(title=control, url=f"data:text/plain,{control}", text=control)).events
+    assert len(msgspec.json.encode(found)) <= MAX_EVENT
+    cited = only(SourceCited(title="x" * 100_000, url=f"data:text/plain,{control}"))
+    assert (len(cited.title), cited.url, cited.truncated) == (2_000, "", True)
+
+
 @pytest.mark.parametrize(
     ("event", "field"),
     [

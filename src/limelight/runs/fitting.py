@@ -43,6 +43,8 @@ PREVIEW_CHARACTERS = 10_000
 PREVIEW_BYTES = 24 * 1024
 SHORT_CHARACTERS = 2_000
 """Errors, statuses and other lines for humans are cut here."""
+MAX_LINK = 8 * 1024
+"""The most bytes of the link of a source."""
 MAX_EVENT = 56 * 1024
 """What no event exceeds as JSON, so that no SSE line exceeds 64 KiB."""
 MAX_NAME = 512
@@ -107,8 +109,8 @@ def _fit(event: AnyEvent, run_id: str, result_max: int, redact: Callable[[AnyEve
             event = _plan(event)
         case Status():
             event = _shortened(event, "text")
-        case SourceCited() if json_size(event.text) > MAX_INLINE:
-            event = msgspec.structs.replace(event, text=preview_of(event.text), truncated=True)
+        case SourceCited():
+            event = _source(event)
         case AgentFinished() | StepFinished():
             event = _shortened(event, "error")
         case ApprovalResolved() if event.args is not None:
@@ -330,6 +332,15 @@ def _plan(event: Plan) -> Plan:
     while event.items and len(msgspec.json.encode(event)) > MAX_INLINE + PREVIEW_BYTES:
         event = msgspec.structs.replace(event, items=event.items[: len(event.items) // 2], truncated=True)
     return event
+
+
+def _source(event: SourceCited) -> SourceCited:
+    """A link that is cut leads nowhere, so one that is too long is left out."""
+    if json_size(event.url) > MAX_LINK:
+        event = msgspec.structs.replace(event, url="", truncated=True)
+    if json_size(event.text) > MAX_INLINE:
+        event = msgspec.structs.replace(event, text=preview_of(event.text), truncated=True)
+    return _shortened(event, "title")
 
 
 def _shortened(event: E, field: str) -> E:
