@@ -20,6 +20,8 @@ from limelight.events import (
     AnyEvent,
     Event,
     JsonValue,
+    Plan,
+    PlanDelta,
     Record,
     RunFailed,
     RunFinished,
@@ -137,7 +139,9 @@ def test_resume_is_exact_in_texts_of_many_pages(dialect: str) -> None:
     printed = [ToolOutputDelta(call_id="t", text=text) for text in pieces_of_text]
     call = [ToolStarted(call_id="t", name="cat", args={}), *printed, ToolFinished(call_id="t", result="")]
     text = [*said, TextFinished(message_id="m")]
-    every_cut_is_exact(dialect, [RunStarted(agent="a", input="x"), *call, *text, RunFinished()])
+    preview = Plan(text="".join(pieces_of_text)[:10_000], truncated=True)
+    plan = [*(PlanDelta(text=text) for text in pieces_of_text), preview]
+    every_cut_is_exact(dialect, [RunStarted(agent="a", input="x"), *plan, *call, *text, RunFinished()])
 
 
 def test_every_dialect_says_how_its_deltas_are_joined() -> None:

@@ -1,5 +1,6 @@
 """The messages of the Web API v2: documented types and keys, steps for every source, streams that fold to the whole."""
 
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -25,6 +26,7 @@ from limelight.events import (
     StepStarted,
     TextDelta,
     TextFinished,
+    Todo,
     ToolFinished,
     ToolOutputDelta,
     ToolReady,
@@ -244,6 +246,64 @@ def test_a_plan_within_a_step_leaves_the_step_open_and_ends_one_that_is_made_up(
     assert types(whole(made_up)) == ["action_header", "action_thought", "action_footer", "separator", *plan]
 
 
+def test_any_plan_ends_the_one_that_grows() -> None:
+    items = (Todo("look"),)
+    found = after_the_question(
+        StepStarted(number=1, step_kind="planning"),
+        PlanDelta(text="1. Look"),
+        Plan(items=items),
+        PlanDelta(text="Or not", update=True),
+        Plan(text="Or not", update=True),
+        StepFinished(number=1, step_kind="planning"),
+    )
+    assert plan_contents(found) == ["1. Look", "Or not"]
+
+
+def test_what_is_said_and_done_between_its_pieces_does_not_part_a_plan() -> None:
+    found = after_the_question(
+        PlanDelta(text="1. Look"),
+        ToolStarted(call_id="c", name="look", args={}),
+        TextDelta(message_id="m", text="Hm."),
+        PlanDelta(text=" again"),
+        ToolFinished(call_id="c", result=""),
+        Plan(text="1. Look again"),
+    )
+    assert plan_contents(found) == ["1. Look again"]
+
+
+def test_a_sub_agents_plan_grows_beside_the_main_agents() -> None:
+    found = after_the_question(
+        AgentStarted(agent_id="h", name="helper"),
+        PlanDelta(text="Mine "),
+        PlanDelta(agent_id="h", text="Its "),
+        PlanDelta(text="all."),
+        PlanDelta(agent_id="h", text="own."),
+        Plan(agent_id="h", text="Its own."),
+        Plan(text="Mine all."),
+    )
+    told = [m for m in whole(found) if "planning_content" in types([m])]
+    assert [(m["metadata"].get("agent_name"), m["content"]) for m in told] == [
+        ("helper", "Its own."),
+        (None, "Mine all."),
+    ]
+
+
+def test_a_plan_in_a_real_step_behind_a_made_up_one_leaves_it_open() -> None:
+    found = after_the_question(
+        *said("Hm."), StepStarted(number=1), Plan(text="Look."), StepFinished(number=1, input_tokens=3, output_tokens=4)
+    )
+    assert types(whole(found))[-2:] == ["action_footer", "separator"]
+    assert whole(found)[-2]["metadata"]["token_usage"]["total_tokens"] == 7
+
+
+@settings(max_examples=100)
+@given(legal_runs(cut=False))
+def test_every_header_has_its_footer(run: list[AnyEvent]) -> None:
+    kinds = Counter(types(messages_of(run)))
+    assert kinds["planning_header"] == kinds["planning_footer"]
+    assert kinds["action_header"] == kinds["action_footer"]
+
+
 def test_an_agent_without_steps_gets_one_for_each_round_of_saying_and_doing() -> None:
     def call(call_id: str) -> list[AnyEvent]:
         return [ToolStarted(call_id=call_id, name="look", args={}), ToolFinished(call_id=call_id, result="x")]
@@ -315,6 +375,23 @@ def test_a_thought_stands_before_the_end_of_its_step_if_nothing_comes_next(end: 
     found = after_the_question(StepStarted(number=1), *said("I looked."), StepFinished(number=1, duration_ms=5), end)
     assert types(whole(found))[:-1] == ["action_header", "action_thought", "action_footer", "separator"]
     assert only(found, "action_footer")["metadata"]["timing"] == {"duration": 0.005}
+
+
+@pytest.mark.parametrize("agent_id", ["", "helper"])
+def test_a_step_ends_behind_what_is_still_being_said_in_it(agent_id: str) -> None:
+    texts = [TextDelta(agent_id=agent_id, message_id=name, text="Hm.") for name in "ab"]
+    over = [TextFinished(agent_id=agent_id, message_id=name) for name in "ab"]
+    found = after_the_question(
+        AgentStarted(agent_id="helper", name="helper"),
+        StepStarted(agent_id=agent_id, number=1),
+        *texts,
+        StepFinished(agent_id=agent_id, number=1, duration_ms=5),
+        *over,
+        AgentFinished(agent_id="helper"),
+        RunCancelled(),
+    )
+    told = [kind for kind in types(whole(found)) if kind not in ("agent_start", "agent_end", "status")]
+    assert told == ["action_header", "action_thought", "action_thought", "action_footer", "separator"]
 
 
 def test_a_sub_agent_is_named_in_everything_it_does() -> None:

@@ -35,12 +35,13 @@ from limelight.events import (
     ToolStarted,
     Usage,
 )
-from limelight.hiding import HIDDEN, Hiding
+from limelight.hiding import HIDDEN, NOTHING_HIDDEN, Hiding
 from limelight.pieces import MAX_LINE
 from limelight.runs.redaction import LOOKED_AT, Redaction
 from tests.runs.executions import execution
 
 SECRET = "s3cr3t-s3cr3t"
+KEY = "lml_9em2hbef_" + "djz4" * 13
 BY_PATTERN = Hiding([re.compile(r"s3cr3t-\w+")])
 BY_VALUE = Hiding(secrets=[SECRET])
 
@@ -218,12 +219,23 @@ async def test_objects_are_hidden_in_the_form_that_is_kept() -> None:
     assert append.results  # the whole of a large result is kept elsewhere, and is hidden there too
 
 
-def test_a_secret_in_pieces_of_a_plan_is_hidden_also_where_it_is_cut() -> None:
-    cut = len(SECRET) // 2
-    pieces = [PlanDelta(text=f"Use {SECRET[:cut]}"), PlanDelta(text=f"{SECRET[cut:]} and go"), PlanDelta(text=" on.")]
-    found = fed(BY_VALUE, *pieces, Plan(text=f"Use {SECRET} and go on."))
-    assert "".join(event.text for event in found[:-1] if isinstance(event, PlanDelta)) == f"Use {HIDDEN} and go on."
-    assert isinstance(found[-1], Plan), "nothing of it comes behind the plan"
+@pytest.mark.parametrize("secret", [SECRET, KEY])
+def test_a_secret_in_pieces_of_a_plan_is_hidden_and_the_plan_is_as_they_were_told(secret: str) -> None:
+    hiding = BY_VALUE if secret == SECRET else NOTHING_HIDDEN
+    text = f"Use {secret} and go on."
+    for size in range(1, 30):
+        pieces = [PlanDelta(agent_id="a", text=text[at : at + size]) for at in range(0, len(text), size)]
+        *told, plan = fed(hiding, *pieces, Plan(agent_id="a", text=text))
+        whole = "".join(event.text for event in told if isinstance(event, PlanDelta))
+        assert secret[4:] not in whole and f"{HIDDEN} and go on." in whole
+        assert plan == Plan(agent_id="a", text=whole)
+
+
+def test_plans_of_two_agents_are_hidden_apart_and_what_they_say_at_last_counts() -> None:
+    pieces = [PlanDelta(text="one "), PlanDelta(agent_id="a", text="two"), PlanDelta(text="more")]
+    assert fed(BY_VALUE, *pieces, Plan(text="something else")) == [*pieces, Plan(text="something else")]
+    held = PlanDelta(agent_id="a", text=SECRET[:8])
+    assert fed(BY_VALUE, held, AgentFinished(agent_id="a")) == [held, AgentFinished(agent_id="a")]
 
 
 def test_what_is_held_back_of_a_plan_comes_before_the_end_of_its_step() -> None:

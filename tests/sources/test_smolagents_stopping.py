@@ -14,10 +14,13 @@ from smolagents import Tool, tool
 
 from limelight import status
 from limelight.events import (
+    Plan,
+    PlanDelta,
     ReasoningDelta,
     RunCancelled,
     RunFailed,
     Status,
+    StepFinished,
     TextDelta,
     ToolFinished,
     ToolOutputDelta,
@@ -48,6 +51,17 @@ async def test_stop_while_the_model_talks(tmp_path: Path, monkeypatch: pytest.Mo
     assert isinstance(run.terminal, RunCancelled)
     assert len("".join(delta.text for delta in run.all(ReasoningDelta)).split()) < 100  # of five hundred
     assert Status(text=UNSTOPPABLE) not in run.events
+
+
+async def test_stop_while_the_model_writes_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = recorded(monkeypatch)
+    async with theatre(calling(planning_interval=3), TALK, tmp_path) as stage:
+        run = await stage.play_until(lambda e: isinstance(e, PlanDelta))
+        await eventually(lambda: not working(), 2)
+        assert len(requests) == 1
+    assert isinstance(run.terminal, RunCancelled)
+    assert run.all(Plan) == []
+    assert [(step.step_kind, step.error) for step in run.all(StepFinished)] == [("planning", "stopped")]
 
 
 async def test_stop_while_a_managed_agent_talks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

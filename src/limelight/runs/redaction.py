@@ -68,7 +68,8 @@ class Redaction:
         self._own = hiding.own
         self._streams: dict[tuple[type[AnyEvent], str, str], _Stream] = {}
         self._said: dict[tuple[type[AnyEvent], str], _Stream] = {}
-        """By the message, or by the agent for a plan."""
+        self._plans: dict[str, _PlanInPieces] = {}
+        """The plan that each agent writes."""
 
     @property
     def listens(self) -> bool:
@@ -108,10 +109,12 @@ class Redaction:
                 return [*self._rest_of(event.call_id), event]
             case TextDelta(message_id=str(), text=str()) | ReasoningDelta(message_id=str(), text=str()):
                 return [event] if self._own is None else self._word(event, self._own)
-            case PlanDelta(text=str()):
-                return [event] if self._own is None else self._word(event, self._own)
-            case Plan() | StepFinished():
-                return [*self._rest_said(PlanDelta, event.agent_id), event]
+            case PlanDelta(agent_id=str(), text=str()):
+                return self._plan_piece(event)
+            case Plan(agent_id=str()):
+                return self._plan(event)
+            case StepFinished(agent_id=str()):
+                return [*self._rest_of_plan(event.agent_id), event]
             case TextFinished(message_id=str()):
                 return [*self._rest_said(TextDelta, event.message_id), event]
             case ReasoningFinished(message_id=str()):
@@ -120,7 +123,8 @@ class Redaction:
                 return [*self._rest_said(TextDelta, message_id), event]
             case AgentFinished():
                 of_agent = [key for key, stream in self._said.items() if stream.last.agent_id == event.agent_id]
-                return [*(piece for key in of_agent for piece in self._rest_said(*key)), event]
+                said = [piece for key in of_agent for piece in self._rest_said(*key)]
+                return [*self._rest_of_plan(event.agent_id), *said, event]
             case RunFinished() | RunFailed() | RunCancelled():
                 return [*self.rest(), event]
             case _:
@@ -130,16 +134,35 @@ class Redaction:
         """What is still held back."""
         calls = dict.fromkeys(key[1] for key in self._streams)
         printed = [piece for call_id in calls for piece in self._rest_of(call_id)]
-        return printed + [piece for key in list(self._said) for piece in self._rest_said(*key)]
+        planned = [piece for agent_id in list(self._plans) for piece in self._rest_of_plan(agent_id)]
+        return printed + planned + [piece for key in list(self._said) for piece in self._rest_said(*key)]
 
-    def _word(self, event: TextDelta | ReasoningDelta | PlanDelta, own: Hiding) -> list[AnyEvent]:
-        key = (type(event), event.agent_id if isinstance(event, PlanDelta) else event.message_id)
+    def _plan_piece(self, event: PlanDelta) -> list[AnyEvent]:
+        plan = self._plans.setdefault(event.agent_id, _PlanInPieces(Pieces(self._hiding)))
+        plan.last = event
+        plan.written.append(event.text)
+        return plan.tell(plan.pieces.feed(event.text))
+
+    def _plan(self, event: Plan) -> list[AnyEvent]:
+        """A plan that came in pieces is as it was told: of where a secret begins, these may have said more."""
+        plan = self._plans.get(event.agent_id)
+        rest = self._rest_of_plan(event.agent_id)
+        if plan is not None and "".join(plan.written) == event.text:
+            event = msgspec.structs.replace(event, text="".join(plan.told))
+        return [*rest, event]
+
+    def _rest_of_plan(self, agent_id: str) -> list[AnyEvent]:
+        plan = self._plans.pop(agent_id, None)
+        return [] if plan is None else plan.tell(plan.pieces.rest())
+
+    def _word(self, event: TextDelta | ReasoningDelta, own: Hiding) -> list[AnyEvent]:
+        key = (type(event), event.message_id)
         known = self._said.get(key)
         stream = self._said[key] = _Stream(event, known.pieces if known else Pieces(own))
         return stream.told(stream.pieces.feed(event.text)) if event.text else [event]
 
-    def _rest_said(self, kind: type[AnyEvent], id_: str) -> list[AnyEvent]:
-        stream = self._said.pop((kind, id_), None)
+    def _rest_said(self, kind: type[AnyEvent], message_id: str) -> list[AnyEvent]:
+        stream = self._said.pop((kind, message_id), None)
         return [] if stream is None else stream.told(stream.pieces.rest())
 
     def _piece(self, event: ToolOutputDelta | ToolArgsDelta) -> list[AnyEvent]:
@@ -161,3 +184,19 @@ class _Stream(NamedTuple):
 
     def told(self, text: str) -> list[AnyEvent]:
         return [msgspec.structs.replace(self.last, text=text)] if text else []
+
+
+class _PlanInPieces:
+    """A plan on its way: what came of it, and what was told."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self.pieces = pieces
+        self.written: list[str] = []
+        self.told: list[str] = []
+        self.last = PlanDelta(text="")
+
+    def tell(self, text: str) -> list[AnyEvent]:
+        if not text:
+            return []
+        self.told.append(text)
+        return [msgspec.structs.replace(self.last, text=text)]

@@ -38,10 +38,14 @@ def test_a_plan_in_words_is_drawn_while_it_is_written_and_once_when_it_is_whole(
     assert moving(numbered(RunStarted(agent="a"), *pieces))[:3] == ["Plan:", "  1. Look", "  2. **An"]
     whole = Plan(text="1. Look\n2. **Answer**")
     assert shown(*pieces, whole, *SAID, *DONE)[1:-1] == ["Plan:", "   1 Look", "   2 Answer", "Here it is."]
+    long = shown(*pieces, Plan(text="1. Look", truncated=True), *SAID, *DONE)
+    assert long[1:-1] == ["Plan:", "   1 Look", "   2 **An", "Here it is."], "of a preview the pieces had more"
+    between = shown(pieces[0], SourceCited(title="A book"), pieces[1], whole, *SAID, *DONE)
+    assert between[1:-1] == ["Plan:", "   1 Look", "   2 Answer", "@ A book", "Here it is."]
     cut_off = StepFinished(number=1, step_kind="planning", error="hung up")
     again = (PlanDelta(text="Other", update=True), Plan(text="Other", update=True))
     told = shown(StepStarted(number=1, step_kind="planning"), *pieces, cut_off, *again, *SAID, *DONE)
-    assert told[1:-1] == ["Plan:", "  1. Look", "  2. **An", "Plan:", "  Other", "Here it is."]
+    assert told[1:-1] == ["Plan:", "   1 Look", "   2 **An", "Plan:", "  Other", "Here it is."]
 
 
 @pytest.mark.parametrize(

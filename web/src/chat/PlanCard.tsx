@@ -1,7 +1,7 @@
 import { ListTree } from "lucide-react";
 import { memo } from "react";
 import type { PlanItem } from "../log/view";
-import { straight } from "../text/visible";
+import { gist } from "./gist";
 import { QuietRow } from "./QuietRow";
 
 /** What the agent means to do, in its own words. */
@@ -12,7 +12,7 @@ export const PlanCard = memo(function PlanCard({ item }: { item: PlanItem }) {
       kind="plan"
       icon={ListTree}
       title={item.update ? "Plan changed" : "Plan"}
-      gist={straight(item.text).trim().replace(/\s+/g, " ").slice(0, 200)}
+      gist={gist(item.text, item.isGrowing)}
       text={item.text}
       isGrowing={item.isGrowing}
       isOpenAtFirst={!item.update}

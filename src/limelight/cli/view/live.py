@@ -165,7 +165,7 @@ class LiveView:
             case Said():
                 return number < len(self.story.things) - 1
             case Planned():
-                return thing.is_whole or number < len(self.story.things) - 1
+                return not thing.is_growing
             case Call() | Helper():
                 return thing.state in ("done", "failed")
             case Asked():
@@ -235,7 +235,7 @@ class LiveView:
 
     def _planned(self, plan: Planned) -> list[RenderableType]:
         name, depth = self._plan_of(plan.agent_id), self.story.depth(plan.agent_id)
-        if plan.is_whole:
+        if not plan.is_growing:
             return self._quiet(name, plan.text, depth)
         return [_indented(_line(name, "dim"), depth), _indented(Text(safe(plan.text).strip(), "dim"), depth + 1)]
 

@@ -101,8 +101,12 @@ class Planned(msgspec.Struct):
     """A plan in words. One of items is no thing, because it changes as long as the run goes on."""
 
     agent_id: str
-    text: str
-    is_whole: bool = True
+    pieces: list[str] = []
+    is_growing: bool = False
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
 
 
 class Note(msgspec.Struct):
@@ -174,12 +178,12 @@ class Story:
                 self._said[event.message_id].pieces.append(event.text)
             case PlanDelta():
                 if event.agent_id not in self._growing:
-                    self._growing[event.agent_id] = self._add(Planned(event.agent_id, "", is_whole=False))
-                self._growing[event.agent_id].text += event.text
+                    self._growing[event.agent_id] = self._add(Planned(event.agent_id, is_growing=True))
+                self._growing[event.agent_id].pieces.append(event.text)
             case Plan():
                 self._plan(event)
             case StepFinished():
-                self._growing.pop(event.agent_id, None)
+                self._grown(event.agent_id)
             case Status():
                 self.status = event.text
             case FinalAnswer():
@@ -187,12 +191,22 @@ class Story:
             case _:
                 self._feed_work(event)
 
+    def _grown(self, agent_id: str) -> Planned | None:
+        """The plan that the agent wrote, of which no more comes."""
+        plan = self._growing.pop(agent_id, None)
+        if plan is not None:
+            plan.is_growing = False
+        return plan
+
     def _plan(self, event: Plan) -> None:
+        plan = self._grown(event.agent_id)
         if event.items:
             self.plans[event.agent_id] = event.items
         elif event.text:
-            plan = self._growing.pop(event.agent_id, None) or self._add(Planned(event.agent_id, ""))
-            plan.text, plan.is_whole = event.text, True
+            if plan is None:
+                plan = self._add(Planned(event.agent_id))
+            if not (event.truncated and plan.text.startswith(event.text)):  # of a preview the pieces had more
+                plan.pieces = [event.text]
         else:
             self.plans.pop(event.agent_id, None)
 
@@ -219,6 +233,7 @@ class Story:
                 self._helpers[event.agent_id] = self._add(Helper(event.agent_id, event.name, depth))
             case AgentFinished() if event.agent_id in self._helpers:
                 self._helpers[event.agent_id].state = "failed" if event.error else "done"
+                self._grown(event.agent_id)
             case ApprovalRequested():
                 self._ask(event)
             case ApprovalResolved() if event.approval_id in self._asked:

@@ -100,6 +100,7 @@ class V2Dialect:
                 self._voice.settle(event.agent_id)
                 self._steps_of(event.agent_id).grow_plan(event)
             case Plan() if event.items:
+                self._steps_of(event.agent_id).settle_plan()
                 self._asides.todos(event)
             case Plan():
                 self._voice.settle(event.agent_id)

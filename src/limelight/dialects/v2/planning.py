@@ -18,7 +18,7 @@ class Planning:
         self._count = 0
         self._number: int | None = None
         self._text: Stream | None = None
-        self._written = ""
+        self._written: list[str] = []
         self.is_open = False
 
     def begin(self, number: int | None) -> None:
@@ -34,26 +34,28 @@ class Planning:
 
     def grow(self, event: PlanDelta) -> None:
         self._text = self._text or self._new_text()  # a step may plan more than once
-        self._written += event.text
+        self._written.append(event.text)
         self._text.grow(event.text)
 
     def take(self, event: Plan) -> None:
         """All of a plan, whether or not pieces came before. Of one that is cut these had more, and that stays."""
-        is_cut = (event.truncated or not event.text) and self._written.startswith(event.text)
+        written = "".join(self._written)
+        is_cut = (event.truncated or not event.text) and written.startswith(event.text)
         if not is_cut:
-            self._complete(event.text)
+            self._complete(event.text, written)
         self.settle()
 
-    def _complete(self, text: str) -> None:
-        if not text.startswith(self._written):
-            self.settle()  # another one than it seemed
+    def _complete(self, text: str, written: str) -> None:
+        if not text.startswith(written):  # another one than it seemed
+            self.settle()
+            written = ""
         self._text = self._text or self._new_text()
-        if rest := text[len(self._written) :]:
+        if rest := text[len(written) :]:
             self._text.grow(rest)
 
     def settle(self) -> None:
         """What has come is all of the plan."""
-        text, self._text, self._written = self._text, None, ""
+        text, self._text, self._written = self._text, None, []
         if text is not None:
             begin = beginning(text.first_page)
             text.end(thoughts_content=begin, content_length=text.length, step_name=self._label)

@@ -30,8 +30,8 @@ class Steps:
         return {"step_type": "action", **numbered(self.number)}
 
     def start(self, event: StepStarted) -> None:
-        self._framework_has_steps = True
         self.close()
+        self._framework_has_steps, self._made_up = True, False
         if event.step_kind == "planning":
             self.number, self._open = event.number, "planning"
             self._planning.begin(self.number)
@@ -41,8 +41,9 @@ class Steps:
     def finish(self, event: StepFinished, *, later: bool = False) -> None:
         """`later`: something that was said in the step is not told yet, and stands before its end."""
         self._ending = event
+        self._end_plan()
         if not later:
-            self.close()
+            self._close_step()
 
     def _tell_end(self, event: StepFinished) -> None:
         known = cost(event.input_tokens, event.output_tokens, event.duration_ms)
@@ -61,14 +62,14 @@ class Steps:
     def release(self) -> None:
         """All that was said in the step is told."""
         if self._ending is not None:
-            self.close()
+            self._close_step()
 
     def speaks(self) -> None:
         """Before a text: where a framework has no steps, a text behind tools begins another one."""
         if self._framework_has_steps or self._open:
             if not (self._made_up and self._tools_since_text):
                 return
-            self.close()
+            self._close_step()
         self._make_up()
 
     def acts(self) -> None:
@@ -95,9 +96,17 @@ class Steps:
         self._planning.take(event)
         self._end_plan()
 
+    def settle_plan(self) -> None:
+        """The agent plans otherwise now, with a list."""
+        self._planning.settle()
+        self._end_plan()
+
     def close(self) -> None:
         """Whatever is open ends now, without a bill unless it had one."""
         self._end_plan()
+        self._close_step()
+
+    def _close_step(self) -> None:
         if self._ending is not None:
             event, self._ending = self._ending, None
             self._tell_end(event)
@@ -116,8 +125,8 @@ class Steps:
         """A plan outside of a step of its own has header and footer all the same. It ends a step that is made up."""
         if self._planning.is_open:
             return
-        if self._made_up and self._open:
-            self.close()
+        if self._made_up:
+            self._close_step()
         self._planning.begin(self.number)
 
     def _end_plan(self) -> None:

@@ -44,16 +44,15 @@ class Voice:
 
     def finish(self, event: TextFinished | ReasoningFinished) -> None:
         key = (event.agent_id, event.message_id)
-        stream = self._streams.pop(key, None)
-        if stream is None:
+        if key not in self._streams:
             return
         may_be_the_answer = isinstance(event, TextFinished) and not event.agent_id and key not in self._overtaken
         self._overtaken.discard(key)
         if may_be_the_answer:
             self.settle("")
-            self._held = (event.message_id, stream)
+            self._held = (event.message_id, self._streams.pop(key))
         else:
-            stream.end(**_thought(stream))
+            self._end(event.agent_id, self._streams.pop(key))
 
     def acts(self, agent_id: str) -> None:
         """Before a tool: what the agent has said is no answer, and neither is what it is saying along with the call."""
@@ -64,12 +63,18 @@ class Voice:
         """The agent goes on, so what it said last was a thought, unless it is this message."""
         if self._held is not None and not agent_id and self._held[0] != unless:
             stream, self._held = self._held[1], None
-            stream.end(**_thought(stream))
-            self._steps_of("").release()
+            self._end("", stream)
+
+    def _end(self, agent_id: str, stream: Stream) -> None:
+        stream.end(**_thought(stream))
+        if not self.holds(agent_id):
+            self._steps_of(agent_id).release()
 
     def holds(self, agent_id: str) -> bool:
-        """Whether the agent has said what may be the answer: its step does not end before that is known."""
-        return self._held is not None and not agent_id
+        """Whether something that the agent says is not told whole yet, or may be the answer: its step does not end
+        before that is known."""
+        is_held = self._held is not None and not agent_id
+        return is_held or any(speaker == agent_id for speaker, _ in self._streams)
 
     def answer(self, event: FinalAnswer) -> None:
         """Behind the last step. What is still held is the answer: whatever else was said has been settled before.
