@@ -218,11 +218,20 @@ async def many(ctx: Any) -> AsyncIterator[Item]:
     yield FinalAnswer(content="# The beginning\n\n" + "\n\n".join(f"Paragraph {n}." for n in range(80)))
 
 
+async def brief(ctx: Any) -> AsyncIterator[Item]:
+    """More calls than fit into the window, which can be seen for a while, and a short answer that comes whole."""
+    for number in range(60):
+        yield ToolStarted(call_id=f"c{number}", name="look", args={"at": number})
+        yield ToolFinished(call_id=f"c{number}", result="x")
+    await asyncio.sleep(1)
+    yield FinalAnswer(content="There is nothing.")
+
+
 SCENES = {
     scene.__name__: scene
     for scene in (
         *(tools, todos, helpers, document, files, stream, words, code, steps),
-        *(question, hesitant, patient, crash, parallel, many),
+        *(question, hesitant, patient, crash, parallel, many, brief),
     )
 }
 

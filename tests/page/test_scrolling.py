@@ -72,6 +72,13 @@ def test_an_answer_that_comes_whole_is_read_from_its_beginning(tab: Tab) -> None
     expect(tab.page.get_by_role("heading", name="The beginning")).to_be_in_viewport()
 
 
+def test_an_answer_that_is_seen_whole_leaves_nothing_to_jump_to(tab: Tab) -> None:
+    tab.begin("scene brief")
+    tab.expect_end()
+    tab.page.evaluate("() => new Promise(done => setTimeout(done, 600))")  # it has found its place by then
+    expect(tab.button("Jump to now")).to_have_count(0)
+
+
 def test_what_is_over_opens_at_its_last_question(tab: Tab) -> None:
     tab.page.set_viewport_size({"width": 1000, "height": 600})
     tab.begin("scene many")

@@ -73,7 +73,7 @@ function useAnswerThatCameWhole(
   live: LiveSession,
   rows: readonly Row[],
   settle: Settle,
-  { isFollowing, stay }: Following,
+  { isFollowing, stay, toEnd }: Following,
 ) {
   const newest = live.view.runs[live.view.runs.length - 1];
   const watched = useRef<string | null>(null);
@@ -88,8 +88,8 @@ function useAnswerThatCameWhole(
     const place = rows.findIndex((row) => row.kind === "answer" && row.run.runId === newest.runId);
     if (place < 0 || !isFollowing) return;
     stay(SEEKING);
-    settle(place, "start", null, null);
-  }, [newest, rows, settle, isFollowing, stay]);
+    settle(place, "start", null, toEnd);
+  }, [newest, rows, settle, isFollowing, stay, toEnd]);
 }
 
 /**
