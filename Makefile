@@ -2,11 +2,14 @@
 
 PORT ?= 8000
 # Tests mostly wait for servers that they start, so more of them than there are cores run at once.
-WORKERS ?= 4
+WORKERS ?= 5
 # Which tests, and how, as pytest is told: make test ONLY="tests/runs -x"
 ONLY ?=
 VENV := .venv
 BIN := $(VENV)/bin
+
+# Where no bytecode may be kept, each of the hundreds of processes that tests start compiles everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup page run test test-newest test-openwebui test-faults test-proxy lint format bench soak golden pictures \

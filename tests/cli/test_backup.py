@@ -103,6 +103,18 @@ def test_the_doctor_knows_when_a_backup_is_old_or_gone(tmp_path: Path) -> None:
     assert gone["state"] == "note" and "not there any more" in gone["found"]
 
 
+def test_the_doctor_asks_a_server_that_has_lost_its_folder(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data", "hello") as server:
+        assert server.post("/chat", HELLO)[0] == 200
+        port = {"LIMELIGHT_PORT": str(server.port), "LIMELIGHT_DATA": "data"}
+        well = limelight("doctor", folder=tmp_path, **port).stdout.decode()
+        assert f"{server.port}: a Limelight answers there\n" in well
+        (tmp_path / "data").rename(tmp_path / "aside")
+        ill = limelight("doctor", folder=tmp_path, code=1, **port).stdout.decode()
+        assert "a Limelight answers there; its store has failed: the database file is gone" in ill
+        (tmp_path / "aside").rename(tmp_path / "data")
+
+
 def test_the_doctor_looks_at_the_folder_that_is_named(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     write_note(tmp_path / "mine", Note(int(time.time() * 1000), str(tmp_path)))

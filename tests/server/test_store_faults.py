@@ -85,6 +85,34 @@ async def test_it_is_said_in_words_and_ends_by_itself(
     assert [record.name for record in told] == ["limelight.stores.sqlite.health"] * 2, caplog.text
 
 
+async def test_the_numbers_say_so_also_while_nobody_asks_for_anything(served: Served, database: Path) -> None:
+    async def failing() -> float:
+        await served.http.get("/ready")
+        return (await served.http.get("/metrics")).text.count("\nlimelight_store_failing 1.0\n")
+
+    assert not await failing()
+    aside = move(database, database.with_name("aside.db"))
+    assert await failing()
+    move(aside, database)
+    assert not await failing()
+
+
+async def test_a_run_whose_end_cannot_be_written_is_not_called_ended(
+    served: Served, database: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sessions, "SEALING_SECONDS", 0.2)
+    found: list[Frame] = []
+    following = asyncio.create_task(follow(served, found))
+    await eventually(lambda: len(found) > 20)
+    aside = move(database, database.with_name("aside.db"))
+    await served.parts.drain()
+    told = [record for record in caplog.records if record.name == "limelight.server.parts"]
+    assert [(record.levelname, record.run_id) for record in told] == [("ERROR", found[0].data["run_id"])]  # pyright: ignore[reportAttributeAccessIssue]
+    assert "is left open" in told[0].getMessage() and "the next start ends it" in told[0].getMessage()
+    move(aside, database)
+    await following
+
+
 async def test_an_agent_that_is_ahead_has_to_wait(served: Served, database: Path) -> None:
     found: list[Frame] = []
     following = asyncio.create_task(follow(served, found))

@@ -287,6 +287,29 @@ async def test_a_disk_that_fills_up(store: Store, path: Path, caplog: pytest.Log
     await store.begin(new_run("r3", SessionRef("ann", "s2")))
 
 
+async def test_damage_is_never_over(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever still works: what is written to such a file may never be read again."""
+    async with opened(lambda: SqliteStore(path)) as store:
+        run = await begin(store, "r1")
+        await run.write(*tokens(3000))
+        await run.end()
+    damaged = bytearray(content(path))
+    damaged[8192:] = os.urandom(len(damaged) - 8192)
+    async with opened(lambda: SqliteStore(path)) as store:
+        assert not store.is_failing
+        with path.open("r+b") as file:  # the same file, as a disk would do it
+            file.write(damaged)
+        with pytest.raises(StoreUnavailable, match="cannot be read"):
+            await read_all(store)
+        for _ in range(3):
+            await refused(store, "the database is damaged")
+            with pytest.raises(StoreUnavailable, match="damaged"):
+                await store.begin(new_run("r2"))
+        assert store.is_failing
+        assert [line for line in lines(caplog) if "restore a backup" in line] == lines(caplog)
+        assert len(lines(caplog)) == 1
+
+
 async def test_an_error_of_a_statement_is_no_trouble_of_the_database(
     store: Store, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -183,7 +183,7 @@ async def test_a_file_without_permission(path: Path, monkeypatch: pytest.MonkeyP
 
     real_connect = sqlite3.connect
     monkeypatch.setattr("limelight.stores.sqlite.file.sqlite3.connect", connect)
-    assert "--data" in await refused(path, SetupError)
+    assert "can only be read" in await refused(path, TryLater)
 
 
 async def test_a_disk_without_a_byte(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

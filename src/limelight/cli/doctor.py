@@ -27,6 +27,8 @@ from limelight.offering import offered
 from limelight.server.app import create_app, make_store
 from limelight.server.auth import is_loopback
 
+READY_SECONDS = 10
+"""A server whose store does not answer says so after five."""
 LOW_DISK = 500 * 1024 * 1024
 DAY_SECONDS = 24 * 3600
 OLD_DAYS = 7
@@ -156,11 +158,20 @@ def _port(settings: Settings) -> Finding:
             return Finding("port", "ok", f"{port} is free")
     try:
         if httpx.get(f"http://127.0.0.1:{port}/health", timeout=2).json() == {"status": "ok"}:
-            return Finding("port", "ok", f"{port}: a Limelight answers there")
+            return _server_there(port)
     except (httpx.HTTPError, ValueError):
         pass
     fix = f"end that program, or choose another port: limelight serve --port {port + 1}"
     return Finding("port", "wrong", f"{port} is used by another program", fix)
+
+
+def _server_there(port: int) -> Finding:
+    """It may have another data folder than the one that is looked at, or one that is gone: so it is asked itself."""
+    checks = httpx.get(f"http://127.0.0.1:{port}/ready", timeout=READY_SECONDS).json()["checks"]
+    if (store := checks["store"]) != "ok":
+        fix = "what to do is in the server's log"
+        return Finding("port", "wrong", f"{port}: a Limelight answers there; its store has {store}", fix)
+    return Finding("port", "ok", f"{port}: a Limelight answers there")
 
 
 def _data(settings: Settings) -> Finding:

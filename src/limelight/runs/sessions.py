@@ -10,7 +10,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -358,22 +358,31 @@ class Sessions:
         while tasks := [live.task for live in self._live.values() if not live.rests]:
             await asyncio.wait(tasks, timeout=LOOKING_SECONDS)
 
-    async def drain(self, verdict: Terminal) -> list[Run]:
-        """End the runs that go on, and wait until the log says so. Returns those that are ended by it.
+    async def drain(self, verdict: Terminal) -> "Drained":
+        """End the runs that go on, and wait until the log says so; but not for ever, if it cannot be written.
 
         Runs that wait for a person, and that another process can go on with, are left as they are.
         """
-        ending: list[Run] = []
+        ending: list[tuple[Run, asyncio.Task[None]]] = []
         tasks = [live.task for live in self._live.values()]
         for live in list(self._live.values()):
             if live.rests:
                 tasks.append(asyncio.create_task(live.execution.leave()))
             elif not live.execution.stopping:
                 live.execution.stop(verdict)
-                ending.append(live.execution.run)
+                ending.append((live.execution.run, live.task))
         if tasks:
             await asyncio.wait(tasks, timeout=SEALING_SECONDS)
-        return ending
+        return Drained(
+            ended=[run for run, task in ending if task.done()], left=[run for run, task in ending if not task.done()]
+        )
+
+
+class Drained(NamedTuple):
+    """What became of the runs that were ended by force: those whose end is in the log, and those whose is not."""
+
+    ended: list[Run]
+    left: list[Run]
 
 
 def terms_of(request: Request) -> Terms:

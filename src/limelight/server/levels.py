@@ -9,12 +9,14 @@ from prometheus_client.registry import Collector
 
 from limelight.runs.sessions import Sessions
 from limelight.server.pulse import Kind, Pulse
+from limelight.stores.base import Store
 
 
 class Levels(Collector):
     """The gauges of one server."""
 
-    def __init__(self, sessions: Sessions, pulse: Pulse, formats: Iterable[str]) -> None:
+    def __init__(self, store: Store, sessions: Sessions, pulse: Pulse, formats: Iterable[str]) -> None:
+        self._store = store
         self._sessions = sessions
         self._pulse = pulse
         self._known: dict[tuple[Kind, str], float] = dict.fromkeys(product(get_args(Kind), formats), 0)
@@ -29,6 +31,9 @@ class Levels(Collector):
         yield GaugeMetricFamily("limelight_approvals_waiting", "Questions that wait for a person", asked)
         yield GaugeMetricFamily(
             "limelight_requests_queued", "Requests that wait until their session is free", self._sessions.queued
+        )
+        yield GaugeMetricFamily(
+            "limelight_store_failing", "1 while the store cannot be written or read, else 0", self._store.is_failing
         )
         yield self._viewers()
 

@@ -89,7 +89,7 @@ class Parts:
         self.sessions = Sessions(
             store, self._committer, limits, self.hub, workspaces, memories, self.quota, hiding, self.metrics
         )
-        self.metrics.registry.register(Levels(self.sessions, self.pulse, dialects))
+        self.metrics.registry.register(Levels(store, self.sessions, self.pulse, dialects))
         self.control = Control(store, self.sessions, agents)
         reopening = Reopening(store, agents, self.sessions)
         self._recover = partial(seal_orphans, store, self.sessions.seal, reopening.reopen)
@@ -179,10 +179,14 @@ class Parts:
         self.sessions.close()
         await self._give_time(grace_seconds)
         verdict = RunFailed(code=Interrupted.code, message="the server was shut down", error_id=sortable_id("err_"))
-        ended = await self.sessions.drain(verdict)
-        for run in ended:
+        drained = await self.sessions.drain(verdict)
+        for run in drained.ended:
             about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent, error_id=verdict.error_id)
             log.warning("run %s is ended, %s: the server is shut down", run.run_id, verdict.error_id, extra=about)
+        for run in drained.left:
+            about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
+            told = "the log cannot be written, so its end and what it said last are not in it; the next start ends it"
+            log.error("run %s is left open: %s", run.run_id, told, extra=about)
         self._closing.set()
         self.pulse.close()
         await self.pulse.closed(FAREWELL_SECONDS)

@@ -228,6 +228,11 @@ class Store(Protocol):
         """Flush and let go. Nothing may be called afterwards."""
         ...
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether the store knows that it cannot be written or read now. For numbers: it looks at nothing."""
+        ...
+
     async def ping(self) -> None:
         """Return if the store can be written to, raise StoreError if not."""
         ...

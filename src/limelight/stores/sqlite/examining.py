@@ -39,8 +39,7 @@ def examine(path: Path) -> str:
         raise StoreCorrupt(f"{path} is damaged ({faults}): end the server and restore a backup")
     if version > len(MIGRATIONS):
         raise StoreNewer(f"{path} has schema version {version}, this Limelight knows up to {len(MIGRATIONS)}: upgrade")
-    if not served:  # its server writes, and says in /ready whether it can
-        _try_to_write(path)
+    _try_to_write(path)
     size = path.stat().st_size + _size(path.with_name(path.name + "-wal"))
     words = [f"whole, schema version {version}, {size / 1024**2:.1f} MB"]
     if version < len(MIGRATIONS):

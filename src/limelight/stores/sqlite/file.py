@@ -107,7 +107,12 @@ class DatabaseFile:
                 return TryLater(f"{self.path} cannot be written ({error}): make room on that disk")
             case sqlite3.SQLITE_IOERR:  # also of a disk that has no room for SQLite's own files
                 return TryLater(f"{self.path} cannot be written ({error}): see that its disk works and has room")
-            case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+            case sqlite3.SQLITE_READONLY:  # also of a file system that was mounted anew after a fault
+                return TryLater(
+                    f"{self.path} can only be read ({error}): make the file and its file system writable again, or "
+                    "choose another folder with --data"
+                )
+            case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
                 return SetupError(
                     f"{self.path} cannot be written ({error}): see that its disk has room and that this user may write "
                     "there, or choose another folder with --data"

@@ -1,7 +1,9 @@
 """Whether the database takes what is written. Says so in the log when trouble begins and when it ends, and not between.
 
 A disk that is full may still take a little. So trouble is over only when what could not be written is written; until
-then nothing new is begun. The writer asks before each commit and tells how it went, on its thread; others only look.
+then nothing new is begun. A file that is damaged may still take a lot, and give back half of it: that is never over,
+and nothing is written to it any more. The writer asks before each commit and tells how it went, on its thread; readers
+tell what they met, and others only look.
 """
 
 import logging
@@ -9,7 +11,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from limelight.errors import StoreUnavailable
-from limelight.stores.sqlite.trouble import FAILING, SILENT, Trouble, trouble_of
+from limelight.stores.sqlite.trouble import DAMAGED, FAILING, SILENT, Trouble, trouble_of
 
 log = logging.getLogger(__name__)
 
@@ -25,9 +27,14 @@ class Health:
         self._waiting: set[str] = set()
         """The runs that have something to write which was refused, and will come again with it."""
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether it is known that something cannot be written or read."""
+        return self._trouble is not None or self._reads_fail
+
     def check(self, waiting: Collection[str]) -> StoreUnavailable | None:
         """The refusal of everything, if nothing may be written now. These runs will come again."""
-        trouble = self._look()
+        trouble = DAMAGED if self._trouble is DAMAGED else self._look()
         return None if trouble is None else self._begin(trouble, waiting)
 
     def failed(self, error: Exception, waiting: Collection[str]) -> StoreUnavailable:
@@ -40,19 +47,21 @@ class Health:
     def works(self, written: Collection[str]) -> None:
         """Something was written, and all that these runs had."""
         self._waiting.difference_update(written)
-        if self._trouble is not None and not self._waiting:
+        if self._trouble not in (None, DAMAGED) and not self._waiting:
             self._trouble = None
             log.warning("%s can be written again: what had to wait is written", self._path)
 
     def raise_if_held_up(self) -> None:
-        """Raises StoreUnavailable while runs wait for what could not be written."""
+        """Raises StoreUnavailable while runs wait for what could not be written, and if that is for ever."""
         trouble = self._trouble
-        if trouble is not None and self._waiting:
+        if trouble is not None and (self._waiting or trouble is DAMAGED):
             raise _refusal(trouble)
 
     def could_not_read(self, error: Exception) -> None:
         """Something could not be read, which is told once until something can be."""
-        if not self._reads_fail:
+        if trouble_of(error, self._path) is DAMAGED:
+            self._begin(DAMAGED, ())
+        elif not self._reads_fail:
             self._reads_fail = True
             log.error("%s cannot be read: %s. What to do: %s", self._path, error, FAILING.fix)
 
@@ -67,7 +76,7 @@ class Health:
 
     def _begin(self, trouble: Trouble, waiting: Collection[str]) -> StoreUnavailable:
         self._waiting.update(waiting)
-        if trouble != self._trouble:
+        if trouble != self._trouble and self._trouble is not DAMAGED:
             self._trouble = trouble
             told = "live runs wait, new ones are refused"
             log.error("%s cannot be written: %s; %s. What to do: %s", self._path, trouble.words, told, trouble.fix)

@@ -148,6 +148,10 @@ class SqliteStore:
         finally:
             self._idle.put(db)
 
+    @property
+    def is_failing(self) -> bool:
+        return self._health.is_failing
+
     async def ping(self) -> None:
         try:
             async with asyncio.timeout(PING_SECONDS):
