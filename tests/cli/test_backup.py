@@ -106,11 +106,11 @@ def test_the_doctor_knows_when_a_backup_is_old_or_gone(tmp_path: Path) -> None:
 def test_the_doctor_asks_a_server_that_has_lost_its_folder(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "hello") as server:
         assert server.post("/chat", HELLO)[0] == 200
-        port = {"LIMELIGHT_PORT": str(server.port), "LIMELIGHT_DATA": "data"}
-        well = limelight("doctor", folder=tmp_path, **port).stdout.decode()
+        port = str(server.port)
+        well = limelight("doctor", folder=tmp_path, LIMELIGHT_PORT=port, LIMELIGHT_DATA="data").stdout.decode()
         assert f"{server.port}: a Limelight answers there\n" in well
         (tmp_path / "data").rename(tmp_path / "aside")
-        ill = limelight("doctor", folder=tmp_path, code=1, **port).stdout.decode()
+        ill = limelight("doctor", folder=tmp_path, code=1, LIMELIGHT_PORT=port, LIMELIGHT_DATA="data").stdout.decode()
         assert "a Limelight answers there; its store has failed: the database file is gone" in ill
         (tmp_path / "aside").rename(tmp_path / "data")
 

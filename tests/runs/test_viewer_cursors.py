@@ -1,6 +1,7 @@
 """A viewer that comes back: its cursor, what is left of the log, and any order of things."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from random import Random
 
 import msgspec
@@ -16,7 +17,7 @@ from limelight.events import (
     RunFinished,
     RunStarted,
 )
-from tests.dialects.transcripts import DIALECTS, Frame, live, parse
+from tests.dialects.transcripts import DIALECTS, SCRIPTS, Frame, live, parse
 from tests.runs.viewing import (
     Stage,
     read_all,
@@ -65,6 +66,32 @@ async def test_a_cursor_inside_a_record_gets_its_other_frames() -> None:
         assert await read_all(viewer) == [Frame("2", "", b'{"type":"done"}')]
 
 
+async def test_a_cursor_inside_a_record_is_exact_also_beside_another_viewer() -> None:
+    """Who shares the frames of others gets whole Records only."""
+    stage, records = Stage(), as_records(SCRIPTS["plan"])
+    expected = live(DIALECTS["v2"], records)
+    async with stage.viewer("v2") as watching:
+        watching.start(Cursor(0), fresh=True)
+        stage.play(records)
+        assert same(await read_to(watching, expected[-1].id), expected, "v2")
+        for position, frame in enumerate(expected[:-1]):
+            async with stage.viewer("v2") as viewer:
+                viewer.start(Cursor.parse(frame.id))
+                assert same(await read_to(viewer, expected[-1].id), expected[position + 1 :], "v2"), frame.id
+
+
+async def test_a_cursor_inside_a_record_that_is_not_there_yet_waits_for_it() -> None:
+    stage, records = Stage(), whole_run()
+    async with stage.viewer() as watching, stage.viewer() as viewer:
+        watching.start(Cursor(0))
+        viewer.start(Cursor(3, 1))
+        stage.play(records[:2])
+        viewer.nudge()
+        assert await soon(viewer) == b""
+        stage.play(records[2:])
+        assert [frame.id for frame in await read_to(viewer, str(len(records)))][-1] == str(len(records))
+
+
 @pytest.mark.parametrize("cursor", ["2.2", "2.9"])
 async def test_a_cursor_that_skips_all_frames_of_the_terminal_ends_at_once(cursor: str) -> None:
     stage = Stage()
@@ -100,8 +127,22 @@ async def _play_at_random(random: Random, format_: str) -> None:
         events = write_run(random, random.choice([2, 30, 400]))
         records += as_records(events, first_seq=len(records) + 1, run_id=f"run_{number}")
     expected = live(DIALECTS[format_], records)
-    stage, done, seen = Stage(), 0, list[Frame]()
+    stage, seen = Stage(), list[Frame]()
+    async with AsyncExitStack() as others:
+        if random.random() < 0.5:  # somebody who keeps the shared frames alive
+            watching = await others.enter_async_context(stage.viewer(format_))
+            watching.start(Cursor(0), fresh=True)
+        await _come_and_go(random, format_, stage, records, seen, expected)
+    assert isinstance(records[-1].event, TERMINAL_TYPES)
+    assert same(seen, expected, format_)
+
+
+async def _come_and_go(
+    random: Random, format_: str, stage: Stage, records: list[Record], seen: list[Frame], expected: list[Frame]
+) -> None:
+    done = 0
     while done < len(records):
+        del seen[max(0, len(seen) - random.choice([0, 0, 1, 2])) :]  # the last of it did not arrive
         async with stage.viewer(format_) as viewer:
             viewer.start(Cursor.parse(seen[-1].id if seen else "0"))
             for _ in range(random.randint(1, 4)):
@@ -115,5 +156,3 @@ async def _play_at_random(random: Random, format_: str) -> None:
         viewer.start(Cursor.parse(seen[-1].id if seen else "0"))
         if not seen or seen[-1].id != expected[-1].id:
             seen += await read_to(viewer, expected[-1].id)
-    assert isinstance(records[-1].event, TERMINAL_TYPES)
-    assert same(seen, expected, format_)

@@ -107,7 +107,7 @@ async def test_a_run_whose_end_cannot_be_written_is_not_called_ended(
     aside = move(database, database.with_name("aside.db"))
     await served.parts.drain()
     told = [record for record in caplog.records if record.name == "limelight.server.parts"]
-    assert [(record.levelname, record.run_id) for record in told] == [("ERROR", found[0].data["run_id"])]  # pyright: ignore[reportAttributeAccessIssue]
+    assert [(record.levelname, vars(record)["run_id"]) for record in told] == [("ERROR", found[0].data["run_id"])]
     assert "is left open" in told[0].getMessage() and "the next start ends it" in told[0].getMessage()
     move(aside, database)
     await following

@@ -136,9 +136,9 @@ class Viewer:
         return self._encoder is not None or lane is None or not lane.base - 1 <= self._at < lane.head
 
     def _lane(self) -> Lane | None:
-        """The lane, if it has or will have what we need next."""
+        """The lane, if it has or will have what we need next. It has whole Records, and no part of one."""
         lane = self._channel.lanes.get(self._format.lane)
-        return lane if lane is not None and self._at >= lane.base - 1 else None
+        return lane if lane is not None and not self._skip and self._at >= lane.base - 1 else None
 
     def _ride(self, lane: Lane) -> bytes:
         """What the lane has for us; b"" if there is nothing yet, also when the store was faster than the hub."""
@@ -163,6 +163,7 @@ class Viewer:
         if not records:
             # What was published before we looked and is not there was removed: there is nothing to wait for.
             self._fed = max(self._fed, published)
+            self._skip = 0
             self._board(encoder)
             return b""
         frames: list[bytes] = []
