@@ -45,6 +45,8 @@ from limelight.events import (
     kind_of,
 )
 
+CUT_OFF = "the run ended before this did"
+
 
 class OpenCall(msgspec.Struct):
     """A tool call that has begun and not ended."""
@@ -309,6 +311,17 @@ class Grammar:
         left = self.missing_before(event, "")
         if left:
             raise _bad(event, f"still missing: {', '.join(sorted({kind_of(e) for e in left}))}")
+
+
+def reason_to_close(terminal: Terminal) -> str:
+    """What the events say that close a run's calls, steps and sub-agents before its end."""
+    match terminal:
+        case RunFinished():
+            return CUT_OFF
+        case RunFailed():
+            return terminal.message
+        case RunCancelled():
+            return "stopped"
 
 
 def args_of(text: str) -> dict[str, Any] | str:

@@ -110,6 +110,8 @@ def test_the_doctor_asks_a_server_that_has_lost_its_folder(tmp_path: Path) -> No
         well = limelight("doctor", folder=tmp_path, LIMELIGHT_PORT=port, LIMELIGHT_DATA="data").stdout.decode()
         assert f"{server.port}: a Limelight answers there\n" in well
         (tmp_path / "data").rename(tmp_path / "aside")
+        while server.get("/ready")[0] == 200:  # what it knew a moment ago
+            time.sleep(0.1)
         ill = limelight("doctor", folder=tmp_path, code=1, LIMELIGHT_PORT=port, LIMELIGHT_DATA="data").stdout.decode()
         assert "a Limelight answers there; its store has failed: the database file is gone" in ill
         (tmp_path / "aside").rename(tmp_path / "data")

@@ -230,11 +230,12 @@ def test_a_plan_that_was_never_finished_ends_with_its_step_and_before_its_error(
         StepStarted(number=1, step_kind="planning"),
         PlanDelta(text="1. Lo"),
         StepFinished(number=1, step_kind="planning", error="the model hung up"),
+        StepStarted(number=1),
     )
-    expected = ["planning_header", "planning_content", "error", "planning_footer", "separator"]
+    expected = ["planning_header", "planning_content", "error", "planning_footer", "separator", "action_header"]
     assert types(whole(found)) == expected
     assert plan_contents(found) == ["1. Lo"]
-    assert {message["metadata"]["step_type"] for message in found} == {"planning"}
+    assert {message["metadata"]["step_type"] for message in found[:-1]} == {"planning"}
 
 
 def test_a_plan_within_a_step_leaves_the_step_open_and_ends_one_that_is_made_up() -> None:
@@ -375,6 +376,58 @@ def test_a_thought_stands_before_the_end_of_its_step_if_nothing_comes_next(end: 
     found = after_the_question(StepStarted(number=1), *said("I looked."), StepFinished(number=1, duration_ms=5), end)
     assert types(whole(found))[:-1] == ["action_header", "action_thought", "action_footer", "separator"]
     assert only(found, "action_footer")["metadata"]["timing"] == {"duration": 0.005}
+
+
+CUT_OFF: list[tuple[AnyEvent, str, list[str]]] = [
+    (RunCancelled(), "stopped", ["status"]),
+    (RunFailed(code="interrupted", message="the server was shut down"), "the server was shut down", ["error"]),
+    (RunFailed(code="agent_error", message="boom"), "something else", ["error", "error"]),
+]
+
+
+@pytest.mark.parametrize(("end", "reason", "told"), CUT_OFF)
+def test_what_the_end_cuts_off_is_told_once_and_stop_is_no_error(end: AnyEvent, reason: str, told: list[str]) -> None:
+    found = after_the_question(
+        StepStarted(number=1),
+        *said("Hm."),
+        ToolStarted(call_id="c", name="look", args={}),
+        ToolFinished(call_id="c", result=f"Error: {reason}", error=reason),
+        StepFinished(number=1, error=reason),
+        end,
+    )
+    kinds = types(whole(found))
+    assert [kind for kind in kinds if kind in ("error", "status")] == told
+    assert kinds.count("action_footer") == 1
+
+
+def test_a_sub_agent_that_is_cut_off_is_told_once() -> None:
+    found = after_the_question(
+        AgentStarted(agent_id="h", name="helper"),
+        StepStarted(agent_id="h", number=1),
+        StepFinished(agent_id="h", number=1, error="stopped"),
+        AgentFinished(agent_id="h", error="stopped"),
+        RunCancelled(),
+    )
+    assert types(whole(found)) == ["agent_start", "action_header", "action_footer", "separator", "agent_end", "status"]
+
+
+def test_an_error_of_a_step_stands_before_what_comes_next() -> None:
+    broke = StepFinished(number=1, error="no such tool")
+    for next_ in (StepStarted(number=2), TextDelta(message_id="n", text="Hm."), Plan(text="Otherwise.")):
+        kinds = types(whole(after_the_question(StepStarted(number=1), *said("Hm."), broke, next_)))
+        assert kinds[:5] == ["action_header", "action_thought", "error", "action_footer", "separator"], next_
+
+
+def test_a_step_that_is_made_up_goes_on_while_its_tools_work() -> None:
+    found = after_the_question(
+        ToolStarted(call_id="c", name="look", args={}),
+        *said("Meanwhile."),
+        ToolFinished(call_id="c", result="seen"),
+        *said("Now."),
+        RunCancelled(),
+    )
+    first = ["action_header", "tool_call", "tool_invocation", "observation", "action_thought"]
+    assert types(whole(found))[:7] == [*first, "action_footer", "separator"]
 
 
 @pytest.mark.parametrize("agent_id", ["", "helper"])

@@ -8,6 +8,7 @@ from limelight.events import (
     FinalAnswer,
     Plan,
     RunFinished,
+    RunStarted,
     StepFinished,
     StepStarted,
     ToolFinished,
@@ -15,7 +16,7 @@ from limelight.events import (
     ToolStarted,
 )
 from limelight.runs.fitting import fit
-from tests.dialects.v2_messages import after_the_question, only, said, types, whole
+from tests.dialects.v2_messages import after_the_question, messages_of, only, said, types, whole
 from tests.strategies import RUN_ID
 
 LONG = "".join(f"line {number}\n" for number in range(9_000))
@@ -66,6 +67,19 @@ def test_a_text_that_turns_out_to_be_the_answer_appears_once() -> None:
     assert (answer["content"], answer["metadata"]["has_structured_data"]) == ("Forty-two.", False)
     assert "action_thought" not in types(whole(found))
     assert answer["metadata"]["stream_id"] == answer["message_id"]
+
+
+def test_a_structured_answer_in_text_is_markdown_if_nobody_has_seen_it_grow() -> None:
+    text = '{"title": "Bees", "content": "They dance.", "sources": ["a book"]}'
+    events = (*said(text, "m"), FinalAnswer(content=text, message_id="m"), RunFinished())
+    (answer,) = (m for m in messages_of([RunStarted(agent="a", enable_streaming=False), *events]) if is_answer(m))
+    assert answer["content"] == "## Bees\n\nThey dance.\n\n**Sources**\n\n- a book"
+    (grown,) = (m for m in whole(messages_of([RunStarted(agent="a"), *events])) if is_answer(m))
+    assert grown["content"] == text, "what was shown stays"
+
+
+def is_answer(message: Any) -> bool:
+    return types([message]) == ["final_answer"]
 
 
 @pytest.mark.parametrize(

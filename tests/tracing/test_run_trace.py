@@ -24,8 +24,7 @@ from limelight.events import (
     ToolStarted,
     Usage,
 )
-from limelight.grammar import Grammar
-from limelight.runs.endings import reason_to_close
+from limelight.grammar import Grammar, reason_to_close
 from limelight.tracing.run_trace import RunTrace
 from limelight.tracing.span import Span
 from tests.run_builder import write_run

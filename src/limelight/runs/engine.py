@@ -32,14 +32,14 @@ from limelight.events import (
     TextDelta,
     ToolStarted,
 )
-from limelight.grammar import Grammar
+from limelight.grammar import CUT_OFF, Grammar, reason_to_close
 from limelight.hiding import NOTHING_HIDDEN, Hiding
 from limelight.log_context import ids
 from limelight.runs.allowance import Allowance
 from limelight.runs.backlog import Backlog
 from limelight.runs.committer import Committer, is_large
 from limelight.runs.durations import Durations
-from limelight.runs.endings import CUT_OFF, reason_to_close, state_after
+from limelight.runs.endings import state_after
 from limelight.runs.fitting import clean_text, fit, is_plain
 from limelight.runs.ids import now_ms, sortable_id
 from limelight.runs.measures import UNCOUNTED, Measures

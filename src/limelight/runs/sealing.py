@@ -9,8 +9,8 @@ from contextlib import suppress
 
 from limelight.errors import BadEvent
 from limelight.events import Record, RunStarted, Terminal
-from limelight.grammar import Grammar
-from limelight.runs.endings import reason_to_close, state_after
+from limelight.grammar import Grammar, reason_to_close
+from limelight.runs.endings import state_after
 from limelight.runs.fitting import fit
 from limelight.runs.ids import now_ms
 from limelight.runs.measures import UNCOUNTED, Measures, commit

@@ -40,7 +40,8 @@ from limelight.events import (
     Usage,
     terminal_of,
 )
-from limelight.runs.endings import reason_to_close, state_after
+from limelight.grammar import reason_to_close
+from limelight.runs.endings import state_after
 from limelight.tracing import conventions as said
 from limelight.tracing.conventions import Said
 from limelight.tracing.open_span import OpenSpan

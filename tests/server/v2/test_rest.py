@@ -62,6 +62,7 @@ async def test_a_session_from_its_making_to_its_end(tmp_path: Path) -> None:
         ({"max_steps": "ten"}, "max_steps is a whole number from 1 to 100"),
         ({"max_steps": 30.0}, "max_steps is a whole number from 1 to 100"),
         ({"max_steps": True}, "max_steps is a whole number from 1 to 100"),
+        ({"agent_type": ""}, "there is no agent_type ''; this server has: talker, echo"),
         ({"agent_type": 7}, "there is no agent_type 7; this server has: talker, echo"),
     ],
 )

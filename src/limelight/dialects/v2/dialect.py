@@ -45,6 +45,7 @@ from limelight.events import (
     ToolStarted,
     Usage,
 )
+from limelight.grammar import reason_to_close
 
 
 class V2Dialect:
@@ -112,6 +113,7 @@ class V2Dialect:
                 self._outbox.meet(event)
                 self._asides.agent(event)
             case AgentFinished():
+                self._excuse(event.error, event.agent_id)
                 self._steps_of(event.agent_id).close()
                 self._asides.agent(event)
             case ApprovalRequested() | ApprovalResolved():
@@ -148,7 +150,13 @@ class V2Dialect:
             self._voice.acts(event.agent_id)
         self._tools.take(event)
 
+    def _excuse(self, reason: str | None, *agent_ids: str) -> None:
+        if reason is not None:
+            for agent_id in agent_ids:
+                self._steps_of(agent_id).excuse(reason)
+
     def _end(self, event: RunFinished | RunFailed | RunCancelled) -> None:
+        self._excuse(reason_to_close(event), *self._steps)
         self._voice.settle("")
         for steps in self._steps.values():
             steps.close()

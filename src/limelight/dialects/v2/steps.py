@@ -1,5 +1,7 @@
 """The steps of one agent: headers and footers. A framework's own, or made up where it has none."""
 
+import msgspec
+
 from limelight.dialects.v2.message import Metadata, cost, error_type, footer_line, numbered
 from limelight.dialects.v2.outbox import Outbox
 from limelight.dialects.v2.planning import SEPARATOR, Planning
@@ -16,6 +18,8 @@ class Steps:
         self._framework_has_steps = False
         self._made_up = False
         self._tools_since_text = False
+        self._calls = 0
+        """Tools that are at work now."""
         self._open = ""
         """The kind of the step that is, if one is."""
         self._ending: StepFinished | None = None
@@ -42,8 +46,13 @@ class Steps:
         """`later`: something that was said in the step is not told yet, and stands before its end."""
         self._ending = event
         self._end_plan()
-        if not later:
+        if not later and event.error is None:  # or else the next event says whether that is an error of the step
             self._close_step()
+
+    def excuse(self, reason: str) -> None:
+        """The end of what is around it has cut the step off. That is told once, and not as an error of the step."""
+        if self._ending is not None and self._ending.error == reason:
+            self._ending = msgspec.structs.replace(self._ending, error=None)
 
     def _tell_end(self, event: StepFinished) -> None:
         known = cost(event.input_tokens, event.output_tokens, event.duration_ms)
@@ -66,17 +75,24 @@ class Steps:
 
     def speaks(self) -> None:
         """Before a text: where a framework has no steps, a text behind tools begins another one."""
+        self.release()
         if self._framework_has_steps or self._open:
-            if not (self._made_up and self._tools_since_text):
+            if not (self._made_up and self._tools_since_text) or self._calls:
                 return
             self._close_step()
         self._make_up()
 
     def acts(self) -> None:
         """Before a tool."""
+        self.release()
         if not self._framework_has_steps and not self._open:
             self._make_up()
         self._tools_since_text = True
+        self._calls += 1
+
+    def acted(self) -> None:
+        """Behind a tool."""
+        self._calls -= 1
 
     def pays(self, event: Usage) -> None:
         """What a model cost counts for a step that nobody else counts for."""
@@ -125,6 +141,7 @@ class Steps:
         """A plan outside of a step of its own has header and footer all the same. It ends a step that is made up."""
         if self._planning.is_open:
             return
+        self.release()
         if self._made_up:
             self._close_step()
         self._planning.begin(self.number)

@@ -62,6 +62,7 @@ class Tools:
 
     def _finish(self, call: OpenCall, event: ToolFinished) -> None:
         del self._calls[call.call_id]
+        self._steps_of(call.agent_id).acted()
         self._announce(call, {}, {})
         if call.logs is not None:
             timing: Metadata = {} if event.duration_ms is None else {"execution_duration": event.duration_ms / 1000}

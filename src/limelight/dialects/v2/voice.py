@@ -91,7 +91,7 @@ class Voice:
         found = answer_of(event)
         about: Metadata = {"step_type": "final_answer", "agent_status": "writing", "is_final_answer": True}
         about |= {"is_active": False, **found.metadata, **cut_of(event)}
-        if stream is not None and not stream.is_parted:
+        if stream is not None and not stream.is_parted and (self._live or not found.structured):
             stream.end("final_answer", **about)
             return
         shown = found.markdown

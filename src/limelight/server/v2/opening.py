@@ -15,7 +15,8 @@ STEPS = f"max_steps is a whole number from 1 to {MAX_STEPS}"
 
 def agent_of(agents: Agents, agent_type: str | None) -> Agent:
     """The named agent; without a name codact, or the server's own default if that is not served."""
-    wanted = agent_type or (DEFAULT_AGENT if DEFAULT_AGENT in agents else agents.default.name)
+    default = DEFAULT_AGENT if DEFAULT_AGENT in agents else agents.default.name
+    wanted = default if agent_type is None else agent_type
     if wanted not in agents:
         raise no_agent(agents, wanted)
     return agents.get(wanted)
@@ -52,7 +53,7 @@ async def open_session(
     """The session of this name, made if it is new. One that is there keeps its agent."""
     check_session_id(ref.session_id, "session_id")
     check_steps(max_steps)
-    if agent_type:
+    if agent_type is not None:
         agent_of(parts.agents, agent_type)
     while (session := await parts.store.session(ref)) is None:
         agent = agent_of(parts.agents, agent_type)

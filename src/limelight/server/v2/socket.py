@@ -106,7 +106,8 @@ class SessionSocket:
         known = await self._parts.store.session(self._ref)
         if after is not None:
             check_after(after, 0 if known is None else known.last_seq)
-        await open_session(self._parts, self._ref, query.get("agent_type"), None if steps is None else int(steps))
+        agent_type = query.get("agent_type") or None  # a form that is left empty says nothing
+        await open_session(self._parts, self._ref, agent_type, None if steps is None else int(steps))
 
     async def _converse(self, format_: Format, after: Cursor | None, line: Line) -> None:
         with Showing(self._parts, self._ref, format_, line) as showing:
