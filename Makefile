@@ -12,8 +12,8 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page run test test-newest test-openwebui test-faults test-proxy lint format bench soak golden pictures \
-	pipe types lock clean
+.PHONY: help setup page run test test-page test-newest test-openwebui test-faults test-bench test-proxy lint format \
+	bench soak golden pictures pipe types lock clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -28,10 +28,13 @@ run: setup  ## Serve the built-in agents on http://127.0.0.1:8000 (PORT= changes
 	@tools/page.sh || echo "limelight: going on with the page as it was built before, or without one" >&2
 	@exec $(BIN)/limelight serve --port $(PORT)
 
-test: setup lint page  ## Check types and style, run all tests
-	@tools/web.sh run test
+test: setup page  ## Check types and style, run all tests
+	@$(MAKE) --no-print-directory --jobs=2 lint test-page
 	@tools/chromium.sh
 	@$(BIN)/pytest $(or $(ONLY),-n $(WORKERS) --dist worksteal)
+
+test-page: setup  ## The tests of the page that need no browser, a part of `make test`
+	@tools/web.sh run test
 
 test-newest: setup  ## Try the newest versions of the frameworks, in a venv of their own (some minutes)
 	@tools/newest.sh
@@ -41,6 +44,9 @@ test-openwebui: setup  ## Try the pipe in a real Open WebUI with a real Chromium
 
 test-faults: setup  ## Kill, cut, flood and starve servers, at length (some minutes)
 	@$(BIN)/pytest e2e/faults $(or $(ONLY),-n 2 --dist worksteal)
+
+test-bench: setup  ## Try the benchmarks themselves, at a small size (a minute or two)
+	@$(BIN)/pytest e2e/benchmarks $(or $(ONLY),-n 2 --dist worksteal)
 
 test-proxy: setup page  ## Try the server behind a real nginx and a real Caddy, with a real Chromium (a minute)
 	@tools/test_proxy.sh $(ONLY)
