@@ -1,6 +1,7 @@
 """A viewer that comes back: its cursor, what is left of the log, and any order of things."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from random import Random
 
@@ -129,16 +130,24 @@ async def _play_at_random(random: Random, format_: str) -> None:
     expected = live(DIALECTS[format_], records)
     stage, seen = Stage(), list[Frame]()
     async with AsyncExitStack() as others:
-        if random.random() < 0.5:  # somebody who keeps the shared frames alive
+        commit = stage.commit
+        if random.random() < 0.5:  # somebody who keeps the shared frames alive, in which each Record comes at last
             watching = await others.enter_async_context(stage.viewer(format_))
             watching.start(Cursor(0), fresh=True)
-        await _come_and_go(random, format_, stage, records, seen, expected)
+            commit = stage.play
+        await _come_and_go(random, format_, stage, commit, records, seen, expected)
     assert isinstance(records[-1].event, TERMINAL_TYPES)
     assert same(seen, expected, format_)
 
 
 async def _come_and_go(
-    random: Random, format_: str, stage: Stage, records: list[Record], seen: list[Frame], expected: list[Frame]
+    random: Random,
+    format_: str,
+    stage: Stage,
+    commit: Callable[[Sequence[Record]], None],
+    records: list[Record],
+    seen: list[Frame],
+    expected: list[Frame],
 ) -> None:
     done = 0
     while done < len(records):
@@ -147,7 +156,7 @@ async def _come_and_go(
             viewer.start(Cursor.parse(seen[-1].id if seen else "0"))
             for _ in range(random.randint(1, 4)):
                 batch = records[done : done + random.choice([1, 5, 100, 300])]
-                (stage.play if random.random() < 0.8 else stage.commit)(batch)
+                (stage.play if random.random() < 0.8 else commit)(batch)
                 done += len(batch)
                 for _ in range(random.randint(0, 2)):
                     viewer.nudge()
