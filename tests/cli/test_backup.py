@@ -10,6 +10,7 @@ from limelight.backups.manifest import Note, write_note
 from limelight.cli.backup import warnings_of
 from tests.cli.test_commands import limelight
 from tests.faults.process import ServerProcess, begins_with, free_port, joined
+from tests.waiting import eventually
 
 HELLO = {"messages": [{"role": "user", "content": "hi"}], "agent": "hello", "session_id": "s"}
 
@@ -103,15 +104,14 @@ def test_the_doctor_knows_when_a_backup_is_old_or_gone(tmp_path: Path) -> None:
     assert gone["state"] == "note" and "not there any more" in gone["found"]
 
 
-def test_the_doctor_asks_a_server_that_has_lost_its_folder(tmp_path: Path) -> None:
+async def test_the_doctor_asks_a_server_that_has_lost_its_folder(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "hello") as server:
         assert server.post("/chat", HELLO)[0] == 200
         port = str(server.port)
         well = limelight("doctor", folder=tmp_path, LIMELIGHT_PORT=port, LIMELIGHT_DATA="data").stdout.decode()
         assert f"{server.port}: a Limelight answers there\n" in well
         (tmp_path / "data").rename(tmp_path / "aside")
-        while server.get("/ready")[0] == 200:  # what it knew a moment ago
-            time.sleep(0.1)
+        await eventually(lambda: server.get("/ready")[0] == 503)  # it may say for a moment what it knew before
         ill = limelight("doctor", folder=tmp_path, code=1, LIMELIGHT_PORT=port, LIMELIGHT_DATA="data").stdout.decode()
         assert "a Limelight answers there; its store has failed: the database file is gone" in ill
         (tmp_path / "aside").rename(tmp_path / "data")

@@ -219,11 +219,11 @@ async def many(ctx: Any) -> AsyncIterator[Item]:
 
 
 async def brief(ctx: Any) -> AsyncIterator[Item]:
-    """More calls than fit into the window, which can be seen for a while, and a short answer that comes whole."""
+    """More calls than fit into the window, and, when the test has seen them, a short answer that comes whole."""
     for number in range(60):
         yield ToolStarted(call_id=f"c{number}", name="look", args={"at": number})
         yield ToolFinished(call_id=f"c{number}", result="x")
-    await asyncio.sleep(1)
+    await gate("enough")
     yield FinalAnswer(content="There is nothing.")
 
 

@@ -74,8 +74,10 @@ def test_an_answer_that_comes_whole_is_read_from_its_beginning(tab: Tab) -> None
     expect(tab.page.get_by_role("heading", name="The beginning")).to_be_in_viewport()
 
 
-def test_an_answer_that_is_seen_whole_leaves_nothing_to_jump_to(tab: Tab) -> None:
+def test_an_answer_that_is_seen_whole_leaves_nothing_to_jump_to(tab: Tab, stage: Stage) -> None:
     tab.begin("scene brief")
+    tab.wait("() => (document.querySelector('.chat-scroll')?.scrollTop ?? 0) > 300")
+    stage.open_gate("enough")
     tab.expect_end()
     tab.page.evaluate("() => new Promise(done => setTimeout(done, 600))")  # it has found its place by then
     expect(tab.button("Jump to now")).to_have_count(0)

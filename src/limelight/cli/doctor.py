@@ -26,6 +26,7 @@ from limelight.errors import LimelightError
 from limelight.offering import offered
 from limelight.server.app import create_app, make_store
 from limelight.server.auth import is_loopback
+from limelight.server.views import ReadyView
 
 READY_SECONDS = 10
 """A server whose store does not answer says so after five."""
@@ -167,8 +168,9 @@ def _port(settings: Settings) -> Finding:
 
 def _server_there(port: int) -> Finding:
     """It may have another data folder than the one that is looked at, or one that is gone: so it is asked itself."""
-    checks = httpx.get(f"http://127.0.0.1:{port}/ready", timeout=READY_SECONDS).json()["checks"]
-    if (store := checks["store"]) != "ok":
+    answer = httpx.get(f"http://127.0.0.1:{port}/ready", timeout=READY_SECONDS)
+    store = msgspec.json.decode(answer.content, type=ReadyView).checks.get("store", "said nothing")
+    if store != "ok":
         fix = "what to do is in the server's log"
         return Finding("port", "wrong", f"{port}: a Limelight answers there; its store has {store}", fix)
     return Finding("port", "ok", f"{port}: a Limelight answers there")
