@@ -54,3 +54,10 @@ def count_a_play() -> None:
     """In the file that PLAYS names."""
     plays = Path(os.environ["PLAYS"])
     plays.write_text(str(int(plays.read_text() if plays.exists() else "0") + 1))
+
+
+async def endless(messages: object, ctx: object) -> AsyncIterator[str]:
+    """Speaks at the pace of a model until it is stopped."""
+    while True:
+        yield "word "
+        await asyncio.sleep(0.02)

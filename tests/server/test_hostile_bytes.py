@@ -13,14 +13,14 @@ from typing import NamedTuple
 import pytest
 
 from limelight.access.keyring import Keyring
-from limelight.server.connection import MAX_LINES, TOO_LARGE
+from limelight.server.connection import HEADERS_TOO_LARGE, MAX_HEADER_BYTES
 from tests import agents
 from tests.server.hostility import AMPLE, Victim, check_unharmed, keeper, leaks, settle
 from tests.serving import Served, serving
 
 SECONDS = 20
 LIMIT = 1_000_000
-REFUSALS_BELOW = (b"Invalid HTTP request received.", TOO_LARGE.encode())
+REFUSALS_BELOW = (b"Invalid HTTP request received.", HEADERS_TOO_LARGE.encode())
 
 
 class Target(NamedTuple):
@@ -143,7 +143,7 @@ async def test_headers_without_an_end_are_not_kept(target: Target, begun: bytes)
         pass
     finally:
         writer.close()
-    assert MAX_LINES < sent < 100 * MAX_LINES
+    assert MAX_HEADER_BYTES < sent < 100 * MAX_HEADER_BYTES
 
 
 async def test_the_same_header_twice_opens_nothing_more(target: Target) -> None:

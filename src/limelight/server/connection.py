@@ -1,6 +1,7 @@
-"""HTTP on one connection, and sockets: uvicorn's, mended where it takes in, leaves hanging or logs what it should not.
+"""HTTP and WebSocket connections: uvicorn's protocols, with bounds on what one connection can make the server hold.
 
-`serving.py` uses it. It knows bytes and lines only: what is refused here never becomes a request.
+`serving.py` uses them. They know bytes and frames only: what is refused here never becomes a request. The reasons are
+in `docs/decisions/0014-bounded-connections.md`; `tests/server/test_connection.py` checks them with the pinned uvicorn.
 """
 
 import asyncio
@@ -9,80 +10,177 @@ import socket
 from typing import Any
 
 from uvicorn._types import ASGISendEvent
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-MAX_LINES = 64 * 1024
-"""Bytes of headers that may come before their end is seen. uvicorn keeps all of them, and copies them with each piece
-that comes, so that everybody else would have to wait."""
+from limelight.server.budget import Budget
+
+MAX_HEADER_BYTES = 64 * 1024
+"""Bytes of headers that may arrive before their end. uvicorn keeps all of them, and copies them with each piece that
+arrives, so that every other connection would have to wait."""
 HEADER_SECONDS = 20.0
-"""How long a request may take until its headers are whole. Who connects and says nothing, or a byte now and then, would
-keep a connection for ever."""
-TOO_LARGE = f"The headers are over the limit of {MAX_LINES} bytes."
+"""Time until the headers of a request, or the rest of a body that was refused, are complete."""
+HEADERS_TOO_LARGE = f"The headers are over the limit of {MAX_HEADER_BYTES} bytes."
+HEADERS_END = b"\r\n\r\n"
+MAX_PIPELINED_BYTES = 16 * 1024
+"""Bytes of further requests that are kept while an answer is outstanding. A client that has sent more gets the answer,
+and the connection is closed: clients send unanswered requests again (RFC 9112, 9.3.2)."""
 UNREAD_SECONDS = 120
-"""How long what was sent may lie around before the connection is given up: its client is gone without a farewell, or
-does not read. The system itself waits a quarter of an hour for the one, and for ever for the other. Whoever comes back
-resumes where it was."""
+"""Time that sent data may wait for its reader. The connection is then given up: the client is gone, or does not read.
+Without a bound the kernel keeps the first for a quarter of an hour, and the second for ever. A client that reconnects
+resumes at its cursor."""
+FRAMES_PIECE = 1024
+"""Bytes of WebSocket frames that are parsed before other connections get their turn."""
+CONTROL_FRAMES = 60
+CONTROL_FRAMES_PER_SECOND = 10
+"""Ping and pong frames that a client may send: so many at once, and so many per second."""
+MAX_FRAGMENTS = 16 * 1024
+"""Frames of one message. A limit of bytes alone does not bound frames that are empty."""
+MAX_BYTES_AFTER_CLOSE = 64 * 1024
+"""Bytes that are read from a client that has been sent a close frame and should answer with its own."""
+POLICY_VIOLATION = 1008
 _log = logging.getLogger("uvicorn.error.connection")
 _log.setLevel(logging.ERROR)
-"""Without uvicorn's warnings of what is no HTTP: whoever sends it is told, and could fill a log with them."""
+"""Without uvicorn's warnings about malformed requests: the client is answered, and could fill the log with them."""
 
 
 class Connection(HttpToolsProtocol):
-    """One connection, until it becomes a socket."""
+    """One HTTP connection, until it is upgraded to a WebSocket.
+
+    The parser gets the bytes of one request at a time. While its answer is outstanding, or while the client does not
+    read, nothing more is parsed, and nothing more is read as soon as there is something to parse.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.logger = _log
-        self._lines = 0
-        """Bytes that came since there was something to work with: the end of headers, or a piece of a body."""
-        self._patience: asyncio.TimerHandle | None = None
-        """Until the headers have to be whole; None while none are awaited."""
+        self._unparsed = bytearray()
+        self._parse_handle: asyncio.Handle | None = None
+        self._header_bytes = 0
+        """Bytes since the parser last completed something: headers, a piece of a body, or a request."""
+        self._header_timer: asyncio.TimerHandle | None = None
+        self._unread_timer = UnreadTimer(self.loop)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
-        self._await_headers()
-        connection = transport.get_extra_info("socket")
-        if connection is not None and hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux has it
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(UNREAD_SECONDS * 1000))
+        self.flow = ReadGate(transport, self)
+        self._start_header_timer()
+        self._unread_timer.connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._have_headers()
+        self._stop_header_timer()
+        self._unread_timer.stop()
+        self._unparsed.clear()
+        self.pipeline.clear()
         super().connection_lost(exc)
 
-    def _await_headers(self) -> None:
-        self._patience = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+    def _start_header_timer(self) -> None:
+        if self._header_timer is None:
+            self._header_timer = self.loop.call_later(HEADER_SECONDS, self.transport.close)
 
-    def _have_headers(self) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+    def _stop_header_timer(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread_timer.start()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._unread_timer.stop()
+        self.parse_soon()
 
     def data_received(self, data: bytes) -> None:
-        if self._patience is None and getattr(self.cycle, "response_complete", False):
-            self._await_headers()  # of one more request on this connection
-        self._lines += len(data)
-        super().data_received(data)
-        if self._lines > MAX_LINES and not self.transport.is_closing():
-            self.send_400_response(TOO_LARGE)
+        self._unparsed += data
+        self._parse()
+
+    @property
+    def has_unparsed(self) -> bool:
+        return bool(self._unparsed)
+
+    def parse_soon(self) -> None:
+        """Parse what has been read as soon as the caller, which may be in the middle of an answer, is done."""
+        if self._unparsed and self._parse_handle is None:
+            self._parse_handle = self.loop.call_soon(self._parse)
+
+    def _parse(self) -> None:
+        """Hand one request after the other to the parser until one has to be answered first."""
+        self._parse_handle = None
+        while self._unparsed and not self._must_wait() and not self._is_over():
+            self._feed(self._next_piece())
+        if self._is_over():
+            self._unparsed.clear()
+            return
+        if not self._unparsed:
+            if not self._has_enough_body():
+                self.flow.resume_reading()
+            return
+        self.flow.pause_reading()
+        self._unset_keepalive_if_required()  # it is the server that the client waits for
+        if len(self._unparsed) > MAX_PIPELINED_BYTES and not self._is_reading_body():
+            self._close_after_answer()
+
+    def _is_over(self) -> bool:
+        """Whether the connection is being closed, or has become a WebSocket."""
+        return self.transport.is_closing() or self.transport.get_protocol() is not self
+
+    def _must_wait(self) -> bool:
+        if self.flow.write_paused or self.pipeline:
+            return True
+        return self._is_answering() and (not self.cycle.more_body or self._has_enough_body())
+
+    def _is_answering(self) -> bool:
+        return not getattr(self.cycle, "response_complete", True)  # uvicorn has no cycle before the first request
+
+    def _is_reading_body(self) -> bool:
+        return self._is_answering() and self.cycle.more_body
+
+    def _has_enough_body(self) -> bool:
+        return self._is_reading_body() and len(self.cycle.body) > HIGH_WATER_LIMIT
+
+    def _next_piece(self) -> bytes:
+        """What has been read, up to the end of the next headers."""
+        end = self._unparsed.find(HEADERS_END)
+        size = len(self._unparsed) if end < 0 else end + len(HEADERS_END)
+        piece = bytes(self._unparsed[:size])
+        del self._unparsed[:size]
+        return piece
+
+    def _feed(self, piece: bytes) -> None:
+        if getattr(self.cycle, "response_complete", False):
+            self._start_header_timer()  # of the next request, or for the rest of a refused body
+        self._header_bytes += len(piece)
+        super().data_received(piece)
+        if self._header_bytes > MAX_HEADER_BYTES and not self.transport.is_closing():
+            self.send_400_response(HEADERS_TOO_LARGE)
+
+    def _close_after_answer(self) -> None:
+        self._unparsed.clear()
+        self.cycle.keep_alive = False
+        if self.cycle.response_complete:
+            self.transport.close()
 
     def on_headers_complete(self) -> None:
-        """What follows a body in chunks is no header: proxies that say in one who asks do not look there."""
-        self._lines = 0
-        self._have_headers()
+        """Trailers of a chunked body do not become headers: a proxy that sets the user's header ignores them."""
+        self._header_bytes = 0
+        self._stop_header_timer()
         super().on_headers_complete()
         self.scope["headers"] = list(self.headers)
 
     def on_body(self, body: bytes) -> None:
-        self._lines = 0
+        self._header_bytes = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._lines = 0
+        self._header_bytes = 0
+        self._stop_header_timer()
         super().on_message_complete()
 
     def handle_websocket_upgrade(self) -> None:
-        """A handshake that websockets refuses as HTTP, say for a line that is too long, is told so."""
+        """A handshake that websockets refuses before it is a request, say for a long header, gets that answer."""
         super().handle_websocket_upgrade()
         match self.transport.get_protocol():
             case Socket(handshake_initiated=False, conn=refusing):
@@ -92,11 +190,158 @@ class Connection(HttpToolsProtocol):
                 pass
 
 
+class ReadGate(FlowControl):
+    """Flow control of an HTTP connection: reading resumes when all that was read has been parsed."""
+
+    def __init__(self, transport: asyncio.Transport, connection: Connection) -> None:
+        super().__init__(transport)
+        self._connection = connection
+
+    def resume_reading(self) -> None:
+        if self._connection.has_unparsed:
+            self._connection.parse_soon()
+        else:
+            super().resume_reading()
+
+
+class UnreadTimer:
+    """Aborts a connection whose client does not read.
+
+    The kernel's own timer notices a client that acknowledges nothing, this one also a client that reads too little for
+    the buffer of the server to empty.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._transport: asyncio.Transport | None = None
+        self._handle: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        connection = transport.get_extra_info("socket")
+        if connection is not None and hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(UNREAD_SECONDS * 1000))
+
+    def start(self) -> None:
+        self.stop()
+        if self._transport is not None:
+            self._handle = self._loop.call_later(UNREAD_SECONDS, self._transport.abort)
+
+    def stop(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+
 class Socket(WebSocketsSansIOProtocol):
-    """One socket, from its handshake on."""
+    """One WebSocket, from its handshake on.
+
+    Frames are parsed in small pieces, and other connections get their turn in between. Ping and pong frames have a
+    budget, because the protocol answers them before the application sees anything.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._unparsed = bytearray()
+        self._parse_handle: asyncio.Handle | None = None
+        self._bytes_after_close = 0
+        self._control_frames = Budget(CONTROL_FRAMES, CONTROL_FRAMES_PER_SECOND, self.loop.time)
+        self._unread_timer = UnreadTimer(self.loop)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._unread_timer.connection_made(self.transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._unread_timer.stop()
+        self._unparsed.clear()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread_timer.start()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._unread_timer.stop()
+
+    def data_received(self, data: bytes) -> None:
+        if not self.handshake_initiated:  # uvicorn hands over the whole handshake
+            super().data_received(data)
+            return
+        self._unparsed += data
+        if self._parse_handle is None:
+            self._parse()
+
+    def _parse(self) -> None:
+        """Parse one piece. The rest waits until the application has taken the messages of this one."""
+        self._parse_handle = None
+        if self.disconnected or self.transport.is_closing():
+            self._unparsed.clear()
+            return
+        if self.close_sent:
+            self._bytes_after_close += len(self._unparsed)
+            if self._bytes_after_close > MAX_BYTES_AFTER_CLOSE:
+                self._unparsed.clear()
+                self._pause_reading()  # until uvicorn's timer closes the connection
+                return
+        piece = bytes(self._unparsed[:FRAMES_PIECE])
+        del self._unparsed[:FRAMES_PIECE]
+        super().data_received(piece)
+        if not self._unparsed:
+            return
+        self._pause_reading()
+        if self.queue.empty() or self.close_sent:  # else `receive` continues
+            self._parse_handle = self.loop.call_soon(self._parse)
+
+    def _pause_reading(self) -> None:
+        if not self.read_paused:
+            self.read_paused = True
+            self.transport.pause_reading()
+
+    async def receive(self) -> Any:
+        message = await self.queue.get()
+        if self.queue.empty():
+            if self._unparsed:
+                if self._parse_handle is None:
+                    self._parse_handle = self.loop.call_soon(self._parse)
+            elif self.read_paused:
+                self.read_paused = False
+                self.transport.resume_reading()
+        return message
+
+    def handle_cont(self, event: Any) -> None:
+        if len(self.frames) < MAX_FRAGMENTS:
+            super().handle_cont(event)
+        else:
+            self._refuse("too many fragments")
+
+    def handle_ping(self) -> None:
+        """Answer, unless the client does not read the answers."""
+        pongs = b"".join(self.conn.data_to_send())
+        if self._spend_control_frame() and self.writable.is_set():
+            self.transport.write(pongs)
+
+    def handle_pong(self, event: Any) -> None:
+        if self._spend_control_frame():
+            super().handle_pong(event)
+
+    def _spend_control_frame(self) -> bool:
+        """False once the client has sent too many, which closes the socket."""
+        if self.close_sent or self.transport.is_closing():
+            return False
+        if self._control_frames.spend():
+            return True
+        self._refuse("too many ping or pong frames")
+        return False
+
+    def _refuse(self, reason: str) -> None:
+        if not (self.close_sent or self.transport.is_closing()):
+            self.conn.send_close(POLICY_VIOLATION, reason)
+            self.handle_parser_exception()
 
     async def send(self, message: ASGISendEvent) -> None:
-        """A handshake that is answered with a refusal is over: uvicorn forgets that, and logs an error for each."""
+        """After a refused handshake, mark it as complete: uvicorn does not, and logs an error for each."""
         await super().send(message)
         if self.close_sent:
             self.handshake_complete = True
