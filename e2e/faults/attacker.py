@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 BLOCK = 64 * 1024
 """Bytes of requests or frames that are handed to the kernel at once."""
+WINDOW = 8 * 1024
+"""The same for a client that waits for answers: less than the server closes a connection for."""
 TRICKLE_BYTES = 512
 TRICKLE_SECONDS = 0.2
 """A slow client moves this many bytes, then waits."""
@@ -32,16 +34,16 @@ class Attack(NamedTuple):
     reads: str = "all"
     """all, slowly or nothing"""
     sends: str = "all"
-    """all, slowly or once"""
+    """all, slowly, or windowed: the next block when most answers to the last one are there"""
     is_socket: bool = False
     reconnects: bool = False
     """Whether a connection that the server has closed is opened again."""
 
 
-def get(path: str) -> Callable[[str], bytes]:
+def get(path: str, size: int = BLOCK) -> Callable[[str], bytes]:
     def payload(key: str) -> bytes:
         request = f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n{key}\r\n".encode()
-        return request * (BLOCK // len(request))
+        return request * (size // len(request))
 
     return payload
 
@@ -68,6 +70,8 @@ ATTACKS = {
     "pipeline-unread": Attack(get("/sessions"), reads="nothing"),
     "pipeline-slow": Attack(get("/sessions"), reads="slowly"),
     "pipeline-read": Attack(get("/sessions"), reconnects=True),
+    "pipeline-windowed": Attack(get("/sessions", WINDOW), sends="windowed", reconnects=True),
+    "pipeline-health-windowed": Attack(get("/health", WINDOW), sends="windowed", reconnects=True),
     "pipeline-health": Attack(get("/health"), reconnects=True),
     "pipeline-page": Attack(get("/"), reads="nothing"),
     "half-request": Attack(half_request, sends="slowly"),
@@ -94,6 +98,7 @@ class Connection:
         self._payload = attack.payload(key)
         self._unsent = memoryview(b"")
         self._opened_at = 0.0
+        self._outstanding = 0
         self._paused_until = 0.0
         self.socket: socket.socket | None = None
         self.sent = 0
@@ -102,6 +107,7 @@ class Connection:
 
     def open(self) -> None:
         self._opened_at = time.monotonic()
+        self._outstanding = 0
         with suppress(OSError):
             self.socket = socket.create_connection(("127.0.0.1", self._port), CONNECT_SECONDS)
             self.socket.setblocking(False)
@@ -136,15 +142,19 @@ class Connection:
 
     def _read(self, connection: socket.socket) -> bool:
         with suppress(BlockingIOError):
-            if not connection.recv(TRICKLE_BYTES if self._attack.reads == "slowly" else BLOCK):
+            data = connection.recv(TRICKLE_BYTES if self._attack.reads == "slowly" else BLOCK)
+            if not data:
                 raise ConnectionResetError
+            self._outstanding -= data.count(b"HTTP/1.1 ")  # one that is cut in two is missed
             return True
         return False
 
     def _send(self, connection: socket.socket) -> bool:
         if not self._unsent:
-            if self._attack.sends == "once":
+            requests = self._payload.count(b"HTTP/1.1\r\n")
+            if self._attack.sends == "windowed" and self._outstanding > requests // 2:
                 return False
+            self._outstanding = requests
             self._unsent = memoryview(self._payload)
         slowly = self._attack.sends == "slowly" and self.sent >= len(self._payload) // 2
         count = connection.send(self._unsent[:1] if slowly else self._unsent)

@@ -1,6 +1,6 @@
 """A client that attacks the server does not take it from others: memory stays bounded, and others are answered soon.
 
-A process of its own attacks a server with keys, once with a key and once without. Meanwhile another user starts runs and
+A separate process attacks a server with keys, once with a key and once without. Meanwhile another user starts runs and
 stops them.
 """
 

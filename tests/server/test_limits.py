@@ -3,18 +3,22 @@
 import asyncio
 import gc
 import json
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from websockets.exceptions import ConnectionClosed
 
 from limelight.access.keyring import Keyring
 from limelight.messages import Message
+from limelight.runs.sessions import SIGNALS
+from limelight.server import connection
+from limelight.server.v2.socket import MESSAGES, TOO_MANY
 from tests import agents
-from tests.server.house import maker
+from tests.server.house import everything, maker
 from tests.server.v2.sockets import socket
 from tests.serving import Served, asking, collect, serving
 from tests.waiting import eventually
@@ -119,6 +123,131 @@ async def test_an_answer_gets_through_whatever_the_limit_and_a_guess_does_not(tm
             assert {frame["error_code"] for frame in told if frame["type"] == "error"} >= {"approval_not_found"}
             await watching.say("approve", approval_id=asked[-1]["event"]["approval_id"])
             await watching.until_type("decided")
+
+
+async def spend_requests(served: Served, headers: Headers) -> None:
+    """Ask until the requests of this minute are spent."""
+    while (await served.http.get("/agents", headers=headers)).status_code != 429:
+        pass
+
+
+async def test_stop_is_not_refused_when_the_requests_are_spent(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, requests_per_minute=5)
+        await anext(house.stream(house.ann, "s"))
+        run_id = (await house.served.http.get("/sessions/s", headers=house.ann)).json()["run_id"]
+        await spend_requests(house.served, house.ann)
+        stop = house.served.http.post
+        assert (await stop(f"/runs/{run_id}/cancel", headers=house.ben)).status_code == 404
+        stopped = await stop(f"/runs/{run_id}/cancel", headers=house.ann)
+        assert (stopped.status_code, stopped.json()["state"]) == (200, "cancelled")
+        await spend_requests(house.served, house.ann)
+        assert code_of(await stop(f"/runs/{run_id}/cancel", headers=house.ann)) == "too_many_requests"  # it has ended
+
+
+async def test_stop_of_a_queued_request_is_not_refused_when_the_requests_are_spent(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, requests_per_minute=5)
+        await anext(house.stream(house.ann, "s"))
+        body = asking("hi", session_id="s", agent="patient", if_busy="wait")
+        queued = stack.enter_async_context(
+            house.served.http.stream("POST", "/chat/stream", json=body, headers=house.ann)
+        )
+        run_id = (await queued).headers["x-run-id"]
+        await spend_requests(house.served, house.ann)
+        stopped = await house.served.http.post(f"/runs/{run_id}/cancel", headers=house.ann)
+        assert (stopped.status_code, stopped.json()["state"]) == (200, "cancelled")
+
+
+async def test_decision_is_not_refused_when_the_requests_are_spent(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"limits__requests_per_minute": 5}
+    async with serving(maker, data=tmp_path, **settings) as served:
+        ann = Users(served, tmp_path).ann
+        names = await everything(served, ann)
+        await spend_requests(served, ann)
+        path = f"/runs/{names['run_id']}/approvals/{names['approval_id']}"
+        decided = await served.http.post(path, json={"decision": "approve"}, headers=ann)
+        assert (decided.status_code, decided.json()) == (200, {"state": "approve"})
+
+
+async def test_repeated_stops_of_a_live_run_are_answered_and_send_one_signal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(agents.deaf, data=tmp_path, limits__requests_per_minute=5) as served:
+        ann = Users(served, tmp_path).ann
+        body = asking("hi", session_id="s", agent="deaf")
+        await anext(served.stream("POST", "/chat/stream", json=body, headers=ann))
+        (live,) = served.parts.sessions.runs
+        signals: list[object] = []
+        monkeypatch.setattr(served.parts.store, "signal", signalled(served, signals))
+        path = f"/runs/{live.execution.run.run_id}/cancel"
+        first = asyncio.create_task(served.http.post(path, headers=ann))
+        await eventually(lambda: live.execution.stopping)
+        repeats = await asyncio.gather(*(served.http.post(path, headers=ann) for _ in range(2 * SIGNALS)))
+        assert {reply.status_code for reply in (*repeats, await first)} == {200}
+        assert len(signals) == 1
+
+
+def signalled(served: Served, signals: list[object]) -> Callable[[Any], Awaitable[None]]:
+    """The store's `signal`, which also keeps what it is given."""
+    send = served.parts.store.signal
+
+    async def signal(one: Any) -> None:
+        signals.append(one)
+        await send(one)
+
+    return signal
+
+
+@pytest.mark.parametrize("said", ["ping", "get_state", "cancel", "nonsense"])
+async def test_socket_that_sends_too_many_messages_is_closed_with_the_reason(tmp_path: Path, said: str) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path, requests_per_minute=100_000)
+        flood = await stack.enter_async_context(socket(house.served, headers=house.ann, agent_type="echo"))
+        other = await stack.enter_async_context(socket(house.served, headers=house.ann, agent_type="echo"))
+        for _ in range(2 * MESSAGES):
+            with suppress(ConnectionClosed):
+                await flood.say(said)
+        frames: list[Any] = []
+        with pytest.raises(ConnectionClosed) as closed:
+            while True:
+                frames.append(await flood.hear())
+        assert (frames[-1]["error_code"], frames[-1]["message"]) == ("too_many_requests", TOO_MANY)
+        assert closed.value.rcvd is not None
+        assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1013, "too_many_requests")
+        await other.say("ping")
+        await other.until_type("pong")
+
+
+@pytest.mark.parametrize("kind", ["ping", "pong"])
+async def test_socket_that_sends_too_many_control_frames_is_closed(tmp_path: Path, kind: str) -> None:
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path)
+        flood = await stack.enter_async_context(socket(house.served, headers=house.ann, agent_type="echo"))
+        with pytest.raises(ConnectionClosed) as closed:
+            async with asyncio.timeout(20):
+                while True:
+                    await getattr(flood.connection, kind)()
+                    await asyncio.sleep(0)
+        assert closed.value.rcvd is not None
+        assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1008, "too many ping or pong frames")
+
+
+async def test_socket_that_sends_endless_fragments_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "MAX_FRAGMENTS", 50)
+
+    async def fragments() -> AsyncIterator[str]:
+        while True:
+            yield ""
+
+    async with AsyncExitStack() as stack:
+        house = await users(stack, tmp_path)
+        flood = await stack.enter_async_context(socket(house.served, headers=house.ann, agent_type="echo"))
+        with pytest.raises(ConnectionClosed) as closed:
+            async with asyncio.timeout(20):
+                await flood.connection.send(fragments())
+        assert closed.value.rcvd is not None
+        assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1008, "too many fragments")
 
 
 async def test_runs_at_once(tmp_path: Path) -> None:

@@ -44,10 +44,12 @@ class Control:
 
     async def cancel(self, run_id: str, reason: str, by: str) -> None:
         """Stop a run, also one that still waits for its turn, or for a server with its agent."""
-        waiting = self._sessions.waiting(run_id)
+        waiting, live = self._sessions.waiting(run_id), self._sessions.live(run_id)
+        if live is not None and live.execution.stopping:
+            return
         if waiting is not None:
             waiting.stop(reason)
-        elif self._sessions.live(run_id) is not None or not await self._sessions.end_orphan(run_id, reason):
+        elif live is not None or not await self._sessions.end_orphan(run_id, reason):
             await self._store.signal(Cancel(run_id, reason, by))
 
     async def decide(self, run: Run, decision: Decide) -> None:

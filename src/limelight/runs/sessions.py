@@ -10,6 +10,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from functools import partial
+from time import monotonic
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,6 +21,7 @@ from limelight.hiding import Hiding
 from limelight.log_context import ids, logged_as
 from limelight.runs.agents import Agent
 from limelight.runs.attachments import keep_files
+from limelight.runs.budget import Budget
 from limelight.runs.committer import Committer
 from limelight.runs.context import Asked, RunContext
 from limelight.runs.engine import Execution, RunLimits
@@ -39,6 +41,9 @@ from limelight.stores.base import Begun, NewRun, Run, SessionRef, Store
 log = logging.getLogger(__name__)
 
 MAX_WAITING = 5
+SIGNALS = 20
+SIGNALS_PER_SECOND = 2.0
+"""Stops and answers that a live run takes at full speed: so many at once, and so many per second."""
 TITLE_CHARACTERS = 60
 LOOKED_AT = 1000
 """Characters of a text, which may be large, that its title is made of."""
@@ -58,6 +63,8 @@ class LiveRun(msgspec.Struct, frozen=True):
     task: "asyncio.Task[None]"
     survives: bool
     """Whether another process can go on with it while it waits for a person."""
+    signals: Budget
+    """For Stop and answers to approvals, which do not count as requests of their user."""
 
     @property
     def rests(self) -> bool:
@@ -233,7 +240,9 @@ class Sessions:
         shared, own = partial(shared_folder, agent.workspace), partial(self._workspaces.made, run.ref)
         context = RunContext(execution, user, shared if agent.workspace else own, asked)
         task = asyncio.create_task(self._until_over(run, life(execution, context)))
-        self._live[run.run_id] = LiveRun(execution, context, task, agent.source.resumes)
+        self._live[run.run_id] = LiveRun(
+            execution, context, task, agent.source.resumes, Budget(SIGNALS, SIGNALS_PER_SECOND, monotonic)
+        )
 
     async def _until_over(self, run: Run, life: Coroutine[Any, Any, None]) -> None:
         about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)

@@ -6,6 +6,7 @@ key the server is open, and therefore answers nobody but this machine, unless so
 """
 
 import ipaddress
+import re
 from collections.abc import Callable
 from urllib.parse import unquote
 
@@ -19,6 +20,7 @@ from limelight.server.page import is_of_the_page
 from limelight.server.prefix import below, root_of
 from limelight.server.problems import refuse
 from limelight.server.rates import Rates
+from limelight.server.throttle import Throttle, client_of
 from limelight.sources.base import User
 
 PROBES = frozenset({"/health", "/ready", "/api/v2/health"})
@@ -26,6 +28,8 @@ DOORS = frozenset({"/auth/login", "/auth/logout"})
 """Where somebody without a key can hand one in."""
 NAMING = frozenset({"/chat", "/chat/stream"})
 """Where a body may say for whom the request is."""
+SIGNALS = re.compile(r"/runs/[^/]+/(cancel|approvals/[^/]+)")
+"""Stop, and answers to approvals. The endpoint counts them, because those for a live run are never refused for rate."""
 FORWARDED = (b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip")
 """What proxies add to what they pass on. Nobody gains by sending one of them."""
 HOW_TO_MAKE_ONE = "make one with `limelight keys create`"
@@ -53,24 +57,28 @@ class Guard:
         self._insecure = insecure
         self._proxied = proxied
         self._origins = origins
+        self._throttle = Throttle()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
             try:
                 headers = dict[bytes, bytes](scope["headers"])
-                scope.setdefault("state", {})["caller"] = await self._caller(scope, headers)
+                caller = scope.setdefault("state", {})["caller"] = await self._caller(scope, headers)
+                if caller is NOBODY:
+                    await self._throttle.wait(client_of(scope))
                 await self._count(scope)
                 scope["state"]["still_holds"] = lambda: self._still_holds(scope, headers)
             except LimelightError as error:
                 self._refused(error)
+                await self._throttle.wait(client_of(scope))
                 await refuse(error, scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
     async def _count(self, scope: Scope) -> None:
-        """As a request of the caller, or later as that of whom its body names: see `Call.count`."""
+        """Count a request of the caller. The endpoint does so if the body may name the user, and for signals."""
         caller: Caller = scope["state"]["caller"]
-        scope["state"]["is_counted"] = not _may_be_named_in_the_body(caller, scope)
+        scope["state"]["is_counted"] = not (_may_be_named_in_the_body(caller, scope) or _is_signal(scope))
         if caller is not NOBODY and scope["state"]["is_counted"]:
             await self._rates.count(caller.user.user_id)
 
@@ -126,6 +134,10 @@ def _may_be_named_in_the_body(caller: Caller, scope: Scope) -> bool:
     if caller.is_named or not (caller.may("on-behalf-of") and caller.may("use")):
         return False
     return _method(scope) == "POST" and below(scope["path"], root_of(scope)) in NAMING
+
+
+def _is_signal(scope: Scope) -> bool:
+    return _method(scope) == "POST" and SIGNALS.fullmatch(below(scope["path"], root_of(scope))) is not None
 
 
 def _for_others(caller: Caller, headers: dict[bytes, bytes]) -> Caller:

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from limelight.server.budget import Budget
+from limelight.runs.budget import Budget
 
 MAX_HEADER_BYTES = 64 * 1024
 """Bytes of headers that may arrive before their end. uvicorn keeps all of them, and copies them with each piece that
@@ -26,6 +26,9 @@ HEADERS_END = b"\r\n\r\n"
 MAX_PIPELINED_BYTES = 16 * 1024
 """Bytes of further requests that are kept while an answer is outstanding. A client that has sent more gets the answer,
 and the connection is closed: clients send unanswered requests again (RFC 9112, 9.3.2)."""
+LINGER_SECONDS = 2.0
+"""Time between that answer and the close. To close while there is unread input resets the connection, and the client
+might lose the answer."""
 UNREAD_SECONDS = 120
 """Time that sent data may wait for its reader. The connection is then given up: the client is gone, or does not read.
 Without a bound the kernel keeps the first for a quarter of an hour, and the second for ever. A client that reconnects
@@ -61,6 +64,9 @@ class Connection(HttpToolsProtocol):
         """Bytes since the parser last completed something: headers, a piece of a body, or a request."""
         self._header_timer: asyncio.TimerHandle | None = None
         self._unread_timer = UnreadTimer(self.loop)
+        self._linger_timer: asyncio.TimerHandle | None = None
+        self.is_ending = False
+        """Whether no further request is read."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
@@ -71,6 +77,8 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_header_timer()
         self._unread_timer.stop()
+        if self._linger_timer is not None:
+            self._linger_timer.cancel()
         self._unparsed.clear()
         self.pipeline.clear()
         super().connection_lost(exc)
@@ -121,7 +129,9 @@ class Connection(HttpToolsProtocol):
         self.flow.pause_reading()
         self._unset_keepalive_if_required()  # it is the server that the client waits for
         if len(self._unparsed) > MAX_PIPELINED_BYTES and not self._is_reading_body():
-            self._close_after_answer()
+            self._unparsed.clear()
+            self.is_ending = True
+            self._linger_if_answered()
 
     def _is_over(self) -> bool:
         """Whether the connection is being closed, or has become a WebSocket."""
@@ -157,11 +167,15 @@ class Connection(HttpToolsProtocol):
         if self._header_bytes > MAX_HEADER_BYTES and not self.transport.is_closing():
             self.send_400_response(HEADERS_TOO_LARGE)
 
-    def _close_after_answer(self) -> None:
-        self._unparsed.clear()
-        self.cycle.keep_alive = False
-        if self.cycle.response_complete:
-            self.transport.close()
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.is_ending:
+            self._unset_keepalive_if_required()
+            self._linger_if_answered()
+
+    def _linger_if_answered(self) -> None:
+        if not self.pipeline and not self._is_answering():
+            self._linger_timer = self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
     def on_headers_complete(self) -> None:
         """Trailers of a chunked body do not become headers: a proxy that sets the user's header ignores them."""
@@ -200,7 +214,7 @@ class ReadGate(FlowControl):
     def resume_reading(self) -> None:
         if self._connection.has_unparsed:
             self._connection.parse_soon()
-        else:
+        elif not self._connection.is_ending:
             super().resume_reading()
 
 

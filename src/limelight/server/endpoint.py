@@ -1,5 +1,6 @@
 """A route as data: what it takes, what it gives, what can go wrong. Routing and OpenAPI are both made from it."""
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -31,6 +32,7 @@ from limelight.runs.viewer import Format
 from limelight.server.gate import Caller
 from limelight.server.parts import Parts
 from limelight.server.prefix import root_of
+from limelight.server.rates import REFUSAL_SECONDS
 from limelight.server.reading import read_body
 from limelight.stores.base import Run, Session, SessionRef
 
@@ -71,6 +73,22 @@ class Call:
         if not self.request.state.is_counted:
             self.request.state.is_counted = True
             await self.parts.rates.count(user_id)
+
+    async def count_signal(self, run_id: str) -> None:
+        """Count a Stop or an answer to an approval: as a request, or on the budget of the run if it is live.
+
+        Signals for a live run are never refused for rate. Those beyond its budget are answered more slowly.
+        """
+        if self.request.state.is_counted:
+            return
+        owner = self.user.user_id
+        waiting, live = self.parts.sessions.waiting(run_id), self.parts.sessions.live(run_id)
+        if live is not None and live.execution.ref.owner == owner:
+            self.request.state.is_counted = True
+            if not live.signals.spend():
+                await asyncio.sleep(REFUSAL_SECONDS)
+        elif waiting is None or waiting.ref.owner != owner:
+            await self.count(owner)
 
     def hand_over(self, place: Waiting) -> None:
         """Let the place hold what the body holds, until it is done with it. To be called when it is about to begin."""

@@ -133,6 +133,7 @@ async def cancel_run(call: Call) -> StateView:
         body = shaped(await call.raw_json(), CancelBody)
     reason = body.reason[:MAX_REASON] or "stopped by the user"
     run_id = call.path("run_id")
+    await call.count_signal(run_id)
     if _own_waiting(call) is not None:
         await call.parts.control.cancel(run_id, reason, call.user.user_id)
         return StateView(run_id=run_id, state="cancelled")
@@ -147,6 +148,7 @@ async def cancel_run(call: Call) -> StateView:
 
 async def decide(call: Call) -> DecisionView:
     """Answer an approval: approve, edit (with the new `args`) or reject (with a `reason`)."""
+    await call.count_signal(call.path("run_id"))
     body = await call.body(DecisionBody)
     if body.decision == "edit" and body.args is None:
         raise InvalidBody("to edit, send the new args", path="args")

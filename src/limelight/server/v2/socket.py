@@ -13,7 +13,16 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketState
 
 from limelight.dialects.base import Cursor
-from limelight.errors import BadRequest, InvalidBody, LimelightError, RequestError, SessionNotFound, Unauthorized
+from limelight.errors import (
+    BadRequest,
+    InvalidBody,
+    LimelightError,
+    RequestError,
+    SessionNotFound,
+    TooManyRequests,
+    Unauthorized,
+)
+from limelight.runs.budget import Budget
 from limelight.runs.viewer import Format
 from limelight.server.gate import Caller
 from limelight.server.parts import Parts
@@ -31,6 +40,11 @@ BROKEN = 1011
 RESTARTING = 1012
 AGAIN_LATER = 1013
 SESSION_GONE = 4404
+MESSAGES = 200
+MESSAGES_PER_SECOND = 50
+RETRY_SECONDS = 5
+TOO_MANY = f"a socket takes {MESSAGES} messages at once and {MESSAGES_PER_SECOND} per second: send fewer"
+"""Every message counts, also pings and those that are not understood."""
 LOST = "the key that opened this socket does not hold any more"
 
 
@@ -49,6 +63,7 @@ class SessionSocket:
         self.format = ""
         self.still_holds = websocket.state.still_holds
         self._expelled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._messages = Budget(MESSAGES, MESSAGES_PER_SECOND, asyncio.get_running_loop().time)
         self.last_sent = math.inf  # so that the pulse sends no sign of life: pings of the protocol do
 
     def beat(self) -> None: ...
@@ -155,7 +170,7 @@ class SessionSocket:
     async def _heard(self, hears: "asyncio.Task[None]", line: Line) -> None:
         try:
             hears.result()
-        except Unauthorized as error:
+        except (Unauthorized, TooManyRequests) as error:
             await self._turn_away(error, line)
 
     async def _farewell(self, shows: "asyncio.Task[bool]", line: Line) -> None:
@@ -184,9 +199,12 @@ class SessionSocket:
         while self._websocket.client_state is WebSocketState.CONNECTED:
             message = await self._websocket.receive()
             if message["type"] == "websocket.receive":
+                if not self._messages.spend():
+                    raise TooManyRequests(TOO_MANY, retry_after=RETRY_SECONDS)
                 if not await self.still_holds():
                     raise Unauthorized(LOST)
                 await answering.answer(message.get("text"))
+                await asyncio.sleep(0)  # messages that have arrived together do not keep the loop from others
 
 
 def closing_code(error: Exception) -> int:

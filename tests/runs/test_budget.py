@@ -1,0 +1,27 @@
+"""Token buckets."""
+
+from limelight.runs.budget import Budget
+
+
+class Clock:
+    """A clock that the test moves."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_budget_allows_a_burst_and_then_its_rate() -> None:
+    clock = Clock()
+    budget = Budget(3, 2, clock)
+    assert [budget.spend() for _ in range(5)] == [True, True, True, False, False]
+    clock.now += 1
+    assert [budget.spend() for _ in range(3)] == [True, True, False]
+
+
+def test_budget_never_saves_more_than_its_burst() -> None:
+    clock = Clock()
+    budget = Budget(3, 2, clock)
+    clock.now += 1000
+    assert [budget.spend() for _ in range(4)] == [True, True, True, False]

@@ -1,0 +1,181 @@
+"""Connections that send requests faster than they take answers: each request is answered, and memory is bounded."""
+
+import asyncio
+import gc
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from limelight.server import connection
+from limelight.server.connection import MAX_PIPELINED_BYTES, Connection
+from tests import agents
+from tests.serving import Served, asking, serving
+from tests.waiting import eventually
+
+HEALTH = b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+SECONDS = 20
+
+
+class Wire:
+    """A raw connection to the server, and the server's end of it."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    @property
+    def server_side(self) -> Connection:
+        port = self.writer.get_extra_info("sockname")[1]
+        ends = [end for end in gc.get_objects() if isinstance(end, Connection) and end.client is not None]
+        (found,) = [end for end in ends if end.client == ("127.0.0.1", port)]
+        return found
+
+    async def answer(self) -> tuple[int, bytes]:
+        """The status and the body of the next answer."""
+        async with asyncio.timeout(SECONDS):
+            status = int((await self.reader.readline()).split()[1])
+            size = 0
+            while (line := await self.reader.readline()) != b"\r\n":
+                name, _, value = line.partition(b":")
+                size = int(value) if name.lower() == b"content-length" else size
+            return status, await self.reader.readexactly(size)
+
+    async def rest(self) -> bytes:
+        """What comes until the server closes the connection."""
+        async with asyncio.timeout(SECONDS):
+            return await self.reader.read()
+
+
+@asynccontextmanager
+async def connected(served: Served) -> AsyncGenerator[Wire]:
+    reader, writer = await asyncio.open_connection(*served.url.removeprefix("http://").split(":"), limit=2**20)
+    try:
+        yield Wire(reader, writer)
+    finally:
+        writer.close()
+
+
+def post(path: str, body: bytes, *, chunks: int = 0) -> bytes:
+    head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n".encode()
+    if not chunks:
+        return head + b"content-length: %d\r\n\r\n" % len(body) + body
+    size = len(body) // chunks + 1
+    pieces = [body[start : start + size] for start in range(0, len(body), size)]
+    sent = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
+    return head + b"transfer-encoding: chunked\r\n\r\n" + sent + b"0\r\n\r\n"
+
+
+async def test_pipelined_requests_are_answered_in_their_order(tmp_path: Path) -> None:
+    paths = ["/health", "/agents", "/sessions", "/runs/no", "/agents", "/health"]
+    async with serving(agents.echo, data=tmp_path) as served, connected(served) as wire:
+        wanted = [(await served.http.get(path)).content for path in paths]
+        for path in paths:
+            wire.writer.write(f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n".encode())
+        assert [(await wire.answer())[1] for _ in paths] == wanted
+
+
+@pytest.mark.parametrize("split", [1, 2, 3, 7, 50, 1000])
+@pytest.mark.parametrize("chunks", [0, 3])
+async def test_pipelined_bodies_arrive_whole_however_they_are_cut(tmp_path: Path, split: int, chunks: int) -> None:
+    """Bodies may contain what ends headers."""
+    texts = ["one", "two\r\n\r\n" * 5, "three"]
+    bodies = [json.dumps(asking(text)).encode() + b"\r\n\r\n" for text in texts]
+    sent = b"".join(post("/chat", body, chunks=chunks) + HEALTH for body in bodies)
+    async with serving(agents.echo, data=tmp_path) as served, connected(served) as wire:
+        for start in range(0, len(sent), max(1, len(sent) // split)):
+            wire.writer.write(sent[start : start + max(1, len(sent) // split)])
+            await wire.writer.drain()
+        for text in texts:
+            status, body = await wire.answer()
+            assert status == 200
+            assert json.loads(body)["message"]["content"].startswith(f"user:{text} for")
+            assert (await wire.answer())[0] == 200
+
+
+async def test_large_body_is_read_whole_and_the_connection_can_be_used_again(tmp_path: Path) -> None:
+    text = "0123456789abcdef" * 300_000
+    async with serving(agents.talker, data=tmp_path) as served, connected(served) as wire:
+        wire.writer.write(post("/chat", json.dumps(asking(text)).encode()))
+        assert (await wire.answer())[0] == 200
+        wire.writer.write(HEALTH)
+        assert (await wire.answer())[0] == 200
+
+
+async def test_server_stops_reading_a_connection_whose_answer_is_outstanding(tmp_path: Path) -> None:
+    async with serving(agents.patient, data=tmp_path) as served, connected(served) as wire:
+        wire.writer.write(post("/chat/stream", json.dumps(asking("go")).encode()))
+        async with asyncio.timeout(SECONDS):
+            await wire.reader.readuntil(b"Working")
+        server_side = wire.server_side
+        wire.writer.write(HEALTH * 100)
+        await eventually(lambda: server_side.has_unparsed)
+        assert server_side.flow.read_paused
+        assert not server_side.pipeline
+        assert len(server_side._unparsed) <= MAX_PIPELINED_BYTES  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_too_many_pipelined_bytes_close_the_connection_after_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "LINGER_SECONDS", 0.1)
+    async with serving(agents.sleeper, data=tmp_path) as served, connected(served) as wire:
+        wire.writer.write(post("/chat", json.dumps(asking("go")).encode()))
+        wire.writer.write(HEALTH * (MAX_PIPELINED_BYTES // len(HEALTH) + 10))
+        assert (await wire.answer())[0] == 200
+        rest = await wire.rest()
+        assert rest.count(b"HTTP/1.1 200") <= 1  # the parser may have had the next request with the end of the body
+
+
+async def test_client_that_reads_no_answers_is_read_no_further_and_then_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "UNREAD_SECONDS", 0.5)
+    large = post("/chat", json.dumps(asking("x" * 200_000)).encode())
+    async with serving(agents.echo, data=tmp_path) as served, connected(served) as wire:
+        wire.reader._transport.pause_reading()  # pyright: ignore  # asyncio's client would read ahead
+        server_side: Connection | None = None
+        with pytest.raises(ConnectionError):
+            async with asyncio.timeout(SECONDS):
+                while True:
+                    wire.writer.write(large)
+                    await wire.writer.drain()
+                    server_side = server_side or wire.server_side
+        assert server_side is not None
+        await eventually(lambda: server_side.transport.is_closing())
+        assert not server_side.pipeline
+        assert not server_side.has_unparsed
+
+
+async def test_rest_of_a_refused_body_has_a_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "HEADER_SECONDS", 0.3)
+    async with serving(agents.echo, data=tmp_path, auth__api_key="sesame") as served, connected(served) as wire:
+        wire.writer.write(post("/chat", b" " * 1_000_000)[:1000])
+        assert (await wire.answer())[0] == 401
+        async with asyncio.timeout(SECONDS):
+            with pytest.raises(ConnectionError):
+                while not wire.reader.at_eof():
+                    wire.writer.write(b" ")
+                    await wire.writer.drain()
+                    await asyncio.sleep(0.02)  # a byte now and then, which is what it must not wait for
+                raise ConnectionResetError
+
+
+async def test_leaving_viewer_is_noticed_while_its_stream_is_open(tmp_path: Path) -> None:
+    async with serving(agents.patient, data=tmp_path) as served:
+        async with connected(served) as wire:
+            wire.writer.write(post("/chat/stream", json.dumps(asking("go")).encode()))
+            async with asyncio.timeout(SECONDS):
+                await wire.reader.readuntil(b"Working")
+            assert served.parts.hub.viewers == 1
+        await eventually(lambda: served.parts.hub.viewers == 0)
+
+
+async def test_headers_that_end_with_bare_line_feeds_are_refused(tmp_path: Path) -> None:
+    """The server splits pipelined requests at CRLF CRLF, so the parser must accept no other end of headers."""
+    async with serving(agents.echo, data=tmp_path) as served, connected(served) as wire:
+        wire.writer.write(b"GET /health HTTP/1.1\nhost: 127.0.0.1\n\n" * 3)
+        assert (await wire.answer())[0] == 400
+        assert await wire.rest() == b""

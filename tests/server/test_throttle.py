@@ -1,0 +1,46 @@
+"""The throttle bounds the rate of answers that no user pays for, and a client with few requests passes a flood."""
+
+import asyncio
+
+from limelight.server.throttle import Throttle, client_of
+
+
+async def test_requests_within_the_burst_pass_at_once() -> None:
+    throttle = Throttle(per_second=0.001, burst=3)
+    async with asyncio.timeout(1):
+        for _ in range(3):
+            await throttle.wait("a")
+
+
+async def test_client_with_fewest_requests_passes_before_a_flood() -> None:
+    throttle = Throttle(per_second=50, burst=1)
+    passed: list[str] = []
+
+    async def request(client: str) -> None:
+        await throttle.wait(client)
+        passed.append(client)
+
+    flood = [asyncio.create_task(request("flood")) for _ in range(6)]
+    await asyncio.sleep(0)
+    probe = asyncio.create_task(request("probe"))
+    async with asyncio.timeout(10):
+        await asyncio.gather(*flood, probe)
+    assert passed.index("probe") <= 1
+    assert passed.count("flood") == 6
+
+
+async def test_waiting_request_that_is_cancelled_takes_no_turn() -> None:
+    throttle = Throttle(per_second=20, burst=1)
+    await throttle.wait("a")
+    left = asyncio.create_task(throttle.wait("a"))
+    stays = asyncio.create_task(throttle.wait("a"))
+    await asyncio.sleep(0)
+    left.cancel()
+    async with asyncio.timeout(10):
+        await stays
+        await throttle.wait("b")
+
+
+def test_client_is_the_connection_or_the_address_that_a_proxy_names() -> None:
+    assert client_of({"type": "http", "client": ("10.0.0.1", 4711)}) == "10.0.0.1:4711"
+    assert client_of({"type": "http", "client": None}) == ":0"
