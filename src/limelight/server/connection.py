@@ -34,7 +34,9 @@ UNREAD_SECONDS = 120
 Without a bound the kernel keeps the first for a quarter of an hour, and the second for ever. A client that reconnects
 resumes at its cursor."""
 FRAMES_PIECE = 1024
-"""Bytes of WebSocket frames that are parsed before other connections get their turn."""
+"""Bytes of WebSocket frames that are parsed at once, so that few messages wait in memory for the application."""
+PARSE_SECONDS = 0.002
+"""Time that one socket parses frames before other connections get their turn."""
 CONTROL_FRAMES = 60
 CONTROL_FRAMES_PER_SECOND = 10
 """Ping and pong frames that a client may send: so many at once, and so many per second."""
@@ -288,24 +290,34 @@ class Socket(WebSocketsSansIOProtocol):
             self._parse()
 
     def _parse(self) -> None:
-        """Parse one piece. The rest waits until the application has taken the messages of this one."""
+        """Parse until there is a message. The rest waits until the application has taken it."""
         self._parse_handle = None
+        until = self.loop.time() + PARSE_SECONDS
+        while self._unparsed and self._may_parse() and self.loop.time() < until:
+            piece = bytes(self._unparsed[:FRAMES_PIECE])
+            del self._unparsed[:FRAMES_PIECE]
+            super().data_received(piece)
+            if self.close_sent:
+                self._bytes_after_close += len(piece)
         if self.disconnected or self.transport.is_closing():
             self._unparsed.clear()
-            return
-        if self.close_sent:
-            self._bytes_after_close += len(self._unparsed)
-            if self._bytes_after_close > MAX_BYTES_AFTER_CLOSE:
-                self._unparsed.clear()
-                self._pause_reading()  # until uvicorn's timer closes the connection
-                return
-        piece = bytes(self._unparsed[:FRAMES_PIECE])
-        del self._unparsed[:FRAMES_PIECE]
-        super().data_received(piece)
-        if not self._unparsed:
-            return
-        self._pause_reading()
-        if self.queue.empty() or self.close_sent:  # else `receive` continues
+        elif self._bytes_after_close > MAX_BYTES_AFTER_CLOSE:
+            self._unparsed.clear()
+            self._pause_reading()  # until uvicorn's timer closes the connection
+        elif self._unparsed:
+            self._pause_reading()
+            if self._may_parse():  # else `receive` continues
+                self._parse_soon()
+        elif self._may_parse():
+            self._resume_reading()
+
+    def _may_parse(self) -> bool:
+        if self.disconnected or self.transport.is_closing() or self._bytes_after_close > MAX_BYTES_AFTER_CLOSE:
+            return False
+        return self.queue.empty() or self.close_sent
+
+    def _parse_soon(self) -> None:
+        if self._parse_handle is None:
             self._parse_handle = self.loop.call_soon(self._parse)
 
     def _pause_reading(self) -> None:
@@ -313,15 +325,18 @@ class Socket(WebSocketsSansIOProtocol):
             self.read_paused = True
             self.transport.pause_reading()
 
+    def _resume_reading(self) -> None:
+        if self.read_paused:
+            self.read_paused = False
+            self.transport.resume_reading()
+
     async def receive(self) -> Any:
         message = await self.queue.get()
         if self.queue.empty():
             if self._unparsed:
-                if self._parse_handle is None:
-                    self._parse_handle = self.loop.call_soon(self._parse)
-            elif self.read_paused:
-                self.read_paused = False
-                self.transport.resume_reading()
+                self._parse_soon()
+            else:
+                self._resume_reading()
         return message
 
     def handle_cont(self, event: Any) -> None:

@@ -144,7 +144,10 @@ def documented(message: str | bytes) -> str | None:
 
 
 @pytest.fixture
-async def target(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> AsyncGenerator[Target]:
+async def target(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> AsyncGenerator[Target]:
+    monkeypatch.setattr("limelight.server.v2.socket.MESSAGES", 1_000_000)  # these tests send many messages at once
     async with serving(agents.echo, keeper, data=tmp_path, **AMPLE) as served:
         keyring = Keyring(tmp_path)
         ann, ben = ({"authorization": f"Bearer {keyring.create(user, ('use',), 1)[1]}"} for user in ("ann", "ben"))
