@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup page run test test-page test-newest test-openwebui test-faults test-bench test-proxy lint format \
-	bench soak golden pictures pipe types lock clean
+	bench soak attacks golden pictures pipe types lock clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -67,6 +67,9 @@ bench: setup  ## Measure against other servers, and frameworks with and without 
 
 soak: setup  ## A thousand streams at the highest rate for ten minutes (SOAK_MINUTES= changes it): what is lost, what grows
 	@$(BIN)/python -m benchmarks.soak
+
+attacks: setup  ## Attack servers as hostile clients do, and measure what other users notice (ten minutes)
+	@$(BIN)/python -m e2e.faults.attacks
 
 golden: setup  ## Write the golden transcripts anew; look at the difference before you commit it
 	@LIMELIGHT_GOLDEN=write $(BIN)/pytest tests/dialects tests/cli/view tests/sources tests/openwebui \
