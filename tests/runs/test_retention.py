@@ -204,5 +204,6 @@ def test_description_has_both_times_and_the_gap() -> None:
     )
     behind = Pause(expected_at=T, clock_at=T - 8 * DAY_MS, behind=True)
     assert "8.0 days behind the expected" in describe(behind)
+    assert "6.0 hours ahead of" in describe(Pause(expected_at=T, clock_at=T + 6 * HOUR_MS, behind=False))
     assert "correct it" in advise(ahead) and "too old" in advise(behind)
     assert all(CONFIRM_COMMAND in advise(pause) for pause in (ahead, behind))

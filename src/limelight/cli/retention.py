@@ -18,7 +18,9 @@ from limelight.runs.retention import DAY_MS, Pause, advise, check_clock, describ
 from limelight.runs.retention_guard import Confirmation, RetentionFiles
 from limelight.server.app import make_store
 
-retention = typer.Typer(name="retention", help="Show what retention keeps, and confirm the clock it goes by.")
+retention = typer.Typer(
+    name="retention", help="Show what retention keeps, and confirm the clock. Without a command: status."
+)
 
 
 class RetentionStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +39,7 @@ class RetentionStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 @retention.callback(invoke_without_command=True)
 def show(context: typer.Context) -> None:
-    """Show what retention keeps, and confirm the clock it goes by. Without a command: `status`."""
+    """Run `status` if no command is named."""
     if context.invoked_subcommand is None:
         status()
 

@@ -107,8 +107,9 @@ def recorded_pause(trusted: TrustedTime, clock_ms: int) -> Pause | None:
 def describe(pause: Pause) -> str:
     """The pause in words that anybody may read; it names no user and no session."""
     days = abs(pause.gap_ms) / DAY_MS
+    gap = f"{days:.1f} days" if days >= 1 else f"{24 * days:.1f} hours"
     side = "ahead of" if pause.gap_ms > 0 else "behind"
-    return f"the clock read {iso(pause.clock_at)}, {days:.1f} days {side} the expected {iso(pause.expected_at)}"
+    return f"the clock read {iso(pause.clock_at)}, {gap} {side} the expected {iso(pause.expected_at)}"
 
 
 def advise(pause: Pause) -> str:

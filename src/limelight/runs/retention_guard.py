@@ -133,7 +133,7 @@ class RetentionGuard:
         except SetupError as error:
             self._warn("the time of the newest record is used in its place: %s", error.detail)
         self._confirmed_at = 0 if self._saved is None else self._saved.confirmed_at
-        confirmed_at = await self._read_confirmation()
+        confirmed_at = self._read_confirmation()
         clock, self._checked_at = self._clock(), self._monotonic()
         self._trusted = trusted_at_start(self._saved, newest_at=newest_at, confirmed_at=confirmed_at, clock_ms=clock)
         self._confirmed_at = confirmed_at
@@ -143,7 +143,7 @@ class RetentionGuard:
 
         Deletions have to go by the returned time: the clock may jump right after. Raises StoreError.
         """
-        confirmed_at = await self._read_confirmation()
+        confirmed_at = self._read_confirmation()
         clock, monotonic = self._clock(), self._monotonic()
         if confirmed_at != self._confirmed_at:
             self._trusted, self._confirmed_at, self._checked_at = TrustedTime(confirmed_at), confirmed_at, monotonic
@@ -153,10 +153,13 @@ class RetentionGuard:
         await self._save_if_needed()
         return clock
 
-    async def _read_confirmation(self) -> int:
-        """The newest confirmation; the one that was applied last if there is none or it cannot be read."""
+    def _read_confirmation(self) -> int:
+        """The newest confirmation; the one that was applied last if there is none or it cannot be read.
+
+        Not in a thread: agents may have taken all of them, and the file is tiny.
+        """
         try:
-            return await asyncio.to_thread(self._files.confirmed_at) or self._confirmed_at
+            return self._files.confirmed_at() or self._confirmed_at
         except SetupError as error:
             self._warn("confirmations are not seen: %s", error.detail)
             return self._confirmed_at
