@@ -27,6 +27,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
     assert settings.limits.result_bytes == 50 * 1024 * 1024
     assert (settings.store.data, settings.store.url) == (".limelight", "sqlite")
     assert (settings.store.retention_days, settings.store.expiry_seconds) == (30, 3600)
+    assert settings.store.retention_max_gap_days == 7
     assert settings.agents == {}
 
 
@@ -45,9 +46,9 @@ def test_an_option_that_was_not_given_changes_nothing(config: Path) -> None:
 @pytest.mark.parametrize("setting", [s for s in all_settings() if s.env], ids=lambda s: s.env)
 def test_every_setting_can_come_from_the_environment(setting: Any, config: Path) -> None:
     flag, number = isinstance(setting.default, bool), isinstance(setting.default, int | float)
-    value = "true" if flag else "7" if number else "seven"
+    value = "true" if flag else "9" if number else "nine"
     section = getattr(load(config, "", {setting.env: value}), setting.section)
-    assert str(getattr(section, setting.key)) in (value, "7.0", "True")
+    assert str(getattr(section, setting.key)) in (value, "9.0", "True")
     assert getattr(section, setting.key) != setting.default
 
 
@@ -139,6 +140,10 @@ def test_what_the_environment_or_the_command_line_says_is_not_looked_for_in_the_
         (
             "[limits]\nrun_seconds = 'x'",
             r'toml:2: \[limits\] run_seconds is wrong: expected a number, got the text "x"$',
+        ),
+        (
+            "[store]\nretention_max_gap_days = -1",
+            r"toml:2: \[store\] retention_max_gap_days is wrong: expected a number of at least 0, got -1$",
         ),
         ("[limits]\nrun_seconds = nan", r"run_seconds is wrong: expected a number of at least 0\.001, got nan$"),
         ("[tools]\nweb = 'yes'", r'toml:2: \[tools\] web is wrong: expected true or false, got the text "yes"$'),

@@ -67,6 +67,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "limelight.runs",
         "limelight.trees",
     },
+    "limelight.runs.retention": {"limelight.instants"},
     "limelight.demo": BASE | {"limelight.messages", "limelight.sources.base", "limelight.demo"},
     "limelight.builtin": BASE
     | {
@@ -150,6 +151,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "limelight.backups",
         "limelight.config",
         "limelight.hiding",
+        "limelight.instants",
         "limelight.log_context",
         "limelight.registry",
         "limelight.offering",
@@ -157,6 +159,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "limelight.dialects.base",
         "limelight.client",
         "limelight.openwebui",
+        "limelight.runs.retention",
+        "limelight.runs.retention_guard",
         "limelight.server",
         "limelight.understudy",
         "limelight.cli",
@@ -170,6 +174,7 @@ MUST_NOT_IMPORT: dict[str, set[str]] = {
     "limelight.events": {"asyncio", "time", "datetime"},
     "limelight.grammar": {"asyncio", "time", "datetime"},
     "limelight.deltas": {"asyncio", "time", "datetime"},
+    "limelight.runs.retention": {"asyncio", "time", "datetime", "threading", "os", "pathlib", "sqlite3"},
     "limelight.stores": {"time", "datetime"},
     "limelight.tracing.run_trace": {"asyncio", "time", "datetime", "threading", "random", "opentelemetry"},
     "limelight.understudy": {"asyncio", "time", "datetime", "threading", "random", "secrets", "socket", "uuid"},

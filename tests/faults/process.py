@@ -82,6 +82,13 @@ class ServerProcess:
             assert time.monotonic() < deadline, self.log
             time.sleep(0.01)
 
+    def until_file(self, path: Path) -> None:
+        """Wait until the server has written this file."""
+        deadline = time.monotonic() + START_SECONDS
+        while not path.exists():
+            assert time.monotonic() < deadline, self.log
+            time.sleep(0.01)
+
     def signal(self, number: int) -> None:
         assert self.process is not None
         self.process.send_signal(number)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from limelight.runs.retention_guard import STATE
 from limelight.server.descriptors import ENOUGH, QUIET_SECONDS, Descriptors
 from tests.faults.process import ServerProcess
 
@@ -45,6 +46,7 @@ def test_a_server_takes_what_it_may_have(tmp_path: Path) -> None:
 def test_a_server_without_a_file_to_open_says_so_and_goes_on(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "hello") as server:
         list(server.ask())
+        server.until_file(tmp_path / "data" / STATE)  # the first housekeeping round is over, and has closed its files
         before = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (FEW, before[1]))
         waiting = [socket.create_connection(("127.0.0.1", server.port), 10) for _ in range(2 * FEW)]

@@ -4,7 +4,17 @@ import pytest
 
 from limelight.errors import LeaseLost
 from limelight.events import RunFailed, RunStarted
-from limelight.stores.base import Artifact, Cancel, Decide, Result, SessionRef, Signal, Store
+from limelight.stores.base import (
+    Artifact,
+    Cancel,
+    Decide,
+    NewSession,
+    Result,
+    RetentionCounts,
+    SessionRef,
+    Signal,
+    Store,
+)
 from tests.stores.steps import FAR, S1, MakeStore, Writing, begin, opened, read_all, tokens, whole_run
 
 S2 = SessionRef("ann", "s2")
@@ -122,3 +132,34 @@ class KeepingCases:
             sessions += swept.sessions
         assert (runs, sorted(sessions)) == ([4, 4, 1], refs)
         assert await store.sessions("ann") == []
+
+    async def test_newest_time_is_that_of_the_last_activity(self, make_store: MakeStore) -> None:
+        assert await make_store().newest_at() is None, "before there is anything"
+        async with opened(make_store) as store:
+            assert await store.newest_at() is None
+            await store.create(NewSession(ref=S2, agent="echo", at=500))
+            assert await store.newest_at() == 500
+            run = await whole_run(store, "r1", at=1000)
+            assert await store.newest_at() == run.acknowledged[-1].at
+            await begin(store, "r2", at=700)
+            assert await store.newest_at() == run.acknowledged[-1].at, "a clock that went back"
+            await begin(store, "r3", S2, at=9000)
+            assert await store.newest_at() == await make_store().newest_at() == 9000, "also beside the one that is open"
+        assert await make_store().newest_at() == 9000, "also without one that is open"
+
+    async def test_retention_counts_what_a_sweep_then_removes(self, make_store: MakeStore) -> None:
+        async with opened(make_store) as store:
+            refs = [SessionRef("ann", f"s{number}") for number in range(5)]
+            await whole_run(store, "old", refs[0], at=1000)
+            await whole_run(store, "old-1", refs[1], at=1000)
+            await whole_run(store, "new-1", refs[1], at=50_000)
+            await whole_run(store, "old-2", refs[2], at=1000)
+            await begin(store, "live", refs[2], at=2000)
+            await store.create(NewSession(ref=refs[3], agent="echo", at=1000))
+            await store.create(NewSession(ref=refs[4], agent="echo", at=50_000))
+            expected = RetentionCounts(sessions=5, runs=5, sessions_to_delete=2, runs_to_delete=3)
+            assert await store.retention_counts(40_000) == await make_store().retention_counts(40_000) == expected
+            swept = await store.sweep(before=40_000)
+            assert (swept.runs, set(swept.sessions)) == (3, {refs[0], refs[3]})
+        left = RetentionCounts(sessions=3, runs=2, sessions_to_delete=0, runs_to_delete=0)
+        assert await make_store().retention_counts(40_000) == left

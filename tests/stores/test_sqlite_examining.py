@@ -155,3 +155,26 @@ async def test_one_in_a_folder_where_nothing_can_be_made(path: Path, monkeypatch
     with pytest.raises(StoreUnavailable, match="can only be read"):
         await examine(path)
     assert addresses == ["mode=ro", "immutable=1"]
+
+
+async def test_query_without_opening_changes_nothing_and_says_what_to_do(path: Path, tmp_path: Path) -> None:
+    assert await SqliteStore(path).newest_at() is None
+    assert content(path) == b""
+    async with opened(lambda: SqliteStore(path)) as store:
+        await whole_run(store, "r1")
+        move(path, tmp_path / "aside.db")
+        overwrite(path, b"another file")
+        with pytest.raises(StoreUnavailable, match="another file is in the place of the database"):
+            await SqliteStore(path).newest_at()
+        move(tmp_path / "aside.db", path)
+    before = content(path)
+    assert await SqliteStore(path).newest_at() is not None
+    assert content(path) == before
+    query(path, "PRAGMA user_version = 99")
+    with pytest.raises(StoreNewer, match="upgrade"):
+        await SqliteStore(path).newest_at()
+    overwrite(path, b"no database at all" * 300)
+    with pytest.raises(StoreCorrupt, match="restore a backup"):
+        await SqliteStore(path).retention_counts(0)
+    overwrite(path, b"")
+    assert await SqliteStore(path).newest_at() is None

@@ -14,6 +14,7 @@ from limelight.cli import (
     openwebui,
     replay,
     restore,
+    retention,
     run,
     serve,
     sessions,
@@ -46,6 +47,7 @@ for command in (
     app.command()(command)
 app.add_typer(openwebui.openwebui)
 app.add_typer(keys.keys)
+app.add_typer(retention.retention)
 
 
 def _version(wanted: bool) -> None:

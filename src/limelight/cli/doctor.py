@@ -21,9 +21,11 @@ from limelight.builtin.model import OPENAI, ModelChoice, choose_model
 from limelight.cli.folder import Config, Data, settings_of
 from limelight.cli.listing import when
 from limelight.cli.logs import check_log
+from limelight.cli.retention import inspect
 from limelight.config import Settings
-from limelight.errors import LimelightError
+from limelight.errors import LimelightError, StoreError
 from limelight.offering import offered
+from limelight.runs.retention import advise, describe
 from limelight.server.app import create_app, make_store
 from limelight.server.auth import is_loopback
 from limelight.server.views import ReadyView
@@ -50,7 +52,7 @@ def doctor(
     config: Config = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
 ) -> None:
-    """Look at Python, settings, agents, port, data folder, store, backup and model. Exit code 1 if a thing is wrong."""
+    """Look at Python, settings, agents, port, data, store, retention, backup and model. Exit code 1 if one is wrong."""
     findings: list[Finding] = []
     for finding in _findings(data, config):
         findings.append(finding)
@@ -78,7 +80,7 @@ def _findings(data: Path | None, config: Path | None) -> Iterator[Finding]:
         )
         return
     yield _settings(settings)
-    for look in (_agents, _server, _address, _port, _data, _store, _backup, _model):
+    for look in (_agents, _server, _address, _port, _data, _store, _retention, _backup, _model):
         yield _looked(look, settings)
 
 
@@ -190,6 +192,17 @@ def _data(settings: Settings) -> Finding:
 def _store(settings: Settings) -> Finding:
     found = asyncio.run(make_store(settings).examine())
     return Finding("store", "ok", f"{settings.store.url}: {found}")
+
+
+def _retention(settings: Settings) -> Finding:
+    """A pause is a note: the server works, and nothing is lost."""
+    try:
+        status = inspect(settings)
+    except StoreError:
+        return Finding("retention", "note", "unknown, because the store cannot be read")
+    if status.pause is not None:
+        return Finding("retention", "note", f"paused: {describe(status.pause)}", advise(status.pause))
+    return Finding("retention", "ok", f"runs are deleted {status.retention_days:g} days after their end")
 
 
 def _backup(settings: Settings) -> Finding:

@@ -48,6 +48,15 @@ class StoreSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     retention_days: Annotated[
         float, _setting("Runs that ended longer ago are removed", "LIMELIGHT_RETENTION_DAYS", ge=0, le=MAX_DAYS)
     ] = 30
+    retention_max_gap_days: Annotated[
+        float,
+        _setting(
+            "Retention pauses if the clock differs by more from the time that the server trusts; 0: it never pauses",
+            "LIMELIGHT_RETENTION_MAX_GAP_DAYS",
+            ge=0,
+            le=MAX_DAYS,
+        ),
+    ] = 7
     expiry_seconds: Annotated[
         float,
         _setting(

@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable
 from limelight.errors import StoreError
 from limelight.runs.ids import now_ms
 from limelight.runs.patience import is_told
+from limelight.runs.retention import DAY_MS, Pause, advise, describe
+from limelight.runs.retention_guard import RetentionGuard
 from limelight.runs.sealing import LEASE_MS
 from limelight.stores.base import SessionRef, Store
 
 log = logging.getLogger(__name__)
 SWEEP_SECONDS = 3600
-DAY_MS = 24 * 3600 * 1000
 
 
 class Keeping:
@@ -26,12 +27,17 @@ class Keeping:
         recover: Callable[[], Awaitable[int]],
         *,
         retention_days: float,
+        guard: RetentionGuard,
     ) -> None:
+        """`guard` has to be open when this starts."""
         self._store = store
         self._tidy = tidy
         self._recover = recover
         self._forget = forget
         self._retention_ms = round(retention_days * DAY_MS)
+        self._guard = guard
+        self._reported: Pause | None = None
+        """The pause of retention that is in the log, None if retention is not paused."""
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -48,8 +54,7 @@ class Keeping:
             try:
                 await self._store.renew(now_ms() + LEASE_MS)
                 await self._recover()
-                if rounds % (SWEEP_SECONDS * 1000 * 3 // LEASE_MS) == 0:
-                    await self.sweep()
+                await self.sweep(is_due=rounds % (SWEEP_SECONDS * 1000 * 3 // LEASE_MS) == 0)
                 await self._tidy()
             except Exception as error:  # without renewals other processes would take live runs for dead
                 if not is_told(error):
@@ -58,13 +63,40 @@ class Keeping:
             rounds += 1
             await asyncio.sleep(LEASE_MS / 3000)
 
-    async def sweep(self) -> None:
-        """Apply the retention, a little at a time so that live runs need not wait for it."""
-        before = now_ms() - self._retention_ms
+    async def sweep(self, *, is_due: bool = True) -> None:
+        """Apply the retention if it is due or was paused until now, and if its guard allows it.
+
+        Deletes a little at a time, so that live runs need not wait for it.
+        """
+        now = await self._guard.check()
+        if self._guard.pause is not None:
+            await self._report(self._guard.pause, now)
+            return
+        if self._reported is not None:
+            self._reported = None
+            log.warning("retention is no longer paused: the clock was confirmed or corrected")
+        elif not is_due:
+            return
         while True:
-            swept = await self._store.sweep(before)
+            swept = await self._store.sweep(now - self._retention_ms)
             for ref in swept.sessions:
                 await self._forget(ref)
             if not swept.runs:
                 return
             log.info("%d runs were past their retention and are removed", swept.runs)
+
+    async def _report(self, pause: Pause, now: int) -> None:
+        """Log a pause once. A second jump of the clock is another pause."""
+        if pause == self._reported:
+            return
+        counts = await self._store.retention_counts(now - self._retention_ms)
+        log.warning(
+            "retention is paused and deletes nothing: %s. By this clock it would delete %d of %d sessions (%d runs)."
+            " What to do: %s",
+            describe(pause),
+            counts.sessions_to_delete,
+            counts.sessions,
+            counts.runs_to_delete,
+            advise(pause),
+        )
+        self._reported = pause

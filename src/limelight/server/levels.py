@@ -7,6 +7,7 @@ from typing import get_args
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from limelight.runs.retention_guard import RetentionGuard
 from limelight.runs.sessions import Sessions
 from limelight.server.pulse import Kind, Pulse
 from limelight.stores.base import Store
@@ -15,10 +16,13 @@ from limelight.stores.base import Store
 class Levels(Collector):
     """The gauges of one server."""
 
-    def __init__(self, store: Store, sessions: Sessions, pulse: Pulse, formats: Iterable[str]) -> None:
+    def __init__(
+        self, store: Store, sessions: Sessions, pulse: Pulse, retention: RetentionGuard, formats: Iterable[str]
+    ) -> None:
         self._store = store
         self._sessions = sessions
         self._pulse = pulse
+        self._retention = retention
         self._known: dict[tuple[Kind, str], float] = dict.fromkeys(product(get_args(Kind), formats), 0)
         """Kinds and formats of viewers; those that were seen once stay, as a line that ends looks like a fault."""
 
@@ -34,6 +38,11 @@ class Levels(Collector):
         )
         yield GaugeMetricFamily(
             "limelight_store_failing", "1 while the store cannot be written or read, else 0", self._store.is_failing
+        )
+        yield GaugeMetricFamily(
+            "limelight_retention_paused",
+            "1 while retention deletes nothing because nobody has confirmed the clock, else 0",
+            self._retention.pause is not None,
         )
         yield self._viewers()
 

@@ -26,6 +26,7 @@ from limelight.runs.memory import Memories
 from limelight.runs.quota import Quota
 from limelight.runs.recovery import seal_orphans
 from limelight.runs.reopening import Reopening
+from limelight.runs.retention_guard import RetentionGuard
 from limelight.runs.sessions import Sessions
 from limelight.runs.viewer import Format, Viewer
 from limelight.runs.workspace import Workspaces
@@ -89,7 +90,8 @@ class Parts:
         self.sessions = Sessions(
             store, self._committer, limits, self.hub, workspaces, memories, self.quota, hiding, self.metrics
         )
-        self.metrics.registry.register(Levels(store, self.sessions, self.pulse, dialects))
+        self.retention = RetentionGuard(Path(settings.store.data), settings.store.retention_max_gap_days)
+        self.metrics.registry.register(Levels(store, self.sessions, self.pulse, self.retention, dialects))
         self.control = Control(store, self.sessions, agents)
         reopening = Reopening(store, agents, self.sessions)
         self._recover = partial(seal_orphans, store, self.sessions.seal, reopening.reopen)
@@ -99,6 +101,7 @@ class Parts:
             memories.tidy,
             self._recover,
             retention_days=settings.store.retention_days,
+            guard=self.retention,
         )
         self.message_counts = MessageCounts(store, self.format("v2"))
         self._home: ServerHome | None = None
@@ -120,6 +123,7 @@ class Parts:
             await self.store.open()
             self._committer.start()
             try:
+                await self.retention.open(self.store)  # before recovery, which writes records by the clock of now
                 self._home = self._settled_home()
                 await self._open_agents(self._home)
                 await self._recover()

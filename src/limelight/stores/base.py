@@ -156,6 +156,15 @@ class Swept(msgspec.Struct, frozen=True):
     sessions: list[SessionRef]
 
 
+class RetentionCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many sessions and runs there are, and how many of them a sweep would remove."""
+
+    sessions: int
+    runs: int
+    sessions_to_delete: int
+    runs_to_delete: int
+
+
 class MemoryTurn(msgspec.Struct, frozen=True):
     """One turn that an agent's memory has seen: what was asked, as a hash, and the run."""
 
@@ -345,6 +354,16 @@ class Store(Protocol):
 
     async def sweep(self, before: int, limit: int = 500) -> Swept:
         """Retention: remove up to `limit` runs that ended before this time, and the sessions that are then empty."""
+        ...
+
+    async def newest_at(self) -> int | None:
+        """When a session was active or a run ended last; None if the store is empty. Also of a store that is not open,
+        or that another process has open."""
+        ...
+
+    async def retention_counts(self, before: int) -> RetentionCounts:
+        """Count what a sweep with this time would remove in all. Also of a store that is not open, or that another
+        process has open."""
         ...
 
 

@@ -2,6 +2,7 @@
 
 from starlette.responses import Response
 
+from limelight.runs.retention import describe
 from limelight.server.endpoint import Call, Endpoint, reply_with
 from limelight.server.views import HealthView, ReadyView
 
@@ -15,7 +16,7 @@ async def ready(call: Call) -> Response:
     """The store can be written to and there are agents. 503 with the failed check otherwise.
 
     Agents that could not be opened are named under `agents_failed`; the next who asks one has it tried again, so that
-    the server must not be taken out of service for them.
+    the server must not be taken out of service for them. `retention` is there while retention is paused, and says why.
     """
     failure = await call.parts.probing.store_failure()
     checks = {
@@ -25,6 +26,8 @@ async def ready(call: Call) -> Response:
     }
     if failed := [agent.name for agent in call.parts.agents if agent.source.failed]:
         checks["agents_failed"] = ", ".join(failed)
+    if (pause := call.parts.retention.pause) is not None:
+        checks["retention"] = f"paused: {describe(pause)}"
     fit = failure is None and not call.parts.draining
     response = reply_with(ReadyView("ready" if fit else "not ready", checks), 200 if fit else 503)
     assert isinstance(response, Response)

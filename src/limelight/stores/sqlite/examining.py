@@ -2,8 +2,10 @@
 
 import os
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import TypeVar
 
 from limelight.databases import faults_of, reading
 from limelight.errors import StoreCorrupt, StoreLocked, StoreNewer, StoreUnavailable
@@ -11,6 +13,7 @@ from limelight.stores.sqlite.lock import FolderLock
 from limelight.stores.sqlite.schema import MIGRATIONS, version_of
 from limelight.stores.sqlite.trouble import LOG_GONE, REPLACED
 
+T = TypeVar("T")
 LOCK_SECONDS = 2
 """How long another program may have it for itself: a server's commits are much shorter."""
 
@@ -38,13 +41,37 @@ def examine(path: Path) -> str:
     if faults:
         raise StoreCorrupt(f"{path} is damaged ({faults}): end the server and restore a backup")
     if version > len(MIGRATIONS):
-        raise StoreNewer(f"{path} has schema version {version}, this Limelight knows up to {len(MIGRATIONS)}: upgrade")
+        raise _newer(path, version)
     _try_to_write(path)
     size = path.stat().st_size + _size(path.with_name(path.name + "-wal"))
     words = [f"whole, schema version {version}, {size / 1024**2:.1f} MB"]
     if version < len(MIGRATIONS):
         words.append(f"the next start brings it to version {len(MIGRATIONS)} and keeps a copy")
     return "; ".join([*words, *(["a running server uses it"] if served else [])])
+
+
+def query_unopened(path: Path, query: Callable[[sqlite3.Connection], T], default: T) -> T:
+    """Run a query on a database that this process has not opened; `default` if it has no tables yet.
+
+    Raises StoreError, with what to do.
+    """
+    if not path.exists():
+        return default
+    check_place(path)
+    try:
+        with closing(reading(path)) as db:
+            version = version_of(db)
+            if version > len(MIGRATIONS):
+                raise _newer(path, version)
+            return query(db) if version else default
+    except sqlite3.OperationalError as error:
+        raise StoreUnavailable(f"{path} cannot be read ({error}): see that its disk and its owner are right") from error
+    except sqlite3.DatabaseError as error:
+        raise StoreCorrupt(f"{path} is no database that can be read ({error}): restore a backup") from error
+
+
+def _newer(path: Path, version: int) -> StoreNewer:
+    return StoreNewer(f"{path} has schema version {version}, this Limelight knows up to {len(MIGRATIONS)}: upgrade")
 
 
 def check_place(path: Path) -> None:

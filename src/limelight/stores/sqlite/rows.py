@@ -18,6 +18,7 @@ from limelight.stores.base import (
     NewRun,
     NewSession,
     Owner,
+    RetentionCounts,
     Run,
     RunFault,
     Session,
@@ -158,6 +159,26 @@ def sweep(db: sqlite3.Connection, before: int, limit: int) -> Swept:
     for ref in gone:
         memories.outdate(db, ref)
     return Swept(len(old), gone)
+
+
+def newest_at(db: sqlite3.Connection) -> int | None:
+    """Both are looked up in an index. A run may have ended later than its session was active: a clock went back."""
+    (active,) = db.execute("SELECT max(active_at) FROM sessions").fetchone()
+    (ended,) = db.execute("SELECT max(ended_at) FROM runs").fetchone()
+    return max((at for at in (active, ended) if at is not None), default=None)
+
+
+def retention_counts(db: sqlite3.Connection, before: int) -> RetentionCounts:
+    sessions, runs, runs_to_delete, sessions_to_delete = db.execute(
+        "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM runs),"
+        " (SELECT count(*) FROM runs WHERE ended_at < ?1),"
+        " (SELECT count(*) FROM sessions WHERE active_at < ?1 AND NOT EXISTS"
+        " (SELECT 1 FROM runs WHERE session = sessions.id AND (ended_at IS NULL OR ended_at >= ?1)))",
+        (before,),
+    ).fetchone()
+    return RetentionCounts(
+        sessions=sessions, runs=runs, sessions_to_delete=sessions_to_delete, runs_to_delete=runs_to_delete
+    )
 
 
 def _delete_run(db: sqlite3.Connection, run_id: str) -> None:

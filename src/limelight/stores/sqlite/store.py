@@ -27,6 +27,7 @@ from limelight.stores.base import (
     NewSession,
     Owner,
     Result,
+    RetentionCounts,
     Run,
     Session,
     SessionRef,
@@ -36,7 +37,7 @@ from limelight.stores.base import (
 from limelight.stores.sqlite import memories, results, rows
 from limelight.stores.sqlite.checkpoints import Checkpoints
 from limelight.stores.sqlite.copies import rescue
-from limelight.stores.sqlite.examining import check_place, examine
+from limelight.stores.sqlite.examining import check_place, examine, query_unopened
 from limelight.stores.sqlite.file import DatabaseFile
 from limelight.stores.sqlite.health import Health
 from limelight.stores.sqlite.journal import Journal, LiveRun
@@ -130,6 +131,12 @@ class SqliteStore:
         """What may take long, and what somebody may ask for many times at once."""
         return await self._turns.read(owner, lambda: self._begin_read(query))
 
+    async def _read_opened_or_not(self, query: Callable[[sqlite3.Connection], T], default: T) -> T:
+        """Query the database, also if this object has not opened it; `default` if there is no database yet."""
+        if self._writer.is_running:
+            return await self._read(query)
+        return await asyncio.to_thread(query_unopened, self._file.path, query, default)
+
     def _begin_read(self, query: Callable[[sqlite3.Connection], T]) -> "asyncio.Future[T]":
         return asyncio.get_running_loop().run_in_executor(self._readers, self._query, query)
 
@@ -187,6 +194,13 @@ class SqliteStore:
 
     async def sweep(self, before: int, limit: int = 500) -> Swept:
         return await self._writer.do(lambda db: rows.sweep(db, before, limit))
+
+    async def newest_at(self) -> int | None:
+        return await self._read_opened_or_not(rows.newest_at, default=None)
+
+    async def retention_counts(self, before: int) -> RetentionCounts:
+        nothing = RetentionCounts(sessions=0, runs=0, sessions_to_delete=0, runs_to_delete=0)
+        return await self._read_opened_or_not(lambda db: rows.retention_counts(db, before), default=nothing)
 
     # runs and their Records
 

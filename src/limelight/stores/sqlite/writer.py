@@ -51,6 +51,10 @@ class Writer:
         self._thread = threading.Thread(target=self._run, args=(db,), name="limelight-sqlite-writer", daemon=True)
         self._thread.start()
 
+    @property
+    def is_running(self) -> bool:
+        return self._thread is not None
+
     async def stop(self) -> None:
         """Finish what is queued, then end the thread."""
         thread, self._thread = self._thread, None

@@ -1,0 +1,122 @@
+"""Retention of a running server when the clock jumps: it pauses, reports that, and continues after a confirmation."""
+
+import logging
+import time
+from pathlib import Path
+
+import pytest
+
+from limelight.runs import keeping
+from limelight.runs.retention_guard import Confirmation, RetentionFiles
+from tests import agents
+from tests.server.numbers import Meter
+from tests.serving import Served, asking, serving
+from tests.stores.sqlite_files import copy_as_it_is
+from tests.waiting import eventually
+
+DAY_NS = 24 * 3600 * 10**9
+
+
+class ShiftedClock:
+    """The wall clock of this process, moved by the test. The monotonic clock is not touched."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._real = time.time_ns
+        self._shift = 0
+        monkeypatch.setattr(time, "time_ns", lambda: self._real() + self._shift)
+
+    def set_ahead(self, days: float) -> None:
+        """Relative to the real time; negative values set it back."""
+        self._shift = round(days * DAY_NS)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> ShiftedClock:
+    return ShiftedClock(monkeypatch)
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Housekeeping rounds of 20 ms in place of 10 s."""
+    monkeypatch.setattr(keeping, "LEASE_MS", 60)
+
+
+async def ask(served: Served, session_id: str) -> None:
+    assert (await served.http.post("/chat", json=asking("hi", session_id=session_id))).status_code == 200
+
+
+async def has_session(served: Served, session_id: str) -> bool:
+    return (await served.http.get(f"/sessions/{session_id}")).status_code == 200
+
+
+async def paused_gauge(served: Served) -> float:
+    return (await Meter(served).read())["limelight_retention_paused"]
+
+
+async def until_gone(served: Served, session_id: str) -> None:
+    deadline = time.monotonic() + 10
+    while await has_session(served, session_id):
+        assert time.monotonic() < deadline, f"{session_id} is still there"
+
+
+async def test_start_with_clock_400_days_ahead_deletes_no_session(
+    tmp_path: Path, clock: ShiftedClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "limelight")
+    async with serving(agents.talker, data=tmp_path) as served:
+        await ask(served, "s")
+    clock.set_ahead(400)
+    async with serving(agents.talker, data=tmp_path) as served:
+        await eventually(lambda: "retention" in caplog.text.lower())
+        assert await has_session(served, "s")
+
+
+@pytest.mark.usefixtures("often")
+async def test_pause_is_reported_once_and_a_confirmation_ends_it(
+    tmp_path: Path, clock: ShiftedClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(agents.talker, data=tmp_path) as served:
+        await ask(served, "s")
+        assert "retention" not in (await served.http.get("/ready")).json()["checks"]
+        assert await paused_gauge(served) == 0
+        clock.set_ahead(400)
+        await eventually(lambda: served.parts.retention.pause is not None)
+        await ask(served, "later")  # by the wrong clock, which explains nothing
+        ready = await served.http.get("/ready")
+        assert (ready.status_code, ready.json()["status"]) == (200, "ready")
+        assert "paused: the clock read" in ready.json()["checks"]["retention"]
+        assert "400.0 days ahead" in ready.json()["checks"]["retention"]
+        assert await paused_gauge(served) == 1
+        assert await has_session(served, "s")
+        pause = served.parts.retention.pause
+        assert pause is not None
+        RetentionFiles(tmp_path).confirm(Confirmation(pause.clock_at, pause))
+        await eventually(lambda: "no longer paused" in caplog.text)
+        await until_gone(served, "s")
+        assert await has_session(served, "later")
+        assert "retention" not in (await served.http.get("/ready")).json()["checks"]
+    assert caplog.text.count("retention is paused") == 1
+
+
+async def test_sealing_of_a_run_by_a_wrong_clock_is_no_evidence(
+    tmp_path: Path, clock: ShiftedClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without saved state the newest record counts, as it was before recovery ended the run that was cut off."""
+    async with serving(agents.talker, agents.patient, data=tmp_path / "first") as served:
+        await ask(served, "s")
+        await anext(aiter(served.ask("go", session_id="cut", agent="patient")))
+        copy_as_it_is(tmp_path / "first" / "limelight.db", tmp_path / "second")
+    assert not RetentionFiles(tmp_path / "second").load()
+    clock.set_ahead(400)
+    async with serving(agents.talker, agents.patient, data=tmp_path / "second") as served:
+        await eventually(lambda: "retention is paused" in caplog.text)
+        assert (await served.http.get("/sessions/cut")).json()["run_state"] == "failed"
+        assert await has_session(served, "s")
+
+
+async def test_setting_of_zero_deletes_by_every_clock(tmp_path: Path, clock: ShiftedClock) -> None:
+    async with serving(agents.talker, data=tmp_path) as served:
+        await ask(served, "s")
+    clock.set_ahead(400)
+    async with serving(agents.talker, data=tmp_path, store__retention_max_gap_days=0) as served:
+        await until_gone(served, "s")
