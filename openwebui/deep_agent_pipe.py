@@ -493,6 +493,16 @@ SIGN_OF_LIFE = Frame("_bytes", {})
 """Stands for bytes, whatever they hold: a server that has nothing to tell sends a heartbeat."""
 
 
+KNOWN = frozenset({"error", "cancelled", "approval"})
+"""Types beyond the Deep Agent document that the pipe shows in its own way. The server also sends what they say in
+documented types, for clients that do not know them."""
+
+
+def is_repeated(frame: Frame) -> bool:
+    """Whether another frame, of a type that the pipe knows, says the same."""
+    return frame.text("fallback_for") in KNOWN
+
+
 async def frames_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
     """Frames of a server-sent stream, behind a sign of life for each piece of it.
 
@@ -1823,7 +1833,8 @@ class Following:
                     self._lost_at = 0.0
                 if frame is not SIGN_OF_LIFE:
                     self._cursor = frame.cursor or self._cursor
-                    yield frame
+                    if not is_repeated(frame):
+                        yield frame
 
     async def _take_turn(self) -> Frame:
         """Another run is live in this chat: wait for it, or stop it."""

@@ -85,8 +85,9 @@ async def collect(stream: AsyncIterator[Frame], until: Callable[[Frame], bool] |
 
 
 def text_of(found: list[Frame]) -> str:
-    """What the main agent said."""
-    return "".join(f.data["data"]["content"] for f in found if f.type == "token" and f.data["data"]["agent_depth"] == 0)
+    """What the main agent said, without the text that repeats an error."""
+    tokens = [f.data["data"] for f in found if f.type == "token"]
+    return "".join(data["content"] for data in tokens if data["agent_depth"] == 0 and "fallback_for" not in data)
 
 
 def offer(target: Any, name: str = "", **settings: Any) -> Agent:

@@ -24,6 +24,7 @@ from limelight.events import (
 from limelight.server.docs_page import docs_page
 from limelight.server.endpoint import Endpoint
 from limelight.server.routes import ENDPOINTS
+from tests.dialects.transcripts import live, records_of
 from tests.documents import read
 from tests.markdown import blocks, codes, rows, sections
 
@@ -182,11 +183,24 @@ def test_a_frame_is_documented_key_by_key(type_: str) -> None:
 def test_lines_of_the_wire_are_real(name: str) -> None:
     frames = typed_frames()
     lines = re.findall(r"^data: (.*)$", read(name), flags=re.MULTILINE)
-    assert len(lines) == (10 if name == "README.md" else 1)
+    assert len(lines) == (10 if name == "README.md" else 4)
     for line in lines:
         frame = msgspec.json.decode(line)
         assert msgspec.json.encode(frame).decode() == line
         assert set(frame.get("data", {})) <= set[str]().union(*frames[frame["type"]])
+
+
+def test_every_fallback_is_documented_with_its_type_and_its_text() -> None:
+    section = sections(read("docs/protocols/typed.md"), 2)["Fallbacks"]
+    documented = {(next(iter(codes(row[0]))), next(iter(codes(row[1])))): row[2] for row in rows(section)}
+    scripts = ("failed", "cancelled", "approval")
+    frames = [json.loads(frame.data) for name in scripts for frame in live(TypedDialect, records_of(name))]
+    sent = [frame for frame in frames if "fallback_for" in frame.get("data", {})]
+    assert {(frame["data"]["fallback_for"], frame["type"]) for frame in sent} == set(documented)
+    for frame in sent:
+        data = frame["data"]
+        label = str(data.get("description", data.get("content"))).strip().partition(": ")[0]
+        assert f"`{label}" in documented[data["fallback_for"], frame["type"]]
 
 
 def test_samples_differ_from_the_defaults() -> None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import httpx
 
 from openwebui.parts.busy import turn_of
-from openwebui.parts.frames import SIGN_OF_LIFE, Frame, frames_of
+from openwebui.parts.frames import SIGN_OF_LIFE, Frame, frames_of, is_repeated
 from openwebui.parts.server import PASSING, Lost, Refused, Server, describe
 from openwebui.parts.values import Json
 
@@ -77,7 +77,8 @@ class Following:
                     self._lost_at = 0.0
                 if frame is not SIGN_OF_LIFE:
                     self._cursor = frame.cursor or self._cursor
-                    yield frame
+                    if not is_repeated(frame):
+                        yield frame
 
     async def _take_turn(self) -> Frame:
         """Another run is live in this chat: wait for it, or stop it."""

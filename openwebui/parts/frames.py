@@ -29,6 +29,16 @@ SIGN_OF_LIFE = Frame("_bytes", {})
 """Stands for bytes, whatever they hold: a server that has nothing to tell sends a heartbeat."""
 
 
+KNOWN = frozenset({"error", "cancelled", "approval"})
+"""Types beyond the Deep Agent document that the pipe shows in its own way. The server also sends what they say in
+documented types, for clients that do not know them."""
+
+
+def is_repeated(frame: Frame) -> bool:
+    """Whether another frame, of a type that the pipe knows, says the same."""
+    return frame.text("fallback_for") in KNOWN
+
+
 async def frames_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
     """Frames of a server-sent stream, behind a sign of life for each piece of it.
 

@@ -183,6 +183,17 @@ async def test_waiting_for_a_turn(client: Client) -> None:
     assert await second.text() == WORDS
 
 
+async def test_a_request_that_is_refused_while_it_waits_raises_the_refusal(tmp_path: Path) -> None:
+    async with serving(agents.patient, data=tmp_path) as served, Client(served.url) as client:
+        await client.start("go", session_id="s")
+        waiting = await client.start("then", session_id="s", if_busy="wait")
+        served.parts.sessions.close()
+        with pytest.raises(ServerError, match="shutting down") as raised:
+            await waiting.wait()
+    assert raised.value.code == "shutting_down"
+    assert not waiting.began
+
+
 async def test_sessions(client: Client) -> None:
     for n in range(3):
         await client.ask(f"question {n}", session_id=f"s{n}")

@@ -13,6 +13,7 @@ from limelight.events import (
     AgentStarted,
     AnyEvent,
     ApprovalRequested,
+    ApprovalResolved,
     FinalAnswer,
     RunCancelled,
     RunFailed,
@@ -160,9 +161,20 @@ def test_the_text_of_a_sub_agent_is_not_sent_and_its_tools_carry_its_name() -> N
     ]
 
 
-def test_a_question_is_a_status() -> None:
-    (frame,) = after_the_start(ApprovalRequested(approval_id="p", name="send_mail", args={}))
-    assert frame == {"type": "status", "content": "Waiting for approval: send_mail"}
+def test_an_approval_is_a_status_while_it_waits_and_after_the_decision() -> None:
+    sub = AgentStarted(agent_id="s", name="researcher")
+    first = ApprovalRequested(agent_id="s", approval_id="p1", name="send_mail", args={})
+    second = ApprovalRequested(approval_id="p2", name="publish", args={})
+    decisions = [
+        ApprovalResolved(approval_id="p2", decision="reject", by="ada"),
+        ApprovalResolved(agent_id="s", approval_id="p1", decision="approve", by="ada"),
+    ]
+    assert after_the_start(sub, first, second, *decisions) == [
+        {"type": "status", "content": "Waiting for approval: researcher › send_mail"},
+        {"type": "status", "content": "Waiting for approval: publish"},
+        {"type": "status", "content": "Waiting for approval: researcher › send_mail"},
+        {"type": "status", "content": "Approved: researcher › send_mail"},
+    ]
 
 
 def test_an_answer_is_sent_once_whether_it_was_streamed_or_not() -> None:

@@ -1,5 +1,6 @@
 """The typed wire: the document's seven types with the document's keys, and what Limelight adds."""
 
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -7,6 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
+from limelight.dialects.encoder import SseEncoder
 from limelight.dialects.typed import TypedDialect
 from limelight.events import (
     AgentFinished,
@@ -28,7 +30,7 @@ from limelight.events import (
     ToolReady,
     ToolStarted,
 )
-from tests.dialects.transcripts import SCRIPTS, live
+from tests.dialects.transcripts import SCRIPTS, live, parse
 from tests.strategies import as_records, legal_runs, write_run
 
 DOCUMENTED: dict[str, set[str]] = {
@@ -122,11 +124,113 @@ def test_every_tool_and_agent_that_starts_ends_under_the_same_name_and_depth(run
 def test_a_failure_and_a_stop_come_before_done() -> None:
     failed = frames_of([RunStarted(agent="a"), RunFailed(code="agent_error", message="no", error_id="err_1")])
     assert failed[1:] == [
+        {"type": "token", "data": {"content": "Error: no", "agent_depth": 0, "fallback_for": "error"}},
         {"type": "error", "data": {"message": "no", "code": "agent_error", "error_id": "err_1"}},
         {"type": "done"},
     ]
     stopped = frames_of([RunStarted(agent="a"), RunCancelled(reason="enough")])
-    assert stopped[1:] == [{"type": "cancelled", "data": {"reason": "enough"}}, {"type": "done"}]
+    assert stopped[1:] == [
+        {"type": "status", "data": {"description": "Stopped", "agent_depth": 0, "fallback_for": "cancelled"}},
+        {"type": "cancelled", "data": {"reason": "enough"}},
+        {"type": "done"},
+    ]
+
+
+# What clients that know only the document's types see of failures, stops and approvals
+
+
+@settings(max_examples=60)
+@given(legal_runs(cut=False))
+def test_a_fallback_is_a_documented_frame_before_the_added_one_that_it_names(run: list[AnyEvent]) -> None:
+    frames = frames_of(run)
+    named: list[str] = []
+    for frame, following in pairwise(frames):
+        if name := frame.get("data", {}).get("fallback_for"):
+            assert frame["type"] in DOCUMENTED
+            assert following["type"] == name
+            named.append(name)
+    assert named == [frame["type"] for frame in frames if frame["type"] in ("error", "cancelled", "approval")]
+
+
+@pytest.mark.parametrize("code", ["agent_error", "run_timeout", "silence_timeout", "interrupted", "log_full"])
+def test_the_text_of_a_failure_is_the_message_of_the_error(code: str) -> None:
+    text, error, _ = frames_of([RunStarted(agent="a"), RunFailed(code=code, message="It took too long.")])[1:]
+    assert text["data"]["content"] == f"Error: {error['data']['message']}"
+
+
+BLOCK = "\n\nError: no"
+
+
+@pytest.mark.parametrize(
+    ("said", "content"),
+    [
+        ([], "Error: no"),
+        ([Status(text="Looking")], "Error: no"),
+        ([TextDelta(message_id="m", text="I will")], BLOCK),
+        ([FinalAnswer(content="never streamed")], BLOCK),
+        ([AgentStarted(agent_id="s", name="sub"), TextDelta(agent_id="s", message_id="m", text="I will")], BLOCK),
+    ],
+)
+def test_the_text_of_a_failure_is_a_paragraph_of_its_own(said: list[AnyEvent], content: str) -> None:
+    frames = frames_of([RunStarted(agent="a"), *said, RunFailed(code="agent_error", message="no")])
+    assert frames[-3]["data"] == {"content": content, "agent_depth": 0, "fallback_for": "error"}
+
+
+def test_the_text_of_a_failure_is_not_joined_with_the_text_before_it() -> None:
+    records = as_records(
+        [
+            RunStarted(agent="a"),
+            TextDelta(message_id="m", text="I "),
+            TextDelta(message_id="m", text="will"),
+            RunFailed(code="agent_error", message="no"),
+        ]
+    )
+    tokens = [
+        (frame.id, msgspec.json.decode(frame.data)["data"])
+        for frame in parse(SseEncoder(TypedDialect).catch_up(records))
+        if b'"token"' in frame.data
+    ]
+    assert tokens == [
+        ("3", {"content": "I will", "agent_depth": 0}),
+        ("4.1", {"content": BLOCK, "agent_depth": 0, "fallback_for": "error"}),
+    ]
+
+
+def statuses(*events: AnyEvent) -> list[str]:
+    return [data["description"] for data in data_of(*events) if data.get("fallback_for") == "approval"]
+
+
+@pytest.mark.parametrize(
+    ("decision", "status"),
+    [
+        (ApprovalResolved(approval_id="p", decision="approve", by="ada"), "Approved: rm"),
+        (ApprovalResolved(approval_id="p", decision="edit", args={}, by="ada"), "Approved with changes: rm"),
+        (ApprovalResolved(approval_id="p", decision="reject", reason="expired", by="ada"), "Rejected: rm"),
+        (ApprovalResolved(approval_id="p", decision="reject", reason="expired", by="system"), "Approval expired: rm"),
+        (ApprovalResolved(approval_id="p", decision="reject", reason="stopped", by="system"), "Approval withdrawn: rm"),
+    ],
+)
+def test_an_approval_is_a_status_while_it_waits_and_after_the_decision(decision: ApprovalResolved, status: str) -> None:
+    request = ApprovalRequested(approval_id="p", name="rm", args={})
+    assert statuses(request, decision) == ["Waiting for approval: rm", status]
+
+
+def test_the_status_after_a_decision_names_an_approval_that_still_waits() -> None:
+    requests = [ApprovalRequested(approval_id=name, name=name, args={}) for name in ("a", "b", "c")]
+    decisions = [ApprovalResolved(approval_id=name, decision="approve") for name in ("c", "a", "b")]
+    assert statuses(*requests, *decisions)[3:] == ["Waiting for approval: b", "Waiting for approval: b", "Approved: b"]
+
+
+def test_the_status_of_an_approval_carries_the_agent_that_it_names() -> None:
+    sub = AgentStarted(agent_id="s", name="sub")
+    mine = ApprovalRequested(approval_id="p1", name="rm", args={})
+    its = ApprovalRequested(agent_id="s", approval_id="p2", name="publish", args={})
+    found = data_of(sub, its, mine, ApprovalResolved(approval_id="p1", decision="approve"))
+    assert [(data["description"], data.get("agent_id"), data["agent_depth"]) for data in found[1::2]] == [
+        ("Waiting for approval: publish", "s", 1),
+        ("Waiting for approval: rm", None, 0),
+        ("Waiting for approval: publish", "s", 1),
+    ]
 
 
 # Depth
@@ -278,14 +382,14 @@ def test_a_decision_repeats_the_request_with_the_arguments_to_use() -> None:
         "expires_at": 5,
         "agent_depth": 0,
     }
-    assert data_of(ToolStarted(call_id="c", name="rm", args={}), request, edited)[1:] == [
+    assert data_of(ToolStarted(call_id="c", name="rm", args={}), request, edited)[2::2] == [
         {**same, "args": {"path": "/"}, "state": "requested", "by": ""},
         {**same, "args": {"path": "/tmp"}, "state": "edit", "by": "ada", "reason": "safer"},
     ]
 
 
 def test_the_arguments_of_an_approval_that_were_cut_say_so() -> None:
-    (data,) = data_of(ApprovalRequested(approval_id="p", name="rm", args="{…", truncated=True, size=99))
+    _, data = data_of(ApprovalRequested(approval_id="p", name="rm", args="{…", truncated=True, size=99))
     assert (data["args"], data["truncated"]) == ("{…", True)
 
 

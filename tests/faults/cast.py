@@ -107,6 +107,24 @@ async def quiet(messages: Any, ctx: Any) -> AsyncIterator[str]:
     await asyncio.sleep(3600)
 
 
+async def pausing(messages: Any, ctx: Any) -> AsyncIterator[str]:
+    """Says nothing between two words for as many seconds as it is told."""
+    yield "before "
+    await asyncio.sleep(float(messages[-1].text))
+    yield "after"
+
+
+async def mailing(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
+    """Calls a tool that a person has to approve."""
+    yield ToolStarted(call_id="m", name="send_mail", args={"to": "ann"})
+    approval = await ctx.approve("send_mail", {"to": "ann"}, call_id="m")
+    if approval.decision == "reject":
+        yield ToolFinished(call_id="m", result="Error: rejected", error="rejected")
+    else:
+        yield ToolFinished(call_id="m", result="sent")
+    yield "Done."
+
+
 async def until_told(messages: Any, ctx: Any) -> AsyncIterator[str]:
     """Works until the file is there that it was told of."""
     yield "begun "

@@ -43,6 +43,6 @@ def test_a_server_without_its_agent_can_end_a_waiting_run(tmp_path: Path) -> Non
         assert (decided[0], decided[1]["code"]) == (409, "agent_not_served")
         assert server.post(f"/runs/{run_id}/cancel")[1]["state"] == "cancelled"
         frames = [frame["type"] for _, frame in server.follow(run_id)]
-        assert frames[-3:] == ["approval", "cancelled", "done"]
+        assert frames[-5:] == ["status", "approval", "status", "cancelled", "done"]
         assert [frame["type"] for _, frame in server.ask(session_id="s")][-1] == "done"
         assert "Traceback" not in server.log

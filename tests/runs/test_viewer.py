@@ -277,3 +277,51 @@ async def test_frames_come_before_a_nudge() -> None:
         viewer.nudge()
         assert ids(parse(await soon(viewer) or b"")) == ["1", "2"]
         assert await soon(viewer) == b""
+
+
+async def test_a_heartbeat_does_not_wait_for_a_slow_read_and_the_read_is_not_repeated() -> None:
+    stage = Stage()
+    stage.commit(statuses(3))
+    stage.store.may_answer.clear()
+    async with stage.viewer() as viewer:
+        viewer.start(Cursor(0))
+        for _ in range(2):
+            task = asyncio.create_task(viewer.next())
+            assert await is_waiting(task)
+            viewer.nudge(in_read=True)
+            assert await asyncio.wait_for(task, 5) == b""
+            assert viewer.is_reading
+        stage.play(statuses(2, first_seq=4))  # the read has looked at the log before
+        stage.store.may_answer.set()
+        assert ids(await read_to(viewer, "5")) == ["1", "2", "3", "4", "5"]
+        assert not viewer.is_reading
+        assert stage.store.reads == 2
+
+
+async def test_a_nudge_that_is_no_heartbeat_lets_a_read_end_first() -> None:
+    stage = Stage()
+    stage.commit(statuses(3))
+    stage.store.may_answer.clear()
+    async with stage.viewer() as viewer:
+        viewer.start(Cursor(0))
+        task = asyncio.create_task(viewer.next())
+        assert await is_waiting(task)
+        viewer.nudge()
+        assert await is_waiting(task)
+        stage.store.may_answer.set()
+        assert ids(parse(await asyncio.wait_for(task, 5) or b"")) == ["1", "2", "3"]
+
+
+async def test_leaving_ends_a_read() -> None:
+    stage = Stage()
+    stage.commit(statuses(1))
+    stage.store.may_answer.clear()
+    before = asyncio.all_tasks()
+    async with stage.viewer() as viewer:
+        viewer.start(Cursor(0))
+        task = asyncio.create_task(viewer.next())
+        assert await is_waiting(task)
+        viewer.nudge(in_read=True)
+        await task
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == before

@@ -63,7 +63,7 @@ async def test_a_cursor_inside_a_record_gets_its_other_frames() -> None:
     stage = Stage()
     stage.commit(as_records([RunStarted(agent="a"), RunFailed(code="c", message="m")]))
     async with stage.viewer("typed") as viewer:
-        viewer.start(Cursor.parse("2.1"), only_run=True)
+        viewer.start(Cursor.parse("2.2"), only_run=True)
         assert await read_all(viewer) == [Frame("2", "", b'{"type":"done"}')]
 
 
@@ -93,7 +93,7 @@ async def test_a_cursor_inside_a_record_that_is_not_there_yet_waits_for_it() -> 
         assert [frame.id for frame in await read_to(viewer, str(len(records)))][-1] == str(len(records))
 
 
-@pytest.mark.parametrize("cursor", ["2.2", "2.9"])
+@pytest.mark.parametrize("cursor", ["2.3", "2.9"])
 async def test_a_cursor_that_skips_all_frames_of_the_terminal_ends_at_once(cursor: str) -> None:
     stage = Stage()
     stage.commit(as_records([RunStarted(agent="a"), RunFailed(code="c", message="m")]))

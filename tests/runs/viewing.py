@@ -32,6 +32,8 @@ class FakeStore:
         self.reads = 0
         self.during_read: Callable[[], None] = lambda: None
         """Called after a read has looked at the log and before its caller gets the answer."""
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
 
     async def records(self, ref: SessionRef, *, after: int, limit: int) -> list[Record]:
         assert ref == REF
@@ -39,6 +41,7 @@ class FakeStore:
         found = [record for record in self.log if record.seq > after][:limit]
         happens, self.during_read = self.during_read, lambda: None
         happens()
+        await self.may_answer.wait()
         return found
 
     async def run_covering(self, ref: SessionRef, seq: int) -> Run | None:

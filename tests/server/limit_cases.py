@@ -176,8 +176,9 @@ async def full_session_in_the_queue(house: House, ann: Headers) -> Meeting:
     FILLER.may_go_on.set()
     first = refused(await asked)
     frames = await stream
-    assert [frame.type for frame in frames] == ["status", "cancelled", "done"]
-    assert "which is the limit" in str(frames)
+    assert [frame.type for frame in frames] == ["status", "token", "error", "done"]
+    assert frames[-2].data["data"]["code"] == "session_full"
+    assert "which is the limit" in frames[-2].data["data"]["message"]
     yield [*first, "session_full"]
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from limelight.server.routes import chat
+from limelight.stores.base import NewRun, Run, SessionRef
 from tests import agents
 from tests.serving import Served, asking, collect, serving, text_of
 from tests.waiting import eventually
@@ -239,6 +241,70 @@ async def test_a_waiting_request_has_a_state_and_can_be_stopped(served: Served) 
     assert '{"type":"cancelled","data":{"reason":"stopped by the user"}}' in text
     assert text.endswith('data: {"type":"done"}\n\n')
     assert (await served.http.get("/sessions/s")).json()["turns"] == 1
+
+
+async def test_a_stream_that_starts_before_its_request_is_known_to_be_new_names_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat, "START_SECONDS", 0.05)
+    async with serving(agents.echo, data=tmp_path) as served:
+        first = (await served.http.post("/chat", json=asking("hi", session_id="s", request_id="r"))).json()["run_id"]
+        gate = asyncio.Event()
+        requested = served.parts.store.requested
+
+        async def slow(ref: SessionRef, request_id: str) -> Run | None:
+            await gate.wait()
+            return await requested(ref, request_id)
+
+        monkeypatch.setattr(served.parts.store, "requested", slow)
+        body, params = asking("hi", session_id="s", request_id="r"), {"format": "records"}
+        async with served.http.stream("POST", "/chat/stream", json=body, params=params) as response:
+            assert "x-run-id" not in response.headers
+            gate.set()
+            text = (await response.aread()).decode()
+        assert first in text
+        assert (await served.http.get("/sessions/s")).json()["turns"] == 1
+
+
+async def test_a_run_that_is_refused_after_its_stream_has_started_is_an_error_in_the_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat, "START_SECONDS", 0.05)
+    async with serving(agents.echo, data=tmp_path) as served:
+        gate = asyncio.Event()
+
+        async def failing(new: NewRun) -> Any:
+            await gate.wait()
+            raise ZeroDivisionError("a mistake in the store")
+
+        monkeypatch.setattr(served.parts.store, "begin", failing)
+        stream = asyncio.create_task(collect(served.ask("hi")))
+        await eventually(lambda: served.parts.pulse.streams == 1)
+        gate.set()
+        frames = await stream
+    assert [frame.type for frame in frames] == ["status", "token", "error", "done"]
+    error = frames[2].data["data"]
+    assert error["code"] == "internal"
+    assert error["error_id"].startswith("err_")
+    assert "mistake" not in str(frames)
+
+
+async def test_a_waiting_request_that_is_refused_is_an_error_for_all_who_watch_it(tmp_path: Path) -> None:
+    async with serving(agents.patient, data=tmp_path) as served:
+        live = served.ask("go", session_id="s")
+        await anext(live)
+        body = asking("later", session_id="s", if_busy="wait", request_id="r")
+        async with served.http.stream("POST", "/chat/stream", json=body) as response:
+            run_id = response.headers["x-run-id"]
+            again = asyncio.create_task(collect(served.stream("POST", "/chat/stream", json=body)))
+            watching = asyncio.create_task(collect(served.stream("GET", f"/runs/{run_id}/stream")))
+            await eventually(lambda: served.parts.hub.viewers == 4)
+            served.parts.sessions.close()
+            text = (await response.aread()).decode()
+        assert '"code":"shutting_down"' in text
+        for frames in (await again, await watching):
+            assert [frame.type for frame in frames] == ["status", "token", "error", "done"]
+            assert frames[2].data["data"]["code"] == "shutting_down"
 
 
 REFUSED: list[tuple[str, dict[str, Any], int, str, str]] = [

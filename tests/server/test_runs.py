@@ -46,8 +46,9 @@ async def test_a_run_tells_its_state(served: Served) -> None:
 
 async def test_a_failed_run_tells_why(served: Served) -> None:
     found = await collect(served.ask("go", agent="crasher", session_id="s"))
-    assert [f.type for f in found[-3:]] == ["tool_end", "error", "done"]
-    error = found[-2].data["data"]
+    assert [f.type for f in found[-4:]] == ["tool_end", "token", "error", "done"]
+    text, error = (frame.data["data"] for frame in found[-3:-1])
+    assert (text["content"].strip(), text["fallback_for"]) == (f"Error: {error['message']}", "error")
     assert (error["code"], error["message"]) == ("agent_error", "ValueError: the wheel came off")
     run_id = (await served.http.get("/sessions/s")).json()["run_id"]
     told = (await served.http.get(f"/runs/{run_id}")).json()["error"]
@@ -84,10 +85,11 @@ async def test_a_cursor_at_the_end_of_a_finished_run_has_nothing(served: Served)
 
 async def test_frames_within_a_record_are_resumed_exactly(served: Served) -> None:
     live = await collect(served.ask("go", agent="crasher", session_id="s"))
-    assert live[-2].id == f"{live[-1].id}.1"
+    assert [frame.id for frame in live[-3:]] == [f"{live[-1].id}.1", f"{live[-1].id}.2", live[-1].id]
     run_id = (await served.http.get("/sessions/s")).json()["run_id"]
-    rest = await collect(served.stream("GET", f"/runs/{run_id}/stream", params={"after": live[-2].id}))
-    assert rest == live[-1:]
+    for count in (1, 2):
+        rest = await collect(served.stream("GET", f"/runs/{run_id}/stream", params={"after": live[-1 - count].id}))
+        assert rest == live[-count:]
 
 
 async def test_the_second_run_of_a_session_goes_on_counting(served: Served) -> None:
@@ -126,8 +128,8 @@ async def test_stop_in_an_async_tool_keeps_what_was_there(served: Served) -> Non
     assert stopped.json() == {"run_id": run_id, "state": "cancelled"}
     found = await collect(served.stream("GET", f"/runs/{run_id}/stream"))
     assert text_of(found) == "Working"
-    assert [f.type for f in found[-3:]] == ["tool_end", "cancelled", "done"]
-    assert found[-3].data["data"]["error"] == "stopped"
+    assert [f.type for f in found[-4:]] == ["tool_end", "status", "cancelled", "done"]
+    assert found[-4].data["data"]["error"] == "stopped"
     assert found[-2].data["data"] == {"reason": "enough"}
     assert (await served.http.post("/chat", json=asking("next", session_id="s"))).status_code == 200
 
@@ -183,7 +185,8 @@ async def test_stop_does_not_wait_for_what_cannot_be_stopped_and_says_so(served:
     assert (await served.http.post(f"/runs/{run_id}/cancel")).json()["state"] == "cancelled"
     found = await collect(served.stream("GET", f"/runs/{run_id}/stream"))
     said = [f.data["data"]["description"] for f in found if f.type == "status"]
-    assert "cannot be interrupted" in said[-1]
+    assert "cannot be interrupted" in said[-2]
+    assert said[-1] == "Stopped"
     assert [f.type for f in found].count("done") == 1
     agents.stubborn_may_end.set()
     assert (await served.http.post("/chat", json=asking("next", session_id="s"))).json()["state"] == "finished"

@@ -80,8 +80,8 @@ class _Chat(msgspec.Struct):
 class Client:
     """A server, seen by one user. Use it as `async with`, or call `aclose` at the end.
 
-    `timeout` is how many seconds may pass without a byte before a connection counts as cut (the server gives a sign of
-    life every ten); `give_up_seconds` how long a stream tries to come back.
+    `timeout` is how many seconds may pass without a byte before a connection counts as cut (the server sends a
+    heartbeat every four); `give_up_seconds` how long a stream tries to come back.
     """
 
     def __init__(

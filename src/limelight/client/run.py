@@ -57,7 +57,7 @@ class Run(Whole):
         self.end: RunFinished | RunFailed | RunCancelled | None = None
         """The terminal event, once it has come."""
         self.began = False
-        """False for a request that was stopped while it waited for its session: no log knows it."""
+        """False for a request that was stopped or refused while it waited for its session: it has no run and no log."""
         self._client = client
         self._answer: FinalAnswer | None = None
         self._message_id = ""

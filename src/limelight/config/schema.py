@@ -28,8 +28,13 @@ class ServerSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     ] = "typed"
     heartbeat_seconds: Annotated[
         float,
-        _setting("A silent stream gets a comment this often", "LIMELIGHT_HEARTBEAT_SECONDS", ge=0.1, le=MAX_SECONDS),
-    ] = 10
+        _setting(
+            "A silent stream gets a comment this often; clients with httpx's default time-out need less than 5",
+            "LIMELIGHT_HEARTBEAT_SECONDS",
+            ge=0.1,
+            le=MAX_SECONDS,
+        ),
+    ] = 4
     grace_seconds: Annotated[
         float,
         _setting("So long runs may go on when the server is ended", "LIMELIGHT_GRACE_SECONDS", ge=0, le=MAX_SECONDS),

@@ -16,6 +16,8 @@ from limelight.events import AgentStarted, Event, FinalAnswer, JsonValue, Record
 from limelight.links import link
 
 encode = msgspec.json.Encoder().encode
+STOPPED = "Stopped"
+"""The status line of a run that was stopped."""
 
 
 class Dialect(Protocol):
@@ -90,6 +92,10 @@ class Paragraphs:
         last = self._last.get(agent_id, message_id)
         self._last[agent_id] = message_id
         return text if last == message_id else f"\n\n{text}"
+
+    def separate(self, text: str) -> str:
+        """A text that belongs to no message, with a blank line before it if any agent has sent text."""
+        return f"\n\n{text}" if self._last else text
 
 
 class MayBeCut(Protocol):

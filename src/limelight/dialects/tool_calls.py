@@ -7,7 +7,8 @@ sub-agent's text is not sent, and its tools are named `agent › tool`. `docs/pr
 from typing import Any, ClassVar, NamedTuple, assert_never
 
 from limelight.deltas import Delta
-from limelight.dialects.base import Paragraphs, cut_of, encode, rooted, text_of
+from limelight.dialects.approvals import Approvals
+from limelight.dialects.base import STOPPED, Paragraphs, cut_of, encode, rooted, text_of
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -70,7 +71,6 @@ class ToolCallsDialect:
             ToolOutputDelta,
             AgentStarted,
             AgentFinished,
-            ApprovalResolved,
             SourceCited,
             ArtifactMade,
             Usage,
@@ -81,6 +81,7 @@ class ToolCallsDialect:
         self._root = root
         self._calls: dict[str, _Call] = {}
         self._agents: dict[str, str] = {}
+        self._approvals = Approvals()
         self._paragraphs = Paragraphs()
 
     def feed(self, record: Record) -> list[bytes]:
@@ -96,8 +97,9 @@ class ToolCallsDialect:
                 return self._begin(event)
             case ToolFinished():
                 return self._end(event, record.run_id)
-            case ApprovalRequested():
-                return [_frame("status", content=f"Waiting for approval: {self._named(event.agent_id, event.name)}")]
+            case ApprovalRequested() | ApprovalResolved():
+                label, subject, _ = self._approvals.feed(event)
+                return [_frame("status", content=f"{label}: {self._named(subject.agent_id, subject.name)}")]
             case AgentStarted():
                 self._agents[event.agent_id] = event.name
                 return []
@@ -108,7 +110,7 @@ class ToolCallsDialect:
             case RunFailed():
                 return [_frame("error", message=event.message, code=event.code, error_id=event.error_id), DONE]
             case RunCancelled():
-                return [_frame("status", content="Stopped"), DONE]
+                return [_frame("status", content=STOPPED), DONE]
             case (
                 TextFinished()
                 | ReasoningDelta()
@@ -120,7 +122,6 @@ class ToolCallsDialect:
                 | ToolArgsDelta()
                 | ToolOutputDelta()
                 | AgentFinished()
-                | ApprovalResolved()
                 | SourceCited()
                 | ArtifactMade()
                 | Usage()

@@ -1,12 +1,15 @@
 """The typed wire of the Deep Agent document: `{"type": …, "data": {…}}`, seven types, plus types and keys beyond them.
 
 A client that knows only the document's types and keys works unchanged; `docs/protocols/typed.md` lists what is added.
+Failures, stops and approvals have added types (`error`, `cancelled`, `approval`) and are sent in a documented type as
+well. Such a frame names the added type in `fallback_for`; clients that know the added type skip the frame.
 """
 
 from typing import Any, ClassVar, assert_never
 
 from limelight.deltas import Delta
-from limelight.dialects.base import AgentTree, Paragraphs, cut_of, encode, is_structured, rooted, text_of
+from limelight.dialects.approvals import Approvals
+from limelight.dialects.base import STOPPED, AgentTree, Paragraphs, cut_of, encode, is_structured, rooted, text_of
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -57,7 +60,7 @@ class TypedDialect:
         self._paragraphs = Paragraphs()
         self._names: dict[str, str] = {}
         self._streamed_args: set[str] = set()
-        self._approvals: dict[str, ApprovalRequested] = {}
+        self._approvals = Approvals()
 
     def feed(self, record: Record) -> list[bytes]:
         event = record.event
@@ -95,7 +98,7 @@ class TypedDialect:
                 depth = self._tree.depth(event.agent_id)
                 return [_frame("agent_end", agent_id=event.agent_id, depth=depth, **_given(error=event.error))]
             case ApprovalRequested() | ApprovalResolved():
-                return [self._approval(event)]
+                return self._approval(event)
             case SourceCited():
                 return [self._citation(event)]
             case ArtifactMade():
@@ -116,11 +119,16 @@ class TypedDialect:
                 return [DONE]
             case RunFailed():
                 return [
+                    self._error_text(event),
                     _frame("error", message=event.message, code=event.code, error_id=event.error_id),
                     DONE,
                 ]
             case RunCancelled():
-                return [_frame("cancelled", reason=event.reason), DONE]
+                return [
+                    _frame("status", description=STOPPED, agent_depth=0, fallback_for="cancelled"),
+                    _frame("cancelled", reason=event.reason),
+                    DONE,
+                ]
             case TextFinished() | ReasoningFinished() | PlanDelta() | StepStarted() | StepFinished():
                 return []
             case _:
@@ -141,6 +149,11 @@ class TypedDialect:
         if not event.agent_id:  # most frames are these, so they are put together by hand
             return b'{"type":"token","data":{"content":%b,"agent_depth":0}}' % encode(text)
         return _frame("token", content=text, **self._who(event))
+
+    def _error_text(self, event: RunFailed) -> bytes:
+        """The failure as a paragraph of its own: a status would be replaced as soon as `done` is shown."""
+        text = self._paragraphs.separate(f"Error: {event.message}")
+        return _frame("token", content=text, agent_depth=0, fallback_for="error")
 
     def _thought(self, text: str, agent_id: str) -> bytes:
         if not agent_id:
@@ -204,13 +217,15 @@ class TypedDialect:
                     )
                 ]
 
-    def _approval(self, event: ApprovalRequested | ApprovalResolved) -> bytes:
+    def _approval(self, event: ApprovalRequested | ApprovalResolved) -> list[bytes]:
+        status = self._approvals.feed(event)
+        description = f"{status.label}: {status.subject.name}"
+        line = _frame("status", description=description, **self._who(status.subject), fallback_for="approval")
         if isinstance(event, ApprovalRequested):
-            self._approvals[event.approval_id] = event
-            return self._approval_frame(event, event, state="requested", by="")
-        request = self._approvals.pop(event.approval_id)
-        shown = request if event.args is None else event
-        return self._approval_frame(request, shown, state=event.decision, by=event.by, **_given(reason=event.reason))
+            return [line, self._approval_frame(event, event, state="requested", by="")]
+        shown = status.request if event.args is None else event
+        more = _given(reason=event.reason)
+        return [line, self._approval_frame(status.request, shown, state=event.decision, by=event.by, **more)]
 
     def _approval_frame(
         self, request: ApprovalRequested, shown: ApprovalRequested | ApprovalResolved, **more: Any

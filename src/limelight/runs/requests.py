@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from limelight.errors import LimelightError
 from limelight.messages import Message
 from limelight.runs.agents import Agent
 from limelight.sources.base import User
@@ -56,6 +57,10 @@ class Waiting(msgspec.Struct):
     """Done when it is this one's turn; None while it does not wait."""
     stopped: str | None = None
     """Why it was stopped before it began."""
+    refused: LimelightError | None = None
+    """Why it could not begin."""
+    is_identified: bool = False
+    """Whether `run_id` is final. Until then it may turn out that the request was sent before, and has a run."""
 
     @property
     def ref(self) -> SessionRef:
@@ -70,6 +75,10 @@ class Waiting(msgspec.Struct):
     def go(self) -> None:
         if self.turn is not None and not self.turn.done():
             self.turn.set_result(None)
+
+    def never_began(self) -> Exception:
+        """Why there is no run, for another request that waited for it."""
+        return self.refused or StoppedInQueue(self.stopped or "the request before it was refused")
 
     def stop(self, reason: str) -> None:
         self.stopped = reason

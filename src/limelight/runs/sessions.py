@@ -9,13 +9,14 @@ import asyncio
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Coroutine, Sequence
+from copy import copy
 from functools import partial
 from time import monotonic
 from typing import Any, NamedTuple
 
 import msgspec
 
-from limelight.errors import Draining, QueueFull, SessionBusy
+from limelight.errors import Draining, LimelightError, QueueFull, SessionBusy
 from limelight.events import RunCancelled, RunStarted, Terminal
 from limelight.hiding import Hiding
 from limelight.log_context import ids, logged_as
@@ -145,6 +146,9 @@ class Sessions:
             begun = await self._known(place) or await self._begin_in_turn(place)
             created = begun.created
             return begun
+        except LimelightError as error:
+            place.refused = copy(error)  # without its traceback, which keeps the messages in memory
+            raise
         finally:
             place.over.set_result(None)
             place.drop_messages()
@@ -158,16 +162,17 @@ class Sessions:
             return None
         twins = [other for other in self._queues.get(place.ref, ()) if other.request.request_id == request_id]
         if twins:
-            place.run_id = twins[0].run_id
+            place.run_id, place.is_identified = twins[0].run_id, True
             place.queued.set_result(None)
             place.drop_messages()
             await asyncio.wait({twins[0].over})
         run = await self._store.requested(place.ref, request_id)
         if run is None and twins:
-            raise StoppedInQueue(twins[0].stopped or "the request before it was refused")
+            raise twins[0].never_began()
         return None if run is None else Begun(run, created=False)
 
     async def _begin_in_turn(self, place: Waiting) -> Begun:
+        place.is_identified = True
         if_busy = place.request.if_busy
         if if_busy == "wait" and self._queues.get(place.ref):
             await self._wait(place)

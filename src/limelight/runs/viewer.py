@@ -66,12 +66,20 @@ class Viewer:
         self._ended = False
         self._nudged = False
         self._waiting: asyncio.Future[None] | None = None
+        self._reading: asyncio.Task[list[Record]] | None = None
+        """A read of the store that has begun."""
+        self._published = 0
+        """What was published when it began."""
+        self._heartbeat: asyncio.Future[None] | None = None
+        """Done when `next` is to return although the read has not ended."""
 
     def __enter__(self) -> Self:
         self._channel = self._hub.enter(self._ref, self._format.lane)
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._reading is not None and not self._reading.cancel() and not self._reading.cancelled():
+            self._reading.exception()  # so that asyncio does not report an error that has no reader any more
         self._hub.leave(self._ref, self._channel, self._format.lane)
 
     @property
@@ -102,11 +110,20 @@ class Viewer:
         """Behind the end of a run: show the next one."""
         self._ended = False
 
-    def nudge(self) -> None:
-        """Make a waiting `next` return b"", so that its caller can send a sign of life or go away."""
+    def nudge(self, *, in_read: bool = False) -> None:
+        """Make a waiting `next` return b"", so that its caller can send a sign of life or go away.
+
+        With `in_read` also one that waits for the store; what is being read then comes with a later call.
+        """
         self._nudged = True
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
+        for waiting in (self._waiting, self._heartbeat if in_read else None):
+            if waiting is not None and not waiting.done():
+                waiting.set_result(None)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether `next` has returned before a read of the store has ended."""
+        return self._reading is not None
 
     async def next(self) -> bytes | None:
         """The next bytes to send."""
@@ -158,11 +175,12 @@ class Viewer:
 
     async def _replay(self, encoder: SseEncoder) -> bytes:
         """The next piece of what was missed; b"" while there is none to send."""
-        published = self._channel.published
-        records = await self._store.records(self._ref, after=self._fed, limit=self._batch)
+        records = await self._read()
+        if records is None:
+            return b""
         if not records:
             # What was published before we looked and is not there was removed: there is nothing to wait for.
-            self._fed = max(self._fed, published)
+            self._fed = max(self._fed, self._published)
             self._skip = 0
             self._board(encoder)
             return b""
@@ -189,6 +207,20 @@ class Viewer:
         data = b"".join(frames)
         self._pace(len(data))
         return data
+
+    async def _read(self) -> list[Record] | None:
+        """The next Records of the log; None if a heartbeat is due before they are there."""
+        reading = self._reading
+        if reading is None:
+            self._published = self._channel.published
+            reading = asyncio.create_task(self._store.records(self._ref, after=self._fed, limit=self._batch))
+            self._reading = reading
+        self._heartbeat = asyncio.get_running_loop().create_future()
+        await asyncio.wait((reading, self._heartbeat), return_when=asyncio.FIRST_COMPLETED)
+        if not reading.done():
+            return None
+        self._reading = None
+        return reading.result()
 
     def _pace(self, size: int) -> None:
         """Read more at once while Records are small; never so much that others wait, or that much lies in memory."""

@@ -10,7 +10,8 @@ from contextlib import suppress
 from typing import Literal, Protocol
 
 LOOKS = 20
-"""How often a heartbeat's time is looked at, so that none is late by more than a twentieth."""
+"""How often the timer looks at the streams in the time of one heartbeat. A stream gets its heartbeat up to two looks
+before it is due, so no silence is longer than that time."""
 
 
 Kind = Literal["stream", "socket"]

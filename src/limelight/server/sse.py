@@ -28,7 +28,7 @@ class EventStream:
     """An ASGI application for one response.
 
     `viewer` is entered already and left by us. `begin`, if given, has to be awaited before the view starts: the run
-    still waits for its turn; if it is stopped there, `stopped` makes the frames that say so.
+    has not begun yet. If it is stopped or refused before it begins, `refused` makes the frames that say so.
     """
 
     kind: Kind = "stream"
@@ -40,7 +40,7 @@ class EventStream:
         headers: Mapping[str, str],
         still_holds: Callable[[], Awaitable[bool]],
         begin: "asyncio.Task[Any] | None" = None,
-        stopped: Callable[[str], bytes] | None = None,
+        refused: Callable[[BaseException], bytes] | None = None,
     ) -> None:
         self._viewer = viewer
         self.format = viewer.format
@@ -48,7 +48,7 @@ class EventStream:
         self.still_holds = still_holds
         self._headers = [*HEADERS, *((k.encode(), v.encode()) for k, v in headers.items())]
         self._begin = begin
-        self._stopped = stopped
+        self._refused = refused
         self._loop = asyncio.get_running_loop()
         self._nudge: asyncio.Future[None] | None = None
         self._over = False
@@ -56,13 +56,17 @@ class EventStream:
         self.last_sent = self._loop.time()
 
     def beat(self) -> None:
-        self._viewer.nudge()
-        if self._nudge is not None and not self._nudge.done():
-            self._nudge.set_result(None)
+        self._viewer.nudge(in_read=True)
+        self._end_wait_for_turn()
 
     def close(self) -> None:
         self._over = True
-        self.beat()
+        self._viewer.nudge()
+        self._end_wait_for_turn()
+
+    def _end_wait_for_turn(self) -> None:
+        if self._nudge is not None and not self._nudge.done():
+            self._nudge.set_result(None)
 
     def expel(self) -> None:
         """The stream ends without the last word of its run: who comes again is told why."""
@@ -93,7 +97,7 @@ class EventStream:
         while (data := await self._viewer.next()) is not None and not self._gone:
             if data:
                 await self._send(send, data)
-            elif self._over:
+            elif self._over and not self._viewer.is_reading:
                 return
             else:
                 await self._send(send, PING)
@@ -109,8 +113,8 @@ class EventStream:
             if not begin.done():
                 await self._send(send, PING)
         error = begin.exception()
-        if error is not None and self._stopped is not None:
-            await self._send(send, self._stopped(str(error)))
+        if error is not None and self._refused is not None:
+            await self._send(send, self._refused(error))
         return error is None
 
     async def _send(self, send: Send, data: bytes) -> None:

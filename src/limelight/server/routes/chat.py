@@ -42,7 +42,7 @@ from limelight.server.bodies import MAX_REQUEST_ID, ChatBody
 from limelight.server.endpoint import Call, Endpoint, check_session_id, shaped
 from limelight.server.reading import gone
 from limelight.server.routes.params import FORMAT
-from limelight.server.routes.waiting import stopped_frames
+from limelight.server.routes.waiting import refusal_frames
 from limelight.server.sse import EventStream
 from limelight.server.views import AnswerMessage, AnswerView, ChatView, ToolSummary
 from limelight.sources.base import User
@@ -51,6 +51,8 @@ from limelight.tracing.traceparent import HEADER, usable
 
 OUTPUT_PREVIEW = 10_000
 """Characters of what a tool printed that a whole answer repeats; the tool's own route has all of it."""
+START_SECONDS = 3
+"""How long the start of a run may delay the response of a stream: httpx waits 5 seconds for it by default."""
 
 
 class RunFailedResponse(RunError):
@@ -123,7 +125,7 @@ def _user(call: Call, body: ChatBody) -> User:
 
 
 async def _stream(call: Call, place: Waiting, format_: Format) -> EventStream:
-    """Begin the run and follow it. If it has to wait for its turn, the response starts all the same."""
+    """Begin the run and follow it. If it waits for its turn or takes long to begin, the response starts before it."""
     parts = call.parts
     viewer = parts.stream_viewer(place.ref, format_).__enter__()
 
@@ -136,9 +138,11 @@ async def _stream(call: Call, place: Waiting, format_: Format) -> EventStream:
     # A task of its own: a client that leaves while its request is being taken does not undo it.
     beginning = parts.spawn(begin())
     try:
-        await asyncio.wait({beginning, place.queued}, return_when=asyncio.FIRST_COMPLETED)
-        headers = {"x-session-id": place.ref.session_id, "x-run-id": place.run_id}
+        await asyncio.wait({beginning, place.queued}, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        headers = {"x-session-id": place.ref.session_id}
         if not beginning.done():
+            if place.is_identified:
+                headers["x-run-id"] = place.run_id
             beginning.add_done_callback(parts.metrics.ended)  # what it is refused for now is no answer of HTTP's
             return EventStream(
                 viewer,
@@ -146,7 +150,7 @@ async def _stream(call: Call, place: Waiting, format_: Format) -> EventStream:
                 headers,
                 call.still_holds,
                 beginning,
-                lambda why: stopped_frames(format_, place, why),
+                lambda error: refusal_frames(format_, place, error),
             )
         headers["x-run-id"] = beginning.result()
         return EventStream(viewer, parts.pulse, headers, call.still_holds)

@@ -24,12 +24,12 @@ from limelight.errors import (
 )
 from limelight.links import link
 from limelight.runs.reading import input_of, read_answer, read_call, whole_body, whole_value
-from limelight.runs.requests import StoppedInQueue, Waiting
+from limelight.runs.requests import Waiting
 from limelight.runs.viewer import Format
 from limelight.server.bodies import MAX_REASON, CancelBody, DecisionBody
 from limelight.server.endpoint import Call, Endpoint, Param, shaped
 from limelight.server.routes.params import AFTER, FORMAT
-from limelight.server.routes.waiting import stopped_frames
+from limelight.server.routes.waiting import refusal_frames
 from limelight.server.sse import EventStream
 from limelight.server.views import ApprovalView, DecidedView, DecisionView, RunView, StateView, ToolView, run_view
 from limelight.stores.base import Decide, Run
@@ -112,7 +112,7 @@ def _stream_when_begun(call: Call, waiting: Waiting, format_: Format) -> EventSt
         await asyncio.wait({waiting.over})
         run = await parts.store.run(waiting.run_id)
         if run is None:
-            raise StoppedInQueue(waiting.stopped or "the server is shutting down")
+            raise waiting.never_began()
         viewer.start(Cursor(run.first_seq - 1), only_run=True)
 
     headers = {"x-run-id": waiting.run_id, "x-session-id": waiting.ref.session_id}
@@ -122,7 +122,7 @@ def _stream_when_begun(call: Call, waiting: Waiting, format_: Format) -> EventSt
         headers,
         call.still_holds,
         parts.spawn(begin()),
-        lambda why: stopped_frames(format_, waiting, why),
+        lambda error: refusal_frames(format_, waiting, error),
     )
 
 
