@@ -239,6 +239,7 @@ async def test_socket_that_sends_endless_fragments_is_closed(tmp_path: Path, mon
     async def fragments() -> AsyncIterator[str]:
         while True:
             yield ""
+            await asyncio.sleep(0)  # the client has to read the close frame
 
     async with AsyncExitStack() as stack:
         house = await users(stack, tmp_path)

@@ -29,7 +29,7 @@ class Wire:
     @property
     def server_side(self) -> Connection:
         port = self.writer.get_extra_info("sockname")[1]
-        ends = [end for end in gc.get_objects() if isinstance(end, Connection) and end.client is not None]
+        ends: list[Connection] = [end for end in gc.get_objects() if type(end) is Connection]
         (found,) = [end for end in ends if end.client == ("127.0.0.1", port)]
         return found
 
