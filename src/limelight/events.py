@@ -185,7 +185,7 @@ class ToolFinished(Event, frozen=True, kw_only=True):
     result: JsonValue = ""
     error: str | None = None
     result_seen: bool = True
-    """False if the agent ended without showing what became of the call; `result` is then NO_RESULT_SEEN."""
+    """False if the agent ended without showing what became of the call; `result` is then "No result seen"."""
     duration_ms: int | None = None
     truncated: bool = False
     size: int = 0
