@@ -26,7 +26,7 @@ from limelight.events import (
     ToolStarted,
     Usage,
 )
-from limelight.grammar import Grammar, unseen_result
+from limelight.grammar import Grammar
 from limelight.sources.base import FileMade, Item
 from limelight.sources.smolagents.code_blocks import CodeBlocks, Piece
 from limelight.sources.smolagents.signals import (
@@ -196,14 +196,6 @@ def test_calls_that_were_never_run_end_with_their_step() -> None:
     )
     assert ToolFinished(call_id="c1", result="Error: bad", error="bad") in events
     assert events[-1] == ended_step(error="bad")
-
-
-def test_a_call_that_ran_and_whose_end_was_not_seen_has_not_failed() -> None:
-    events = translated(
-        StepBegan("", 1), said(None, call(0, "add", "{}", "c1")), replied(), CallMade("", 1, "add", {}, "c1"), step()
-    )
-    assert unseen_result("", "c1") in events
-    assert events[-1] == ended_step()
 
 
 def test_what_a_model_says_after_its_reply_in_a_step_is_nobodys() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from limelight.events import ToolArgsDelta, ToolFinished, ToolOutputDelta, ToolReady, ToolStarted
-from limelight.grammar import unseen_result
 from limelight.sources.base import CallIds, Item
 from limelight.sources.smolagents.signals import ANSWER, CallEnded, CallMade, CallPrinted
 from limelight.sources.values import args_value
@@ -90,17 +89,8 @@ class OpenCalls:
         return [*files, finished]
 
     def close(self, error: str | None) -> list[Item]:
-        """The step is over, and with it all calls. Calls of code are closed before the code.
-
-        Without an error, a call that was made has ended in a way that was not seen; one that was not made never ran.
-        """
-        return [item for call_id in reversed(self._open.copy()) for item in self._closed(call_id, error)]
-
-    def _closed(self, call_id: str, error: str | None) -> list[Item]:
-        if error is not None or call_id not in self._book.by_ticket.values():
-            return self._failed(call_id, error or NEVER_RAN)
-        self._open.remove(call_id)
-        return [unseen_result(self._agent_id, call_id)]
+        """The step is over: what is still open has come to nothing. Calls of code are closed before the code."""
+        return [item for call_id in reversed(self._open.copy()) for item in self._failed(call_id, error or NEVER_RAN)]
 
     def _failed(self, call_id: str, error: str, duration: int | None = None) -> list[Item]:
         self._open.remove(call_id)
