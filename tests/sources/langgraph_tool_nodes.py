@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
+from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
@@ -313,6 +314,19 @@ def one_node_without_a_model(_: Stage) -> Any:
     return builder
 
 
+@task
+async def call_tool(call: Any) -> dict[str, Any]:
+    return dict_of(call, await add.ainvoke(call["args"]))
+
+
+@entrypoint()
+async def functional(_: list[Any]) -> list[Any]:
+    """The functional API: the run of the tool is seen first, then its result, then the call."""
+    asked = AIMessage("", tool_calls=[{"name": "add", "args": {"a": 2, "b": 3}, "id": "c1"}])
+    result = await call_tool(asked.tool_calls[0])
+    return [asked, result, {"role": "assistant", "content": "It is 5."}]
+
+
 # Stops
 
 
@@ -428,4 +442,66 @@ def tutorial(stage: Stage) -> Any:
     builder.add_edge(START, "llm_call")
     builder.add_conditional_edges("llm_call", should_continue, ["tool_node", END])
     builder.add_edge("tool_node", "llm_call")
+    return builder
+
+
+# A supervisor and its workers
+
+
+class WorkerState(TypedDict):
+    worker_messages: Annotated[list[Any], operator.add]
+    report: str
+
+
+class SupervisorState(MessagesState):
+    supervisor_messages: Annotated[list[Any], operator.add]
+
+
+@tool
+def delegate(topic: str) -> str:
+    """Let a worker find out about a topic."""
+    raise AssertionError("the node runs a graph in place of this tool")
+
+
+def supervised(stage: Stage) -> Any:
+    """A supervisor whose node runs workers, which are graphs, at once; no key but one is called `messages`."""
+    leading, working = model(stage).bind_tools([delegate]), model(stage).bind_tools([add, slow])
+
+    async def work(state: WorkerState) -> Update:
+        return Command(update={"worker_messages": [await working.ainvoke(state["worker_messages"])]}, goto="use_tools")
+
+    async def use_tools(state: WorkerState) -> Update:
+        last = state["worker_messages"][-1]
+        if not last.tool_calls:
+            return Command(update={"report": last.content}, goto=END)
+        results = await asyncio.gather(*(BY_NAME[call["name"]].ainvoke(call["args"]) for call in last.tool_calls))
+        made = [message_of(call, result) for call, result in zip(last.tool_calls, results, strict=True)]
+        return Command(update={"worker_messages": made}, goto="work")
+
+    worker_builder = StateGraph(WorkerState)
+    worker_builder.add_node("work", work, destinations=("use_tools",))
+    worker_builder.add_node("use_tools", use_tools, destinations=("work", END))
+    worker_builder.add_edge(START, "work")
+    worker = worker_builder.compile()
+
+    async def lead(state: SupervisorState) -> Update:
+        told = state.get("supervisor_messages") or [("user", "lead")]
+        new: list[Any] = [] if state.get("supervisor_messages") else [("user", "lead")]
+        return {"supervisor_messages": [*new, await leading.ainvoke(told)]}
+
+    async def run_workers(state: SupervisorState) -> Update:
+        calls = state["supervisor_messages"][-1].tool_calls
+        tasks = [worker.ainvoke({"worker_messages": [("user", f"work: {call['args']['topic']}")]}) for call in calls]
+        reports = [result["report"] for result in await asyncio.gather(*tasks)]
+        return {"supervisor_messages": [message_of(c, report) for c, report in zip(calls, reports, strict=True)]}
+
+    builder = StateGraph(SupervisorState)
+    builder.add_node("lead", lead)
+    builder.add_node("run_workers", run_workers)
+    builder.add_node("answer", lambda _: {"messages": [AIMessage("Reported.")]})
+    builder.add_edge(START, "lead")
+    builder.add_conditional_edges(
+        "lead", lambda state: "run_workers" if state["supervisor_messages"][-1].tool_calls else "answer"
+    )
+    builder.add_edge("run_workers", "lead")
     return builder

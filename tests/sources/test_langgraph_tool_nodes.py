@@ -1,4 +1,4 @@
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """LangGraph: nodes that run tools themselves. The log is compared with the final state of the graph."""
 
 from collections.abc import Callable
@@ -244,6 +244,15 @@ async def test_messages_that_come_after_the_run_of_their_tool_do_not_show_it_aga
     assert run.answer == "It is 5."
 
 
+async def test_a_task_of_the_functional_api_shows_its_tool_once(tmp_path: Path) -> None:
+    async with theatre(lambda _: graphs.functional, "", tmp_path) as stage:
+        run = await stage.play()
+    assert isinstance(run.terminal, RunFinished)
+    assert len(run.all(ToolStarted)) == 1
+    assert (run.call("add").args, run.call("add").result) == ({"a": 2, "b": 3}, "5")
+    assert run.text() == run.answer == "It is 5."
+
+
 async def test_a_node_that_runs_again_after_a_stop_shows_both_runs(tmp_path: Path) -> None:
     async with theatre(graphs.asking_after_the_tool, ONE, tmp_path) as stage:
         run = await stage.play_deciding(lambda _: {"decision": "approve"})
@@ -299,3 +308,33 @@ async def test_a_tutorials_graph_shows_each_call_once(tmp_path: Path) -> None:
     run = await played(graphs.tutorial, script, tmp_path)
     assert [(f.call_id, f.result) for f in run.all(ToolFinished)] == [("c1", "7"), ("c2", "12"), ("c3", "84")]
     assert run.answer == "All done."
+
+
+# A supervisor and its workers
+
+
+async def test_workers_that_a_node_runs_show_their_own_tools_once(tmp_path: Path) -> None:
+    script = """
+- match: "work:"
+  turns:
+    - steps: [{tool_calls: [{name: add, arguments: {a: 2, b: 3}}, {name: slow, arguments: {name: x, seconds: 0.05}}]}]
+    - steps: [{text: Found it.}]
+- turns:
+    - steps:
+        - tool_calls:
+            - {name: delegate, arguments: {topic: one}, id: d1}
+            - {name: delegate, arguments: {topic: two}, id: d2}
+    - steps: [{text: All done.}]
+"""
+    async with theatre(graphs.supervised, script, tmp_path) as stage:
+        run = await stage.play()
+    assert isinstance(run.terminal, RunFinished), run.terminal
+    assert [(f.result, f.error) for f in run.all(ToolFinished, agent_id="")] == [("Found it.", None)] * 2
+    workers = run.all(AgentStarted)
+    assert len(workers) == 2
+    for worker in workers:
+        results = [(f.result, f.error) for f in run.all(ToolFinished, agent_id=worker.agent_id)]
+        assert results == [("5", None), ("x is done", None)]
+        assert run.text(worker.agent_id) == "Found it."
+    assert len(run.all(ToolStarted)) == 6
+    assert (run.text(), run.answer) == ("All done.Reported.", "Reported.")

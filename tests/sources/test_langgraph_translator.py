@@ -348,6 +348,37 @@ def test_results_in_every_form(run: Run, result: Any, key: str) -> None:
     assert ends(run) == [("c1", "one", None)]
 
 
+REPLY = AIMessage("I add.", id="m1", tool_calls=[{"name": "add", "args": {}, "id": "c1", "type": "tool_call"}])
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        REPLY.model_dump(),
+        dumpd(REPLY),
+        {"role": "assistant", "content": "I add.", "tool_calls": REPLY.tool_calls},
+        AIMessage("I add.", id="other", tool_calls=REPLY.tool_calls),
+        {"role": "assistant", "content": " I add.\n"},
+        ("ai", "I add."),
+    ],
+)
+def test_a_message_that_was_streamed_is_not_said_again_in_any_form(run: Run, form: Any) -> None:
+    meta = {"langgraph_node": "work", "langgraph_checkpoint_ns": "work:w1"}
+    run.feed("tasks", {"id": "w1", "name": "work", "input": {"messages": [HumanMessage("go")]}})
+    run.say("I ", meta={**meta, "ls_model_name": "any"})
+    run.say("add.", tool_call_chunks=[chunk("{}", name="add", id="c1")], meta={**meta, "ls_model_name": "any"})
+    run.say("", chunk_position="last", meta={**meta, "ls_model_name": "any"})
+    run.tool("tool-started", FIRST_RUN, tool_name="add", input={})
+    run.tool("tool-finished", FIRST_RUN, output="done")
+    result = {"role": "tool", "content": "done", "tool_call_id": "c1"}
+    if isinstance(form, AIMessage):
+        run.feed("messages", (form, meta))
+    run.feed("tasks", {"id": "w1", "name": "work", "result": {"messages": [form, result]}, "error": None})
+    assert run.text == "I add."
+    assert [started.call_id for started in run.of(ToolStarted)] == ["c1"]
+    assert ends(run) == [("c1", "done", None)]
+
+
 @pytest.mark.parametrize("key", ["examples", "roles"])
 def test_messages_under_keys_that_hold_no_conversation_are_not_said(run: Run, key: str) -> None:
     made(run)
