@@ -74,7 +74,7 @@ async def test_a_whole_answer_comes_with_its_tools(served: Served) -> None:
         assert answer["session_id"]
 
 
-async def test_a_call_whose_result_was_not_seen_is_no_failure_on_any_wire(tmp_path: Path) -> None:
+async def test_a_call_whose_result_was_not_seen_is_not_a_failure_on_any_wire(tmp_path: Path) -> None:
     async with serving(agents.forgetful, data=tmp_path) as served:
         answer = (await served.http.post("/chat", json=asking("go"))).json()
         (tool,) = answer["tools"]

@@ -390,7 +390,7 @@ def test_messages_under_keys_that_hold_no_conversation_are_not_said(run: Run, ke
     "item",
     [{"role": "assistant"}, ("ai", 3), ("ai", "a", "b"), {"type": "tool"}, {"role": ["ai"], "content": ""}, 7, "ai"],
 )
-def test_data_that_resembles_a_message_is_none(run: Run, item: Any) -> None:
+def test_data_that_resembles_a_message_is_not_taken_for_one(run: Run, item: Any) -> None:
     made(run, ("c1", {}))
     returned(run, item)
     assert (run.text, ends(run)) == ("", [])

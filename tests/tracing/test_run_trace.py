@@ -184,7 +184,7 @@ def test_content_is_told_if_it_is_wanted() -> None:
     assert one(traced(run), "execute_tool search").message == ""
 
 
-def test_a_call_whose_result_was_not_seen_is_no_error_and_says_so() -> None:
+def test_a_call_whose_result_was_not_seen_is_not_an_error_and_says_so() -> None:
     run: list[AnyEvent] = [ASKED, ToolStarted(call_id="a", name="wait", args={}), FinalAnswer(content="done")]
     spans = traced(closed(run, RunFinished()), content=True)
     call = one(spans, "execute_tool wait")

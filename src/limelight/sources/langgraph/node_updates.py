@@ -72,7 +72,7 @@ class NodeUpdates:
         return True
 
     def _note(self, ns: Namespace, key: str, messages: list[tuple[Any, Any]]) -> None:
-        """Tell the tasks that enclose this one what to expect again."""
+        """Record in the enclosing tasks which messages their results will repeat."""
         for task_id, task in self._tasks.items():
             inside = ns[: len(task.ns)] == task.ns and len(ns) > len(task.ns) and task_of(ns[len(task.ns)]) == task_id
             if inside or (key == RETURN and ns == task.ns):
