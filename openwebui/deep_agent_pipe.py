@@ -828,10 +828,11 @@ class Call:
         self.printed = Printout()
         self.result = ""
         self.error: str | None = None
+        self.result_seen = True
         self.done = False
 
-    def end(self, result: str, error: str | None) -> None:
-        self.result, self.error, self.done = result, error, True
+    def end(self, result: str, error: str | None, *, result_seen: bool = True) -> None:
+        self.result, self.error, self.result_seen, self.done = result, error, result_seen, True
 
     @property
     def title(self) -> str:
@@ -861,6 +862,11 @@ class Call:
             with contextlib.suppress(ValueError):
                 return as_object(json.loads(self.args))
         return None if self.args.strip() else {}
+
+
+def row_title(call: Call, title: str) -> str:
+    """The title of a row. Open WebUI draws a check mark on every call without an error, so the title says the rest."""
+    return title if call.result_seen else f"{title} · no result seen"
 
 
 class Agent:
@@ -897,7 +903,8 @@ class Story:
                 call.printed.add(frame.text("content"))
             case "tool_end":
                 call = self.call(frame) or self._begin(frame)
-                call.end(frame.text("result"), frame.data.get("error"))
+                result_seen = frame.data.get("result_seen") is not False
+                call.end(frame.text("result"), frame.data.get("error"), result_seen=result_seen)
             case "approval" if (call := self.call(frame)) and frame.data.get("state") == "edit":
                 call.args, call.has_args = frame.text("args"), True
             case "agent_start":
@@ -1115,7 +1122,8 @@ class DetailsDisplay:
 
 def tool_block(call: Call) -> str:
     """A finished call in the form of the Agno documents. As JSON nothing in it breaks the line."""
-    values = {"id": call.tool_id, "name": call.title, "arguments": json.dumps(call.parameters, ensure_ascii=False)}
+    name = row_title(call, call.title)
+    values = {"id": call.tool_id, "name": name, "arguments": json.dumps(call.parameters, ensure_ascii=False)}
     values["result"] = json.dumps(outcome(call.output), ensure_ascii=False)
     attributes = " ".join(f'{key}="{attribute(value)}"' for key, value in values.items())
     return f'<details type="tool_calls" done="true" {attributes}>\n<summary>Tool Executed</summary>\n</details>\n\n'
@@ -1323,7 +1331,7 @@ class Citations:
                 return []
 
     def _of_call(self, call: Call) -> list[Json]:
-        if call.error is not None or not call.output.strip():
+        if call.error is not None or not call.result_seen or not call.output.strip():
             return []
         key = str(CallKey(self._run_id(), call.depth, call.name, call.tool_id))
         return [self._source(key, f"🔧 {call.title}", call.output, literal, {"parameters": self._parameters(call)})]
@@ -2167,7 +2175,8 @@ class NativeDisplay:
         self._printing.pop(call.tool_id, None)
         agent = self._story.started_by(call.tool_id)
         status = "completed" if call.error is None else "failed"
-        self._items.change(key, name=_agent_title(agent) if agent else call.title, status=status)
+        name = row_title(call, _agent_title(agent) if agent else call.title)
+        self._items.change(key, name=name, status=status)
         self._output(key, call.output)
 
     def _output(self, key: str, text: str) -> None:

@@ -64,6 +64,12 @@ async def scholar(messages: list[Message], ctx: Context) -> AsyncIterator[AnyEve
         yield FinalAnswer(content="They **dance**.", title="Bees", sources=("https://example.org/bees", "A book"))
 
 
+async def forgetful(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent]:
+    """Begins a tool call and never says how it ended."""
+    yield ToolStarted(call_id="t1", name="send_mail", args={"to": "ann"})
+    yield "Done."
+
+
 async def big(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent]:
     """Calls a tool whose arguments and result are large."""
     yield ToolStarted(call_id="big/1", name="dump", args={"text": "ä" * 60_000})

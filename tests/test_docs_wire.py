@@ -128,6 +128,7 @@ FULL: dict[str, Any] = {
     "stream": "stderr",
     "decision": "edit",
     "enable_streaming": False,
+    "result_seen": False,
 }
 """Values that are not the defaults, for fields whose type does not say enough."""
 

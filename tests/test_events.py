@@ -9,7 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from limelight import events
-from limelight.events import EVENT_TYPES, TERMINAL_TYPES, Event, Record, Status, TextDelta, kind_of
+from limelight.events import (
+    EVENT_TYPES,
+    TERMINAL_TYPES,
+    AnyEvent,
+    Event,
+    Record,
+    Status,
+    TextDelta,
+    ToolFinished,
+    kind_of,
+)
 from tests.strategies import event_of
 
 DOCUMENTED_KINDS = {
@@ -104,6 +114,13 @@ def test_a_frozen_event_cannot_be_changed() -> None:
 def test_what_is_not_an_event_is_rejected(event: str) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(f'{{"seq": 1, "run_id": "r", "at": 0, "event": {event}}}', type=Record)
+
+
+def test_a_tool_end_of_an_older_log_has_a_result() -> None:
+    old = b'{"kind":"tool_finished","call_id":"c","result":"x","duration_ms":3}'
+    event = msgspec.json.decode(old, type=AnyEvent)
+    assert event == ToolFinished(call_id="c", result="x", duration_ms=3, result_seen=True)
+    assert msgspec.json.encode(event) == old
 
 
 def test_defaults_are_not_written() -> None:

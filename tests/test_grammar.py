@@ -291,6 +291,36 @@ def test_closing_ends_the_innermost_first_and_names_the_reason() -> None:
     ]
 
 
+def test_closing_a_success_invents_no_failure_of_a_call() -> None:
+    grammar = fed(
+        START,
+        STREAMED,
+        AgentStarted(agent_id="a", name="sub"),
+        ToolStarted(agent_id="a", call_id="d", name="t", args={}),
+        ToolStarted(agent_id="a", call_id="e", name="t", args={}),
+        ApprovalRequested(agent_id="a", approval_id="p", name="t", args={}, call_id="e"),
+    )
+    inner: list[AnyEvent] = [
+        ApprovalResolved(agent_id="a", approval_id="p", decision="reject", reason="x", by="system"),
+        ToolFinished(agent_id="a", call_id="e", result="Error: x", error="x"),  # it waited, so it did not run
+        ToolFinished(agent_id="a", call_id="d", result="No result seen", result_seen=False),
+    ]
+    assert grammar.missing_before(AgentFinished(agent_id="a"), "x") == inner
+    assert grammar.missing_before(RunFinished(), "x") == [
+        *inner,
+        AgentFinished(agent_id="a", error="x"),
+        ToolReady(call_id="c", args=""),
+        ToolFinished(call_id="c", result="No result seen", result_seen=False),
+    ]
+
+
+@pytest.mark.parametrize("ending", [AgentFinished(agent_id="a", error="y"), *TERMINALS[1:]])
+def test_closing_what_did_not_succeed_fails_its_calls(ending: AnyEvent) -> None:
+    grammar = fed(START, SUB, ToolStarted(agent_id="a", call_id="d", name="t", args={}))
+    failed = ToolFinished(agent_id="a", call_id="d", result="Error: x", error="x")
+    assert grammar.missing_before(ending, "x")[0] == failed
+
+
 def test_closing_ends_the_newest_call_first() -> None:
     """It may have been made by the code of an older one."""
     grammar = Grammar()

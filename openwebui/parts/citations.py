@@ -40,7 +40,7 @@ class Citations:
                 return []
 
     def _of_call(self, call: Call) -> list[Json]:
-        if call.error is not None or not call.output.strip():
+        if call.error is not None or not call.result_seen or not call.output.strip():
             return []
         key = str(CallKey(self._run_id(), call.depth, call.name, call.tool_id))
         return [self._source(key, f"🔧 {call.title}", call.output, literal, {"parameters": self._parameters(call)})]

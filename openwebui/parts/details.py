@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 
 from openwebui.parts.frames import Frame, is_main
-from openwebui.parts.story import Call, Story
+from openwebui.parts.story import Call, Story, row_title
 from openwebui.parts.texts import outcome
 from openwebui.parts.values import Chunk
 
@@ -73,7 +73,8 @@ class DetailsDisplay:
 
 def tool_block(call: Call) -> str:
     """A finished call in the form of the Agno documents. As JSON nothing in it breaks the line."""
-    values = {"id": call.tool_id, "name": call.title, "arguments": json.dumps(call.parameters, ensure_ascii=False)}
+    name = row_title(call, call.title)
+    values = {"id": call.tool_id, "name": name, "arguments": json.dumps(call.parameters, ensure_ascii=False)}
     values["result"] = json.dumps(outcome(call.output), ensure_ascii=False)
     attributes = " ".join(f'{key}="{attribute(value)}"' for key, value in values.items())
     return f'<details type="tool_calls" done="true" {attributes}>\n<summary>Tool Executed</summary>\n</details>\n\n'

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from openwebui.parts.conversation import CallKey
 from openwebui.parts.frames import Frame, is_main
 from openwebui.parts.items import Items, titled
-from openwebui.parts.story import Agent, Call, Story
+from openwebui.parts.story import Agent, Call, Story, row_title
 from openwebui.parts.texts import outcome, short, tools_word
 from openwebui.parts.values import Chunk, Json
 from openwebui.parts.voice import Voice
@@ -116,7 +116,8 @@ class NativeDisplay:
         self._printing.pop(call.tool_id, None)
         agent = self._story.started_by(call.tool_id)
         status = "completed" if call.error is None else "failed"
-        self._items.change(key, name=_agent_title(agent) if agent else call.title, status=status)
+        name = row_title(call, _agent_title(agent) if agent else call.title)
+        self._items.change(key, name=name, status=status)
         self._output(key, call.output)
 
     def _output(self, key: str, text: str) -> None:

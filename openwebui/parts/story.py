@@ -22,10 +22,11 @@ class Call:
         self.printed = Printout()
         self.result = ""
         self.error: str | None = None
+        self.result_seen = True
         self.done = False
 
-    def end(self, result: str, error: str | None) -> None:
-        self.result, self.error, self.done = result, error, True
+    def end(self, result: str, error: str | None, *, result_seen: bool = True) -> None:
+        self.result, self.error, self.result_seen, self.done = result, error, result_seen, True
 
     @property
     def title(self) -> str:
@@ -55,6 +56,11 @@ class Call:
             with contextlib.suppress(ValueError):
                 return as_object(json.loads(self.args))
         return None if self.args.strip() else {}
+
+
+def row_title(call: Call, title: str) -> str:
+    """The title of a row. Open WebUI draws a check mark on every call without an error, so the title says the rest."""
+    return title if call.result_seen else f"{title} · no result seen"
 
 
 class Agent:
@@ -91,7 +97,8 @@ class Story:
                 call.printed.add(frame.text("content"))
             case "tool_end":
                 call = self.call(frame) or self._begin(frame)
-                call.end(frame.text("result"), frame.data.get("error"))
+                result_seen = frame.data.get("result_seen") is not False
+                call.end(frame.text("result"), frame.data.get("error"), result_seen=result_seen)
             case "approval" if (call := self.call(frame)) and frame.data.get("state") == "edit":
                 call.args, call.has_args = frame.text("args"), True
             case "agent_start":

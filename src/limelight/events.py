@@ -171,12 +171,21 @@ class ToolOutputDelta(Event, frozen=True, kw_only=True, gc=False):
     stream: OutputStream = "stdout"
 
 
+NO_RESULT_SEEN = "No result seen"
+"""The `result` of a call whose result was not seen: readers that do not know `result_seen` show this text."""
+
+
 class ToolFinished(Event, frozen=True, kw_only=True):
-    """The tool returned or failed. On failure `error` is its message and `result` is "Error: " + that message."""
+    """The call is over. On failure `error` is its message and `result` is "Error: " + that message.
+
+    A call without an error succeeded, unless `result_seen` is False: then it is not known how the call ended.
+    """
 
     call_id: str
     result: JsonValue = ""
     error: str | None = None
+    result_seen: bool = True
+    """False if the agent ended without showing what became of the call; `result` is then "No result seen"."""
     duration_ms: int | None = None
     truncated: bool = False
     size: int = 0

@@ -14,6 +14,7 @@ import msgspec
 
 from limelight.errors import BadEvent
 from limelight.events import (
+    NO_RESULT_SEEN,
     AgentFinished,
     AgentStarted,
     AnyEvent,
@@ -110,24 +111,26 @@ class Grammar:
             raise _bad(event, f"agent {event.agent_id!r} is not open")
         self._inside(event)
 
-    def closing(self, reason: str, agent_id: str = "") -> list[AnyEvent]:
+    def closing(self, reason: str, agent_id: str = "", *, succeeded: bool = False) -> list[AnyEvent]:
         """The events that close all that `agent_id` and its sub-agents have open, innermost first.
 
-        For the main agent that is everything; the terminal event itself is not among them. A tool that is cut off here
-        counts as failed, with `reason` as its error.
+        For the main agent that is everything; the terminal event itself is not among them. An open tool call counts as
+        failed, with `reason` as its error. If the agent `succeeded`, the call ends without an error, as one whose
+        result was not seen; a call that still waits for an approval has failed in either case, because it did not run.
         """
         events: list[AnyEvent] = []
         for child, agent in self.agents.items():
             if agent.parent_id == agent_id:
-                events += self._closing_agent(reason, child)
+                events += self._closing_agent(reason, child, succeeded=succeeded)
         events += [TextFinished(agent_id=a, message_id=m) for m, a in self.texts.items() if a == agent_id]
         events += [ReasoningFinished(agent_id=a, message_id=m) for m, a in self.reasonings.items() if a == agent_id]
         asked = [r for r in self.approvals.values() if r.agent_id == agent_id and not r.call_id]
         events += [_rejection(request, reason) for request in asked]
         for call_id, call in reversed(self.calls.items()):  # a call may have been made by one before it
             if call.agent_id == agent_id:
+                unseen = succeeded and not call.approval_id
                 events += self._settling(reason, call_id)
-                events.append(ToolFinished(agent_id=agent_id, call_id=call_id, result=f"Error: {reason}", error=reason))
+                events.append(unseen_result(agent_id, call_id) if unseen else _cut_off(agent_id, call_id, reason))
         if agent_id in self.steps:
             step = self.steps[agent_id]
             events.append(StepFinished(agent_id=agent_id, number=step.number, step_kind=step.step_kind, error=reason))
@@ -137,18 +140,20 @@ class Grammar:
         """The events that have to come first so that this one, which ends something, leaves nothing open inside it."""
         match event:
             case RunFinished() | RunFailed() | RunCancelled():
-                return self.closing(reason)
+                return self.closing(reason, succeeded=isinstance(event, RunFinished))
             case AgentFinished() if event.agent_id in self.agents:
-                return self.closing(reason, event.agent_id)
+                return self.closing(reason, event.agent_id, succeeded=event.error is None)
             case ToolFinished() if event.call_id in self.calls:
+                succeeded = event.error is None
                 spawned = [child for child, agent in self.agents.items() if agent.call_id == event.call_id]
-                closed = [closing for child in spawned for closing in self._closing_agent(reason, child)]
+                closed = [e for child in spawned for e in self._closing_agent(reason, child, succeeded=succeeded)]
                 return closed + self._settling(reason, event.call_id)
             case _:
                 return []
 
-    def _closing_agent(self, reason: str, agent_id: str) -> list[AnyEvent]:
-        return [*self.closing(reason, agent_id), AgentFinished(agent_id=agent_id, error=reason)]
+    def _closing_agent(self, reason: str, agent_id: str, *, succeeded: bool) -> list[AnyEvent]:
+        closed = self.closing(reason, agent_id, succeeded=succeeded)
+        return [*closed, AgentFinished(agent_id=agent_id, error=reason)]
 
     def _settling(self, reason: str, call_id: str) -> list[AnyEvent]:
         """What a call still waits for before it can end: a person's word, or the rest of its arguments."""
@@ -324,12 +329,21 @@ def reason_to_close(terminal: Terminal) -> str:
             return "stopped"
 
 
+def unseen_result(agent_id: str, call_id: str) -> ToolFinished:
+    """The end of a call whose result was not seen. That is not a failure: it is not known how the call ended."""
+    return ToolFinished(agent_id=agent_id, call_id=call_id, result=NO_RESULT_SEEN, result_seen=False)
+
+
 def args_of(text: str) -> dict[str, Any] | str:
     """Arguments that came as text: the object that they are, or the text itself if they are none."""
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return text
+
+
+def _cut_off(agent_id: str, call_id: str, reason: str) -> ToolFinished:
+    return ToolFinished(agent_id=agent_id, call_id=call_id, result=f"Error: {reason}", error=reason)
 
 
 def _rejection(request: ApprovalRequested, reason: str) -> ApprovalResolved:

@@ -42,6 +42,7 @@ from limelight.events import (
     ToolStarted,
     Usage,
 )
+from limelight.grammar import unseen_result
 from limelight.runs.fitting import fit
 from tests.strategies import RUN_ID, as_records
 
@@ -180,6 +181,14 @@ SCRIPTS: dict[str, list[AnyEvent]] = {
         ToolStarted(call_id="c1", name="sleep", args={"seconds": 60}),
         ToolFinished(call_id="c1", result="Error: stopped", error="stopped", duration_ms=900),
         RunCancelled(reason="stopped by the user"),
+    ],
+    "unseen_result": [
+        ASKED,
+        ToolStarted(call_id="c1", name="send_mail", args={"to": "ann"}),
+        *say("m1", "I have asked for it."),
+        unseen_result("", "c1"),
+        FinalAnswer(content="I have asked for it.", message_id="m1"),
+        RunFinished(),
     ],
     "truncated_result": [
         ASKED,

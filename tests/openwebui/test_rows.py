@@ -1,4 +1,6 @@
-"""Where the rows of sub-agents stand."""
+"""Where the rows of sub-agents stand, and what rows say."""
+
+import pytest
 
 from tests.openwebui.shown import Shown
 
@@ -43,3 +45,14 @@ def test_agents_that_call_themselves_their_own_parents_are_shown_all_the_same() 
     started(shown, "a1", "a", 1)
     shown.flush()
     assert len(shown.names) == 2
+
+
+@pytest.mark.parametrize("display", ["native", "collapse", "details"])
+def test_a_call_whose_result_was_not_seen_says_so_and_has_not_failed(display: str) -> None:
+    shown = Shown(display)
+    started(shown, "mail")
+    shown.feed("tool_end", tool_id="mail", name="mail", result="No result seen", agent_depth=0, result_seen=False)
+    shown.close()
+    seen = str(shown.chunks)
+    assert "no result seen" in seen.lower()
+    assert "failed" not in seen and "Error" not in seen

@@ -11,8 +11,10 @@ from limelight.events import (
     AnyEvent,
     ApprovalRequested,
     ApprovalResolved,
+    FinalAnswer,
     Record,
     RunCancelled,
+    RunFinished,
     RunStarted,
     StepFinished,
     StepStarted,
@@ -131,8 +133,18 @@ async def test_what_its_agents_end_closes_is_measured_too(clock: Clock) -> None:
     run.accept(AgentStarted(agent_id="sub", name="sub", call_id="c"))
     run.accept(ToolStarted(agent_id="sub", call_id="inner", name="t", args={}))
     clock.now += 2
-    run.accept(ENDED)
+    run.accept(ToolFinished(call_id="c", error="it failed"))
     assert ends(run) == {"inner": 2000, "c": 2000}
+
+
+async def test_a_call_whose_result_was_not_seen_has_no_duration(clock: Clock) -> None:
+    run = execution()
+    run.accept(RunStarted(agent="a"))
+    run.accept(CALL)
+    clock.now += 2
+    run.accept(FinalAnswer(content="done"))
+    run.accept(RunFinished())
+    assert ends(run) == {"c": None}
 
 
 async def test_a_call_that_was_open_before_a_restart_has_its_whole_time(

@@ -71,8 +71,27 @@ async def test_a_whole_answer_comes_with_its_tools(served: Served) -> None:
         assert [tool["name"] for tool in answer["tools"]] == ["search", "task", "fail"]
         assert answer["tools"][0]["result"] == {"hits": 3}
         assert answer["tools"][2]["error"] == "no luck"
+        assert all(tool["result_seen"] for tool in answer["tools"])
         assert answer["run_id"].startswith("run_")
         assert answer["session_id"]
+
+
+async def test_a_call_whose_result_was_not_seen_is_not_a_failure_on_any_wire(tmp_path: Path) -> None:
+    async with serving(agents.forgetful, data=tmp_path) as served:
+        answer = (await served.http.post("/chat", json=asking("go"))).json()
+        (tool,) = answer["tools"]
+        unseen = {"result": "No result seen", "error": None, "result_seen": False}
+        assert tool == {**tool, **unseen, "duration_ms": None}
+        whole = (await served.http.get(f"/runs/{answer['run_id']}/tools/t1")).json()
+        assert whole == {**whole, **unseen}
+        records = [f.data["event"] for f in await collect(served.ask("go", format="records"))]
+        (finished,) = [event for event in records if event["kind"] == "tool_finished"]
+        assert finished == {"kind": "tool_finished", "call_id": "t1", "result": "No result seen", "result_seen": False}
+        (end,) = [f.data["data"] for f in await collect(served.ask("go")) if f.data["type"] == "tool_end"]
+        assert (end["result"], end["result_seen"], "error" in end) == ("No result seen", False, False)
+        flat = [f.data for f in await collect(served.ask("go", format="tool_calls"))]
+        (complete,) = [frame for frame in flat if frame["type"] == "tool_call_complete"]
+        assert (complete["result"], complete["result_seen"]) == ("No result seen", False)
 
 
 async def test_a_whole_answer_has_its_title_and_sources_or_its_value(tmp_path: Path) -> None:

@@ -404,6 +404,7 @@ async def test_small_results_are_found_like_large_ones(served: Served) -> None:
         "output": "searching\n",
         "result": {"hits": 3},
         "error": None,
+        "result_seen": True,
         "media_type": "application/json",
         "size": 10,
     }

@@ -15,6 +15,7 @@ from limelight.sources.langgraph.parts import part_of
 from limelight.sources.langgraph.translator import LangGraphTranslator
 
 CALL_IDS = st.sampled_from(["c1", "c2", ""])
+RUN_IDS = st.sampled_from(["01a1eb0d-73c6-76d3-bd1c-d5b373334b62", "01a1eb0d-73c7-7471-bf45-3db3171234bd"])
 TASK_IDS = st.sampled_from(["t1", "t2", "m1"])
 PLACES = st.sampled_from([(), ("tools:t1",), ("tools:t1", "1"), ("tools:t2",), ("sub:m1",), ("tools:t1", "tools:t2")])
 NAMES = st.sampled_from(["add", "task", ""])
@@ -50,6 +51,20 @@ MESSAGES: st.SearchStrategy[AnyMessage] = st.one_of(
     RESULTS,
     st.just(HumanMessage("go", id="q")),
 )
+FORMS = st.one_of(
+    st.builds(lambda id, content: {"role": "tool", "content": content, "tool_call_id": id}, CALL_IDS, st.just("done")),
+    st.just(("tool", "done")),
+    st.just(("ai", "word ")),
+    st.builds(
+        lambda calls: {"role": "assistant", "content": "whole", "tool_calls": calls}, st.lists(CALLS, max_size=2)
+    ),
+    RESULTS,
+)
+STATES = st.builds(
+    lambda calls, forms: {"messages": [*forms, AIMessage("", tool_calls=calls)]},
+    st.lists(CALLS),
+    st.lists(FORMS, max_size=2),
+)
 METADATA = st.builds(
     lambda place, task: {"langgraph_node": "model", "langgraph_checkpoint_ns": "|".join([*place, f"tools:{task}"])},
     PLACES,
@@ -61,15 +76,18 @@ DATA = st.one_of(
     st.tuples(
         st.just("tools"),
         st.builds(
-            lambda event, id, output: {
+            lambda event, id, name, output: {
                 "event": event,
                 "tool_call_id": id,
+                "tool_name": name,
+                "input": {},
                 "output": output,
                 "delta": "x",
                 "message": "e",
             },
             st.sampled_from(["tool-started", "tool-output-delta", "tool-finished", "tool-error"]),
-            CALL_IDS,
+            CALL_IDS | RUN_IDS,
+            NAMES,
             OUTPUTS,
         ),
     ),
@@ -78,16 +96,24 @@ DATA = st.one_of(
         st.builds(
             lambda id, calls: {"id": id, "name": "tools" if calls else "model", "input": calls},
             TASK_IDS,
-            st.lists(CALLS),
+            st.lists(CALLS) | STATES,
         ),
     ),
     st.tuples(
         st.just("tasks"),
         st.builds(
-            lambda id, stops, error: {"id": id, "name": "x", "interrupts": stops, "error": error, "result": {}},
+            lambda id, stops, error, key, forms: {
+                "id": id,
+                "name": "x",
+                "interrupts": stops,
+                "error": error,
+                "result": {key: forms},
+            },
             TASK_IDS,
             STOPS,
             st.sampled_from([None, "broke"]),
+            st.sampled_from(["messages", "other", "__return__"]),
+            st.lists(FORMS, max_size=3),
         ),
     ),
     st.tuples(st.just("custom"), st.sampled_from(["word", {"n": 1}])),
@@ -105,13 +131,16 @@ def legal(grammar: Grammar, items: Any) -> None:
         grammar.check(event)
 
 
-@given(st.lists(st.tuples(DATA, PLACES), max_size=25), st.booleans())
-def test_events_are_legal_whatever_comes(parts: list[Any], breaks: bool) -> None:
+@given(st.lists(st.tuples(DATA, PLACES), max_size=25), st.sampled_from(["ends", "breaks", "stops"]))
+def test_events_are_legal_whatever_comes(parts: list[Any], how: str) -> None:
     translator, grammar = LangGraphTranslator(), Grammar()
     grammar.check(RunStarted(agent="x"))
     for (type_, data), ns in parts:
         legal(grammar, translator.feed(part_of({"type": type_, "ns": ns, "data": data})))
         translator.take_interrupts()
-    legal(grammar, translator.broken("broke") if breaks else translator.end("answer", None))
-    assert breaks or grammar.terminal is not None
+    if how == "stops":
+        legal(grammar, translator.stopped())
+        return
+    legal(grammar, translator.broken("broke") if how == "breaks" else translator.end("answer", None))
+    assert how == "breaks" or grammar.terminal is not None
     assert not (grammar.calls or grammar.agents or grammar.texts or grammar.reasonings or grammar.steps)

@@ -4,10 +4,14 @@
 import inspect
 import re
 import time
+from collections.abc import Callable
+from time import perf_counter
 from typing import Any, get_args
 
 import pytest
+from langchain_core.load import dumpd
 from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.messages.utils import _convert_to_message  # pyright: ignore[reportPrivateUsage]
 from langgraph.pregel import _tools  # pyright: ignore[reportPrivateUsage]
 from langgraph.types import StreamMode
 
@@ -30,11 +34,12 @@ from limelight.events import (
     ToolStarted,
     Usage,
 )
-from limelight.grammar import Grammar
+from limelight.grammar import Grammar, unseen_result
 from limelight.sources.base import Approval, FileMade
 from limelight.sources.langgraph.calls import Call
 from limelight.sources.langgraph.drops import DROPS
 from limelight.sources.langgraph.interrupts import interrupt_of, resume_value
+from limelight.sources.langgraph.node_updates import is_message_form
 from limelight.sources.langgraph.parts import MODES, part_of
 from limelight.sources.langgraph.translator import SPOKEN, LangGraphTranslator
 
@@ -44,8 +49,8 @@ META = {"langgraph_node": "model", "langgraph_checkpoint_ns": "model:m1", "ls_mo
 class Run:
     """A translator whose events are held against the grammar."""
 
-    def __init__(self) -> None:
-        self.translator = LangGraphTranslator()
+    def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
+        self.translator = LangGraphTranslator(clock=clock)
         self.grammar = Grammar()
         self.events: list[AnyEvent] = []
         self._take([RunStarted(agent="x")])
@@ -62,6 +67,9 @@ class Run:
     def end(self, answer: Any = None, raw_id: str | None = None) -> FinalAnswer:
         self._take(self.translator.end(answer, raw_id))
         return self.of(FinalAnswer)[0]
+
+    def broken(self, error: str) -> None:
+        self._take(self.translator.broken(error))
 
     def _take(self, items: Any) -> None:
         for item in items:
@@ -210,11 +218,191 @@ def test_an_event_of_tools_that_is_new_is_no_harm(run: Run) -> None:
     assert [type(event) for event in run.events[1:]] == [ToolStarted]
 
 
-def test_a_call_that_nobody_answers_ends_with_the_run(run: Run) -> None:
+def test_a_call_that_nobody_answers_ends_with_the_run_and_has_not_failed(run: Run) -> None:
     run.say("", tool_call_chunks=[chunk('{"a": ', name="add", id="c1")])
     run.end("x")
     assert run.of(ToolReady)[0].args == '{"a": '
-    assert run.of(ToolFinished)[0].error == "no result came"
+    assert run.of(ToolFinished) == [unseen_result("", "c1")]
+
+
+def test_a_call_that_is_open_when_the_graph_raises_has_failed(run: Run) -> None:
+    run.say("", tool_call_chunks=[chunk("{}", name="add", id="c1")])
+    run.broken("ValueError: no")
+    assert (run.of(ToolFinished)[0].error, run.of(ToolFinished)[0].result_seen) == ("cut off: ValueError: no", True)
+
+
+# Tools that nodes run
+
+FIRST_RUN, SECOND_RUN = "01a1eb0d-73c6-76d3-bd1c-d5b373334b62", "01a1eb0d-73c7-7471-bf45-3db3171234bd"
+
+
+def made(run: Run, *calls: tuple[str, Any]) -> None:
+    """The model makes calls of `add`, and a node is given them."""
+    named: list[Any] = [{"name": "add", "args": args, "id": call_id, "type": "tool_call"} for call_id, args in calls]
+    message = AIMessage("", id="m1", tool_calls=named)
+    run.feed("messages", (message, META))
+    run.feed("tasks", {"id": "a1", "name": "act", "input": {"messages": [message]}})
+
+
+def returned(run: Run, *messages: Any, key: str = "messages") -> None:
+    run.feed("tasks", {"id": "a1", "name": "act", "result": {key: [*messages]}, "error": None, "interrupts": []})
+
+
+def ends(run: Run) -> list[tuple[str, Any, str | None]]:
+    return [(finished.call_id, finished.result, finished.error) for finished in run.of(ToolFinished)]
+
+
+def test_runs_of_a_node_are_matched_by_their_arguments(run: Run) -> None:
+    made(run, ("c1", {"a": 1}), ("c2", {"a": 2}))
+    run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": 2})
+    run.tool("tool-started", SECOND_RUN, tool_name="add", input={"a": 1})
+    run.tool("tool-finished", SECOND_RUN, output="one")
+    run.tool("tool-finished", FIRST_RUN, output="two")
+    assert ends(run) == []
+    returned(run)
+    assert sorted(ends(run)) == [("c1", "one", None), ("c2", "two", None)]
+
+
+def test_a_run_with_other_arguments_is_a_call_of_its_own(run: Run) -> None:
+    made(run, ("c1", {"a": 1}))
+    run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": 2})
+    run.tool("tool-finished", FIRST_RUN, output="two")
+    run.tool("tool-started", SECOND_RUN, tool_name="other", input={"a": 1})
+    run.tool("tool-finished", SECOND_RUN, output="else")
+    returned(run, {"role": "tool", "content": "one", "tool_call_id": "c1"})
+    assert ends(run) == [(FIRST_RUN, "two", None), (SECOND_RUN, "else", None), ("c1", "one", None)]
+
+
+def test_a_run_without_known_arguments_is_matched_by_its_name(run: Run) -> None:
+    made(run, ("c1", {"a": 1}))
+    run.tool("tool-started", FIRST_RUN, tool_name="add")
+    run.tool("tool-finished", FIRST_RUN, output="one")
+    returned(run)
+    assert ends(run) == [("c1", "one", None)]
+
+
+def test_a_run_after_one_that_failed_is_the_same_call_again(run: Run) -> None:
+    made(run, ("c1", {"a": 1}))
+    run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": 1})
+    run.tool("tool-error", FIRST_RUN, message="no luck")
+    run.tool("tool-started", SECOND_RUN, tool_name="add", input={"a": 1})
+    run.tool("tool-finished", SECOND_RUN, output="one")
+    returned(run)
+    assert ends(run) == [("c1", "one", None)]
+
+
+def test_a_run_after_one_that_returned_is_a_call_of_its_own(run: Run) -> None:
+    made(run, ("c1", {"a": 1}))
+    for run_id, output in ((FIRST_RUN, "first"), (SECOND_RUN, "second")):
+        run.tool("tool-started", run_id, tool_name="add", input={"a": 1})
+        run.tool("tool-finished", run_id, output=output)
+    returned(run)
+    assert sorted(ends(run)) == [(SECOND_RUN, "second", None), ("c1", "first", None)]
+
+
+def test_a_failed_run_of_a_node_fails_its_call_when_the_node_ends(run: Run) -> None:
+    made(run, ("c1", {"a": 1}))
+    run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": 1})
+    run.tool("tool-error", FIRST_RUN, message="no luck")
+    returned(run)
+    assert ends(run) == [("c1", "Error: no luck", "no luck")]
+
+
+def test_the_duration_of_a_run_does_not_include_the_rest_of_its_node() -> None:
+    now = [0.0]
+    run = Run(lambda: now[0])
+    made(run, ("c1", {"a": 1}))
+    now[0] = 1.0
+    run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": 1})
+    now[0] = 3.0
+    run.tool("tool-finished", FIRST_RUN, output="one")
+    now[0] = 10.0
+    returned(run)
+    assert run.of(ToolFinished)[0].duration_ms == 2000
+
+
+def test_a_result_that_no_tool_returned_took_as_long_as_its_node() -> None:
+    now = [0.0]
+    run = Run(lambda: now[0])
+    made(run, ("c1", {"a": 1}))
+    now[0] = 4.0
+    returned(run, {"role": "tool", "content": "one", "tool_call_id": "c1"})
+    assert run.of(ToolFinished)[0].duration_ms == 4000
+
+
+@pytest.mark.parametrize("key", ["messages", "results", "anything"])
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"role": "tool", "content": "one", "tool_call_id": "c1"},
+        {"type": "tool", "content": "one", "tool_call_id": "c1", "status": "success"},
+        ("tool", "one"),
+        ["tool", "one"],
+        {"role": "tool", "content": "one"},
+        dumpd(ToolMessage("one", tool_call_id="c1")),
+    ],
+)
+def test_results_in_every_form(run: Run, result: Any, key: str) -> None:
+    made(run, ("c1", {"a": 1}))
+    returned(run, result, key=key)
+    assert ends(run) == [("c1", "one", None)]
+
+
+REPLY = AIMessage("I add.", id="m1", tool_calls=[{"name": "add", "args": {}, "id": "c1", "type": "tool_call"}])
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        REPLY.model_dump(),
+        dumpd(REPLY),
+        {"role": "assistant", "content": "I add.", "tool_calls": REPLY.tool_calls},
+        AIMessage("I add.", id="other", tool_calls=REPLY.tool_calls),
+        {"role": "assistant", "content": " I add.\n"},
+        ("ai", "I add."),
+    ],
+)
+def test_a_message_that_was_streamed_is_not_said_again_in_any_form(run: Run, form: Any) -> None:
+    meta = {"langgraph_node": "work", "langgraph_checkpoint_ns": "work:w1"}
+    run.feed("tasks", {"id": "w1", "name": "work", "input": {"messages": [HumanMessage("go")]}})
+    run.say("I ", meta={**meta, "ls_model_name": "any"})
+    run.say("add.", tool_call_chunks=[chunk("{}", name="add", id="c1")], meta={**meta, "ls_model_name": "any"})
+    run.say("", chunk_position="last", meta={**meta, "ls_model_name": "any"})
+    run.tool("tool-started", FIRST_RUN, tool_name="add", input={})
+    run.tool("tool-finished", FIRST_RUN, output="done")
+    result = {"role": "tool", "content": "done", "tool_call_id": "c1"}
+    if isinstance(form, AIMessage):
+        run.feed("messages", (form, meta))
+    run.feed("tasks", {"id": "w1", "name": "work", "result": {"messages": [form, result]}, "error": None})
+    assert run.text == "I add."
+    assert [started.call_id for started in run.of(ToolStarted)] == ["c1"]
+    assert ends(run) == [("c1", "done", None)]
+
+
+@pytest.mark.parametrize("key", ["examples", "roles"])
+def test_messages_under_keys_that_hold_no_conversation_are_not_said(run: Run, key: str) -> None:
+    made(run)
+    returned(run, {"role": "assistant", "content": "An example."}, ("ai", "Another."), key=key)
+    assert run.text == ""
+
+
+@pytest.mark.parametrize(
+    "item",
+    [{"role": "assistant"}, ("ai", 3), ("ai", "a", "b"), {"type": "tool"}, {"role": ["ai"], "content": ""}, 7, "ai"],
+)
+def test_data_that_resembles_a_message_is_not_taken_for_one(run: Run, item: Any) -> None:
+    made(run, ("c1", {}))
+    returned(run, item)
+    assert (run.text, ends(run)) == ("", [])
+
+
+def test_every_form_that_langchain_takes_is_taken() -> None:
+    """The forms are those of `convert_to_messages`; a new one fails here."""
+    source = inspect.getsource(_convert_to_message)
+    assert re.findall(r"isinstance\(message, (\w+)\)", source) == ["BaseMessage", "Sequence", "str", "dict"]
+    for message in (AIMessage("x"), ToolMessage("x", tool_call_id="c")):
+        for form in (message.model_dump(), dumpd(message), {"role": message.type, "content": "x"}):
+            assert is_message_form(form)
 
 
 def test_invalid_calls_of_a_whole_message(run: Run) -> None:

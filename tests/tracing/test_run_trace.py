@@ -17,6 +17,7 @@ from limelight.events import (
     RunStarted,
     StepFinished,
     StepStarted,
+    Terminal,
     TextDelta,
     TextFinished,
     ToolFinished,
@@ -34,12 +35,12 @@ ASKED = RunStarted(agent="demo", input="What are bees?", turn=2, framework="func
 SECRET = "the honey is in the cellar"
 
 
-def closed(events: list[AnyEvent], terminal: RunFailed | RunCancelled) -> list[AnyEvent]:
+def closed(events: list[AnyEvent], terminal: Terminal) -> list[AnyEvent]:
     """The run, ended as the engine does it."""
     grammar = Grammar()
     for event in events:
         grammar.check(event)
-    return [*events, *grammar.closing(reason_to_close(terminal)), terminal]
+    return [*events, *grammar.missing_before(terminal, reason_to_close(terminal)), terminal]
 
 
 def one(spans: list[Span], name: str) -> Span:
@@ -181,6 +182,16 @@ def test_content_is_told_if_it_is_wanted() -> None:
     assert asked["gen_ai.input.messages"] == '[{"role":"user","parts":[{"type":"text","content":"What are bees?"}]}]'
     assert '"content":"{\\"bees\\":3}"' in str(asked["gen_ai.output.messages"])
     assert one(traced(run), "execute_tool search").message == ""
+
+
+def test_a_call_whose_result_was_not_seen_is_not_an_error_and_says_so() -> None:
+    run: list[AnyEvent] = [ASKED, ToolStarted(call_id="a", name="wait", args={}), FinalAnswer(content="done")]
+    spans = traced(closed(run, RunFinished()), content=True)
+    call = one(spans, "execute_tool wait")
+    assert (call.failed, call.attributes["limelight.tool.result_seen"]) == (False, False)
+    assert "gen_ai.tool.call.result" not in call.attributes
+    seen = traced([*run[:2], ToolFinished(call_id="a", result="x"), run[2], RunFinished()])
+    assert "limelight.tool.result_seen" not in one(seen, "execute_tool wait").attributes
 
 
 def test_a_stopped_run_is_no_error_but_what_it_cut_off_is() -> None:

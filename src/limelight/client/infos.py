@@ -153,7 +153,7 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ToolResult(msgspec.Struct, kw_only=True, frozen=True):
-    """One tool call, whole. `result` is None while it runs."""
+    """One tool call, whole. `result` is None while it runs; `result_seen` is False if it ended without one."""
 
     call_id: str
     name: str = ""
@@ -161,12 +161,16 @@ class ToolResult(msgspec.Struct, kw_only=True, frozen=True):
     output: str = ""
     result: JsonValue = None
     error: str | None = None
+    result_seen: bool = True
     media_type: str = ""
     size: int = 0
 
 
 class ToolCall(msgspec.Struct, kw_only=True, frozen=True):
-    """One tool call in an Answer. If it is `truncated`, `Client.result` has the whole."""
+    """One tool call in an Answer. If it is `truncated`, `Client.result` has the whole.
+
+    `result_seen` is False if the run ended without showing what became of the call.
+    """
 
     call_id: str
     name: str = ""
@@ -174,6 +178,7 @@ class ToolCall(msgspec.Struct, kw_only=True, frozen=True):
     output: str = ""
     result: JsonValue = None
     error: str | None = None
+    result_seen: bool = True
     duration_ms: int | None = None
     truncated: bool = False
     size: int = 0

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from limelight.deltas import Delta
 from limelight.errors import BadCursor
-from limelight.events import AgentStarted, Event, FinalAnswer, JsonValue, Record
+from limelight.events import AgentStarted, Event, FinalAnswer, JsonValue, Record, ToolFinished
 from limelight.links import link
 
 encode = msgspec.json.Encoder().encode
@@ -114,6 +114,11 @@ def cut_of(event: MayBeCut) -> dict[str, Any]:
     if not event.truncated:
         return {}
     return {"truncated": True, "size": event.size, "result_url": event.result_url}
+
+
+def seen_of(event: ToolFinished) -> dict[str, Any]:
+    """The key by which every wire says that a call has ended and its result was not seen; none if it was."""
+    return {} if event.result_seen else {"result_seen": False}
 
 
 def rooted(record: Record, root: str) -> Record:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, assert_never
 
 from limelight.deltas import Delta
 from limelight.dialects.approvals import Approvals
-from limelight.dialects.base import STOPPED, Paragraphs, cut_of, encode, rooted, text_of
+from limelight.dialects.base import STOPPED, Paragraphs, cut_of, encode, rooted, seen_of, text_of
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -170,7 +170,7 @@ class ToolCallsDialect:
         if event.error is not None:
             return [*frames, _frame("tool_call_error", **about, error=event.error)]
         result = text_of(event.result)
-        more = cut_of(event)
+        more = {**seen_of(event), **cut_of(event)}
         if len(result) > RESULT_PREVIEW:
             size = event.size or len(result.encode())
             result = result[:RESULT_PREVIEW] + "..."

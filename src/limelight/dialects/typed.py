@@ -9,7 +9,17 @@ from typing import Any, ClassVar, assert_never
 
 from limelight.deltas import Delta
 from limelight.dialects.approvals import Approvals
-from limelight.dialects.base import STOPPED, AgentTree, Paragraphs, cut_of, encode, is_structured, rooted, text_of
+from limelight.dialects.base import (
+    STOPPED,
+    AgentTree,
+    Paragraphs,
+    cut_of,
+    encode,
+    is_structured,
+    rooted,
+    seen_of,
+    text_of,
+)
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -213,6 +223,7 @@ class TypedDialect:
                         result=text_of(event.result),
                         **self._who(event),
                         **_given(error=event.error, duration_ms=event.duration_ms),
+                        **seen_of(event),
                         **cut_of(event),
                     )
                 ]

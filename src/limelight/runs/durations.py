@@ -42,7 +42,8 @@ class Durations:
             case StepStarted():
                 self._steps[event.agent_id] = now
             case ToolFinished():
-                return _with_duration(event, self._calls.pop(event.call_id, None), now)
+                since = self._calls.pop(event.call_id, None)
+                return _with_duration(event, since, now) if event.result_seen else event  # when it ended is not known
             case StepFinished():
                 return _with_duration(event, self._steps.pop(event.agent_id, None), now)
             case _:

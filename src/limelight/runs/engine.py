@@ -270,7 +270,8 @@ class Execution:
             self._take_in(event)
         for event in self._redaction.rest():
             self._write(event)
-        for event in self.grammar.closing(reason_to_close(terminal)):
+        succeeded = isinstance(terminal, RunFinished) and self.grammar.answered
+        for event in self.grammar.closing(reason_to_close(terminal), succeeded=succeeded):
             self._write(event)
         if isinstance(terminal, RunFinished) and not self.grammar.answered:
             terminal = self.failure(EndedEarly())

@@ -33,6 +33,7 @@ class ToolCall(msgspec.Struct, kw_only=True):
     args: Any = None
     result: JsonValue = None
     error: str | None = None
+    result_seen: bool = True
     duration_ms: int | None = None
     size: int = 0
     args_cut: bool = False
@@ -117,7 +118,7 @@ def _fold_call(calls: dict[str, ToolCall], event: AnyEvent) -> None:
         case ToolFinished() if event.call_id in calls:
             call = calls[event.call_id]
             call.result, call.error, call.duration_ms = event.result, event.error, event.duration_ms
-            call.result_cut, call.size = event.truncated, event.size
+            call.result_cut, call.size, call.result_seen = event.truncated, event.size, event.result_seen
         case _:
             pass
 

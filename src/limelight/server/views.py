@@ -107,6 +107,8 @@ class ToolView(msgspec.Struct, kw_only=True):
     output: str
     result: JsonValue
     error: str | None
+    result_seen: bool
+    """False if the call is over and its result was not seen."""
     media_type: str
     size: int
 
@@ -131,6 +133,8 @@ class ToolSummary(msgspec.Struct, kw_only=True):
     output: str
     result: JsonValue
     error: str | None
+    result_seen: bool
+    """False if the call is over and its result was not seen."""
     duration_ms: int | None
     truncated: bool
     size: int

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypedDict, Unpack
 
 import msgspec
 
-from limelight.events import AnyEvent, Decision, ToolFinished, ToolStarted
+from limelight.events import NO_RESULT_SEEN, AnyEvent, Decision, ToolFinished, ToolStarted
 from limelight.messages import Message
 
 DECISIONS: tuple[Decision, ...] = ("approve", "edit", "reject")
@@ -281,14 +281,19 @@ class CallIds:
 
 
 def filled_in(event: AnyEvent) -> AnyEvent:
-    """What a source left out of a tool call: a name, the message of an error, a result that repeats it."""
+    """What a source left out of a tool call: a name, the message of an error, a result that repeats it.
+
+    A call that failed has an outcome, so its `result_seen` is true.
+    """
     match event:
         case ToolStarted() if not event.name:
             return msgspec.structs.replace(event, name="unknown")
         case ToolFinished() if event.error is not None:
             error = event.error or "Unknown error"
             result = f"Error: {error}" if event.result in (None, "") else event.result
-            return msgspec.structs.replace(event, error=error, result=result)
+            return msgspec.structs.replace(event, error=error, result=result, result_seen=True)
+        case ToolFinished() if not event.result_seen:
+            return msgspec.structs.replace(event, result=NO_RESULT_SEEN)
         case _:
             return event
 

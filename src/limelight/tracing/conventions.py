@@ -18,6 +18,8 @@ ERROR_TYPE = "error.type"
 ERROR_ID = "limelight.error.id"
 RUN_STATE = "limelight.run.state"
 RUN_CODE = "limelight.run.code"
+RESULT_SEEN = "limelight.tool.result_seen"
+"""False on a call that is over and whose result was not seen; not there otherwise."""
 TOOL_DURATION = "limelight.tool.duration_ms"
 AGENT_ID = "gen_ai.agent.id"
 

@@ -158,9 +158,11 @@ class RunTrace:
         match event:
             case ToolFinished():
                 span = self._calls.pop(event.call_id, None)
-                self._tell(span, said.RESULT, event.result)
+                self._tell(span, said.RESULT, event.result if event.result_seen else None)
                 if span is not None and event.duration_ms is not None:
                     span.attributes[said.TOOL_DURATION] = event.duration_ms
+                if span is not None and not event.result_seen:
+                    span.attributes[said.RESULT_SEEN] = False
                 return self._closed(span, record, "tool_error", event.error)
             case StepFinished():
                 span = self._steps.pop(event.agent_id, None)

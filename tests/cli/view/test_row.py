@@ -26,6 +26,12 @@ def test_an_error_that_does_not_fit_has_a_line_of_its_own() -> None:
     assert call_line(call("bees.md", error)) == f"✗ read_file bees.md  {error}  1.5 s"
 
 
+def test_a_call_whose_result_was_not_seen_has_a_mark_of_its_own() -> None:
+    unseen = Call("1", "", "send_mail", {"to": "ann"}, "unseen")
+    assert call_line(unseen) == "○ send_mail ann  no result seen"
+    assert call_rows(unseen, "", 24) == ["○ send_mail ann", "no result seen"]
+
+
 def test_the_duration_is_always_there() -> None:
     assert call_rows(call("x", name="n" * 50), "", 30) == [f"✓ {'n' * 20}…  1.5 s"]
     assert call_rows(call("蜜蜂" * 20), "", 30) == ["✓ read_file 蜜蜂蜜蜂蜜…  1.5 s"]

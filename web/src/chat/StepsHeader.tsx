@@ -1,7 +1,7 @@
 import { ChevronRight } from "lucide-react";
 import { memo } from "react";
 import { duration, plural, telling } from "../log/readable";
-import type { RunView } from "../log/view";
+import type { Progress, RunView } from "../log/view";
 import { useNow } from "../parts/useNow";
 import { visible } from "../text/visible";
 import { busyTools } from "./rows";
@@ -28,10 +28,13 @@ export const StepsHeader = memo(function StepsHeader({ run, isOpen, onToggle }: 
   );
 });
 
-/** How many tools, and how many of them failed: what is folded must not look better than it was. */
+/** How many tools, and how many failed or have no result: what is folded must not look better than it was. */
 function counts(run: RunView): string {
   if (run.tools === 0) return "";
-  const failed =
-    run.endedAt === null ? 0 : run.items.filter((item) => item.kind === "tool" && item.state === "failed").length;
-  return ` (${plural(run.tools, "tool")}${failed > 0 ? `, ${failed} failed` : ""})`;
+  const count = (state: Progress) =>
+    run.endedAt === null ? 0 : run.items.filter((item) => item.kind === "tool" && item.state === state).length;
+  const failed = count("failed");
+  const unseen = count("unseen");
+  const notes = [failed > 0 ? `, ${failed} failed` : "", unseen > 0 ? `, ${unseen} without a result` : ""];
+  return ` (${plural(run.tools, "tool")}${notes.join("")})`;
 }

@@ -57,6 +57,17 @@ it("copies the whole of a cut result, and says why the whole arguments are not s
   expect((await screen.findByRole("alert")).textContent).toBe("It is gone.");
 });
 
+it("says that no result was seen, and shows none", () => {
+  const run = made(
+    [1, { kind: "tool_started", call_id: "c1", name: "run", args: {} }],
+    [2, { kind: "tool_finished", call_id: "c1", result: "No result seen", result_seen: false }],
+  );
+  expect(show(run)).toEqual([]);
+  expect(screen.getByText(/^No result seen: /)).toBeTruthy();
+  expect(screen.queryByRole("note")).toBeNull();
+  expect(screen.queryByRole("button", { name: "Copy result" })).toBeNull();
+});
+
 function failed(error: string): RunView {
   const kept = error.length > 2000 ? `${error.slice(0, 1999)}…` : error;
   return made(

@@ -13,6 +13,7 @@ import { errorIn } from "./failure";
 import { WholeButton } from "./WholeButton";
 
 const PREVIEW = 1200;
+const NO_RESULT_SEEN = "No result seen: the run ended without showing what became of this call.";
 
 /** What went into a call and what came out: code as code, previews at first, the whole on a click. */
 export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
@@ -75,9 +76,9 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
       {hasResult && (
         <Part
           title="Result"
-          text={result}
+          text={tool.state === "unseen" ? "" : result}
           copy={all(result, (call) => textOf(call.result))}
-          empty="It returned nothing."
+          empty={tool.state === "unseen" ? NO_RESULT_SEEN : "It returned nothing."}
         >
           {result !== "" && <Value value={showsAll ? (whole?.result ?? tool.result) : shown(result)} />}
         </Part>

@@ -60,6 +60,8 @@ function ToolTime({ tool }: { tool: ToolItem }) {
   const isRunning = tool.endedAt === null && tool.state !== "waiting";
   const now = useNow(isRunning);
   if (tool.state === "waiting") return <span className="time">waits for you</span>;
+  // When such a call ended is not known either.
+  if (tool.state === "unseen") return <span className="time">No result seen</span>;
   const took = tool.durationMs ?? (tool.endedAt ?? Math.max(now, tool.ranAt)) - tool.ranAt;
   const word = tool.state === "stopped" ? "stopped · " : tool.state === "rejected" ? "rejected · " : "";
   return (

@@ -174,6 +174,12 @@ describe("the end", () => {
     expect(call(run, "c").state).toBe("stopped");
   });
 
+  it("of a finished run leaves a call without a result neither failed nor done", () => {
+    const end: AnyEvent = { kind: "tool_finished", call_id: "c", result: "No result seen", result_seen: false };
+    const run = folded(CODE, end, { kind: "run_finished" });
+    expect(call(run, "c")).toMatchObject({ state: "unseen", error: null, durationMs: null });
+  });
+
   it("closes what lost its own end to a gap", () => {
     const begin: AnyEvent[] = [
       START,

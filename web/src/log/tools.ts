@@ -104,7 +104,8 @@ export function finish(draft: RunDraft, event: ToolFinished, at: number): void {
   tool.result = event.result ?? "";
   tool.resultCut = cutOf(event);
   tool.error = event.error ?? null;
-  tool.state = tool.error === null ? "done" : wasRejected ? "rejected" : "failed";
+  if (tool.error === null) tool.state = event.result_seen === false ? "unseen" : "done";
+  else tool.state = wasRejected ? "rejected" : "failed";
   draft.print(tool.index, tool.error === null ? "result" : "error", textOf(tool.result));
 }
 

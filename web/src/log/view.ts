@@ -12,8 +12,8 @@ export type Args = JsonObject | string;
 
 export type RunState = "running" | "waiting" | "finished" | "failed" | "cancelled";
 
-/** How far a tool, a step or a sub-agent has come. */
-export type Progress = "running" | "waiting" | "done" | "failed" | "stopped" | "rejected";
+/** How far a tool, a step or a sub-agent has come. A tool is `unseen` if it is over and its result was not seen. */
+export type Progress = "running" | "waiting" | "done" | "failed" | "stopped" | "rejected" | "unseen";
 
 /** Where the whole of something is that came as a preview. */
 export interface Cut {

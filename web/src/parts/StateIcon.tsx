@@ -1,6 +1,7 @@
 import {
   CircleCheck,
   CircleDashed,
+  CircleQuestionMark,
   CircleSlash,
   CircleX,
   LoaderCircle,
@@ -18,6 +19,7 @@ const ICONS: Record<Progress, LucideIcon> = {
   failed: CircleX,
   stopped: Square,
   rejected: CircleSlash,
+  unseen: CircleQuestionMark,
 };
 
 export const STATE_WORDS: Record<Progress, string> = {
@@ -27,6 +29,7 @@ export const STATE_WORDS: Record<Progress, string> = {
   failed: "failed",
   stopped: "stopped",
   rejected: "rejected",
+  unseen: "no result seen",
 };
 
 /** State as shape, colour and word. */

@@ -1,5 +1,5 @@
 import { memo } from "react";
-import { StateIcon } from "../parts/StateIcon";
+import { STATE_WORDS, StateIcon } from "../parts/StateIcon";
 import { visible } from "../text/visible";
 import type { Row } from "./layout";
 import { took } from "./took";
@@ -20,6 +20,7 @@ const DEEPEST = 8;
 export const ChartRow = memo(function ChartRow({ id, row, index, scale, labels, isActive, isPicked }: Props) {
   const deep = Math.min(row.depth, DEEPEST);
   const end = row.end * scale;
+  const isSeen = row.state !== "unseen";
   return (
     // biome-ignore lint/a11y/useFocusableInteractive: the chart has the focus and names its active row
     <div
@@ -50,8 +51,8 @@ export const ChartRow = memo(function ChartRow({ id, row, index, scale, labels, 
           />
         ))}
         <span className="timeline-took" style={{ left: Math.max(end, row.begin * scale + 2) }}>
-          <span className="unseen">{`begins at ${took(row.begin)}, took `}</span>
-          {took(row.end - row.begin)}
+          <span className="unseen">{`begins at ${took(row.begin)}, ${isSeen ? "took " : ""}`}</span>
+          {isSeen ? took(row.end - row.begin) : STATE_WORDS.unseen}
         </span>
       </div>
     </div>

@@ -26,7 +26,7 @@ export function Hint({ row, place }: { row: Row; place: HintPlace }) {
         <dt>Start</dt>
         <dd>{took(row.begin)}</dd>
         <dt>Duration</dt>
-        <dd>{took(row.end - row.begin)}</dd>
+        <dd>{row.state === "unseen" ? "not known" : took(row.end - row.begin)}</dd>
         {waited > 0 && row.kind !== "approval" && (
           <>
             <dt>Waited for you</dt>

@@ -23,6 +23,11 @@ const SIGNS: readonly Sign[] = [
   },
   { word: "Waiting for you", look: "timeline-bar-tool timeline-part-wait", occurs: waits },
   { word: "Failed", look: "timeline-bar-tool timeline-is-failed", occurs: (row) => row.state === "failed" },
+  {
+    word: "No result seen",
+    look: "timeline-bar-tool timeline-is-unseen",
+    occurs: (row) => row.state === "unseen",
+  },
   { word: "Stopped", look: "timeline-bar-tool timeline-is-stopped", occurs: isOff },
 ];
 

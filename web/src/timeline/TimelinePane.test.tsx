@@ -51,6 +51,12 @@ const itemNamed = (run: RunView, callId: string) =>
   run.items.find((item) => item.kind === "tool" && item.callId === callId) ?? null;
 
 describe("the timeline", () => {
+  it("gives no duration of a call whose result was not seen", async () => {
+    show(only(golden("unseen_result")));
+    await screen.findByText("send_mail");
+    expect(names().some((text) => /send_mail.*begins at \d+ ms, no result seen$/.test(text))).toBe(true);
+  });
+
   it("shows each thing with its level, and agents at a glance", async () => {
     show(only(golden("sub_agents")));
     await screen.findByText("readurl");

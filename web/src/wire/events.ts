@@ -168,13 +168,21 @@ export interface ToolOutputDelta {
   readonly stream?: OutputStream;
 }
 
-/** The tool returned or failed. On failure `error` is its message and `result` is "Error: " + that message. */
+/**
+ * The call is over. On failure `error` is its message and `result` is "Error: " + that message.
+ *
+ * A call without an error succeeded, unless `result_seen` is False: then it is not known how the call ended.
+ */
 export interface ToolFinished {
   readonly kind: "tool_finished";
   readonly agent_id?: string;
   readonly call_id: string;
   readonly result?: JsonValue;
   readonly error?: string;
+  /**
+   * False if the agent ended without showing what became of the call; `result` is then "No result seen". Absent: `true`.
+   */
+  readonly result_seen?: boolean;
   readonly duration_ms?: number;
   readonly truncated?: boolean;
   readonly size?: number;

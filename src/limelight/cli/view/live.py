@@ -26,12 +26,12 @@ from limelight.cli.view.asked import asked_lines
 from limelight.cli.view.block import MARKS
 from limelight.cli.view.prose import Prose
 from limelight.cli.view.question import Question
-from limelight.cli.view.row import call_rows
+from limelight.cli.view.row import ENDED, call_rows
 from limelight.cli.view.safe import one_line, safe
 from limelight.cli.view.story import OUTPUT_LINES, Asked, Call, Helper, Note, Planned, Said, Story, Thing, ending
 from limelight.events import Record, RunCancelled, RunFinished, RunStarted
 
-STYLES = {"done": "green", "failed": "red", "waiting": "yellow", "running": "cyan"}
+STYLES = {"done": "green", "failed": "red", "waiting": "yellow", "running": "cyan", "unseen": "dim"}
 ASKED_STYLES = {None: "yellow", "approve": "green", "edit": "green", "reject": "red"}
 REFRESHES = 12
 EMPTY_LINE = Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2))
@@ -167,7 +167,7 @@ class LiveView:
             case Planned():
                 return not thing.is_growing
             case Call() | Helper():
-                return thing.state in ("done", "failed")
+                return thing.state in ENDED
             case Asked():
                 return thing.decision is not None
             case Note():
@@ -245,12 +245,12 @@ class LiveView:
 
     def _call(self, call: Call) -> list[RenderableType]:
         depth = self.story.depth(call.agent_id)
-        text, *error = call_rows(call, self.story.owner(call.agent_id), self._console.width - 2 * depth)
+        text, *remark = call_rows(call, self.story.owner(call.agent_id), self._console.width - 2 * depth)
         if call.state == "running":
             head: RenderableType = self._spinner(call.call_id, text[2:], "", depth)
         else:
             head = _line(text, "" if call.state == "done" else STYLES[call.state])
-        below = (_indented(Text(line, STYLES["failed"]), depth + 1) for line in error)
+        below = (_indented(Text(line, STYLES[call.state]), depth + 1) for line in remark)
         asked = (line for asked in call.asked for line in self._asked(asked, depth + 1, named=False))
         output = safe(call.output).splitlines()[-OUTPUT_LINES:]
         printed = (_indented(_line(f"│ {line}", "dim"), depth + 1) for line in output)

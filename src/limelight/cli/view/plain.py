@@ -3,7 +3,7 @@
 from limelight.cli.view.answer import late_title, source_lines, title_of
 from limelight.cli.view.asked import asked_lines
 from limelight.cli.view.block import code_lines, plan_lines, printed_lines, report_lines
-from limelight.cli.view.row import call_line
+from limelight.cli.view.row import ENDED, call_line
 from limelight.cli.view.safe import one_line, safe
 from limelight.cli.view.story import Helper, Note, Story, ending
 from limelight.events import (
@@ -110,7 +110,7 @@ class PlainView:
             return []
         code = code_lines(call)
         line = call_line(call, self.story.owner(call.agent_id), about=not code)
-        if call.state not in ("done", "failed"):
+        if call.state not in ENDED:
             return self._indented(call.agent_id, [line, *code])
         printed = printed_lines(call)
         return self._indented(call.agent_id, [f"{line}  printed:", *printed] if printed else [line])

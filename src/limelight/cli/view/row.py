@@ -4,33 +4,37 @@ from rich.cells import cell_len, set_cell_size
 
 from limelight.cli.view.safe import one_line, safe
 from limelight.cli.view.story import Call, took
+from limelight.events import NO_RESULT_SEEN
 
-CALL_MARKS = {"running": "▸", "waiting": "?", "done": "✓", "failed": "✗"}
+CALL_MARKS = {"running": "▸", "waiting": "?", "done": "✓", "failed": "✗", "unseen": "○"}
+ENDED = ("done", "failed", "unseen")
+"""The states of calls that are over."""
 TELLING_CELLS = 12
 """Fewer cells of an argument tell nothing; then the error goes to a line of its own."""
 
 
 def call_line(call: Call, owner: str = "", *, about: bool = True) -> str:
     """A call in one line, however long: `✓ read_file bees.md  3 ms`."""
-    return _joined(_head(call, owner), call.about if about else "", [_error(call), took(call.duration_ms)])
+    return _joined(_head(call, owner), call.about if about else "", [_remark(call), took(call.duration_ms)])
 
 
 def call_rows(call: Call, owner: str, width: int) -> list[str]:
-    """The same in `width` cells: name, error and duration are there, the error in a second line if need be."""
-    error, time = _error(call), took(call.duration_ms)
+    """The same in `width` cells: name, remark and duration are there, the remark in a second line if need be."""
+    remark, time = _remark(call), took(call.duration_ms)
     head = _cut(_head(call, owner), max(TELLING_CELLS, width - cell_len(time) - 2))
-    room = _room(head, [error, time], width)
-    if not error or room >= min(cell_len(call.about), TELLING_CELLS):
-        return [_joined(head, _cut(call.about, room), [error, time])]
-    return [_joined(head, _cut(call.about, _room(head, [time], width)), [time]), error]
+    room = _room(head, [remark, time], width)
+    if not remark or room >= min(cell_len(call.about), TELLING_CELLS):
+        return [_joined(head, _cut(call.about, room), [remark, time])]
+    return [_joined(head, _cut(call.about, _room(head, [time], width)), [time]), remark]
 
 
 def _head(call: Call, owner: str) -> str:
     return f"{CALL_MARKS[call.state]} {safe(owner)}{one_line(call.name, 60)}"
 
 
-def _error(call: Call) -> str:
-    return one_line(call.error, 200)
+def _remark(call: Call) -> str:
+    """What is said of how the call ended: its error, or that its result was not seen."""
+    return NO_RESULT_SEEN.lower() if call.state == "unseen" else one_line(call.error, 200)
 
 
 def _joined(head: str, about: str, more: list[str]) -> str:

@@ -72,7 +72,8 @@ class Call(msgspec.Struct):
     agent_id: str
     name: str
     args: dict[str, Any] | str | None
-    state: Literal["running", "waiting", "done", "failed"] = "running"
+    state: Literal["running", "waiting", "done", "failed", "unseen"] = "running"
+    """`unseen` is a call that is over and whose result was not seen."""
     duration_ms: int | None = None
     error: str = ""
     output: str = ""
@@ -254,7 +255,7 @@ class Story:
                 call.output_cut = call.output_cut or len(output) > MOST_OUTPUT
                 call.output = output[-MOST_OUTPUT:]
             case ToolFinished():
-                call.state = "done" if event.error is None else "failed"
+                call.state = "failed" if event.error is not None else "done" if event.result_seen else "unseen"
                 call.duration_ms, call.error = event.duration_ms, event.error or ""
 
     def _ask(self, event: ApprovalRequested) -> None:

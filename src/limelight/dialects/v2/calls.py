@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from limelight.dialects.base import cut_of, encode, text_of
+from limelight.dialects.base import cut_of, encode, seen_of, text_of
 from limelight.dialects.v2.message import Metadata, args_summary, error_type, numbered
 from limelight.dialects.v2.streams import Stream
 from limelight.events import ToolFinished, ToolStarted
@@ -54,7 +54,7 @@ class OpenCall:
         if event.duration_ms is not None:
             metadata["execution_duration"] = event.duration_ms / 1000
         text = text_of(event.result)
-        return text, {**metadata, "output_lines": len(text.splitlines()), **cut_of(event)}
+        return text, {**metadata, "output_lines": len(text.splitlines()), **seen_of(event), **cut_of(event)}
 
 
 def code_in(args: dict[str, Any] | str) -> str:

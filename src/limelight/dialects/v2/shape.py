@@ -107,6 +107,7 @@ class Metadata(Routing, total=False):
     stream: OutputStream
     output_lines: int
     has_error: bool
+    result_seen: bool
     execution_duration: float
     # Footers
     footer_label: str

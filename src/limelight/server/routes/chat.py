@@ -215,6 +215,7 @@ async def _answer(call: Call, run_id: str) -> ChatView:
                 output=tool.output[:OUTPUT_PREVIEW],
                 result=tool.result,
                 error=tool.error,
+                result_seen=tool.result_seen,
                 duration_ms=tool.duration_ms,
                 truncated=tool.args_cut or tool.result_cut or len(tool.output) > OUTPUT_PREVIEW,
                 size=tool.size,

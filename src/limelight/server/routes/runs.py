@@ -208,6 +208,7 @@ async def get_tool(call: Call) -> ToolView | Response:
         args=await whole_value(store, run, "args", call_id, found.args, found.args_cut),
         result=result,
         error=found.error,
+        result_seen=found.result_seen,
         media_type="text/plain" if isinstance(result, str) else "application/json",
         size=max(len(text.encode()), found.size),
     )

@@ -55,6 +55,12 @@ class Actors:
     def has_task(self, call: Call) -> bool:
         return any(call in calls for calls in self._tasks.values())
 
+    def above(self, ns: Namespace) -> tuple[list[str], list[Call]]:
+        """The agents above a place, the nearest first, and the calls that have started those on the way."""
+        places = [ns[:depth] for depth in range(len(ns) - 1, -1, -1)]
+        on_the_way = [actor.call for place in (ns, *places) if (actor := self._open.get(place)) is not None]
+        return [self.agent_id(place) or "" for place in places], [call for call in on_the_way if call is not None]
+
     def agent_id(self, ns: Namespace) -> str | None:
         """The agent at a place, if it has begun."""
         if not ns:

@@ -2,6 +2,9 @@
 
 Everything may come twice or not at all: a retried tool starts again under its id, an unknown one never starts, a
 resumed one starts anew. So all of it is idempotent per call, and whatever says that the call is over ends it.
+
+A node may run a tool itself, with the arguments of a call but without its id. Such a run is matched to the open call
+with that name and those arguments.
 """
 
 from typing import Any
@@ -17,10 +20,26 @@ from limelight.events import (
     ToolReady,
     ToolStarted,
 )
-from limelight.grammar import args_of
+from limelight.grammar import args_of, unseen_result
 from limelight.sources.base import CallIds, Item
 from limelight.sources.so_far import SoFar
 from limelight.sources.values import args_value, fields_of, items_of, json_value, outcome, safe_text
+
+
+class NodeRun(msgspec.Struct):
+    """A run of a tool that a node has started for a call."""
+
+    task_id: str
+    began: float
+    """When it began, in seconds; the origin is the caller's."""
+    live: bool = True
+    returned: bool = False
+    value: Any = None
+    duration_ms: int | None = None
+
+    def end(self, now: float) -> None:
+        self.live = False
+        self.duration_ms = max(0, round((now - self.began) * 1000))
 
 
 class Call(msgspec.Struct):
@@ -38,6 +57,11 @@ class Call(msgspec.Struct):
     """Whether a person is asked about it."""
     error: str = ""
     """What the tool raised, until it is known whether it is tried again."""
+    made_in: str = ""
+    """The task in which the model made it."""
+    running: bool = False
+    """Whether a tool runs under its id."""
+    run: NodeRun | None = None
 
 
 class Calls:
@@ -68,7 +92,7 @@ class Calls:
 
     # How a call begins
 
-    def chunk(self, agent_id: str, message_id: str, chunk: dict[str, Any]) -> list[AnyEvent]:
+    def chunk(self, agent_id: str, message_id: str, chunk: dict[str, Any], task_id: str = "") -> list[AnyEvent]:
         """A piece of a call that a model is making: its name first, then its arguments."""
         at = (message_id, chunk.get("index") or 0)
         call = self._streaming.get(at)
@@ -76,24 +100,24 @@ class Calls:
         if call is None or (chunk.get("id") and chunk["id"] != call.raw_id):
             if not chunk.get("name"):
                 return []
-            call = self._streaming[at] = self._begin(agent_id, chunk.get("id") or "", chunk["name"])
+            call = self._streaming[at] = self._begin(agent_id, chunk.get("id") or "", chunk["name"], task_id)
             events.append(ToolStarted(agent_id=agent_id, call_id=call.call_id, name=call.name))
         if (text := chunk.get("args")) and not (call.ready or call.over):
             call.args_text.append(text)
             events.append(ToolArgsDelta(agent_id=call.agent_id, call_id=call.call_id, text=text))
         return events
 
-    def whole(self, agent_id: str, raw_id: str, name: str, args: Any) -> list[AnyEvent]:
+    def whole(self, agent_id: str, raw_id: str, name: str, args: Any, task_id: str = "") -> list[AnyEvent]:
         """A call that nobody saw being made."""
         call = self.get(agent_id, raw_id)
         if call is not None and not call.over:
             return []
-        call = self._begin(agent_id, raw_id, name)
+        call = self._begin(agent_id, raw_id, name, task_id)
         call.ready, call.args = True, args_value(args)
         return [ToolStarted(agent_id=agent_id, call_id=call.call_id, name=name, args=call.args)]
 
-    def _begin(self, agent_id: str, raw_id: str, name: str) -> Call:
-        call = Call(self._ids.start(raw_id), agent_id, name or "unknown", raw_id, [])
+    def _begin(self, agent_id: str, raw_id: str, name: str, task_id: str) -> Call:
+        call = Call(self._ids.start(raw_id), agent_id, name or "unknown", raw_id, [], made_in=task_id)
         self._calls.setdefault((agent_id, raw_id), []).append(call)
         return call
 
@@ -107,6 +131,34 @@ class Calls:
         call.ready, call.args = True, args if args != "" else {}
         return [ToolReady(agent_id=call.agent_id, call_id=call.call_id, args=call.args)]
 
+    # Which call is meant
+
+    def was_made_in(self, agent_id: str, raw_id: str, task_id: str) -> bool:
+        """Whether a model has made a call with this id in this task: a message that names it again repeats it."""
+        return any(call.made_in == task_id for call in self._calls.get((agent_id, raw_id), ()) if task_id)
+
+    def match(self, agent_id: str, name: str, given: Any) -> Call | None:
+        """The open call for which a node runs a tool with these arguments; None arguments are not known.
+
+        The same arguments come first, then those to which the node has added some, then a call whose arguments cannot
+        be read. Among equals it is the oldest that was not run; one whose run failed is run again.
+        """
+        candidates = [call for call in self.open if call.agent_id == agent_id and call.name == name and _is_free(call)]
+        given = None if given is None else args_value(given)
+        ranked = [(_distance(call, given), call.run is not None, at) for at, call in enumerate(candidates)]
+        best = min((rank for rank in ranked if rank[0] is not None), default=None)
+        return None if best is None else candidates[best[2]]
+
+    def adopt(self, agent_id: str, raw_id: str, name: str, args: Any, runs: list[Call]) -> bool:
+        """Let an id mean one of these runs, if it has this name and these arguments; that one is taken out."""
+        wanted = args_value(args)
+        found = next((run for run in runs if run.name == name and run.args == wanted), None)
+        if found is None or not raw_id:
+            return False
+        runs.remove(found)
+        self._calls.setdefault((agent_id, raw_id), []).append(found)
+        return True
+
     # What it does
 
     def output(self, call: Call, delta: Any) -> list[AnyEvent]:
@@ -118,15 +170,29 @@ class Calls:
 
     # How it ends
 
-    def finish(self, call: Call, message: Any) -> list[Item]:
-        """Its message is there."""
+    def finish(self, call: Call, message: Any, duration_ms: int | None = None) -> list[Item]:
+        """Its message is there. If the node's run has failed, the call has, whatever the message says."""
         content = message.content
         content = None if content == "null" else content  # that is what None is turned into
         failed = getattr(message, "status", "") == "error"
-        return self.returned(call, content, getattr(message, "artifact", None), failed=failed)
+        raised = call.error if call.run is not None and not failed else ""
+        artifact = getattr(message, "artifact", None)
+        return self.returned(call, content, artifact, failed=failed, raised=raised, duration_ms=duration_ms)
 
-    def returned(self, call: Call, value: Any, artifact: Any = None, *, failed: bool = False) -> list[Item]:
-        """It is over. Beside what the model gets, a tool may hand over files and documents."""
+    def returned(
+        self,
+        call: Call,
+        value: Any,
+        artifact: Any = None,
+        *,
+        failed: bool = False,
+        raised: str = "",
+        duration_ms: int | None = None,
+    ) -> list[Item]:
+        """It is over. Beside what the model gets, a tool may hand over files and documents.
+
+        If it `failed`, the value is the error; `raised` is an error beside the value.
+        """
         if call.over:
             return []
         ready = self.ready(call)
@@ -134,8 +200,13 @@ class Calls:
         whose = {"name": call.name, "call_id": call.call_id, "agent_id": call.agent_id}
         made, beside = outcome(value, **whose), outcome(artifact, **whose)
         error = _error(made.result) if failed else None
-        result = made.result if error is None else f"Error: {error}"
-        finished = ToolFinished(agent_id=call.agent_id, call_id=call.call_id, result=result, error=error)
+        finished = ToolFinished(
+            agent_id=call.agent_id,
+            call_id=call.call_id,
+            result=made.result if error is None else f"Error: {error}",
+            error=error if error is not None else raised or None,
+            duration_ms=duration_ms if call.run is None else call.run.duration_ms,
+        )
         return [*ready, *made.files, *beside.files, finished, *_cited(call, artifact)]
 
     def fail(self, call: Call, error: str) -> list[AnyEvent]:
@@ -143,10 +214,43 @@ class Calls:
             return []
         ready = self.ready(call)
         call.over = True
-        return [
-            *ready,
-            ToolFinished(agent_id=call.agent_id, call_id=call.call_id, result=f"Error: {error}", error=error),
-        ]
+        finished = ToolFinished(
+            agent_id=call.agent_id,
+            call_id=call.call_id,
+            result=f"Error: {error}",
+            error=error,
+            duration_ms=None if call.run is None else call.run.duration_ms,
+        )
+        return [*ready, finished]
+
+    def settle(self, call: Call) -> list[Item]:
+        """End a call by what its tool has returned or raised. Nothing, if neither is known."""
+        if call.run is not None and call.run.returned:
+            return self.returned(call, call.run.value)
+        return [*self.fail(call, call.error)] if call.error else []
+
+    def unseen(self, call: Call) -> list[AnyEvent]:
+        """The agent has ended, and nothing has shown what became of the call."""
+        if call.over:
+            return []
+        ready = self.ready(call)
+        call.over = True
+        return [*ready, unseen_result(call.agent_id, call.call_id)]
+
+
+def _is_free(call: Call) -> bool:
+    """Whether a run may be this call's: none is, or the last one has failed or was interrupted."""
+    return not call.running and (call.run is None or not (call.run.live or call.run.returned))
+
+
+def _distance(call: Call, given: dict[str, Any] | str | None) -> int | None:
+    """How far the arguments of a run are from those of a call; None if they are others."""
+    args = call.args if call.ready else args_of("".join(call.args_text) or "{}")
+    if given is None or isinstance(args, str) or isinstance(given, str):
+        return 2 if args != given else 0
+    if args == given:
+        return 0
+    return 1 if all(key in given and given[key] == value for key, value in args.items()) else None
 
 
 def _error(result: Any) -> str:

@@ -66,6 +66,11 @@ def is_internal(metadata: dict[str, Any]) -> bool:
     return "lc_internal_call" in metadata or "lc_source" in metadata or is_hook(metadata.get("langgraph_node") or "")
 
 
+def is_model_run(metadata: dict[str, Any]) -> bool:
+    """A message comes from a model itself, and not from a node that returns it."""
+    return "ls_model_type" in metadata or "ls_model_name" in metadata
+
+
 def is_hook(node: str) -> bool:
     return node.endswith(HOOKS)
 
@@ -86,11 +91,13 @@ def _is_call(fields: dict[str, Any]) -> bool:
     )
 
 
-def calls_before(task_input: Any) -> set[str]:
-    """The ids of the calls in the last message of a state: what a node with tools carries out."""
+def calls_before(task_input: Any) -> list[str]:
+    """The ids of the calls in the last messages of a state: what a node with tools carries out."""
     state = fields_of(task_input) or getattr(task_input, "__dict__", {})
-    last = next(iter(items_of(state.get("messages"))[-1:]), None)
-    return {str(call.get("id")) for call in getattr(last, "tool_calls", None) or ()}
+    listed = [items for value in (task_input, *state.values()) if (items := items_of(value))]
+    last = [items[-1] for items in listed]
+    made = [getattr(message, "tool_calls", None) or fields_of(message).get("tool_calls") for message in last]
+    return [str(fields_of(call).get("id") or "") for calls in made for call in items_of(calls)]
 
 
 def messages_in(output: Any) -> list[Any]:

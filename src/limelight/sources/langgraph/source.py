@@ -3,6 +3,7 @@
 The framework is loaded only once there is a graph; to find out whether something is one, its class's name is enough.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, ClassVar
@@ -14,6 +15,7 @@ from limelight.sources.base import (
     SPEAKER,
     Approval,
     Feature,
+    FileMade,
     Home,
     Item,
     Options,
@@ -144,6 +146,11 @@ class LangGraphSource(Source):
                 goes_on, given = await self._asked(turn, config, translator.take_interrupts())
             for item in await self._ended(config, translator, code):
                 yield item
+        except (asyncio.CancelledError, GeneratorExit):
+            for item in translator.stopped():
+                if not isinstance(item, FileMade):
+                    turn.context.emit(item)
+            raise
         except Exception as error:
             for item in translator.broken(f"{type(error).__name__}: {safe_text(error)}"):
                 yield item

@@ -25,6 +25,8 @@ class Spoken(msgspec.Struct):
     reasoning_id: str = ""
     """The thought that is open."""
     over: bool = False
+    repeated: bool = False
+    """Whether its node has returned it, as another message."""
 
 
 class Speech:
@@ -130,6 +132,14 @@ class Speech:
     def knows(self, raw_id: str) -> bool:
         """Whether a message was said already, in this run or before it."""
         return raw_id in self._messages or raw_id in self._past
+
+    def repeats(self, task_id: str, text: str) -> bool:
+        """Whether a node returns a text that a model has said in it: once for each time that it was said."""
+        said = (m for m in self._messages.values() if task_id and m.task_id == task_id and not m.repeated)
+        same = next((m for m in said if "".join(m.text).strip() == text.strip()), None)
+        if same is not None:
+            same.repeated = True
+        return same is not None
 
     @property
     def newest(self) -> tuple[str, str | None]:

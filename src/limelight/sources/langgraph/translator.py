@@ -1,19 +1,22 @@
-"""What a graph streams -> Events. Pure: no graph, no loop, no clock; the source drives it.
+"""What a graph streams -> Events. Pure: no graph, no loop; the clock is passed in, and the source drives it.
 
 Four streams come together here, each with the place in the graph where it arose: `messages` (what models say, piece by
 piece, and the results of tools), `tools` (calls that start, print, end or fail), `tasks` (nodes that start and end,
-with interrupts) and `custom` (whatever the graph's own code writes).
+with what they return and with interrupts) and `custom` (whatever the graph's own code writes).
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from time import perf_counter
 from typing import Any, cast
 
 from limelight.events import EVENT_TYPES, AnyEvent, FinalAnswer, Plan, RunFinished, Status, TextDelta, Todo
 from limelight.sources.base import Item
 from limelight.sources.langgraph.actors import Actor, Actors
-from limelight.sources.langgraph.calls import Call, Calls
+from limelight.sources.langgraph.calls import Call, Calls, NodeRun
 from limelight.sources.langgraph.interrupts import Interrupt, interrupt_again, interrupt_of
+from limelight.sources.langgraph.node_runs import RUN_ID, NodeRuns
+from limelight.sources.langgraph.node_updates import NodeUpdates
 from limelight.sources.langgraph.parts import (
     Namespace,
     Part,
@@ -22,6 +25,7 @@ from limelight.sources.langgraph.parts import (
     is_command,
     is_hook,
     is_internal,
+    is_model_run,
     messages_in,
     task_in,
     text_in,
@@ -42,7 +46,8 @@ SPOKEN = ("AIMessageChunk", "ai")
 class LangGraphTranslator:
     """Follows one run, also across the stops in which a person decides. What it leaves out stands in `drops.py`."""
 
-    def __init__(self, max_steps: int | None = None) -> None:
+    def __init__(self, max_steps: int | None = None, clock: Callable[[], float] = perf_counter) -> None:
+        self._clock = clock
         self._calls = Calls()
         self._actors = Actors(self._calls)
         self._speech = Speech()
@@ -57,6 +62,13 @@ class LangGraphTranslator:
         """Results that tools have handed over and that will come again as messages, by place and raw id."""
         self._running: dict[str, tuple[Namespace, Any]] = {}
         """The tasks that run, each with its place and what it was given."""
+        self._began: dict[str, float] = {}
+        """When each of them began."""
+        self._updates = NodeUpdates()
+        self._node_runs = NodeRuns()
+        self._returned_count = 0
+        self._loose: dict[Namespace, list[Call]] = {}
+        """Runs of tools without a call of a model, by place, while a task runs there: its message may follow."""
 
     def restore(self, so_far: SoFar) -> None:
         """Be where the run was when its server ended: it waits for a person."""
@@ -105,35 +117,60 @@ class LangGraphTranslator:
 
     def _message(self, part: Part) -> list[Item]:
         message, metadata = part.data
+        task_id = task_in(metadata)
         if message.type == "tool":
-            return self._told_again(part.ns, message)
+            return self._told_again(part.ns, message, task_id)
         if message.type not in SPOKEN:
             return []
         if is_internal(metadata):
             return [*self._cost(self._actors.agent_id(part.ns) or "", message, metadata)]
-        task_id = task_in(metadata)
+        return self._said(part.ns, message, metadata, task_id)
+
+    def _said(self, ns: Namespace, message: Any, metadata: dict[str, Any], task_id: str) -> list[Item]:
         inside = self._actors.call_of_task(task_id)
         if inside is not None:
             return self._inside_tool(inside, message, metadata)
-        if message.type == "ai" and self._speech.knows(message.id):
-            return []
-        events: list[Item] = []
-        agent_id = self._actors.agent_id(part.ns)
-        if agent_id is None:
-            events += self._actors.begin(part.ns, metadata.get("lc_agent_name") or "")
-            agent_id = self._actors.agent_id(part.ns) or ""
+        if message.type == "ai":
+            return self._whole_message(ns, message, metadata, task_id)
+        events = self._speaker(ns, metadata)
+        agent_id = self._actors.agent_id(ns) or ""
+        events += self._settled_by_speech(task_id)
         events += self._speech.chunk(agent_id, message, task_id)
-        events += self._calling(agent_id, message)
+        events += [e for c in message.tool_call_chunks for e in self._calls.chunk(agent_id, message.id, c, task_id)]
         events += self._cost(agent_id, message, metadata)
-        if message.type == "ai" or message.chunk_position == "last":
+        if message.chunk_position == "last":
             events += self._speech.finish(message.id)
         return events
 
-    def _calling(self, agent_id: str, message: Any) -> list[AnyEvent]:
-        if message.type == "ai":
-            calls = [*message.tool_calls, *message.invalid_tool_calls]
-            return [e for c in calls for e in self._calls.whole(agent_id, c["id"] or "", c["name"], c["args"])]
-        return [e for c in message.tool_call_chunks for e in self._calls.chunk(agent_id, message.id, c)]
+    def _speaker(self, ns: Namespace, metadata: dict[str, Any]) -> list[Item]:
+        if self._actors.agent_id(ns) is not None:
+            return []
+        return [*self._actors.begin(ns, metadata.get("lc_agent_name") or "")]
+
+    def _whole_message(self, ns: Namespace, message: Any, metadata: dict[str, Any], task_id: str) -> list[Item]:
+        """A message that comes whole: a model has made it, or a node returns it. The latter may repeat the former."""
+        if self._speech.knows(message.id):
+            return []
+        is_returned = not is_model_run(metadata)
+        if is_returned and self._updates.repeats(task_id, message):
+            return []
+        events = self._speaker(ns, metadata)
+        agent_id = self._actors.agent_id(ns) or ""
+        if not is_returned:
+            events += self._settled_by_speech(task_id)
+        if not (is_returned and self._speech.repeats(task_id, text_in(message.content))):
+            events += self._speech.chunk(agent_id, message, task_id)
+        for made in [*message.tool_calls, *message.invalid_tool_calls]:
+            call = (agent_id, made["id"] or "", made["name"], made["args"])
+            if not (is_returned and self._is_shown(ns, task_id, *call)):
+                events += self._calls.whole(*call, task_id)
+        events += self._cost(agent_id, message, metadata)
+        return [*events, *self._speech.finish(message.id)]
+
+    def _is_shown(self, ns: Namespace, task_id: str, agent_id: str, raw_id: str, name: str, args: Any) -> bool:
+        """Whether a call in a message that a node returns was seen when a model made it, or when its tool ran."""
+        seen = self._calls.was_made_in(agent_id, raw_id, task_id)
+        return seen or self._calls.adopt(agent_id, raw_id, name, args, self._loose.get(ns, []))
 
     def _cost(self, agent_id: str, message: Any, metadata: dict[str, Any]) -> list[AnyEvent]:
         usage = usage_of(agent_id, message, metadata)
@@ -152,30 +189,80 @@ class LangGraphTranslator:
     def _tool(self, part: Part) -> list[Item]:
         data = part.data
         events: list[Item] = [*self._actors.begin(part.ns)]
-        agent_id = self._actors.agent_id(part.ns) or ""
-        raw_id = data.get("tool_call_id") or ""
-        call = self._calls.get(agent_id, raw_id)
-        if call is None:
-            if data["event"] != "tool-started":
-                return events
-            events += self._calls.whole(agent_id, raw_id, data.get("tool_name") or "", data.get("input"))
-            call = self._calls.get(agent_id, raw_id)
+        raw_id, name = data.get("tool_call_id") or "", data.get("tool_name")
+        call = self._node_runs.call(raw_id) or self._call(part.ns, raw_id, name)
+        if call is None and data["event"] == "tool-started":
+            call = self._run_by_node(part.ns, raw_id, data)
+            if call is None:
+                agent_id = self._actors.agent_id(part.ns) or ""
+                events += self._calls.whole(agent_id, raw_id, name or "", data.get("input"))
+                call = self._calls.get(agent_id, raw_id)
+                self._loose.setdefault(part.ns, []).extend([call] if call is not None else [])
         if call is None:
             return events
+        run = call.run if self._node_runs.call(raw_id) is call else None
         match data["event"]:
             case "tool-started":
                 call.error = ""
-                self._find_task(part.ns, call)
+                if run is None:
+                    call.running = True
+                    self._find_task(part.ns, call)
                 events += self._calls.ready(call, data.get("input"))
             case "tool-output-delta":
                 events += self._calls.output(call, data.get("delta"))
+            case "tool-finished" if run is not None:
+                events += self._returned_to_node(part.ns, call, run, data.get("output"))
             case "tool-finished":
                 events += self._returned(part.ns, call, data.get("output"))
             case "tool-error":
                 call.error = str(data.get("message") or "Unknown error")
+                if run is not None:
+                    run.end(self._clock())
             case _:
                 pass
         return events
+
+    def _call(self, ns: Namespace, raw_id: str, name: str | None = None) -> Call | None:
+        """The call with this id: of the agent at this place or, for a subgraph that runs tools, of one above it."""
+        own = self._calls.get(self._actors.agent_id(ns) or "", raw_id)
+        if own is not None:
+            return own
+        agents, spawning = self._actors.above(ns)
+        calls = [call for agent_id in agents if (call := self._calls.get(agent_id, raw_id)) is not None]
+        return next((c for c in calls if not c.over and c not in spawning and name in (None, c.name)), None)
+
+    def _run_by_node(self, ns: Namespace, run_id: str, data: dict[str, Any]) -> Call | None:
+        """The call for which a node runs a tool with its arguments, but without its id."""
+        if not RUN_ID.fullmatch(run_id):
+            return None
+        agents, _ = self._actors.above(ns)
+        name, given = data.get("tool_name") or "", data.get("input")
+        matches = (self._calls.match(agent_id, name, given) for agent_id in (self._actors.agent_id(ns) or "", *agents))
+        call = next((match for match in matches if match is not None), None)
+        if call is not None:
+            self._node_runs.start(run_id, call, self._task_running(ns, call), self._clock())
+        return call
+
+    def _task_running(self, ns: Namespace, call: Call) -> str:
+        """The task that runs a call: the one that was given it, the one in which it was made, or the only one."""
+        running = {task_id: given for task_id, (place, given) in self._running.items() if place == ns}
+        given_it = [task_id for task_id, given in running.items() if call.raw_id in calls_before(given)]
+        if given_it or call.made_in in running:
+            return given_it[0] if given_it else call.made_in
+        return next(iter(running)) if len(running) == 1 else ""
+
+    def _returned_to_node(self, ns: Namespace, call: Call, run: NodeRun, output: Any) -> list[Item]:
+        """What the tool returned is kept, until the node has made a message of it or ends."""
+        run.end(self._clock())
+        run.returned = True
+        run.value = None if is_command(output) else getattr(output, "content", output)
+        todos = todos_in(output)
+        events: list[Item] = [] if todos is None else [self._plan(call.agent_id, todos)]
+        return [*events, *(event for message in messages_in(output) for event in self._result(ns, message))]
+
+    def _settled_by_speech(self, task_id: str) -> list[Item]:
+        """A model speaks in a task that has run tools: it has got their results, though no message has shown them."""
+        return [e for call, run in self._node_runs.in_task(task_id) if not run.live for e in self._calls.settle(call)]
 
     def _find_task(self, ns: Namespace, call: Call) -> None:
         """Which task runs a call is not said where a node takes several calls out of the state: look for it there."""
@@ -199,25 +286,36 @@ class LangGraphTranslator:
     def _end_call(self, call: Call, value: Any) -> list[Item]:
         return [*self._end_actors(self._actors.ending_with_call(call), None), *self._calls.returned(call, value)]
 
-    def _told_again(self, ns: Namespace, message: Any) -> list[Item]:
+    def _told_again(self, ns: Namespace, message: Any, task_id: str) -> list[Item]:
         """The message of a result, which its tool has handed over already: of calls with one id it ends no other."""
         returned = (ns, message.tool_call_id)
         if self._returns[returned]:
             self._returns[returned] -= 1
             return []
-        return self._result(ns, message)
+        return self._result(ns, message, task_id)
 
-    def _result(self, ns: Namespace, message: Any) -> list[Item]:
+    def _result(self, ns: Namespace, message: Any, task_id: str = "") -> list[Item]:
         if getattr(message, "type", "") != "tool":
             return []
         events: list[Item] = [*self._actors.begin(ns)]
-        agent_id = self._actors.agent_id(ns) or ""
-        call = self._calls.get(agent_id, message.tool_call_id)
+        call = self._call(ns, message.tool_call_id) if message.tool_call_id else self._next_call(ns, task_id)
         if call is None:
             return events
         failed = message.status == "error"
         events += self._end_actors(self._actors.ending_with_call(call), text_in(message.content) if failed else None)
-        return [*events, *self._calls.finish(call, message)]
+        return [*events, *self._calls.finish(call, message, self._node_time(call, task_id))]
+
+    def _next_call(self, ns: Namespace, task_id: str) -> Call | None:
+        """The call of a result that does not name it: the first one that the task was given and that is open."""
+        _, given = self._running.get(task_id, ((), None))
+        calls = [self._call(ns, raw_id) for raw_id in calls_before(given)]
+        return next((call for call in calls if call is not None and not call.over), None)
+
+    def _node_time(self, call: Call, task_id: str) -> int | None:
+        """How long a call took that no tool has run: as long as the node that returns its result."""
+        if call.running or call.run is not None or task_id not in self._began:
+            return None
+        return max(0, round((self._clock() - self._began[task_id]) * 1000))
 
     def _plan(self, agent_id: str, todos: list[dict[str, Any]]) -> Plan:
         items = tuple(Todo(str(t.get("content") or ""), _status(t.get("status"))) for t in todos)
@@ -239,6 +337,8 @@ class LangGraphTranslator:
         agent_id = self._actors.agent_id(ns) or ""
         calls = calls_in(data["input"])
         self._running[data["id"]] = (ns, data["input"])
+        self._began[data["id"]] = self._clock()
+        self._updates.began(ns, data["id"], data["input"])
         for made in calls:
             events += self._calls.whole(agent_id, made["id"], made["name"], made.get("args"))
             call = self._calls.get(agent_id, made["id"])
@@ -251,21 +351,41 @@ class LangGraphTranslator:
         return events
 
     def _task_ended(self, ns: Namespace, data: dict[str, Any]) -> list[Item]:
-        self._running.pop(data["id"], None)
-        agent_id = self._actors.agent_id(ns)
+        task_id, agent_id = data["id"], self._actors.agent_id(ns)
+        events = self._returned_messages(ns, data)
+        self._running.pop(task_id, None)
+        self._began.pop(task_id, None)
+        if ns not in [place for place, _ in self._running.values()]:
+            self._loose.pop(ns, None)
         if agent_id is None:
-            return []
+            return events
+        ended = self._node_runs.ending_with(agent_id, task_id)
+        events += [event for call, run in ended if run.returned for event in self._calls.settle(call)]
+        self._node_runs.task_ended(task_id, self._clock())
         if stops := data.get("interrupts"):
-            return [event for stop in stops for event in self._interrupted(agent_id, data["id"], stop)]
-        self._steps.task_ended(agent_id, data["id"])
+            return [*events, *(event for stop in stops for event in self._interrupted(agent_id, task_id, stop))]
+        self._steps.task_ended(agent_id, task_id)
         error = None if data.get("error") is None else safe_text(data["error"])
-        events = self._end_actors(self._actors.ending_with_task(ns, data["id"]), error)
-        return [*events, *self._speech.finish_all(agent_id, data["id"]), *self._failed(agent_id, data["id"])]
+        events += self._end_actors(self._actors.ending_with_task(ns, task_id), error)
+        return [*events, *self._speech.finish_all(agent_id, task_id), *self._failed(agent_id, task_id)]
+
+    def _returned_messages(self, ns: Namespace, data: dict[str, Any]) -> list[Item]:
+        """The messages that a node has returned as dicts or tuples: LangGraph streams only those that are objects."""
+        task_id, events = data["id"], list[Item]()
+        for message, is_said in self._updates.ended(ns, task_id, data.get("result")):
+            if message.type == "tool":
+                events += self._told_again(ns, message, task_id)
+            elif is_said and not is_hook(data["name"]):
+                self._returned_count += 1
+                message.id = message.id or f"returned-{self._returned_count}"
+                events += self._said(ns, message, {}, task_id)
+        return events
 
     def _failed(self, agent_id: str, task_id: str) -> list[Item]:
         """Calls of a task that has ended: nobody tries again what has failed in it."""
-        mine = [c for c in self._calls.open if c.error and c.agent_id == agent_id]
+        mine = [c for c in self._calls.open if c.error and c.run is None and c.agent_id == agent_id]
         ended = [c for c in mine if c in self._actors.calls_of_task(task_id) or not self._actors.has_task(c)]
+        ended += [call for call, _ in self._node_runs.ending_with(agent_id, task_id) if call.error]
         events: list[Item] = []
         for call in ended:
             events += self._end_actors(self._actors.ending_with_call(call), call.error)
@@ -308,12 +428,18 @@ class LangGraphTranslator:
             events.append(self._actors.finish(actor, error))
         return events
 
-    def _close(self, agent_id: str, error: str | None) -> list[AnyEvent]:
-        events = self._speech.finish_all(agent_id)
+    def _close(self, agent_id: str, error: str | None) -> list[Item]:
+        events: list[Item] = [*self._speech.finish_all(agent_id)]
         for call in self._calls.open:
-            if call.agent_id == agent_id:
-                events += self._calls.fail(call, call.error or (f"{CUT_OFF}: {error}" if error else "no result came"))
+            if call.agent_id != agent_id:
+                continue
+            events += self._calls.settle(call)
+            events += self._calls.unseen(call) if error is None else self._calls.fail(call, f"{CUT_OFF}: {error}")
         return [*events, *self._steps.finish(agent_id, error)]
+
+    def stopped(self) -> list[Item]:
+        """The run is stopped: what tools have returned to their nodes is known, though no message has shown it."""
+        return [event for call in self._calls.open if call.run is not None for event in self._calls.settle(call)]
 
     def broken(self, error: str) -> list[Item]:
         """The graph has raised: what failed ends with its own error, the rest with this one."""
