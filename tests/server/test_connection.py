@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,3 +65,38 @@ async def test_answers_may_take_longer_than_headers(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(connection, "HEADER_SECONDS", 0.2)
     async with serving(agents.sleeper, data=tmp_path) as served:
         assert (await served.http.post("/chat", json=asking("hi"))).status_code == 200
+
+
+class SlowReader:
+    """A transport whose client reads at a steady rate."""
+
+    def __init__(self, size: int, bytes_per_second: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self._size = size
+        self._bytes_per_second = bytes_per_second
+        self.aborted = asyncio.Event()
+
+    def get_write_buffer_size(self) -> int:
+        return max(0, self._size - round((self._loop.time() - self._began) * self._bytes_per_second))
+
+    def get_extra_info(self, name: str) -> None: ...
+
+    def abort(self) -> None:
+        self.aborted.set()
+
+
+@pytest.mark.parametrize(("rate", "is_aborted"), [(0, True), (10, True), (10_000, False)])
+async def test_client_keeps_its_connection_only_if_it_reads(
+    rate: int, is_aborted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "UNREAD_SECONDS", 0.05)
+    monkeypatch.setattr(connection, "MIN_READ_BYTES", 50)
+    transport: Any = SlowReader(10_000_000, rate)
+    timer = connection.UnreadTimer(asyncio.get_running_loop())
+    timer.connection_made(transport)
+    timer.start()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(transport.aborted.wait(), 0.5 if rate > 1000 else 20)
+    timer.stop()
+    assert transport.aborted.is_set() == is_aborted

@@ -33,6 +33,8 @@ UNREAD_SECONDS = 120
 """Time that sent data may wait for its reader. The connection is then given up: the client is gone, or does not read.
 Without a bound the kernel keeps the first for a quarter of an hour, and the second for ever. A client that reconnects
 resumes at its cursor."""
+MIN_READ_BYTES = 16 * 1024
+"""Bytes that a client has to read in that time to keep its connection."""
 FRAMES_PIECE = 1024
 """Bytes of WebSocket frames that are parsed at once, so that few messages wait in memory for the application."""
 PARSE_SECONDS = 0.002
@@ -221,16 +223,17 @@ class ReadGate(FlowControl):
 
 
 class UnreadTimer:
-    """Aborts a connection whose client does not read.
+    """Aborts a connection whose client does not read, while data waits in the write buffer of the server.
 
-    The kernel's own timer notices a client that acknowledges nothing, this one also a client that reads too little for
-    the buffer of the server to empty.
+    The kernel's own timer notices a client that acknowledges nothing; this one also a client that reads very little.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._transport: asyncio.Transport | None = None
         self._handle: asyncio.TimerHandle | None = None
+        self._buffered = 0
+        """Size of the write buffer when the timer was started."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         self._transport = transport
@@ -241,7 +244,14 @@ class UnreadTimer:
     def start(self) -> None:
         self.stop()
         if self._transport is not None:
-            self._handle = self._loop.call_later(UNREAD_SECONDS, self._transport.abort)
+            self._buffered = self._transport.get_write_buffer_size()
+            self._handle = self._loop.call_later(UNREAD_SECONDS, self._check, self._transport)
+
+    def _check(self, transport: asyncio.Transport) -> None:
+        if transport.get_write_buffer_size() > self._buffered - MIN_READ_BYTES:
+            transport.abort()
+        else:
+            self.start()
 
     def stop(self) -> None:
         if self._handle is not None:
