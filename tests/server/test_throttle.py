@@ -29,6 +29,22 @@ async def test_client_with_fewest_requests_passes_before_a_flood() -> None:
     assert passed.count("flood") == 6
 
 
+async def test_refusals_wait_behind_everything_else() -> None:
+    throttle = Throttle(per_second=50, burst=1)
+    passed: list[str] = []
+
+    async def request(client: str, *, is_refusal: bool) -> None:
+        await throttle.wait(client, is_refusal=is_refusal)
+        passed.append(client)
+
+    await throttle.wait("first")
+    refusals = [asyncio.create_task(request(f"stranger {n}", is_refusal=True)) for n in range(4)]
+    probes = [asyncio.create_task(request("probe", is_refusal=False)) for _ in range(4)]
+    async with asyncio.timeout(10):
+        await asyncio.gather(*refusals, *probes)
+    assert passed[:4] == ["probe"] * 4
+
+
 async def test_waiting_request_that_is_cancelled_takes_no_turn() -> None:
     throttle = Throttle(per_second=20, burst=1)
     await throttle.wait("a")

@@ -70,7 +70,7 @@ class Guard:
                 scope["state"]["still_holds"] = lambda: self._still_holds(scope, headers)
             except LimelightError as error:
                 self._refused(error)
-                await self._throttle.wait(client_of(scope))
+                await self._throttle.wait(client_of(scope), is_refusal=True)
                 await refuse(error, scope, receive, send)
                 return
         await self._app(scope, receive, send)

@@ -1,7 +1,8 @@
 """The pace of answers that no user pays for: refusals, probes, and the files of the page.
 
 They cost as much as any other request, and no limit per user applies, so the server answers them at a bounded rate.
-Clients with the fewest recent requests come first, and of these the latest: a flood waits, a probe does not.
+Refusals come last. Of the others, clients with the fewest recent requests come first, and of these the latest: a flood
+waits, a probe does not.
 """
 
 import asyncio
@@ -30,10 +31,10 @@ class Throttle:
         self._budget: Budget | None = None
         self._recent: Counter[str] = Counter()
         self._window_ends = 0.0
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._waiting: list[tuple[bool, int, int, asyncio.Future[None]]] = []
         self._order = itertools.count()
 
-    async def wait(self, client: str) -> None:
+    async def wait(self, client: str, *, is_refusal: bool = False) -> None:
         """Return when a request of this client may be answered."""
         loop = asyncio.get_running_loop()
         if self._budget is None:
@@ -45,14 +46,14 @@ class Throttle:
         if not self._waiting and self._budget.spend():
             return
         turn = loop.create_future()
-        heapq.heappush(self._waiting, (self._recent[client], -next(self._order), turn))
+        heapq.heappush(self._waiting, (is_refusal, self._recent[client], -next(self._order), turn))
         if len(self._waiting) == 1:
             loop.call_later(RELEASE_SECONDS, self._release, loop, self._budget)
         await turn
 
     def _release(self, loop: asyncio.AbstractEventLoop, budget: Budget) -> None:
         while self._waiting and budget.spend():
-            _, _, turn = heapq.heappop(self._waiting)
+            *_, turn = heapq.heappop(self._waiting)
             if not turn.done():  # else its connection is closed
                 turn.set_result(None)
         if self._waiting:
