@@ -58,3 +58,9 @@ def test_halves() -> None:
 def test_lists_and_words() -> None:
     assert [listed(["a", "b", "c"][:count]) for count in range(4)] == ["", "a", "a and b", "a, b and c"]
     assert content_words("how bees find their way, and bees again") == ["bees", "way", "again"]
+
+
+def test_question_of_megabytes_is_cut_before_it_is_read() -> None:
+    """Read whole, this one takes minutes."""
+    text = "What do bees do? " + "and then run " * 300_000
+    assert plain_question(text).startswith("What do bees do? and then run")

@@ -28,12 +28,18 @@ TASK_FIELDS = ("task", "description", "prompt", "request", "input", "task_descri
 MEMBER_FIELDS = ("subagent_type", "member_id", "agent", "agent_name", "member", "assignee")
 """Where tools that give a task to a helper want the task, and the helper."""
 
+MAX_CHARACTERS = 10_000
+"""Characters of a question that are looked at: half from its beginning, half from its end. The understudy shares its
+thread with the server, and these expressions take minutes for a question of megabytes."""
+
 FILE = re.compile(r"(?<![\w:/.])/?(?:[\w.-]+/)*[\w-]+\.(?:[a-z]{1,4}|ipynb|json5?)\b", re.IGNORECASE)
 URL = re.compile(r"https?://[^\s\"'<>)\]},]+")
 
 
 def plain_question(text: str) -> str:
     """What a message asks, without the phrases that are meant for the understudy and without wrappings."""
+    if len(text) > MAX_CHARACTERS:
+        text = f"{text[: MAX_CHARACTERS // 2]} {text[-MAX_CHARACTERS // 2 :]}"
     if wrapped := re.search(r"^Task:\n(.*?)\n---", text, re.MULTILINE | re.DOTALL):  # a managed agent's task
         text = wrapped[1]
     for phrase in PHRASES:

@@ -33,6 +33,8 @@ from limelight.understudy.scripts import Script
 HOST = "127.0.0.1"
 MODEL = "understudy"
 GRACE_SECONDS = 1
+LARGE_BODY = 64 * 1024
+"""Bytes of a request that is answered in a thread: the understudy may share its event loop with a server."""
 CUT = "limelight.cut"
 """The key under which a request's scope holds the function that closes its connection."""
 
@@ -50,8 +52,12 @@ def create_app(scripts: Sequence[Script], key: str, pace: float = 0) -> Starlett
 
     async def completions(http: HttpRequest) -> Response:
         _check_key(http, key)
-        request = read_request(await http.body())
-        return respond(answer(request), request)
+        body = await http.body()
+        if len(body) < LARGE_BODY:
+            request = read_request(body)
+            return respond(answer(request), request)
+        request = await asyncio.to_thread(read_request, body)
+        return respond(await asyncio.to_thread(answer, request), request)
 
     async def refuse(_: HttpRequest, error: Exception) -> Response:
         if isinstance(error, BadRequest):
