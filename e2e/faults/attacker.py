@@ -38,6 +38,10 @@ class Attack(NamedTuple):
     is_socket: bool = False
     reconnects: bool = False
     """Whether a connection that the server has closed is opened again."""
+    leaves: bool = False
+    """Whether the client closes the connection as soon as all is sent, and opens another one."""
+    then: bytes = b""
+    """What is sent after the payload, in its place."""
 
 
 def get(path: str, size: int = BLOCK) -> Callable[[str], bytes]:
@@ -48,10 +52,14 @@ def get(path: str, size: int = BLOCK) -> Callable[[str], bytes]:
     return payload
 
 
+def one(path: str) -> Callable[[str], bytes]:
+    return lambda key: f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n{key}\r\n".encode()
+
+
 def upload(key: str) -> bytes:
     """One request whose body is announced and never complete."""
     head = f"POST /chat HTTP/1.1\r\nhost: 127.0.0.1\r\n{key}content-type: application/json\r\n"
-    return f"{head}content-length: 9000000\r\n\r\n".encode() + b" " * BLOCK
+    return f"{head}content-length: 900000000\r\n\r\n".encode() + b" " * BLOCK
 
 
 def half_request(key: str) -> bytes:
@@ -76,6 +84,9 @@ ATTACKS = {
     "pipeline-page": Attack(get("/"), reads="nothing"),
     "half-request": Attack(half_request, sends="slowly"),
     "half-body": Attack(upload, sends="slowly"),
+    "endless-body": Attack(upload, then=b" " * BLOCK, reconnects=True),
+    "endless-body-of-line-ends": Attack(upload, then=b"\r\n" * (BLOCK // 2), reconnects=True),
+    "request-and-leave": Attack(one("/sessions"), leaves=True),
     "socket-ping": Attack(frames(TEXT, b'{"type":"ping"}'), is_socket=True, reconnects=True),
     "socket-ping-unread": Attack(frames(TEXT, b'{"type":"ping"}'), is_socket=True, reads="nothing"),
     "socket-get-state": Attack(frames(TEXT, b'{"type":"get_state"}'), is_socket=True, reconnects=True),
@@ -154,8 +165,12 @@ class Connection:
             requests = self._payload.count(b"HTTP/1.1\r\n")
             if self._attack.sends == "windowed" and self._outstanding > requests // 2:
                 return False
+            if self._attack.leaves:
+                self.close()
+                self.open()
+                return True
             self._outstanding = requests
-            self._unsent = memoryview(self._payload)
+            self._unsent = memoryview(self._attack.then or self._payload)
         slowly = self._attack.sends == "slowly" and self.sent >= len(self._payload) // 2
         count = connection.send(self._unsent[:1] if slowly else self._unsent)
         self._unsent = self._unsent[count:]
@@ -173,7 +188,7 @@ class Connection:
 
 
 def run(attack: Attack, port: int, key: str, connections: int, seconds: float) -> Iterator[str]:
-    """Attack until the time is over; yields lines for whoever started it."""
+    """Attack until the time is over; yields lines for the process that started this one."""
     opened = [Connection(attack, port, key, number) for number in range(connections)]
     for connection in opened:
         connection.open()

@@ -1,7 +1,7 @@
 """What another user notices while a client attacks the server.
 
-A separate process attacks a server with keys. Meanwhile another user starts runs and stops them. `test_attacks.py` does
-so for a short time; `python -m e2e.faults.attacks` does so at length and writes `docs/attacks.md`.
+A separate process attacks a server with keys. At the same time another user starts runs and stops them.
+`test_attacks.py` measures for a short time; `python -m e2e.faults.attacks` at length, and writes `docs/attacks.md`.
 """
 
 import datetime

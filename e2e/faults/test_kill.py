@@ -43,7 +43,8 @@ def test_kill_at_random_points(tmp_path: Path, seed: int) -> None:
     for round_ in range(KILLS + 1):
         with ServerProcess(data, "endless", "hello") as server:
             all_is_kept(server, watchers)
-            assert {session["run_state"] for session in sessions(server)} <= ENDED
+            states = {session["run_state"] for session in sessions(server)}
+            assert states <= {*ENDED, None}  # a viewer may have made its session before the run began
             if round_:
                 status, answer = server.post("/chat", turn(f"s{round_ - 1}-0"))
                 assert (status, answer["message"]["content"]) == (200, "hello"), "the session goes on"

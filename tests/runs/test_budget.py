@@ -1,6 +1,6 @@
 """Token buckets."""
 
-from limelight.runs.budget import Budget
+from limelight.runs.budget import Budget, Budgets
 
 
 class Clock:
@@ -25,3 +25,11 @@ def test_budget_never_saves_more_than_its_burst() -> None:
     budget = Budget(3, 2, clock)
     clock.now += 1000
     assert [budget.spend() for _ in range(4)] == [True, True, True, False]
+
+
+def test_each_name_has_a_budget_and_the_least_recent_is_forgotten() -> None:
+    budgets = Budgets(1, 0, Clock(), most=2)
+    assert [budgets.spend(name) for name in "aabb"] == [True, False, True, False]
+    assert budgets.spend("c")  # `a` is forgotten
+    assert budgets.spend("a")
+    assert not budgets.spend("c")

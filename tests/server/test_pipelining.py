@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from limelight.server import connection
 from limelight.server.connection import MAX_PIPELINED_BYTES, Connection
+from limelight.server.throttle import PURGE_LENGTH, Throttle
 from tests import agents
 from tests.serving import Served, asking, serving
 from tests.waiting import eventually
@@ -179,3 +181,74 @@ async def test_headers_that_end_with_bare_line_feeds_are_refused(tmp_path: Path)
         wire.writer.write(b"GET /health HTTP/1.1\nhost: 127.0.0.1\n\n" * 3)
         assert (await wire.answer())[0] == 400
         assert await wire.rest() == b""
+
+
+@pytest.mark.parametrize("cut", range(1, 5))
+async def test_end_of_headers_may_be_split_between_two_reads(tmp_path: Path, cut: int) -> None:
+    async with serving(agents.patient, data=tmp_path) as served, connected(served) as wire:
+        head = b"GET /sessions/s/stream HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+        body = json.dumps(asking("go", session_id="s")).encode()
+        async with connected(served) as asker:
+            asker.writer.write(post("/chat/stream", body))
+            async with asyncio.timeout(SECONDS):
+                await asker.reader.readuntil(b"Working")
+            wire.writer.write(head[:-cut])
+            server_side = wire.server_side
+            await eventually(lambda: server_side._header_bytes == len(head) - cut)  # pyright: ignore[reportPrivateUsage]
+            wire.writer.write(head[-cut:] + HEALTH * 3)
+            async with asyncio.timeout(SECONDS):
+                await wire.reader.readuntil(b"\r\n\r\n")
+            await eventually(lambda: server_side.has_unparsed)
+            assert not server_side.pipeline
+
+
+async def test_upgrade_behind_an_unfinished_answer_closes_the_connection(tmp_path: Path) -> None:
+    """A chunked body, whose end only the parser knows, with a handshake in the same piece."""
+    handshake = (
+        b"GET /api/v2/ws/other HTTP/1.1\r\nhost: 127.0.0.1\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
+        b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    body = json.dumps(asking("go", session_id="s")).encode()
+    async with serving(agents.patient, data=tmp_path) as served, connected(served) as wire:
+        wire.writer.write(post("/chat/stream", body, chunks=1) + handshake)
+        assert b"101 Switching" not in await wire.rest()
+        await eventually(lambda: served.parts.hub.viewers == 0)
+
+
+async def test_stream_behind_which_a_request_waits_notices_that_its_viewer_has_left(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    body = json.dumps(asking("go", session_id="s")).encode()
+    async with serving(agents.patient, data=tmp_path) as served:
+        async with connected(served) as wire:
+            wire.writer.write(post("/chat/stream", body, chunks=1) + HEALTH)
+            async with asyncio.timeout(SECONDS):
+                await wire.reader.readuntil(b"Working")
+            server_side = wire.server_side
+        server_side.transport.abort()
+        await eventually(lambda: served.parts.hub.viewers == 0)
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+async def test_refused_body_is_read_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "MAX_DISCARDED_BYTES", 100_000)
+    monkeypatch.setattr(connection, "LINGER_SECONDS", 0.1)
+    async with serving(agents.echo, data=tmp_path, auth__api_key="sesame") as served, connected(served) as wire:
+        wire.writer.write(post("/chat", b"")[:-5] + b"900000000\r\n\r\n")
+        assert (await wire.answer())[0] == 401
+        with pytest.raises(ConnectionError):
+            async with asyncio.timeout(SECONDS):
+                while True:
+                    wire.writer.write(b"\r\n" * 30_000)
+                    await wire.writer.drain()
+
+
+async def test_abandoned_requests_do_not_wait_for_their_answer(tmp_path: Path) -> None:
+    async with serving(agents.echo, data=tmp_path, auth__api_key="sesame") as served:
+        (throttle,) = [one for one in gc.get_objects() if type(one) is Throttle and one.waiting == 0][-1:]
+        for _ in range(3 * PURGE_LENGTH):
+            async with connected(served) as wire:
+                wire.writer.write(b"GET /sessions HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+                await wire.writer.drain()
+        assert throttle.waiting <= 2 * PURGE_LENGTH
+        await eventually(lambda: throttle.waiting == 0)

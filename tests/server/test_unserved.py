@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import pytest
 
+from limelight.access.keyring import Keyring
 from tests.faults.cast import asks, hello
-from tests.serving import Frame, Served, collect, offer, serving, text_of
+from tests.serving import Frame, Served, asking, collect, offer, serving, text_of
 from tests.waiting import eventually
 
 
@@ -74,6 +75,24 @@ async def test_a_decision_is_refused_and_the_question_stays_open(tmp_path: Path,
     async with serving_it(tmp_path) as served:
         assert (await served.http.post(left.decision, json={"decision": "approve"})).status_code == 200
         assert text_of(await collect(served.stream("GET", f"/runs/{left.run_id}/stream"))) == "decided: True"
+
+
+async def test_decision_and_stop_are_not_refused_when_the_requests_of_their_user_are_spent(tmp_path: Path) -> None:
+    """After a restart the run waits in the store, and no process has it live."""
+    headers = {"authorization": f"Bearer {Keyring(tmp_path).create('ann', ('use',), 1)[1]}"}
+    async with serving_it(tmp_path) as served:
+        body = asking("go", session_id="s")
+        frames = served.stream("POST", "/chat/stream", json=body, headers=headers)
+        asked = (await collect(frames, until=lambda f: f.type == "approval"))[-1]
+        session = (await served.http.get("/sessions/s", headers=headers)).json()
+    left = Left(session["run_id"], asked.data["data"]["approval_id"])
+    async with serving(hello, data=tmp_path, limits__requests_per_minute=3) as other:
+        while (await other.http.get("/agents", headers=headers)).status_code != 429:
+            pass
+        decided = await other.http.post(left.decision, json={"decision": "approve"}, headers=headers)
+        assert decided.json()["code"] == "agent_not_served"
+        stopped = await other.http.post(f"/runs/{left.run_id}/cancel", headers=headers)
+        assert (stopped.status_code, stopped.json()["state"]) == (200, "cancelled")
 
 
 async def test_stop_ends_it_for_all_who_watch(other: Served, left: Left) -> None:

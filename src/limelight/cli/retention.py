@@ -37,19 +37,20 @@ class RetentionStatus(msgspec.Struct, frozen=True, kw_only=True):
     pause: Pause | None
 
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
 @retention.callback(invoke_without_command=True)
-def show(context: typer.Context) -> None:
+def show(context: typer.Context, data: Data = None, config: Config = None, as_json: AsJson = False) -> None:
     """Run `status` if no command is named."""
     if context.invoked_subcommand is None:
-        status()
+        status(data, config, as_json)
+    elif data is not None or config is not None or as_json:
+        raise typer.BadParameter(f"write the options after {context.invoked_subcommand!r}")
 
 
 @retention.command()
-def status(
-    data: Data = None,
-    config: Config = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+def status(data: Data = None, config: Config = None, as_json: AsJson = False) -> None:
     """Show what retention keeps, how much it would delete now, and whether it is paused. Changes nothing."""
     found = inspect(settings_of(data, config))
     if as_json:

@@ -1,4 +1,4 @@
-"""Keeps retention from deleting by a clock that nobody vouches for: the decision of `retention.py` with its I/O.
+"""Keeps retention from deleting by a clock that may be wrong: the decision of `retention.py` with its I/O.
 
 Two small files in the data folder carry the state over restarts. Each has one writer, so neither needs a lock: the
 server writes `retention.json`, and `limelight retention confirm` writes `retention-confirmed.json`, with a server

@@ -11,7 +11,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from copy import copy
 from functools import partial
-from time import monotonic
 from typing import Any, NamedTuple
 
 import msgspec
@@ -22,7 +21,6 @@ from limelight.hiding import Hiding
 from limelight.log_context import ids, logged_as
 from limelight.runs.agents import Agent
 from limelight.runs.attachments import keep_files
-from limelight.runs.budget import Budget
 from limelight.runs.committer import Committer
 from limelight.runs.context import Asked, RunContext
 from limelight.runs.engine import Execution, RunLimits
@@ -42,9 +40,6 @@ from limelight.stores.base import Begun, NewRun, Run, SessionRef, Store
 log = logging.getLogger(__name__)
 
 MAX_WAITING = 5
-SIGNALS = 20
-SIGNALS_PER_SECOND = 2.0
-"""Stops and answers that a live run takes at full speed: so many at once, and so many per second."""
 TITLE_CHARACTERS = 60
 LOOKED_AT = 1000
 """Characters of a text, which may be large, that its title is made of."""
@@ -64,8 +59,6 @@ class LiveRun(msgspec.Struct, frozen=True):
     task: "asyncio.Task[None]"
     survives: bool
     """Whether another process can go on with it while it waits for a person."""
-    signals: Budget
-    """For Stop and answers to approvals, which do not count as requests of their user."""
 
     @property
     def rests(self) -> bool:
@@ -245,9 +238,7 @@ class Sessions:
         shared, own = partial(shared_folder, agent.workspace), partial(self._workspaces.made, run.ref)
         context = RunContext(execution, user, shared if agent.workspace else own, asked)
         task = asyncio.create_task(self._until_over(run, life(execution, context)))
-        self._live[run.run_id] = LiveRun(
-            execution, context, task, agent.source.resumes, Budget(SIGNALS, SIGNALS_PER_SECOND, monotonic)
-        )
+        self._live[run.run_id] = LiveRun(execution, context, task, agent.source.resumes)
 
     async def _until_over(self, run: Run, life: Coroutine[Any, Any, None]) -> None:
         about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)

@@ -20,7 +20,7 @@ from limelight.server.page import is_of_the_page
 from limelight.server.prefix import below, root_of
 from limelight.server.problems import refuse
 from limelight.server.rates import Rates
-from limelight.server.throttle import Throttle, client_of
+from limelight.server.throttle import Throttle, client_of, is_gone
 from limelight.sources.base import User
 
 PROBES = frozenset({"/health", "/ready", "/api/v2/health"})
@@ -64,16 +64,20 @@ class Guard:
             try:
                 headers = dict[bytes, bytes](scope["headers"])
                 caller = scope.setdefault("state", {})["caller"] = await self._caller(scope, headers)
-                if caller is NOBODY:
-                    await self._throttle.wait(client_of(scope))
+                if caller is NOBODY and not await self._turn(scope):
+                    return
                 await self._count(scope)
                 scope["state"]["still_holds"] = lambda: self._still_holds(scope, headers)
             except LimelightError as error:
                 self._refused(error)
-                await self._throttle.wait(client_of(scope), is_refusal=True)
-                await refuse(error, scope, receive, send)
+                if await self._turn(scope, is_refusal=True):
+                    await refuse(error, scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+    async def _turn(self, scope: Scope, *, is_refusal: bool = False) -> bool:
+        """Wait until this may be answered though no user pays for it. False if the client has left."""
+        return await self._throttle.wait(client_of(scope), is_refusal=is_refusal, is_gone=lambda: is_gone(scope))
 
     async def _count(self, scope: Scope) -> None:
         """Count a request of the caller. The endpoint does so if the body may name the user, and for signals."""

@@ -27,6 +27,7 @@ from limelight.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
+from limelight.runs.ids import now_ms
 from limelight.runs.requests import Waiting
 from limelight.runs.viewer import Format
 from limelight.server.gate import Caller
@@ -46,6 +47,7 @@ BODY_ERRORS: tuple[type[LimelightError], ...] = (
     InvalidBody,
 )
 _MISSING_FIELD = re.compile(r"missing required field `(\w+)`")
+RECENT_MS = 60_000
 SESSION_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
@@ -75,20 +77,32 @@ class Call:
             await self.parts.rates.count(user_id)
 
     async def count_signal(self, run_id: str) -> None:
-        """Count a Stop or an answer to an approval: as a request, or on the budget of the run if it is live.
+        """Count a Stop or an answer to an approval: on the budget of the run if it is the caller's, or as a request.
 
-        Signals for a live run are never refused for rate. Those beyond its budget are answered more slowly.
+        Signals for a run that has not ended are never refused for rate. Those beyond its budget are answered more
+        slowly. A run that has just ended has a budget too, because a Stop may come twice.
         """
         if self.request.state.is_counted:
             return
-        owner = self.user.user_id
-        waiting, live = self.parts.sessions.waiting(run_id), self.parts.sessions.live(run_id)
-        if live is not None and live.execution.ref.owner == owner:
+        is_live, is_recent = await self._state_of(run_id)
+        if (is_live or is_recent) and self.parts.signals.spend(run_id):
             self.request.state.is_counted = True
-            if not live.signals.spend():
-                await asyncio.sleep(REFUSAL_SECONDS)
-        elif waiting is None or waiting.ref.owner != owner:
-            await self.count(owner)
+        elif is_live:
+            self.request.state.is_counted = True
+            await asyncio.sleep(REFUSAL_SECONDS)
+        else:
+            await self.count(self.user.user_id)
+
+    async def _state_of(self, run_id: str) -> tuple[bool, bool]:
+        """Whether the caller has a run of this id, or a request that waits for its turn: a live one, an ended one."""
+        waiting, live = self.parts.sessions.waiting(run_id), self.parts.sessions.live(run_id)
+        ref = waiting.ref if waiting is not None else live.execution.ref if live is not None else None
+        if ref is not None:
+            return ref.owner == self.user.user_id, False
+        run = await self.parts.store.run(run_id)
+        if run is None or run.ref.owner != self.user.user_id:
+            return False, False
+        return run.live, now_ms() - (run.ended_at or 0) < RECENT_MS
 
     def hand_over(self, place: Waiting) -> None:
         """Let the place hold what the body holds, until it is done with it. To be called when it is about to begin."""

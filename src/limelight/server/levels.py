@@ -41,7 +41,7 @@ class Levels(Collector):
         )
         yield GaugeMetricFamily(
             "limelight_retention_paused",
-            "1 while retention deletes nothing because nobody has confirmed the clock, else 0",
+            "1 while retention deletes nothing until the clock is confirmed or corrected, else 0",
             self._retention.pause is not None,
         )
         yield self._viewers()

@@ -6,6 +6,7 @@ from collections.abc import Coroutine, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any, TypeVar
 
 from limelight import __version__
@@ -16,6 +17,7 @@ from limelight.errors import BadRequest, Draining, Interrupted, SetupError, Unkn
 from limelight.events import RunFailed
 from limelight.log_context import ids
 from limelight.runs.agents import Agent, Agents
+from limelight.runs.budget import Budgets
 from limelight.runs.committer import Committer
 from limelight.runs.control import Control
 from limelight.runs.engine import RunLimits
@@ -52,6 +54,11 @@ CLOSING_SECONDS = 3
 """How long an agent's framework may take to close what it has open."""
 
 
+SIGNALS = 20
+SIGNALS_PER_SECOND = 2.0
+"""Stops and answers to approvals that a run takes at full speed: so many at once, and so many per second."""
+
+
 class Parts:
     """One server. `start` and `stop` are called once; `drain` ends the work before the sockets close."""
 
@@ -71,6 +78,7 @@ class Parts:
             sessions_per_user=settings.limits.sessions_per_user,
             streams_per_user=settings.limits.streams_per_user,
         )
+        self.signals = Budgets(SIGNALS, SIGNALS_PER_SECOND, monotonic)
         self.rates = Rates(settings.limits.requests_per_minute)
         self.loads = Loads(settings.limits.request_bytes_per_user)
         self.gate = Gate(settings.auth.api_key, Keyring(Path(settings.store.data)), issuer_of(settings))

@@ -9,6 +9,8 @@ import asyncio
 import heapq
 import itertools
 from collections import Counter
+from collections.abc import Callable
+from functools import total_ordering
 
 from starlette.types import Scope
 
@@ -20,10 +22,38 @@ RELEASE_SECONDS = 0.01
 """How often waiting requests are looked at."""
 WINDOW_SECONDS = 10.0
 """How long the requests of a client are remembered."""
+PURGE_LENGTH = 1000
+"""How many may wait before those whose clients have left are removed."""
+
+
+@total_ordering
+class Turn:
+    """A request that waits, in the order in which requests are answered."""
+
+    def __init__(self, rank: tuple[bool, int, int], is_gone: Callable[[], bool], future: asyncio.Future[bool]) -> None:
+        self._rank = rank
+        self._is_gone = is_gone
+        self._future = future
+
+    def __lt__(self, other: "Turn") -> bool:
+        return self._rank < other._rank
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody waits for the answer. The request is then dropped."""
+        if self._is_gone() and not self._future.done():
+            self._future.set_result(False)
+        return self._future.done()
+
+    def take(self) -> None:
+        self._future.set_result(True)
 
 
 class Throttle:
-    """Lets requests pass, or holds them until it is their turn. A connection has at most one request that waits."""
+    """Lets requests pass, or holds them until it is their turn. An open connection has at most one that waits."""
 
     def __init__(self, per_second: float = PER_SECOND, burst: int = BURST) -> None:
         self._per_second = per_second
@@ -31,11 +61,16 @@ class Throttle:
         self._budget: Budget | None = None
         self._recent: Counter[str] = Counter()
         self._window_ends = 0.0
-        self._waiting: list[tuple[bool, int, int, asyncio.Future[None]]] = []
+        self._waiting: list[Turn] = []
+        self._purge_length = PURGE_LENGTH
         self._order = itertools.count()
 
-    async def wait(self, client: str, *, is_refusal: bool = False) -> None:
-        """Return when a request of this client may be answered."""
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    async def wait(self, client: str, *, is_refusal: bool = False, is_gone: Callable[[], bool] = lambda: False) -> bool:
+        """Return when a request of this client may be answered; False if the client has left before."""
         loop = asyncio.get_running_loop()
         if self._budget is None:
             self._budget = Budget(self._burst, self._per_second, loop.time)
@@ -44,23 +79,37 @@ class Throttle:
             self._window_ends = loop.time() + WINDOW_SECONDS
         self._recent[client] += 1
         if not self._waiting and self._budget.spend():
-            return
-        turn = loop.create_future()
-        heapq.heappush(self._waiting, (is_refusal, self._recent[client], -next(self._order), turn))
+            return True
+        future = loop.create_future()
+        heapq.heappush(self._waiting, Turn((is_refusal, self._recent[client], -next(self._order)), is_gone, future))
         if len(self._waiting) == 1:
             loop.call_later(RELEASE_SECONDS, self._release, loop, self._budget)
-        await turn
+        elif len(self._waiting) > self._purge_length:
+            self._purge()
+        return await future
 
     def _release(self, loop: asyncio.AbstractEventLoop, budget: Budget) -> None:
-        while self._waiting and budget.spend():
-            *_, turn = heapq.heappop(self._waiting)
-            if not turn.done():  # else its connection is closed
-                turn.set_result(None)
+        while self._waiting and (self._waiting[0].is_over or budget.spend()):
+            turn = heapq.heappop(self._waiting)
+            if not turn.is_over:
+                turn.take()
         if self._waiting:
             loop.call_later(RELEASE_SECONDS, self._release, loop, budget)
+
+    def _purge(self) -> None:
+        """Drop those that have left. They would stay at the end of the line for as long as others keep coming."""
+        self._waiting = [turn for turn in self._waiting if not turn.is_over]
+        heapq.heapify(self._waiting)
+        self._purge_length = max(PURGE_LENGTH, 2 * len(self._waiting))
 
 
 def client_of(scope: Scope) -> str:
     """The connection that a request came on or, where a proxy is trusted, the address that it names."""
     host, port = scope.get("client") or ("", 0)
     return f"{host}:{port}"
+
+
+def is_gone(scope: Scope) -> bool:
+    """Whether the connection of a request is closed, as far as the server that carries it says so."""
+    transport: asyncio.Transport | None = scope.get("state", {}).get("transport")
+    return transport is not None and transport.is_closing()

@@ -37,7 +37,7 @@ def examine(path: Path) -> str:
     except sqlite3.OperationalError as error:
         raise StoreUnavailable(f"{path} cannot be read ({error}): see that its disk and its owner are right") from error
     except sqlite3.DatabaseError as error:
-        raise StoreCorrupt(f"{path} is no database that can be read ({error}): restore a backup") from error
+        raise StoreCorrupt(f"{path} is not a readable database ({error}): restore a backup") from error
     if faults:
         raise StoreCorrupt(f"{path} is damaged ({faults}): end the server and restore a backup")
     if version > len(MIGRATIONS):
@@ -67,7 +67,7 @@ def query_unopened(path: Path, query: Callable[[sqlite3.Connection], T], default
     except sqlite3.OperationalError as error:
         raise StoreUnavailable(f"{path} cannot be read ({error}): see that its disk and its owner are right") from error
     except sqlite3.DatabaseError as error:
-        raise StoreCorrupt(f"{path} is no database that can be read ({error}): restore a backup") from error
+        raise StoreCorrupt(f"{path} is not a readable database ({error}): restore a backup") from error
 
 
 def _newer(path: Path, version: int) -> StoreNewer:
