@@ -4,7 +4,7 @@ Everything may come twice or not at all: a retried tool starts again under its i
 resumed one starts anew. So all of it is idempotent per call, and whatever says that the call is over ends it.
 
 A node may run a tool itself, with the arguments of a call but without its id. Such a run is matched to the open call
-with that name and those arguments.
+with that name and those arguments, or else to the only call that a running task was given and that can be meant.
 """
 
 from typing import Any
@@ -30,8 +30,13 @@ class NodeRun(msgspec.Struct):
     """A run of a tool that a node has started for a call."""
 
     task_id: str
+    """The task that runs it; empty if several tasks can be meant."""
+    ns: tuple[str, ...]
+    """The namespace of the graph in which it runs."""
     began: float
     """When it began, in seconds; the origin is the caller's."""
+    guessed: bool = False
+    """Whether the tool got another name or other arguments than the call has."""
     live: bool = True
     returned: bool = False
     value: Any = None
@@ -112,6 +117,10 @@ class Calls:
         call = self.get(agent_id, raw_id)
         if call is not None and not call.over:
             return []
+        return self.begin_whole(agent_id, raw_id, name, args, task_id)
+
+    def begin_whole(self, agent_id: str, raw_id: str, name: str, args: Any, task_id: str = "") -> list[AnyEvent]:
+        """Start a call with all its arguments, also if another call with its id is open."""
         call = self._begin(agent_id, raw_id, name, task_id)
         call.ready, call.args = True, args_value(args)
         return [ToolStarted(agent_id=agent_id, call_id=call.call_id, name=name, args=call.args)]
@@ -137,17 +146,37 @@ class Calls:
         """Whether a model has made a call with this id in this task: a message that names it again repeats it."""
         return any(call.made_in == task_id for call in self._calls.get((agent_id, raw_id), ()) if task_id)
 
+    def open_with(self, agent_id: str, raw_id: str) -> list[Call]:
+        """The open calls of an agent with this id, the oldest first. Calls without an id have the id ""."""
+        return [call for call in self._calls.get((agent_id, raw_id), ()) if not call.over]
+
     def match(self, agent_id: str, name: str, given: Any) -> Call | None:
         """The open call for which a node runs a tool with these arguments; None arguments are not known.
 
-        The same arguments come first, then those to which the node has added some, then a call whose arguments cannot
-        be read. Among equals it is the oldest that was not run; one whose run failed is run again.
+        The same arguments come first, then those to which the node has added some, then those whose values have the
+        same text (1 for "1"), then a call whose arguments cannot be read. Among equals it is the oldest that was not
+        run; one whose run failed is run again.
         """
         candidates = [call for call in self.open if call.agent_id == agent_id and call.name == name and _is_free(call)]
         given = None if given is None else args_value(given)
         ranked = [(_distance(call, given), call.run is not None, at) for at, call in enumerate(candidates)]
         best = min((rank for rank in ranked if rank[0] is not None), default=None)
         return None if best is None else candidates[best[2]]
+
+    def match_given(self, by_task: list[list[Call]], name: str, given: Any) -> Call | None:
+        """The only call that can be meant among those that a task was given, for each running task.
+
+        It is the only one with this name: the node has converted its arguments. Otherwise it is the only one with
+        these arguments: the tool has another name than the model knows.
+        """
+        args = args_value(given)
+        for calls in by_task:
+            free = [call for call in calls if not call.over and _is_free(call)]
+            named = [call for call in free if call.name == name]
+            found = _only(named) if named else _only([call for call in free if args and call.args == args])
+            if found is not None:
+                return found
+        return None
 
     def adopt(self, agent_id: str, raw_id: str, name: str, args: Any, runs: list[Call]) -> bool:
         """Let an id mean one of these runs, if it has this name and these arguments; that one is taken out."""
@@ -247,10 +276,26 @@ def _distance(call: Call, given: dict[str, Any] | str | None) -> int | None:
     """How far the arguments of a run are from those of a call; None if they are others."""
     args = call.args if call.ready else args_of("".join(call.args_text) or "{}")
     if given is None or isinstance(args, str) or isinstance(given, str):
-        return 2 if args != given else 0
+        return 3 if args != given else 0
     if args == given:
         return 0
-    return 1 if all(key in given and given[key] == value for key, value in args.items()) else None
+    if not args.keys() <= given.keys():
+        return None
+    if all(given[key] == value for key, value in args.items()):
+        return 1
+    return 2 if all(_as_text(given[key]) == _as_text(value) for key, value in args.items()) else None
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _only(calls: list[Call]) -> Call | None:
+    """The oldest of these calls, if all have one name and the same arguments. Calls that were not run come first."""
+    calls = [call for call in calls if call.run is None] or calls
+    if not calls or any((call.name, call.args) != (calls[0].name, calls[0].args) for call in calls):
+        return None
+    return calls[0]
 
 
 def _error(result: Any) -> str:
