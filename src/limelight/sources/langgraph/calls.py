@@ -7,7 +7,7 @@ A node may run a tool itself, with the arguments of a call but without its id. S
 with that name and those arguments, or else to the only call that a running task was given and that can be meant.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -26,9 +26,17 @@ from limelight.sources.so_far import SoFar
 from limelight.sources.values import args_value, fields_of, items_of, json_value, outcome, safe_text
 
 
+UNREADABLE = 3
+"""The distance between arguments of which one cannot be read; smaller ones are between arguments that agree."""
+
+
 class NodeRun(msgspec.Struct):
     """A run of a tool that a node has started for a call."""
 
+    run_id: str
+    name: str
+    args: Any
+    """What the tool was given; None if that is not known."""
     task_id: str
     """The task that runs it; empty if several tasks can be meant."""
     ns: tuple[str, ...]
@@ -36,11 +44,16 @@ class NodeRun(msgspec.Struct):
     began: float
     """When it began, in seconds; the origin is the caller's."""
     guessed: bool = False
-    """Whether the tool got another name or other arguments than the call has."""
+    """Whether the tool has another name than the call, or other arguments: a run that fits better replaces it."""
     live: bool = True
     returned: bool = False
     value: Any = None
     duration_ms: int | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it has ended without a value: by an error, or by an interrupt of its task."""
+        return not (self.live or self.returned)
 
     def end(self, now: float) -> None:
         self.live = False
@@ -67,6 +80,11 @@ class Call(msgspec.Struct):
     running: bool = False
     """Whether a tool runs under its id."""
     run: NodeRun | None = None
+
+    @property
+    def known_args(self) -> dict[str, Any] | str:
+        """Its arguments, also before it is known that they are complete."""
+        return self.args if self.ready else args_of("".join(self.args_text) or "{}")
 
 
 class Calls:
@@ -102,7 +120,8 @@ class Calls:
         at = (message_id, chunk.get("index") or 0)
         call = self._streaming.get(at)
         events: list[AnyEvent] = []
-        if call is None or (chunk.get("id") and chunk["id"] != call.raw_id):
+        is_unnumbered = chunk.get("name") and not chunk.get("id") and chunk.get("index") is None
+        if call is None or is_unnumbered or (chunk.get("id") and chunk["id"] != call.raw_id):
             if not chunk.get("name"):
                 return []
             call = self._streaming[at] = self._begin(agent_id, chunk.get("id") or "", chunk["name"], task_id)
@@ -157,34 +176,37 @@ class Calls:
         same text (1 for "1"), then a call whose arguments cannot be read. Among equals it is the oldest that was not
         run; one whose run failed is run again.
         """
-        candidates = [call for call in self.open if call.agent_id == agent_id and call.name == name and _is_free(call)]
+        candidates = [call for call in self.open if call.agent_id == agent_id and call.name == name]
         given = None if given is None else args_value(given)
-        ranked = [(_distance(call, given), call.run is not None, at) for at, call in enumerate(candidates)]
-        best = min((rank for rank in ranked if rank[0] is not None), default=None)
-        return None if best is None else candidates[best[2]]
+        ranked = [
+            (distance, call.run is not None, at)
+            for at, call in enumerate(candidates)
+            if (distance := _distance(call, given)) is not None
+            and (_is_free(call) or (distance < UNREADABLE and call.run is not None and call.run.guessed))
+        ]
+        return candidates[min(ranked)[2]] if ranked else None
 
-    def match_given(self, by_task: list[list[Call]], name: str, given: Any) -> Call | None:
+    def match_given(self, by_task: list[list[Call]], name: str, given: Any, tool_names: set[str]) -> Call | None:
         """The only call that can be meant among those that a task was given, for each running task.
 
-        It is the only one with this name: the node has converted its arguments. Otherwise it is the only one with
-        these arguments: the tool has another name than the model knows.
+        It is the only one with this name whose arguments the node can have converted. Otherwise it is the only one
+        with the same arguments, if the tool has another name than the model uses: no tool has run under that name.
         """
         args = args_value(given)
         for calls in by_task:
             free = [call for call in calls if not call.over and _is_free(call)]
-            named = [call for call in free if call.name == name]
-            found = _only(named) if named else _only([call for call in free if args and call.args == args])
+            converted = [call for call in free if call.name == name and _is_converted(call.known_args, args)]
+            renamed = [call for call in free if args and call.known_args == args and call.name not in tool_names]
+            found = _only(converted) or _only(renamed)
             if found is not None:
                 return found
         return None
 
     def adopt(self, agent_id: str, raw_id: str, name: str, args: Any, runs: list[Call]) -> bool:
         """Let an id mean one of these runs, if it has this name and these arguments; that one is taken out."""
-        wanted = args_value(args)
-        found = next((run for run in runs if run.name == name and run.args == wanted), None)
-        if found is None or not raw_id:
+        found = take_same(runs, name, args) if raw_id else None
+        if found is None:
             return False
-        runs.remove(found)
         self._calls.setdefault((agent_id, raw_id), []).append(found)
         return True
 
@@ -200,11 +222,14 @@ class Calls:
     # How it ends
 
     def finish(self, call: Call, message: Any, duration_ms: int | None = None) -> list[Item]:
-        """Its message is there. If the node's run has failed, the call has, whatever the message says."""
+        """Its message is there. If the node's run has failed, the call has, whatever the message says.
+
+        A failed run of a tool with another name does not count: it may have been a helper of the node.
+        """
         content = message.content
         content = None if content == "null" else content  # that is what None is turned into
         failed = getattr(message, "status", "") == "error"
-        raised = call.error if call.run is not None and not failed else ""
+        raised = call.error if call.run is not None and call.run.name == call.name and not failed else ""
         artifact = getattr(message, "artifact", None)
         return self.returned(call, content, artifact, failed=failed, raised=raised, duration_ms=duration_ms)
 
@@ -267,16 +292,25 @@ class Calls:
         return [*ready, unseen_result(call.agent_id, call.call_id)]
 
 
+def take_same(calls: list[Call], name: str, args: Any) -> Call | None:
+    """Take the first call with this name and these arguments out of the list."""
+    wanted = args_value(args)
+    found = next((call for call in calls if call.name == name and call.known_args == wanted), None)
+    if found is not None:
+        calls.remove(found)
+    return found
+
+
 def _is_free(call: Call) -> bool:
     """Whether a run may be this call's: none is, or the last one has failed or was interrupted."""
-    return not call.running and (call.run is None or not (call.run.live or call.run.returned))
+    return not call.running and (call.run is None or call.run.failed)
 
 
 def _distance(call: Call, given: dict[str, Any] | str | None) -> int | None:
     """How far the arguments of a run are from those of a call; None if they are others."""
-    args = call.args if call.ready else args_of("".join(call.args_text) or "{}")
+    args = call.known_args
     if given is None or isinstance(args, str) or isinstance(given, str):
-        return 3 if args != given else 0
+        return UNREADABLE if args != given else 0
     if args == given:
         return 0
     if not args.keys() <= given.keys():
@@ -290,10 +324,18 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
+def _is_converted(args: Any, given: Any) -> bool:
+    """Whether a node can have made the given arguments of those of a call: each value is equal or of another type."""
+    if not (isinstance(args, dict) and isinstance(given, dict)):
+        return False
+    made, got = fields_of(cast("object", args)), fields_of(cast("object", given))
+    return made.keys() <= got.keys() and all(type(got[k]) is not type(v) or got[k] == v for k, v in made.items())
+
+
 def _only(calls: list[Call]) -> Call | None:
     """The oldest of these calls, if all have one name and the same arguments. Calls that were not run come first."""
     calls = [call for call in calls if call.run is None] or calls
-    if not calls or any((call.name, call.args) != (calls[0].name, calls[0].args) for call in calls):
+    if len({call.name for call in calls}) != 1 or any(call.known_args != calls[0].known_args for call in calls):
         return None
     return calls[0]
 

@@ -23,9 +23,14 @@ class NodeRuns:
         """The call that a run carries out."""
         return self._calls.get(run_id)
 
-    def start(self, run_id: str, call: Call, run: NodeRun) -> None:
+    def start(self, call: Call, run: NodeRun) -> NodeRun | None:
+        """Match a run to a call. Returns the run that it replaces, if that was a guess: it is not the call's."""
+        replaced = call.run if call.run is not None and call.run.guessed and not call.run.failed else None
+        if replaced is not None:
+            self._calls.pop(replaced.run_id, None)
         call.run = run
-        self._calls[run_id] = call
+        self._calls[run.run_id] = call
+        return replaced
 
     def correct(self, call: Call, task_id: str) -> None:
         """Correct the match of a call that a message of this task ends.
@@ -71,4 +76,6 @@ def _may_have_run_of(call: Call, other: Call, task_id: str) -> bool:
     run = other.run
     if run is None or run.live or (task_id and run.task_id == task_id):
         return False
-    return (other.agent_id, other.name) == (call.agent_id, call.name) and (run.guessed or other.args == call.args)
+    return (other.agent_id, other.name) == (call.agent_id, call.name) and (
+        run.guessed or other.known_args == call.known_args
+    )

@@ -13,7 +13,7 @@ from typing import Any, cast
 from limelight.events import EVENT_TYPES, AnyEvent, FinalAnswer, Plan, RunFinished, Status, TextDelta, Todo
 from limelight.sources.base import Item
 from limelight.sources.langgraph.actors import Actor, Actors
-from limelight.sources.langgraph.calls import Call, Calls, NodeRun
+from limelight.sources.langgraph.calls import Call, Calls, NodeRun, take_same
 from limelight.sources.langgraph.interrupts import Interrupt, interrupt_again, interrupt_of
 from limelight.sources.langgraph.node_runs import RUN_ID, NodeRuns
 from limelight.sources.langgraph.node_updates import NodeUpdates
@@ -69,6 +69,8 @@ class LangGraphTranslator:
         """When each of them began."""
         self._updates = NodeUpdates()
         self._node_runs = NodeRuns()
+        self._tool_names: set[str] = set()
+        """The names of the tools that have run."""
         self._returned_count = 0
         self._loose: dict[Namespace, list[Call]] = {}
         """Runs of tools without a call of a model, by place, while a task runs there: its message may follow."""
@@ -163,11 +165,15 @@ class LangGraphTranslator:
             events += self._settled_by_speech(task_id)
         if not (is_returned and self._speech.repeats(task_id, text_in(message.content))):
             events += self._speech.chunk(agent_id, message, task_id)
+        without_id = self._calls.open_with(agent_id, "")
         for made in [*message.tool_calls, *message.invalid_tool_calls]:
             call = (agent_id, made["id"] or "", made["name"], made["args"])
-            if not (is_returned and self._is_shown(ns, task_id, *call)):
-                begin = self._calls.whole if made["id"] else self._calls.begin_whole
-                events += begin(*call, task_id)
+            if is_returned and self._is_shown(ns, task_id, *call):
+                continue
+            if made["id"]:
+                events += self._calls.whole(*call, task_id)
+            elif not (is_returned and take_same(without_id, made["name"], made["args"])):
+                events += self._calls.begin_whole(*call, task_id)
         events += self._cost(agent_id, message, metadata)
         return [*events, *self._speech.finish(message.id)]
 
@@ -196,12 +202,13 @@ class LangGraphTranslator:
         raw_id, name = data.get("tool_call_id") or "", data.get("tool_name")
         call = self._node_runs.call(raw_id) or self._call(part.ns, raw_id, name)
         if call is None and data["event"] == "tool-started":
-            call = self._run_by_node(part.ns, raw_id, data)
+            call, replaced = self._run_by_node(part.ns, raw_id, data)
+            events += self._run_without_call(part.ns, replaced) if replaced is not None else []
             if call is None:
-                agent_id = self._actors.agent_id(part.ns) or ""
-                events += self._calls.whole(agent_id, raw_id, name or "", data.get("input"))
-                call = self._calls.get(agent_id, raw_id)
-                self._loose.setdefault(part.ns, []).extend([call] if call is not None else [])
+                events += self._begin_loose(part.ns, raw_id, name or "", data.get("input"))
+                call = self._call(part.ns, raw_id)
+        if data["event"] == "tool-started":
+            self._tool_names.add(name or "")
         if call is None:
             return events
         run = call.run if self._node_runs.call(raw_id) is call else None
@@ -235,21 +242,37 @@ class LangGraphTranslator:
         calls = [call for agent_id in agents if (call := self._calls.get(agent_id, raw_id)) is not None]
         return next((c for c in calls if not c.over and c not in spawning and name in (None, c.name)), None)
 
-    def _run_by_node(self, ns: Namespace, run_id: str, data: dict[str, Any]) -> Call | None:
-        """The call for which a node runs a tool with its arguments, but without its id."""
+    def _begin_loose(self, ns: Namespace, run_id: str, name: str, args: Any) -> list[AnyEvent]:
+        """Start a row of its own for a run that no call of a model fits."""
+        agent_id = self._actors.agent_id(ns) or ""
+        events = self._calls.whole(agent_id, run_id, name, args)
+        call = self._calls.get(agent_id, run_id)
+        self._loose.setdefault(ns, []).extend([call] if call is not None else [])
+        return events
+
+    def _run_without_call(self, ns: Namespace, run: NodeRun) -> list[Item]:
+        """Give a run a row of its own after its call has got a run that fits better."""
+        events: list[Item] = [*self._begin_loose(ns, run.run_id, run.name, run.args)]
+        call = self._call(ns, run.run_id)
+        if call is not None and run.returned:
+            events += self._calls.returned(call, run.value, duration_ms=run.duration_ms)
+        return events
+
+    def _run_by_node(self, ns: Namespace, run_id: str, data: dict[str, Any]) -> tuple[Call | None, NodeRun | None]:
+        """The call for which a node runs a tool without its id, and the run that the call had by mistake."""
         if not RUN_ID.fullmatch(run_id):
-            return None
+            return None, None
         agents, _ = self._actors.above(ns)
         name, given = data.get("tool_name") or "", data.get("input")
         matches = (self._calls.match(agent_id, name, given) for agent_id in (self._actors.agent_id(ns) or "", *agents))
         matched = next((match for match in matches if match is not None), None)
         running = {task_id: self._calls_given(task_id) for task_id, (place, _) in self._running.items() if place == ns}
-        call = matched or self._calls.match_given(list(running.values()), name, given)
-        if call is not None:
-            task_id = _task_running(running, call)
-            run = NodeRun(task_id, ns, self._clock(), guessed=matched is None)
-            self._node_runs.start(run_id, call, run)
-        return call
+        call = matched or self._calls.match_given(list(running.values()), name, given, self._tool_names)
+        if call is None:
+            return None, None
+        task_id = _task_running(running, call)
+        run = NodeRun(run_id, name, given, task_id, ns, self._clock(), guessed=matched is None)
+        return call, self._node_runs.start(call, run)
 
     def _calls_given(self, task_id: str) -> list[Call]:
         """The open calls that a task carries out: a model has made them in it, or they are in its input.
