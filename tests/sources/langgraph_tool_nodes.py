@@ -356,35 +356,6 @@ def fan_out(stage: Stage, steps: str, payload: Callable[[Any, Any], Any]) -> Any
     return builder
 
 
-def two_nodes_for_one_message(stage: Stage) -> Any:
-    """Two nodes run at once, each with the same message and a tool of its own. The second one ends last."""
-    asked, order = model(stage).bind_tools(TOOLS), Order("run add", "run weather", "end add", "end weather")
-
-    def act(name: str) -> Act:
-        async def run_one(state: Any) -> Update:
-            (call,) = [call for call in calls_of(state) if call["name"] == name]
-            await order.reach(f"run {name}")
-            result = await BY_NAME[name].ainvoke(call["args"])
-            await order.reach(f"end {name}")
-            return {"messages": [message_of(call, f"{name}: {result}")]}
-
-        return run_one
-
-    async def think(state: Any) -> Update:
-        return {"messages": [await asked.ainvoke(state["messages"])]}
-
-    builder = StateGraph(MessagesState)
-    builder.add_node("think", think)
-    builder.add_edge(START, "think")
-    builder.add_conditional_edges(
-        "think", lambda state: ["add", "weather"] if calls_of(state) else END, ["add", "weather", END]
-    )
-    for name in ("add", "weather"):
-        builder.add_node(name, act(name))
-        builder.add_edge(name, "think")
-    return builder
-
-
 def calls_without_ids(_: Stage) -> Any:
     """The model gives its calls no ids."""
     calls: list[Any] = [{"name": "add", "args": args, "id": None} for args in ({"a": 2, "b": 3}, {"a": 7, "b": 3})]

@@ -232,11 +232,6 @@ async def test_each_task_of_a_fan_out_ends_its_own_call(tmp_path: Path, script: 
     assert all(finished.duration_ms is not None for finished in run.all(ToolFinished))
 
 
-async def test_two_nodes_with_the_same_message_end_their_own_calls(tmp_path: Path) -> None:
-    run = await played(graphs.two_nodes_for_one_message, TWO, tmp_path)
-    assert run.call("add").result == "add: 5"
-
-
 # Failures
 
 

@@ -25,7 +25,6 @@ from limelight.sources.base import CallIds, Item
 from limelight.sources.so_far import SoFar
 from limelight.sources.values import args_value, fields_of, items_of, json_value, outcome, safe_text
 
-
 UNREADABLE = 3
 """The distance between arguments of which one cannot be read; smaller ones are between arguments that agree."""
 

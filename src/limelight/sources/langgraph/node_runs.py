@@ -59,7 +59,7 @@ class NodeRuns:
         return [(call, run) for call, run in runs if run is not None and run.task_id == task_id]
 
     def ending_with(self, ns: Namespace, task_id: str, *, is_last: bool) -> list[tuple[Call, NodeRun]]:
-        """The same at the end of the task. A run whose task is not known ends with the last running task of its graph."""
+        """The same at the end of the task. A run whose task is not known ends with the last task of its graph."""
         unplaced = [(call, run) for call, run in self.in_task("") if run.ns == ns]
         return self.in_task(task_id) + (unplaced if task_id and is_last else [])
 
