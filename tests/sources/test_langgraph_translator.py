@@ -333,9 +333,11 @@ def test_a_result_that_no_tool_returned_took_as_long_as_its_node() -> None:
 # Tools that parallel tasks run
 
 
-def fan_out(
-    run: Run, *calls: tuple[str, Any], given: Callable[[Any, Any], Any] = lambda call, _: {"call": call}
-) -> None:
+Given = Callable[[Any, Any], Any]
+"""Makes the input of a task from a call and the message with all calls."""
+
+
+def fan_out(run: Run, *calls: tuple[str, Any], given: Given = lambda call, _: {"call": call}) -> None:
     """The model makes calls of `add`, and each is given to a task of its own, which has its id."""
     named: list[Any] = [{"name": "add", "args": args, "id": call_id, "type": "tool_call"} for call_id, args in calls]
     message = AIMessage("", id="m1", tool_calls=named)
@@ -353,7 +355,7 @@ def answer_to(call_id: str) -> dict[str, Any]:
     return {"role": "tool", "content": f"{call_id} done", "tool_call_id": call_id}
 
 
-GIVEN: list[Callable[[Any, Any], Any]] = [
+GIVEN: list[Given] = [
     lambda call, _: call,
     lambda call, _: {"call": call},
     lambda call, message: {"call": call, "messages": [message]},
@@ -431,7 +433,7 @@ def test_a_large_input_of_a_task_is_searched_within_limits(run: Run) -> None:
 
 
 def test_a_converted_argument_is_matched_to_the_only_call_with_the_name(run: Run) -> None:
-    made(run, ("c1", {"a": "x, y"}), ("c2", {"a": 3}))
+    made(run, ("c1", {"a": "x, y"}), ("c2", {"a": ["z"]}))
     run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": ["x", "y"]})
     run.tool("tool-finished", FIRST_RUN, output="two")
     returned(run, answer_to("c1"), answer_to("c2"))

@@ -93,6 +93,7 @@ class Calls:
         self._ids = CallIds()
         self._calls: dict[tuple[str, str], list[Call]] = {}
         self._streaming: dict[tuple[str, int], Call] = {}
+        self._made_in: dict[str, list[Call]] = {}
 
     def get(self, agent_id: str, raw_id: str) -> Call | None:
         """The call that is meant by an id. Models repeat ids: it is the oldest that is open, or else the newest."""
@@ -146,6 +147,7 @@ class Calls:
     def _begin(self, agent_id: str, raw_id: str, name: str, task_id: str) -> Call:
         call = Call(self._ids.start(raw_id), agent_id, name or "unknown", raw_id, [], made_in=task_id)
         self._calls.setdefault((agent_id, raw_id), []).append(call)
+        self._made_in.setdefault(task_id, []).append(call)
         return call
 
     def ready(self, call: Call, given: Any = None) -> list[AnyEvent]:
@@ -163,6 +165,10 @@ class Calls:
     def was_made_in(self, agent_id: str, raw_id: str, task_id: str) -> bool:
         """Whether a model has made a call with this id in this task: a message that names it again repeats it."""
         return any(call.made_in == task_id for call in self._calls.get((agent_id, raw_id), ()) if task_id)
+
+    def open_made_in(self, task_id: str) -> list[Call]:
+        """The open calls that a model has made in this task."""
+        return [call for call in self._made_in.get(task_id, ()) if not call.over] if task_id else []
 
     def open_with(self, agent_id: str, raw_id: str) -> list[Call]:
         """The open calls of an agent with this id, the oldest first. Calls without an id have the id ""."""

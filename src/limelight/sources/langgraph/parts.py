@@ -17,7 +17,7 @@ ID_KEYS = ("id", "tool_call_id", "call_id")
 ARGUMENT_KEYS = ("args", "arguments", "function")
 """The keys of a call, by which it is found in the input of a task."""
 MAX_DEPTH = 5
-MAX_VALUES = 500
+MAX_VALUES = 200
 """How far the input of a task is searched: levels, and values on each level."""
 
 
@@ -113,7 +113,7 @@ def call_ids_in(task_input: Any) -> list[str]:
     They are searched for in depth, within limits. Messages are left out: a state may hold all of a conversation.
     """
     found: list[str] = []
-    level = [task_input if isinstance(task_input, dict | list) else getattr(task_input, "__dict__", None)]
+    level: list[Any] = [items_of(task_input) or fields_of(task_input) or getattr(task_input, "__dict__", None)]
     for _ in range(MAX_DEPTH):
         below: list[Any] = []
         for value in level:

@@ -280,13 +280,13 @@ class LangGraphTranslator:
         Single calls in the input come before those of its last messages, which each task of a fan-out may be given.
         """
         ns, task_input = self._running.get(task_id, ((), None))
-        made_here = [call for call in self._calls.open if call.made_in == task_id]
+        made_here = self._calls.open_made_in(task_id)
         if made_here or task_id not in self._running:
             return made_here
         if task_id not in self._given_ids:
             self._given_ids[task_id] = (call_ids_in(task_input), calls_before(task_input))
-        given = (self._open_calls(ns, raw_ids) for raw_ids in self._given_ids[task_id])
-        return next((calls for calls in given if calls), [])
+        alone, in_messages = self._given_ids[task_id]
+        return self._open_calls(ns, alone) or self._open_calls(ns, in_messages)
 
     def _open_calls(self, ns: Namespace, raw_ids: list[str]) -> list[Call]:
         """The open calls with these ids, in their order. Models repeat and omit ids: each id means another call."""
