@@ -9,11 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Annotated, Any
 
+from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.types import Command, interrupt
+from langgraph.types import Command, Send, interrupt
 from typing_extensions import TypedDict
 
 from tests.sources.langgraph_cast import add, fail, model, slow
@@ -33,6 +34,12 @@ def weather(city: str) -> dict[str, Any]:
 def multiply(a: int, b: int) -> int:
     """Multiply two numbers."""
     return a * b
+
+
+@tool
+def count(items: list[str]) -> int:
+    """Count items."""
+    return len(items)
 
 
 TOOLS = [add, slow, fail, weather, multiply]
@@ -175,6 +182,40 @@ async def with_more_arguments(state: Any) -> Update:
     return {"messages": made}
 
 
+async def with_converted_arguments(state: Any) -> Update:
+    """The model writes numbers as texts, and the node converts them."""
+    made: list[Any] = []
+    for call in calls_of(state):
+        args = {key: int(value) for key, value in call["args"].items()}
+        made.append(message_of(call, f"sum: {await add.ainvoke(args)}"))
+    return {"messages": made}
+
+
+async def with_parsed_arguments(state: Any) -> Update:
+    """The model writes a list as a text, and the node takes it apart."""
+    made: list[Any] = []
+    for call in calls_of(state):
+        result = await count.ainvoke({"items": [item.strip() for item in call["args"]["items"].split(",")]})
+        made.append(message_of(call, f"count: {result}"))
+    return {"messages": made}
+
+
+async def with_renamed_tools(state: Any) -> Update:
+    """The names that the model uses are not those of the tools."""
+    tools = {"sum": add, "forecast": weather}
+    made = [message_of(call, f"it is {await tools[call['name']].ainvoke(call['args'])}") for call in calls_of(state)]
+    return {"messages": made}
+
+
+async def with_a_check_of_the_arguments(state: Any) -> Update:
+    """Another tool gets the same arguments first."""
+    made: list[Any] = []
+    for call in calls_of(state):
+        await multiply.ainvoke(call["args"])
+        made.append(message_of(call, f"sum: {await add.ainvoke(call['args'])}"))
+    return {"messages": made}
+
+
 def plain_function(state: Any) -> Update:
     """No LangChain tool at all."""
     return {"messages": [message_of(call, f"{sum(call['args'].values())}") for call in calls_of(state)]}
@@ -252,6 +293,87 @@ def _answering_itself(stage: Stage, act: Any) -> Any:
     builder.add_edge(START, "think")
     builder.add_edge("think", "act")
     builder.add_edge("act", "answer")
+    return builder
+
+
+# One task for each call
+
+
+class Order:
+    """Lets the tasks of a fan-out reach their steps in this order alone."""
+
+    def __init__(self, *steps: str) -> None:
+        self._left = list(steps)
+        self._changed = asyncio.Condition()
+
+    async def reach(self, step: str) -> None:
+        async with asyncio.timeout(20), self._changed:
+            await self._changed.wait_for(lambda: self._left[0] == step)
+            self._left.pop(0)
+            self._changed.notify_all()
+
+
+def call_alone(call: Any, _: Any) -> Any:
+    return {"call": call}
+
+
+def call_with_messages(call: Any, state: Any) -> Any:
+    return {"call": call, "messages": state["messages"]}
+
+
+def call_in_depth(call: Any, _: Any) -> Any:
+    return {"work": {"calls": [call]}}
+
+
+def call_as_text(call: Any, _: Any) -> Any:
+    """The call cannot be found in this."""
+    return {"text": json.dumps(call)}
+
+
+def fan_out(stage: Stage, steps: str, payload: Callable[[Any, Any], Any]) -> Any:
+    """A task of its own for each call, by `Send`. The message is not what the tool returned."""
+    asked, order = model(stage).bind_tools(TOOLS), Order(*steps.split(", "))
+
+    async def think(state: Any) -> Update:
+        return {"messages": [await asked.ainvoke(state["messages"])]}
+
+    async def worker(given: Any) -> Update:
+        call = json.loads(given["text"]) if "text" in given else given.get("call") or given["work"]["calls"][0]
+        await order.reach(f"run {call['id']}")
+        result = await BY_NAME[call["name"]].ainvoke(call["args"])
+        await order.reach(f"end {call['id']}")
+        return {"messages": [message_of(call, f"{call['id']}: {result}")]}
+
+    def route(state: Any) -> Any:
+        return [Send("worker", payload(call, state)) for call in calls_of(state)] or END
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("think", think)
+    builder.add_node("worker", worker)
+    builder.add_edge(START, "think")
+    builder.add_conditional_edges("think", route, ["worker", END])
+    builder.add_edge("worker", "think")
+    return builder
+
+
+def calls_without_ids(_: Stage) -> Any:
+    """The model gives its calls no ids."""
+    calls: list[Any] = [{"name": "add", "args": args, "id": None} for args in ({"a": 2, "b": 3}, {"a": 7, "b": 3})]
+    asked = FakeMessagesListChatModel(responses=[AIMessage("", tool_calls=calls)])
+
+    async def think(state: Any) -> Update:
+        return {"messages": [await asked.ainvoke(state["messages"])]}
+
+    async def act(state: Any) -> Update:
+        results = [await add.ainvoke(call["args"]) for call in calls_of(state)]
+        return {"messages": [{"role": "tool", "content": f"sum: {result}", "tool_call_id": ""} for result in results]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("think", think)
+    builder.add_node("act", act)
+    builder.add_node("answer", lambda _: {"messages": [AIMessage("All done.")]})
+    for before, after in ((START, "think"), ("think", "act"), ("act", "answer")):
+        builder.add_edge(before, after)
     return builder
 
 

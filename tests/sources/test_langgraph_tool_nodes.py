@@ -32,6 +32,10 @@ SAME = answering(
     "- steps: [{tool_calls: [{name: add, arguments: {a: 2, b: 3}, id: c1},"
     " {name: add, arguments: {a: 2, b: 3}, id: c2}]}]"
 )
+OTHERS = answering(
+    "- steps: [{tool_calls: [{name: add, arguments: {a: 2, b: 3}, id: c1},"
+    " {name: add, arguments: {a: 20, b: 30}, id: c2}]}]"
+)
 TWICE = answering(
     "- steps: [{tool_calls: [{name: add, arguments: {a: 2, b: 3}, id: c1}]}]",
     "- steps: [{text: Once more.}, {tool_calls: [{name: add, arguments: {a: 2, b: 3}, id: c2}]}]",
@@ -162,6 +166,70 @@ async def test_identical_calls_in_parallel_stay_two_with_their_own_times(tmp_pat
     run = await played(graphs.looping(graphs.gathered), script, tmp_path)
     first, second, third = (run.call("slow", number).finished.duration_ms or 0 for number in range(3))
     assert max(first, second) < 500 <= third
+
+
+# Runs that differ from their calls
+
+
+async def test_arguments_that_the_node_converts_do_not_make_another_call(tmp_path: Path) -> None:
+    script = answering(
+        "- steps: [{tool_calls: [{name: add, arguments: {a: '2', b: '3'}, id: c1},"
+        " {name: add, arguments: {a: '7', b: '3'}, id: c2}]}]"
+    )
+    run = await played(graphs.looping(graphs.with_converted_arguments), script, tmp_path)
+    assert [finished.result for finished in run.all(ToolFinished)] == ["sum: 5", "sum: 10"]
+
+
+async def test_arguments_of_another_type_do_not_make_another_call(tmp_path: Path) -> None:
+    script = answering("- steps: [{tool_calls: [{name: count, arguments: {items: 'a, b'}, id: c1}]}]")
+    run = await played(graphs.looping(graphs.with_parsed_arguments), script, tmp_path)
+    assert run.call("count").result == "count: 2"
+
+
+async def test_a_tool_with_another_name_than_its_call_is_not_shown_again(tmp_path: Path) -> None:
+    script = answering(
+        "- steps: [{tool_calls: [{name: sum, arguments: {a: 2, b: 3}, id: c1},"
+        " {name: sum, arguments: {a: 2, b: 3}, id: c2}, {name: forecast, arguments: {city: Oslo}, id: c3}]}]"
+    )
+    run = await played(graphs.looping(graphs.with_renamed_tools), script, tmp_path)
+    assert [finished.result for finished in run.all(ToolFinished)][:2] == ["it is 5", "it is 5"]
+
+
+async def test_another_tool_with_the_arguments_of_a_call_has_a_row_of_its_own(tmp_path: Path) -> None:
+    async with theatre(graphs.looping(graphs.with_a_check_of_the_arguments), ONE, tmp_path) as stage:
+        run = await stage.play()
+    assert isinstance(run.terminal, RunFinished), run.terminal
+    assert sorted(started.name for started in run.all(ToolStarted)) == ["add", "multiply"]
+    assert (run.call("add").result, run.call("multiply").result) == ("sum: 5", 6)
+
+
+async def test_calls_without_ids_are_shown_each_with_its_result(tmp_path: Path) -> None:
+    async with theatre(graphs.calls_without_ids, "", tmp_path) as stage:
+        run = await stage.play()
+    assert isinstance(run.terminal, RunFinished), run.terminal
+    assert [started.args for started in run.all(ToolStarted)] == [{"a": 2, "b": 3}, {"a": 7, "b": 3}]
+    assert [(f.result, f.error) for f in run.all(ToolFinished)] == [("sum: 5", None), ("sum: 10", None)]
+
+
+# Tasks that run at once
+
+
+@pytest.mark.parametrize(
+    "payload", [graphs.call_alone, graphs.call_with_messages, graphs.call_in_depth, graphs.call_as_text]
+)
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "run c1, run c2, end c2, end c1",
+        "run c2, run c1, end c2, end c1",
+        "run c2, end c2, run c1, end c1",
+        "run c1, end c1, run c2, end c2",
+    ],
+)
+@pytest.mark.parametrize("script", [SAME, OTHERS], ids=["same", "others"])
+async def test_each_task_of_a_fan_out_ends_its_own_call(tmp_path: Path, script: str, steps: str, payload: Any) -> None:
+    run = await played(lambda stage: graphs.fan_out(stage, steps, payload), script, tmp_path)
+    assert all(finished.duration_ms is not None for finished in run.all(ToolFinished))
 
 
 # Failures

@@ -40,7 +40,7 @@ from limelight.sources.langgraph.calls import Call
 from limelight.sources.langgraph.drops import DROPS
 from limelight.sources.langgraph.interrupts import interrupt_of, resume_value
 from limelight.sources.langgraph.node_updates import is_message_form
-from limelight.sources.langgraph.parts import MODES, part_of
+from limelight.sources.langgraph.parts import MODES, call_ids_in, part_of
 from limelight.sources.langgraph.translator import SPOKEN, LangGraphTranslator
 
 META = {"langgraph_node": "model", "langgraph_checkpoint_ns": "model:m1", "ls_model_name": "any"}
@@ -328,6 +328,176 @@ def test_a_result_that_no_tool_returned_took_as_long_as_its_node() -> None:
     now[0] = 4.0
     returned(run, {"role": "tool", "content": "one", "tool_call_id": "c1"})
     assert run.of(ToolFinished)[0].duration_ms == 4000
+
+
+# Tools that parallel tasks run
+
+
+Given = Callable[[Any, Any], Any]
+"""Makes the input of a task from a call and the message with all calls."""
+
+
+def fan_out(run: Run, *calls: tuple[str, Any], given: Given = lambda call, _: {"call": call}) -> None:
+    """The model makes calls of `add`, and each is given to a task of its own, which has its id."""
+    named: list[Any] = [{"name": "add", "args": args, "id": call_id, "type": "tool_call"} for call_id, args in calls]
+    message = AIMessage("", id="m1", tool_calls=named)
+    run.feed("messages", (message, META))
+    for call in named:
+        run.feed("tasks", {"id": f"task-{call['id']}", "name": "worker", "input": given(call, message)})
+
+
+def worker_returned(run: Run, call_id: str, *messages: Any) -> None:
+    result = {"messages": [*messages]}
+    run.feed("tasks", {"id": f"task-{call_id}", "name": "worker", "result": result, "error": None, "interrupts": []})
+
+
+def answer_to(call_id: str) -> dict[str, Any]:
+    return {"role": "tool", "content": f"{call_id} done", "tool_call_id": call_id}
+
+
+GIVEN: list[Given] = [
+    lambda call, _: call,
+    lambda call, _: {"call": call},
+    lambda call, message: {"call": call, "messages": [message]},
+    lambda call, message: {"call": call, "messages": [message.model_dump()]},
+    lambda call, _: {"work": {"calls": [call]}},
+    lambda call, _: {"tool_call_id": call["id"], "args": call["args"]},
+    lambda call, _: {"call": {"id": call["id"], "type": "function", "function": {"name": "add", "arguments": "{}"}}},
+    lambda call, _: {"text": str(call)},
+    lambda _, message: {"messages": [message]},
+]
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_a_run_of_a_parallel_task_waits_for_the_message_of_its_own_task(run: Run, given: Any) -> None:
+    fan_out(run, ("c1", {"a": 1}), ("c2", {"a": 2}), given=given)
+    run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": 1})
+    run.tool("tool-finished", FIRST_RUN, output="raw")
+    run.tool("tool-started", SECOND_RUN, tool_name="add", input={"a": 2})
+    run.tool("tool-finished", SECOND_RUN, output="raw")
+    worker_returned(run, "c2", answer_to("c2"))
+    assert ends(run) == [("c2", "c2 done", None)]
+    worker_returned(run, "c1", answer_to("c1"))
+    assert ends(run)[1:] == [("c1", "c1 done", None)]
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_a_run_that_was_matched_to_an_equal_call_moves_to_the_call_of_its_message(run: Run, given: Any) -> None:
+    fan_out(run, ("c1", {"a": 1}), ("c2", {"a": 1}), given=given)
+    run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": 1})
+    run.tool("tool-error", FIRST_RUN, message="no luck")
+    worker_returned(run, "c2", {**answer_to("c2"), "status": "error"})
+    run.tool("tool-started", SECOND_RUN, tool_name="add", input={"a": 1})
+    run.tool("tool-finished", SECOND_RUN, output="raw")
+    worker_returned(run, "c1", answer_to("c1"))
+    assert [started.call_id for started in run.of(ToolStarted)] == ["c1", "c2"]
+    assert ends(run) == [("c2", "Error: c2 done", "c2 done"), ("c1", "c1 done", None)]
+
+
+def test_equal_calls_exchange_runs_when_the_first_message_belongs_to_the_other_run() -> None:
+    now = [0.0]
+    run = Run(lambda: now[0])
+    fan_out(run, ("c1", {"a": 1}), ("c2", {"a": 1}))
+    run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": 1})
+    run.tool("tool-started", SECOND_RUN, tool_name="add", input={"a": 1})
+    now[0] = 1.0
+    run.tool("tool-finished", FIRST_RUN, output="raw")
+    worker_returned(run, "c2", answer_to("c2"))
+    now[0] = 5.0
+    run.tool("tool-finished", SECOND_RUN, output="raw")
+    worker_returned(run, "c1", answer_to("c1"))
+    assert ends(run) == [("c2", "c2 done", None), ("c1", "c1 done", None)]
+    assert [finished.duration_ms for finished in run.of(ToolFinished)] == [1000, 5000]
+
+
+def test_a_run_of_a_parallel_task_without_a_message_ends_with_what_it_returned(run: Run) -> None:
+    fan_out(run, ("c1", {"a": 1}), ("c2", {"a": 2}), given=lambda call, _: {"text": str(call)})
+    run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": 1})
+    run.tool("tool-finished", FIRST_RUN, output="one")
+    worker_returned(run, "c1")
+    assert ends(run) == []
+    worker_returned(run, "c2")
+    assert ends(run) == [("c1", "one", None)]
+
+
+def test_a_large_input_of_a_task_is_searched_within_limits(run: Run) -> None:
+    call: Any = {"name": "add", "args": {}, "id": "c1", "type": "tool_call"}
+    deep: Any = call
+    for _ in range(2000):
+        deep = [deep]
+    assert call_ids_in({"rows": [{"row": [number]} for number in range(10_000)], "call": call}) == ["c1"]
+    assert call_ids_in({"deep": deep}) == []
+
+
+# Runs that differ from their calls
+
+
+def test_a_converted_argument_is_matched_to_the_only_call_with_the_name(run: Run) -> None:
+    made(run, ("c1", {"a": "x, y"}), ("c2", {"a": ["z"]}))
+    run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": ["x", "y"]})
+    run.tool("tool-finished", FIRST_RUN, output="two")
+    returned(run, answer_to("c1"), answer_to("c2"))
+    assert ends(run) == [("c1", "c1 done", None), ("c2", "c2 done", None)]
+
+
+def test_a_converted_argument_that_two_calls_fit_is_a_call_of_its_own(run: Run) -> None:
+    made(run, ("c1", {"a": "x"}), ("c2", {"a": "y"}))
+    run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": ["x"]})
+    run.tool("tool-finished", FIRST_RUN, output="one")
+    returned(run, answer_to("c1"), answer_to("c2"))
+    assert ends(run) == [(FIRST_RUN, "one", None), ("c1", "c1 done", None), ("c2", "c2 done", None)]
+
+
+@pytest.mark.parametrize("is_live", [True, False])
+def test_a_tool_with_the_name_of_the_call_replaces_one_with_another_name(run: Run, is_live: bool) -> None:
+    made(run, ("c1", {"a": 1}))
+    run.tool("tool-started", FIRST_RUN, tool_name="check", input={"a": 1})
+    if not is_live:
+        run.tool("tool-finished", FIRST_RUN, output="fine")
+    run.tool("tool-started", SECOND_RUN, tool_name="add", input={"a": 1})
+    if is_live:
+        run.tool("tool-finished", FIRST_RUN, output="fine")
+    run.tool("tool-finished", SECOND_RUN, output="one")
+    returned(run, answer_to("c1"))
+    assert [(started.call_id, started.name) for started in run.of(ToolStarted)] == [("c1", "add"), (FIRST_RUN, "check")]
+    assert ends(run) == [(FIRST_RUN, "fine", None), ("c1", "c1 done", None)]
+
+
+def test_a_tool_with_another_name_that_fails_does_not_fail_a_call_with_a_result(run: Run) -> None:
+    made(run, ("c1", {"a": 1}))
+    run.tool("tool-started", FIRST_RUN, tool_name="check", input={"a": 1})
+    run.tool("tool-error", FIRST_RUN, message="no luck")
+    returned(run, answer_to("c1"))
+    assert ends(run) == [("c1", "c1 done", None)]
+
+
+def test_a_tool_without_arguments_is_not_matched_to_a_call_with_another_name(run: Run) -> None:
+    made(run, ("c1", {}))
+    run.tool("tool-started", FIRST_RUN, tool_name="check", input={})
+    run.tool("tool-finished", FIRST_RUN, output="fine")
+    returned(run, answer_to("c1"))
+    assert ends(run) == [(FIRST_RUN, "fine", None), ("c1", "c1 done", None)]
+
+
+# Calls without ids
+
+
+def test_calls_without_ids_that_are_streamed_without_an_index_are_two(run: Run) -> None:
+    for args in ('{"a": 1}', '{"a": 2}'):
+        run.say("", tool_call_chunks=[{**chunk(args, name="add", id=None), "index": None}])
+    run.end("x")
+    assert [ready.args for ready in run.of(ToolReady)] == [{"a": 1}, {"a": 2}]
+
+
+def test_calls_without_ids_that_a_node_returns_again_are_not_shown_again(run: Run) -> None:
+    calls: list[Any] = [{"name": "add", "args": {"a": 1}, "id": None, "type": "tool_call"}] * 2
+    run.feed("messages", (AIMessage("", id="m1", tool_calls=calls), META))
+    returning = {"langgraph_node": "edit", "langgraph_checkpoint_ns": "edit:e1"}
+    run.feed("messages", (AIMessage("", id="m2", tool_calls=calls), returning))
+    assert len(run.of(ToolStarted)) == 2
+
+
+# Results of nodes
 
 
 @pytest.mark.parametrize("key", ["messages", "results", "anything"])

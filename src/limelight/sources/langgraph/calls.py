@@ -4,10 +4,10 @@ Everything may come twice or not at all: a retried tool starts again under its i
 resumed one starts anew. So all of it is idempotent per call, and whatever says that the call is over ends it.
 
 A node may run a tool itself, with the arguments of a call but without its id. Such a run is matched to the open call
-with that name and those arguments.
+with that name and those arguments, or else to the only call that a running task was given and that can be meant.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -25,17 +25,34 @@ from limelight.sources.base import CallIds, Item
 from limelight.sources.so_far import SoFar
 from limelight.sources.values import args_value, fields_of, items_of, json_value, outcome, safe_text
 
+UNREADABLE = 3
+"""The distance between arguments of which one cannot be read; smaller ones are between arguments that agree."""
+
 
 class NodeRun(msgspec.Struct):
     """A run of a tool that a node has started for a call."""
 
+    run_id: str
+    name: str
+    args: Any
+    """What the tool was given; None if that is not known."""
     task_id: str
+    """The task that runs it; empty if several tasks can be meant."""
+    ns: tuple[str, ...]
+    """The namespace of the graph in which it runs."""
     began: float
     """When it began, in seconds; the origin is the caller's."""
+    guessed: bool = False
+    """Whether the tool has another name than the call, or other arguments: a run that fits better replaces it."""
     live: bool = True
     returned: bool = False
     value: Any = None
     duration_ms: int | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it has ended without a value: by an error, or by an interrupt of its task."""
+        return not (self.live or self.returned)
 
     def end(self, now: float) -> None:
         self.live = False
@@ -63,6 +80,11 @@ class Call(msgspec.Struct):
     """Whether a tool runs under its id."""
     run: NodeRun | None = None
 
+    @property
+    def known_args(self) -> dict[str, Any] | str:
+        """Its arguments, also before it is known that they are complete."""
+        return self.args if self.ready else args_of("".join(self.args_text) or "{}")
+
 
 class Calls:
     """All calls of one run, by the ids that the framework has for them."""
@@ -71,6 +93,7 @@ class Calls:
         self._ids = CallIds()
         self._calls: dict[tuple[str, str], list[Call]] = {}
         self._streaming: dict[tuple[str, int], Call] = {}
+        self._made_in: dict[str, list[Call]] = {}
 
     def get(self, agent_id: str, raw_id: str) -> Call | None:
         """The call that is meant by an id. Models repeat ids: it is the oldest that is open, or else the newest."""
@@ -97,7 +120,8 @@ class Calls:
         at = (message_id, chunk.get("index") or 0)
         call = self._streaming.get(at)
         events: list[AnyEvent] = []
-        if call is None or (chunk.get("id") and chunk["id"] != call.raw_id):
+        is_unnumbered = chunk.get("name") and not chunk.get("id") and chunk.get("index") is None
+        if call is None or is_unnumbered or (chunk.get("id") and chunk["id"] != call.raw_id):
             if not chunk.get("name"):
                 return []
             call = self._streaming[at] = self._begin(agent_id, chunk.get("id") or "", chunk["name"], task_id)
@@ -112,6 +136,10 @@ class Calls:
         call = self.get(agent_id, raw_id)
         if call is not None and not call.over:
             return []
+        return self.begin_whole(agent_id, raw_id, name, args, task_id)
+
+    def begin_whole(self, agent_id: str, raw_id: str, name: str, args: Any, task_id: str = "") -> list[AnyEvent]:
+        """Start a call with all its arguments, also if another call with its id is open."""
         call = self._begin(agent_id, raw_id, name, task_id)
         call.ready, call.args = True, args_value(args)
         return [ToolStarted(agent_id=agent_id, call_id=call.call_id, name=name, args=call.args)]
@@ -119,6 +147,7 @@ class Calls:
     def _begin(self, agent_id: str, raw_id: str, name: str, task_id: str) -> Call:
         call = Call(self._ids.start(raw_id), agent_id, name or "unknown", raw_id, [], made_in=task_id)
         self._calls.setdefault((agent_id, raw_id), []).append(call)
+        self._made_in.setdefault(task_id, []).append(call)
         return call
 
     def ready(self, call: Call, given: Any = None) -> list[AnyEvent]:
@@ -137,25 +166,52 @@ class Calls:
         """Whether a model has made a call with this id in this task: a message that names it again repeats it."""
         return any(call.made_in == task_id for call in self._calls.get((agent_id, raw_id), ()) if task_id)
 
+    def open_made_in(self, task_id: str) -> list[Call]:
+        """The open calls that a model has made in this task."""
+        return [call for call in self._made_in.get(task_id, ()) if not call.over] if task_id else []
+
+    def open_with(self, agent_id: str, raw_id: str) -> list[Call]:
+        """The open calls of an agent with this id, the oldest first. Calls without an id have the id ""."""
+        return [call for call in self._calls.get((agent_id, raw_id), ()) if not call.over]
+
     def match(self, agent_id: str, name: str, given: Any) -> Call | None:
         """The open call for which a node runs a tool with these arguments; None arguments are not known.
 
-        The same arguments come first, then those to which the node has added some, then a call whose arguments cannot
-        be read. Among equals it is the oldest that was not run; one whose run failed is run again.
+        The same arguments come first, then those to which the node has added some, then those whose values have the
+        same text (1 for "1"), then a call whose arguments cannot be read. Among equals it is the oldest that was not
+        run; one whose run failed is run again.
         """
-        candidates = [call for call in self.open if call.agent_id == agent_id and call.name == name and _is_free(call)]
+        candidates = [call for call in self.open if call.agent_id == agent_id and call.name == name]
         given = None if given is None else args_value(given)
-        ranked = [(_distance(call, given), call.run is not None, at) for at, call in enumerate(candidates)]
-        best = min((rank for rank in ranked if rank[0] is not None), default=None)
-        return None if best is None else candidates[best[2]]
+        ranked = [
+            (distance, call.run is not None, at)
+            for at, call in enumerate(candidates)
+            if (distance := _distance(call, given)) is not None
+            and (_is_free(call) or (distance < UNREADABLE and call.run is not None and call.run.guessed))
+        ]
+        return candidates[min(ranked)[2]] if ranked else None
+
+    def match_given(self, by_task: list[list[Call]], name: str, given: Any, tool_names: set[str]) -> Call | None:
+        """The only call that can be meant among those that a task was given, for each running task.
+
+        It is the only one with this name whose arguments the node can have converted. Otherwise it is the only one
+        with the same arguments, if the tool has another name than the model uses: no tool has run under that name.
+        """
+        args = args_value(given)
+        for calls in by_task:
+            free = [call for call in calls if not call.over and _is_free(call)]
+            converted = [call for call in free if call.name == name and _is_converted(call.known_args, args)]
+            renamed = [call for call in free if args and call.known_args == args and call.name not in tool_names]
+            found = _only(converted) or _only(renamed)
+            if found is not None:
+                return found
+        return None
 
     def adopt(self, agent_id: str, raw_id: str, name: str, args: Any, runs: list[Call]) -> bool:
         """Let an id mean one of these runs, if it has this name and these arguments; that one is taken out."""
-        wanted = args_value(args)
-        found = next((run for run in runs if run.name == name and run.args == wanted), None)
-        if found is None or not raw_id:
+        found = take_same(runs, name, args) if raw_id else None
+        if found is None:
             return False
-        runs.remove(found)
         self._calls.setdefault((agent_id, raw_id), []).append(found)
         return True
 
@@ -171,11 +227,14 @@ class Calls:
     # How it ends
 
     def finish(self, call: Call, message: Any, duration_ms: int | None = None) -> list[Item]:
-        """Its message is there. If the node's run has failed, the call has, whatever the message says."""
+        """Its message is there. If the node's run has failed, the call has, whatever the message says.
+
+        A failed run of a tool with another name does not count: it may have been a helper of the node.
+        """
         content = message.content
         content = None if content == "null" else content  # that is what None is turned into
         failed = getattr(message, "status", "") == "error"
-        raised = call.error if call.run is not None and not failed else ""
+        raised = call.error if call.run is not None and call.run.name == call.name and not failed else ""
         artifact = getattr(message, "artifact", None)
         return self.returned(call, content, artifact, failed=failed, raised=raised, duration_ms=duration_ms)
 
@@ -238,19 +297,52 @@ class Calls:
         return [*ready, unseen_result(call.agent_id, call.call_id)]
 
 
+def take_same(calls: list[Call], name: str, args: Any) -> Call | None:
+    """Take the first call with this name and these arguments out of the list."""
+    wanted = args_value(args)
+    found = next((call for call in calls if call.name == name and call.known_args == wanted), None)
+    if found is not None:
+        calls.remove(found)
+    return found
+
+
 def _is_free(call: Call) -> bool:
     """Whether a run may be this call's: none is, or the last one has failed or was interrupted."""
-    return not call.running and (call.run is None or not (call.run.live or call.run.returned))
+    return not call.running and (call.run is None or call.run.failed)
 
 
 def _distance(call: Call, given: dict[str, Any] | str | None) -> int | None:
     """How far the arguments of a run are from those of a call; None if they are others."""
-    args = call.args if call.ready else args_of("".join(call.args_text) or "{}")
+    args = call.known_args
     if given is None or isinstance(args, str) or isinstance(given, str):
-        return 2 if args != given else 0
+        return UNREADABLE if args != given else 0
     if args == given:
         return 0
-    return 1 if all(key in given and given[key] == value for key, value in args.items()) else None
+    if not args.keys() <= given.keys():
+        return None
+    if all(given[key] == value for key, value in args.items()):
+        return 1
+    return 2 if all(_as_text(given[key]) == _as_text(value) for key, value in args.items()) else None
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _is_converted(args: Any, given: Any) -> bool:
+    """Whether a node can have made the given arguments of those of a call: each value is equal or of another type."""
+    if not (isinstance(args, dict) and isinstance(given, dict)):
+        return False
+    made, got = fields_of(cast("object", args)), fields_of(cast("object", given))
+    return made.keys() <= got.keys() and all(type(got[k]) is not type(v) or got[k] == v for k, v in made.items())
+
+
+def _only(calls: list[Call]) -> Call | None:
+    """The oldest of these calls, if all have one name and the same arguments. Calls that were not run come first."""
+    calls = [call for call in calls if call.run is None] or calls
+    if len({call.name for call in calls}) != 1 or any(call.known_args != calls[0].known_args for call in calls):
+        return None
+    return calls[0]
 
 
 def _error(result: Any) -> str:

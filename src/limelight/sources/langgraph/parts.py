@@ -13,6 +13,13 @@ HOOKS = (".before_agent", ".before_model", ".after_model", ".after_agent")
 
 Namespace = tuple[str, ...]
 
+ID_KEYS = ("id", "tool_call_id", "call_id")
+ARGUMENT_KEYS = ("args", "arguments", "function")
+"""The keys of a call, by which it is found in the input of a task."""
+MAX_DEPTH = 5
+MAX_VALUES = 200
+"""How far the input of a task is searched: levels, and values on each level."""
+
 
 class Part(NamedTuple):
     """One item of `astream(version="v2")`."""
@@ -98,6 +105,35 @@ def calls_before(task_input: Any) -> list[str]:
     last = [items[-1] for items in listed]
     made = [getattr(message, "tool_calls", None) or fields_of(message).get("tool_calls") for message in last]
     return [str(fields_of(call).get("id") or "") for calls in made for call in items_of(calls)]
+
+
+def call_ids_in(task_input: Any) -> list[str]:
+    """The ids of the calls that a task was given one by one, as with `Send("worker", {"call": call})`.
+
+    They are searched for in depth, within limits. Messages are left out: a state may hold all of a conversation.
+    """
+    found: list[str] = []
+    level: list[Any] = [items_of(task_input) or fields_of(task_input) or getattr(task_input, "__dict__", None)]
+    for _ in range(MAX_DEPTH):
+        below: list[Any] = []
+        for value in level:
+            if call_id := _call_id(fields_of(value)):
+                found.append(call_id)
+            elif len(below) < MAX_VALUES and not _is_message(fields_of(value)):
+                below += (items_of(value) or [*fields_of(value).values()])[:MAX_VALUES]
+        level = below[:MAX_VALUES]
+    return list(dict.fromkeys(found))
+
+
+def _call_id(fields: dict[str, Any]) -> str:
+    """The id of a call in LangChain's form, in OpenAI's, or in a similar form of the graph's own."""
+    if not any(key in fields for key in ARGUMENT_KEYS):
+        return ""
+    return next((value for key in ID_KEYS if isinstance(value := fields.get(key), str) and value), "")
+
+
+def _is_message(fields: dict[str, Any]) -> bool:
+    return "lc" in fields or ("content" in fields and ("role" in fields or "type" in fields))
 
 
 def messages_in(output: Any) -> list[Any]:

@@ -13,13 +13,14 @@ from typing import Any, cast
 from limelight.events import EVENT_TYPES, AnyEvent, FinalAnswer, Plan, RunFinished, Status, TextDelta, Todo
 from limelight.sources.base import Item
 from limelight.sources.langgraph.actors import Actor, Actors
-from limelight.sources.langgraph.calls import Call, Calls, NodeRun
+from limelight.sources.langgraph.calls import Call, Calls, NodeRun, take_same
 from limelight.sources.langgraph.interrupts import Interrupt, interrupt_again, interrupt_of
 from limelight.sources.langgraph.node_runs import RUN_ID, NodeRuns
 from limelight.sources.langgraph.node_updates import NodeUpdates
 from limelight.sources.langgraph.parts import (
     Namespace,
     Part,
+    call_ids_in,
     calls_before,
     calls_in,
     is_command,
@@ -62,10 +63,14 @@ class LangGraphTranslator:
         """Results that tools have handed over and that will come again as messages, by place and raw id."""
         self._running: dict[str, tuple[Namespace, Any]] = {}
         """The tasks that run, each with its place and what it was given."""
+        self._given_ids: dict[str, tuple[list[str], list[str]]] = {}
+        """The ids of calls in what they were given: of single calls, and of those in the last messages."""
         self._began: dict[str, float] = {}
         """When each of them began."""
         self._updates = NodeUpdates()
         self._node_runs = NodeRuns()
+        self._tool_names: set[str] = set()
+        """The names of the tools that have run."""
         self._returned_count = 0
         self._loose: dict[Namespace, list[Call]] = {}
         """Runs of tools without a call of a model, by place, while a task runs there: its message may follow."""
@@ -119,7 +124,7 @@ class LangGraphTranslator:
         message, metadata = part.data
         task_id = task_in(metadata)
         if message.type == "tool":
-            return self._told_again(part.ns, message, task_id)
+            return self._tool_message(part.ns, message, task_id)
         if message.type not in SPOKEN:
             return []
         if is_internal(metadata):
@@ -160,10 +165,15 @@ class LangGraphTranslator:
             events += self._settled_by_speech(task_id)
         if not (is_returned and self._speech.repeats(task_id, text_in(message.content))):
             events += self._speech.chunk(agent_id, message, task_id)
+        without_id = self._calls.open_with(agent_id, "")
         for made in [*message.tool_calls, *message.invalid_tool_calls]:
             call = (agent_id, made["id"] or "", made["name"], made["args"])
-            if not (is_returned and self._is_shown(ns, task_id, *call)):
+            if is_returned and self._is_shown(ns, task_id, *call):
+                continue
+            if made["id"]:
                 events += self._calls.whole(*call, task_id)
+            elif not (is_returned and take_same(without_id, made["name"], made["args"])):
+                events += self._calls.begin_whole(*call, task_id)
         events += self._cost(agent_id, message, metadata)
         return [*events, *self._speech.finish(message.id)]
 
@@ -192,12 +202,13 @@ class LangGraphTranslator:
         raw_id, name = data.get("tool_call_id") or "", data.get("tool_name")
         call = self._node_runs.call(raw_id) or self._call(part.ns, raw_id, name)
         if call is None and data["event"] == "tool-started":
-            call = self._run_by_node(part.ns, raw_id, data)
+            call, replaced = self._run_by_node(part.ns, raw_id, data)
+            events += self._run_without_call(part.ns, replaced) if replaced is not None else []
             if call is None:
-                agent_id = self._actors.agent_id(part.ns) or ""
-                events += self._calls.whole(agent_id, raw_id, name or "", data.get("input"))
-                call = self._calls.get(agent_id, raw_id)
-                self._loose.setdefault(part.ns, []).extend([call] if call is not None else [])
+                events += self._begin_loose(part.ns, raw_id, name or "", data.get("input"))
+                call = self._call(part.ns, raw_id)
+        if data["event"] == "tool-started":
+            self._tool_names.add(name or "")
         if call is None:
             return events
         run = call.run if self._node_runs.call(raw_id) is call else None
@@ -231,25 +242,60 @@ class LangGraphTranslator:
         calls = [call for agent_id in agents if (call := self._calls.get(agent_id, raw_id)) is not None]
         return next((c for c in calls if not c.over and c not in spawning and name in (None, c.name)), None)
 
-    def _run_by_node(self, ns: Namespace, run_id: str, data: dict[str, Any]) -> Call | None:
-        """The call for which a node runs a tool with its arguments, but without its id."""
+    def _begin_loose(self, ns: Namespace, run_id: str, name: str, args: Any) -> list[AnyEvent]:
+        """Start a row of its own for a run that no call of a model fits."""
+        agent_id = self._actors.agent_id(ns) or ""
+        events = self._calls.whole(agent_id, run_id, name, args)
+        call = self._calls.get(agent_id, run_id)
+        self._loose.setdefault(ns, []).extend([call] if call is not None else [])
+        return events
+
+    def _run_without_call(self, ns: Namespace, run: NodeRun) -> list[Item]:
+        """Give a run a row of its own after its call has got a run that fits better."""
+        events: list[Item] = [*self._begin_loose(ns, run.run_id, run.name, run.args)]
+        call = self._call(ns, run.run_id)
+        if call is not None and run.returned:
+            events += self._calls.returned(call, run.value, duration_ms=run.duration_ms)
+        return events
+
+    def _run_by_node(self, ns: Namespace, run_id: str, data: dict[str, Any]) -> tuple[Call | None, NodeRun | None]:
+        """The call for which a node runs a tool without its id, and the run that the call had by mistake."""
         if not RUN_ID.fullmatch(run_id):
-            return None
+            return None, None
         agents, _ = self._actors.above(ns)
         name, given = data.get("tool_name") or "", data.get("input")
         matches = (self._calls.match(agent_id, name, given) for agent_id in (self._actors.agent_id(ns) or "", *agents))
-        call = next((match for match in matches if match is not None), None)
-        if call is not None:
-            self._node_runs.start(run_id, call, self._task_running(ns, call), self._clock())
-        return call
+        matched = next((match for match in matches if match is not None), None)
+        running = {task_id: self._calls_given(task_id) for task_id, (place, _) in self._running.items() if place == ns}
+        call = matched or self._calls.match_given(list(running.values()), name, given, self._tool_names)
+        if call is None:
+            return None, None
+        task_id = _task_running(running, call)
+        run = NodeRun(run_id, name, given, task_id, ns, self._clock(), guessed=matched is None)
+        return call, self._node_runs.start(call, run)
 
-    def _task_running(self, ns: Namespace, call: Call) -> str:
-        """The task that runs a call: the one that was given it, the one in which it was made, or the only one."""
-        running = {task_id: given for task_id, (place, given) in self._running.items() if place == ns}
-        given_it = [task_id for task_id, given in running.items() if call.raw_id in calls_before(given)]
-        if given_it or call.made_in in running:
-            return given_it[0] if given_it else call.made_in
-        return next(iter(running)) if len(running) == 1 else ""
+    def _calls_given(self, task_id: str) -> list[Call]:
+        """The open calls that a task carries out: a model has made them in it, or they are in its input.
+
+        Single calls in the input come before those of its last messages, which each task of a fan-out may be given.
+        """
+        ns, task_input = self._running.get(task_id, ((), None))
+        made_here = self._calls.open_made_in(task_id)
+        if made_here or task_id not in self._running:
+            return made_here
+        if task_id not in self._given_ids:
+            self._given_ids[task_id] = (call_ids_in(task_input), calls_before(task_input))
+        alone, in_messages = self._given_ids[task_id]
+        return self._open_calls(ns, alone) or self._open_calls(ns, in_messages)
+
+    def _open_calls(self, ns: Namespace, raw_ids: list[str]) -> list[Call]:
+        """The open calls with these ids, in their order. Models repeat and omit ids: each id means another call."""
+        calls: list[Call] = []
+        for raw_id in raw_ids:
+            first = self._call(ns, raw_id)
+            same = [] if first is None else self._calls.open_with(first.agent_id, raw_id)
+            calls += [call for call in same if call not in calls][:1]
+        return calls
 
     def _returned_to_node(self, ns: Namespace, call: Call, run: NodeRun, output: Any) -> list[Item]:
         """What the tool returned is kept, until the node has made a message of it or ends."""
@@ -268,8 +314,8 @@ class LangGraphTranslator:
         """Which task runs a call is not said where a node takes several calls out of the state: look for it there."""
         if self._actors.has_task(call):
             return
-        for task_id, (place, given) in self._running.items():
-            if place == ns and call.raw_id in calls_before(given):
+        for task_id, (place, _) in self._running.items():
+            if place == ns and call in self._calls_given(task_id):
                 self._actors.task_runs(task_id, call)
 
     def _returned(self, ns: Namespace, call: Call, output: Any) -> list[Item]:
@@ -286,7 +332,7 @@ class LangGraphTranslator:
     def _end_call(self, call: Call, value: Any) -> list[Item]:
         return [*self._end_actors(self._actors.ending_with_call(call), None), *self._calls.returned(call, value)]
 
-    def _told_again(self, ns: Namespace, message: Any, task_id: str) -> list[Item]:
+    def _tool_message(self, ns: Namespace, message: Any, task_id: str) -> list[Item]:
         """The message of a result, which its tool has handed over already: of calls with one id it ends no other."""
         returned = (ns, message.tool_call_id)
         if self._returns[returned]:
@@ -301,15 +347,14 @@ class LangGraphTranslator:
         call = self._call(ns, message.tool_call_id) if message.tool_call_id else self._next_call(ns, task_id)
         if call is None:
             return events
+        self._node_runs.correct(call, task_id)
         failed = message.status == "error"
         events += self._end_actors(self._actors.ending_with_call(call), text_in(message.content) if failed else None)
         return [*events, *self._calls.finish(call, message, self._node_time(call, task_id))]
 
     def _next_call(self, ns: Namespace, task_id: str) -> Call | None:
         """The call of a result that does not name it: the first one that the task was given and that is open."""
-        _, given = self._running.get(task_id, ((), None))
-        calls = [self._call(ns, raw_id) for raw_id in calls_before(given)]
-        return next((call for call in calls if call is not None and not call.over), None)
+        return next(iter(self._calls_given(task_id)), None)
 
     def _node_time(self, call: Call, task_id: str) -> int | None:
         """How long a call took that no tool has run: as long as the node that returns its result."""
@@ -355,37 +400,39 @@ class LangGraphTranslator:
         events = self._returned_messages(ns, data)
         self._running.pop(task_id, None)
         self._began.pop(task_id, None)
-        if ns not in [place for place, _ in self._running.values()]:
+        self._given_ids.pop(task_id, None)
+        is_last = ns not in [place for place, _ in self._running.values()]
+        if is_last:
             self._loose.pop(ns, None)
         if agent_id is None:
             return events
-        ended = self._node_runs.ending_with(agent_id, task_id)
+        ended = self._node_runs.ending_with(ns, task_id, is_last=is_last)
         events += [event for call, run in ended if run.returned for event in self._calls.settle(call)]
-        self._node_runs.task_ended(task_id, self._clock())
+        self._node_runs.task_ended(ns, task_id, self._clock(), is_last=is_last)
         if stops := data.get("interrupts"):
             return [*events, *(event for stop in stops for event in self._interrupted(agent_id, task_id, stop))]
         self._steps.task_ended(agent_id, task_id)
         error = None if data.get("error") is None else safe_text(data["error"])
         events += self._end_actors(self._actors.ending_with_task(ns, task_id), error)
-        return [*events, *self._speech.finish_all(agent_id, task_id), *self._failed(agent_id, task_id)]
+        return [*events, *self._speech.finish_all(agent_id, task_id), *self._failed(agent_id, task_id, ended)]
 
     def _returned_messages(self, ns: Namespace, data: dict[str, Any]) -> list[Item]:
         """The messages that a node has returned as dicts or tuples: LangGraph streams only those that are objects."""
         task_id, events = data["id"], list[Item]()
         for message, is_said in self._updates.ended(ns, task_id, data.get("result")):
             if message.type == "tool":
-                events += self._told_again(ns, message, task_id)
+                events += self._tool_message(ns, message, task_id)
             elif is_said and not is_hook(data["name"]):
                 self._returned_count += 1
                 message.id = message.id or f"returned-{self._returned_count}"
                 events += self._said(ns, message, {}, task_id)
         return events
 
-    def _failed(self, agent_id: str, task_id: str) -> list[Item]:
-        """Calls of a task that has ended: nobody tries again what has failed in it."""
+    def _failed(self, agent_id: str, task_id: str, runs: list[tuple[Call, NodeRun]]) -> list[Item]:
+        """End the failed calls of a task that has ended, with the runs of its nodes: it does not try them again."""
         mine = [c for c in self._calls.open if c.error and c.run is None and c.agent_id == agent_id]
         ended = [c for c in mine if c in self._actors.calls_of_task(task_id) or not self._actors.has_task(c)]
-        ended += [call for call, _ in self._node_runs.ending_with(agent_id, task_id) if call.error]
+        ended += [call for call, _ in runs if call.error]
         events: list[Item] = []
         for call in ended:
             events += self._end_actors(self._actors.ending_with_call(call), call.error)
@@ -416,7 +463,7 @@ class LangGraphTranslator:
         data = part.data
         if isinstance(data, EVENT_TYPES):
             return [*events, cast("AnyEvent", data)]
-        text = _told(data)[:MAX_STATUS]
+        text = _status_text(data)[:MAX_STATUS]
         return [*events, Status(agent_id=self._actors.agent_id(part.ns) or "", text=text)] if text else events
 
     # How it ends
@@ -460,7 +507,14 @@ class LangGraphTranslator:
         return FinalAnswer(content=answer, message_id=self._speech.id_of(answer, raw_id))
 
 
-def _told(data: Any) -> str:
+def _task_running(running: dict[str, list[Call]], call: Call) -> str:
+    """The task that runs a call: the only one that was given it, or the only one; empty if several can be meant."""
+    given_it = [task_id for task_id, calls in running.items() if call in calls]
+    meant = given_it or list(running)
+    return meant[0] if len(meant) == 1 else ""
+
+
+def _status_text(data: Any) -> str:
     """What a graph writes for people, out of the forms that it may have."""
     fields = fields_of(data)
     for key in ("status", "message", "text", "content", "progress"):
