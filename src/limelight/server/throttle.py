@@ -10,7 +10,7 @@ import heapq
 import itertools
 from collections import Counter
 from collections.abc import Callable
-from functools import total_ordering
+from time import monotonic
 
 from starlette.types import Scope
 
@@ -26,7 +26,6 @@ PURGE_LENGTH = 1000
 """How many may wait before those whose clients have left are removed."""
 
 
-@total_ordering
 class Turn:
     """A request that waits, in the order in which requests are answered."""
 
@@ -38,12 +37,8 @@ class Turn:
     def __lt__(self, other: "Turn") -> bool:
         return self._rank < other._rank
 
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nobody waits for the answer. The request is then dropped."""
+    def drop_if_gone(self) -> bool:
+        """Drop the request if its client has left. True if it is dropped, or was cancelled."""
         if self._is_gone() and not self._future.done():
             self._future.set_result(False)
         return self._future.done()
@@ -56,13 +51,12 @@ class Throttle:
     """Lets requests pass, or holds them until it is their turn. An open connection has at most one that waits."""
 
     def __init__(self, per_second: float = PER_SECOND, burst: int = BURST) -> None:
-        self._per_second = per_second
-        self._burst = burst
-        self._budget: Budget | None = None
+        self._budget = Budget(burst, per_second, monotonic)
         self._recent: Counter[str] = Counter()
         self._window_ends = 0.0
         self._waiting: list[Turn] = []
         self._purge_length = PURGE_LENGTH
+        self._timer: asyncio.TimerHandle | None = None
         self._order = itertools.count()
 
     @property
@@ -72,8 +66,6 @@ class Throttle:
     async def wait(self, client: str, *, is_refusal: bool = False, is_gone: Callable[[], bool] = lambda: False) -> bool:
         """Return when a request of this client may be answered; False if the client has left before."""
         loop = asyncio.get_running_loop()
-        if self._budget is None:
-            self._budget = Budget(self._burst, self._per_second, loop.time)
         if loop.time() > self._window_ends:
             self._recent.clear()
             self._window_ends = loop.time() + WINDOW_SECONDS
@@ -82,23 +74,26 @@ class Throttle:
             return True
         future = loop.create_future()
         heapq.heappush(self._waiting, Turn((is_refusal, self._recent[client], -next(self._order)), is_gone, future))
-        if len(self._waiting) == 1:
-            loop.call_later(RELEASE_SECONDS, self._release, loop, self._budget)
-        elif len(self._waiting) > self._purge_length:
+        if len(self._waiting) > self._purge_length:
             self._purge()
+        self._schedule(loop)
         return await future
 
-    def _release(self, loop: asyncio.AbstractEventLoop, budget: Budget) -> None:
-        while self._waiting and (self._waiting[0].is_over or budget.spend()):
+    def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._timer is None and self._waiting:
+            self._timer = loop.call_later(RELEASE_SECONDS, self._release, loop)
+
+    def _release(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = None
+        while self._waiting and (self._waiting[0].drop_if_gone() or self._budget.spend()):
             turn = heapq.heappop(self._waiting)
-            if not turn.is_over:
+            if not turn.drop_if_gone():
                 turn.take()
-        if self._waiting:
-            loop.call_later(RELEASE_SECONDS, self._release, loop, budget)
+        self._schedule(loop)
 
     def _purge(self) -> None:
         """Drop those that have left. They would stay at the end of the line for as long as others keep coming."""
-        self._waiting = [turn for turn in self._waiting if not turn.is_over]
+        self._waiting = [turn for turn in self._waiting if not turn.drop_if_gone()]
         heapq.heapify(self._waiting)
         self._purge_length = max(PURGE_LENGTH, 2 * len(self._waiting))
 

@@ -18,9 +18,9 @@ SUMMARY = "Watch a session and talk to its agent"
 DESCRIPTION = """\
 Connecting makes the session if there is none of this name. First comes `state`, then what the run does that goes on \
 now, or all behind `after`; then whatever happens, until you leave. Leaving stops nothing. Each frame is one JSON \
-object as text. Close codes: 1008 refused, with the reason in an `error` before; 1011 the same, the session cannot be \
-shown; 1012 the server restarts; 1013 the same as 1008, but only for now: come back after the `retry_after` of the \
-`error`; 4404 the session was deleted."""
+object as text. Close codes: 1008 refused, with the reason in an `error` before or in the close frame; 1011 the same, \
+the session cannot be shown; 1012 the server restarts; 1013 the same as 1008, but only for now: come back after the \
+`retry_after` of the `error`; 4404 the session was deleted."""
 QUERY = (
     Param("agent_type", "The agent of a new session, one of `GET /agents`; without it codact, or the server's default"),
     Param(
