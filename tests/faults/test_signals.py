@@ -92,7 +92,7 @@ def test_whatever_hangs_the_process_ends(tmp_path: Path, agent: str, number: sig
             server.signal(number)
         assert server.wait(20) == 1
         assert "does not come to its end" in server.log
-        assert ("in blocks" if agent == "blocks" else "limelight-work_0") in server.log
+        assert ("in blocks" if agent == "blocks" else "limelight-work_") in server.log
     with ServerProcess(tmp_path / "data", "hello") as server:
         _, run = server.get(f"/runs/{stream.run_id}")
         assert (run["state"], run["error"]["code"]) == ("failed", "interrupted")
