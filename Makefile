@@ -43,10 +43,10 @@ test-openwebui: setup  ## Try the pipe in a real Open WebUI with a real Chromium
 	@tools/test_openwebui.sh $(ONLY)
 
 test-faults: setup  ## Kill, cut, flood and starve servers, at length (some minutes)
-	@$(BIN)/pytest e2e/faults $(or $(ONLY),-n 2 --dist worksteal)
+	@$(BIN)/pytest tests/system/faults $(or $(ONLY),-n 2 --dist worksteal)
 
 test-bench: setup  ## Try the benchmarks themselves, at a small size (a minute or two)
-	@$(BIN)/pytest e2e/benchmarks $(or $(ONLY),-n 2 --dist worksteal)
+	@$(BIN)/pytest tests/system/benchmarks $(or $(ONLY),-n 2 --dist worksteal)
 
 test-proxy: setup page  ## Try the server behind a real nginx and a real Caddy, with a real Chromium (a minute)
 	@tools/test_proxy.sh $(ONLY)
@@ -69,7 +69,7 @@ soak: setup  ## A thousand streams at the highest rate for ten minutes (SOAK_MIN
 	@$(BIN)/python -m benchmarks.soak
 
 attacks: setup  ## Attack servers as hostile clients do, and measure what other users notice (ten minutes)
-	@$(BIN)/python -m e2e.faults.attacks
+	@$(BIN)/python -m tests.system.faults.attacks
 
 golden: setup  ## Write the golden transcripts anew; look at the difference before you commit it
 	@LIMELIGHT_GOLDEN=write $(BIN)/pytest tests/dialects tests/cli/view tests/sources tests/openwebui \
