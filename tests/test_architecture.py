@@ -162,3 +162,39 @@ def test_pure_modules_import_no_clock_and_no_loop(module: str) -> None:
 @pytest.mark.parametrize("module", [m for m, path in MODULES.items() if len(path.read_text().splitlines()) > 20])
 def test_modules_have_a_docstring(module: str) -> None:
     assert ast.get_docstring(ast.parse(MODULES[module].read_text())), f"{module} has no docstring"
+
+
+def tree_in_contributing() -> dict[str, set[str]]:
+    """The folders that CONTRIBUTING draws: each top folder, with the folders that are indented below it."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    tree = text[text.index("```\nsrc/limelight/\n") :].split("```")[1]
+    folders: dict[str, set[str]] = {}
+    top = ""
+    for line in tree.strip().splitlines():
+        name = line.split()[0].rstrip("/")
+        if line.startswith(" "):
+            folders[top].add(name)
+        else:
+            top = name
+            folders[top] = set()
+    return folders
+
+
+def folders_of(folder: Path) -> set[str]:
+    """The folders with files in them, without those that builds and tests make."""
+    made = {"build", "dist", "node_modules", "page"}
+    return {
+        child.name
+        for child in folder.iterdir()
+        if child.is_dir() and child.name not in made and not child.name.startswith((".", "__"))
+        if any(file.is_file() for file in child.rglob("*") if "__pycache__" not in file.parts)
+    }
+
+
+def test_contributing_draws_the_folders_that_there_are() -> None:
+    drawn = tree_in_contributing()
+    assert {name.partition("/")[0] for name in drawn} == folders_of(ROOT)
+    assert drawn["src/limelight"] == folders_of(PACKAGE)
+    assert drawn["web/src"] == folders_of(ROOT / "web" / "src")
+    assert drawn["tests"] <= folders_of(ROOT / "tests")
+    assert folders_of(ROOT / "tests") - drawn["tests"] <= folders_of(PACKAGE)
