@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from websockets.frames import Frame, Opcode
 
 from limelight.server.process import connection
 from limelight.server.process.connection import MAX_PIPELINED_BYTES, Connection
@@ -18,6 +19,10 @@ from tests.support.server import Served, asking, serving
 from tests.support.wait import eventually
 
 HEALTH = b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+UPGRADE = (
+    b"GET /api/v2/ws/other HTTP/1.1\r\nhost: 127.0.0.1\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
+    b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+)
 SECONDS = 20
 
 
@@ -204,15 +209,25 @@ async def test_end_of_headers_may_be_split_between_two_reads(tmp_path: Path, cut
 
 async def test_upgrade_behind_an_unfinished_answer_closes_the_connection(tmp_path: Path) -> None:
     """A chunked body, whose end only the parser knows, with a handshake in the same piece."""
-    handshake = (
-        b"GET /api/v2/ws/other HTTP/1.1\r\nhost: 127.0.0.1\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
-        b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-    )
     body = json.dumps(asking("go", session_id="s")).encode()
     async with serving(agents.patient, data=tmp_path) as served, connected(served) as wire:
-        wire.writer.write(post("/chat/stream", body, chunks=1) + handshake)
+        wire.writer.write(post("/chat/stream", body, chunks=1) + UPGRADE)
         assert b"101 Switching" not in await wire.rest()
         await eventually(lambda: served.parts.hub.viewers == 0)
+
+
+async def test_websocket_whose_handshake_was_pipelined_is_read(tmp_path: Path) -> None:
+    """The connection is paused while the handshake waits for the answer before it; the socket reads all the same."""
+    async with serving(agents.talker, data=tmp_path) as served, connected(served) as wire:
+        wire.writer.write(HEALTH + UPGRADE)
+        assert (await wire.answer())[0] == 200
+        handshake = await asyncio.wait_for(wire.reader.readuntil(b"\r\n\r\n"), SECONDS)
+        assert b" 101 " in handshake
+        ping = Frame(Opcode.TEXT, b'{"type": "ping"}').serialize(mask=True)
+        wire.writer.write(ping)
+        async with asyncio.timeout(SECONDS):
+            while b'"pong"' not in await wire.reader.read(2**16):
+                pass
 
 
 async def test_stream_behind_which_a_request_waits_notices_that_its_viewer_has_left(

@@ -115,14 +115,17 @@ def check_fault(server: ServerProcess, following: Following, words: str) -> None
     assert following.last == before
 
 
-def check_mended(server: ServerProcess, following: Following) -> None:
-    """Afterwards: everything goes on by itself, and the log had a line for the beginning and one for the end."""
+def check_mended(server: ServerProcess, following: Following, faults: int = 1) -> None:
+    """Afterwards everything continues without help; the log has a line for the start of the fault and one for its end.
+
+    `faults`: how often it may have started. While a disk fills up, a large commit may fail and a small one still work.
+    """
     before = following.last
     eventually(lambda: ready(server)[0] == 200)
     eventually(lambda: following.last > before + 100)
     answered(server)
     assert following.seqs() == list(range(1, following.last + 1))
-    assert (server.log.count(BEGAN), server.log.count(ENDED)) == (1, 1), server.log
+    assert 1 <= server.log.count(BEGAN) == server.log.count(ENDED) <= faults, server.log
 
 
 def test_a_disk_that_is_full_and_then_is_not(tmp_path: Path) -> None:
@@ -169,7 +172,7 @@ def test_an_agent_that_floods_meanwhile_has_to_wait(tmp_path: Path) -> None:
             before = psutil.Process(server.pid).memory_info().rss
             time.sleep(3)  # the agent would have printed tens of megabytes
             assert psutil.Process(server.pid).memory_info().rss - before < 20 * 1024**2
-        check_mended(server, following)
+        check_mended(server, following, faults=2)
         check_lived(server, warm, following, dump, memory=150 * MB)
         server.kill()
         with ServerProcess(data, "endless", "hello") as server:

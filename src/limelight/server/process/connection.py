@@ -92,7 +92,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
-        self.flow = ReadGate(transport, self)
+        self.flow = self._gate = ReadGate(transport, self)
         self._start_header_timer()
         self._unread_timer.connection_made(transport)
 
@@ -265,6 +265,7 @@ class Connection(HttpToolsProtocol):
         if self._is_answering() or self.pipeline:
             self.transport.close()
             return
+        self._gate.hand_over()
         super().handle_websocket_upgrade()
         match self.transport.get_protocol():
             case Socket(handshake_initiated=False, conn=refusing):
@@ -292,6 +293,10 @@ class ReadGate(FlowControl):
             self._connection.parse_soon()
         elif not self._connection.is_ending:
             super().resume_reading()
+
+    def hand_over(self) -> None:
+        """Resume reading for the WebSocket protocol, which takes a transport that is being read."""
+        super().resume_reading()
 
 
 class UnreadTimer:
