@@ -325,3 +325,12 @@ async def test_leaving_ends_a_read() -> None:
         await task
     await asyncio.sleep(0)
     assert asyncio.all_tasks() == before
+
+
+async def test_a_viewer_ends_when_its_session_is_deleted_while_it_reads_the_log() -> None:
+    stage = Stage()
+    async with stage.viewer() as viewer:
+        stage.store.during_read = lambda: stage.hub.forget(REF)
+        viewer.start(Cursor(0))
+        assert await soon(viewer) is None
+        assert viewer.gone

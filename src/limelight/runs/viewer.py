@@ -140,7 +140,7 @@ class Viewer:
             if self._nudged:
                 self._nudged = False
                 return b""
-            if self._encoder is None and not self._ended:
+            if self._encoder is None and not self._ended and not self._channel.over:
                 self._waiting = self._channel.wait()
                 await self._waiting
         return None
