@@ -46,9 +46,9 @@ class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
 
 MODEL = frozenset({"model", "base_url"})
 AHEAD = {
-    "langgraph": ("checkpoints", "in_threads", "off_loop", "inputs", "past", "answers"),
+    "langgraph": ("checkpointer", "async_saver", "threaded_nodes", "graph_input", "history", "final_answer"),
     "agno": ("agno.db.sqlite", "agno.media", "history"),
-    "smolagents": ("performance",),
+    "smolagents": ("turn",),
 }
 """What the sources import when they open or run first: with the agent, in its thread, it does not hold up the loop."""
 DEEP_TOOLS = (
