@@ -3,8 +3,9 @@
 PORT ?= 8000
 # Tests mostly wait for servers that they start, so more of them than there are cores run at once.
 WORKERS ?= 5
-# Which tests, and how, as pytest is told: make test ONLY="tests/runs -x"
+# Arguments for pytest: make test ONLY="tests/runs -x"
 ONLY ?=
+SYSTEM := $(addprefix tests/system/,commands processes page faults benchmarks)
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page run test test-page test-newest test-openwebui test-faults test-bench test-proxy lint format \
+.PHONY: help setup page run test test-page test-newest test-openwebui test-system test-proxy lint format \
 	bench soak attacks golden pictures pipe types lock clean
 
 help:  ## Show this list
@@ -28,12 +29,15 @@ run: setup  ## Serve the built-in agents on http://127.0.0.1:8000 (PORT= changes
 	@tools/page.sh || echo "limelight: going on with the page as it was built before, or without one" >&2
 	@exec $(BIN)/limelight serve --port $(PORT)
 
-test: setup page  ## Check types and style, run all tests
+test: setup page  ## Check style and types, run the tests of the package and of the page
 	@$(MAKE) --no-print-directory --jobs=2 lint test-page
-	@tools/chromium.sh
-	@$(BIN)/pytest $(or $(ONLY),-n $(WORKERS) --dist worksteal)
+	@$(BIN)/pytest $(or $(ONLY),--ignore=tests/system -n $(WORKERS) --dist worksteal)
 
-test-page: setup  ## The tests of the page that need no browser, a part of `make test`
+test-system: setup page  ## Test whole processes and the page in Chromium; kill, flood and starve servers (some minutes)
+	@tools/chromium.sh
+	@$(BIN)/pytest $(or $(ONLY),$(SYSTEM) -n $(WORKERS) --dist worksteal)
+
+test-page: setup  ## Test the page without a browser; part of `make test`
 	@tools/web.sh run test
 
 test-newest: setup  ## Try the newest versions of the frameworks, in a venv of their own (some minutes)
@@ -41,12 +45,6 @@ test-newest: setup  ## Try the newest versions of the frameworks, in a venv of t
 
 test-openwebui: setup  ## Try the pipe in a real Open WebUI with a real Chromium (installs both; some minutes)
 	@tools/test_openwebui.sh $(ONLY)
-
-test-faults: setup  ## Kill, cut, flood and starve servers, at length (some minutes)
-	@$(BIN)/pytest e2e/faults $(or $(ONLY),-n 2 --dist worksteal)
-
-test-bench: setup  ## Try the benchmarks themselves, at a small size (a minute or two)
-	@$(BIN)/pytest e2e/benchmarks $(or $(ONLY),-n 2 --dist worksteal)
 
 test-proxy: setup page  ## Try the server behind a real nginx and a real Caddy, with a real Chromium (a minute)
 	@tools/test_proxy.sh $(ONLY)
@@ -69,7 +67,7 @@ soak: setup  ## A thousand streams at the highest rate for ten minutes (SOAK_MIN
 	@$(BIN)/python -m benchmarks.soak
 
 attacks: setup  ## Attack servers as hostile clients do, and measure what other users notice (ten minutes)
-	@$(BIN)/python -m e2e.faults.attacks
+	@$(BIN)/python -m tests.system.faults.attacks
 
 golden: setup  ## Write the golden transcripts anew; look at the difference before you commit it
 	@LIMELIGHT_GOLDEN=write $(BIN)/pytest tests/dialects tests/cli/view tests/sources tests/openwebui \

@@ -9,9 +9,9 @@ from benchmarks.frameworks.measure import QUICK as QUICK_FRAMEWORKS
 from benchmarks.frameworks.measure import FrameworksPlan, measure_frameworks
 from benchmarks.frameworks.report import frameworks_section, frameworks_table
 from benchmarks.measure import QUICK, Plan, measure
-from benchmarks.neighbours.measure import QUICK as QUICK_NEIGHBOURS
-from benchmarks.neighbours.measure import NeighboursPlan, measure_neighbours
-from benchmarks.neighbours.report import neighbours_section, neighbours_table
+from benchmarks.noisy_neighbour.measure import QUICK as QUICK_NEIGHBOURS
+from benchmarks.noisy_neighbour.measure import NeighboursPlan, measure_neighbours
+from benchmarks.noisy_neighbour.report import neighbours_section, neighbours_table
 from benchmarks.page.measure import QUICK as QUICK_PAGE
 from benchmarks.page.measure import PagePlan, measure_page
 from benchmarks.page.report import page_section, page_table

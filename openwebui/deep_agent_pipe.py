@@ -68,7 +68,7 @@ def image_kind(data: bytes) -> str | None:
     return f"image/{found}" if found else None
 
 
-# --- located ----------------------------------------------------------------------------------------------------------
+# --- links ------------------------------------------------------------------------------------------------------------
 # Where a link of the server leads to: the paths that it tells have the path in front below which it is.
 
 
@@ -99,66 +99,7 @@ def agent_of(model: str) -> str:
     return {DEFAULT_MODEL: "", CALLED_DEFAULT: DEFAULT_MODEL}.get(chosen, chosen)
 
 
-# --- printout ---------------------------------------------------------------------------------------------------------
-# What a tool printed, in bounds: a chatty one must cost no more than it can show.
-
-
-KEPT_CHARS = 50_000
-"""Kept of the beginning, and as much again of the end."""
-LINE_CHARS = 200
-
-
-class Printout:
-    """The beginning and the end of what was printed, and its last line, which the row shows while the tool runs."""
-
-    def __init__(self) -> None:
-        self.last_line = ""
-        self._open_line = ""
-        self._head: list[str] = []
-        self._head_room = KEPT_CHARS
-        self._tail: list[str] = []
-        self._tail_chars = 0
-        self._left_out = 0
-
-    def add(self, piece: str) -> None:
-        self._read_lines(piece)
-        if self._head_room:
-            self._head.append(piece[: self._head_room])
-        rest = piece[self._head_room :]
-        self._head_room -= len(piece) - len(rest)
-        self._tail.append(rest)
-        self._tail_chars += len(rest)
-        if self._tail_chars > 2 * KEPT_CHARS:
-            self._cut()
-
-    @property
-    def text(self) -> str:
-        """All of it, or both ends with a note between them."""
-        self._cut()
-        note = f"\n… ({self._left_out:,} characters are left out here)\n" if self._left_out else ""
-        return f"{''.join(self._head)}{note}{''.join(self._tail)}"
-
-    def is_in(self, result: str) -> bool:
-        """Whether a result repeats it."""
-        self._cut()
-        head, tail = "".join(self._head), "".join(self._tail)
-        ends = [head, tail] if self._left_out else [head + tail]
-        return all(end.strip() in result for end in ends)
-
-    def _read_lines(self, piece: str) -> None:
-        lines = (self._open_line + piece).splitlines(keepends=True)
-        self.last_line = next((line.strip() for line in reversed(lines) if line.strip()), self.last_line)[:LINE_CHARS]
-        is_open = bool(lines) and lines[-1].splitlines() == lines[-1:]
-        self._open_line = lines[-1][:LINE_CHARS] if is_open else ""
-
-    def _cut(self) -> None:
-        tail = "".join(self._tail)
-        self._tail = [tail[-KEPT_CHARS:]]
-        self._left_out += len(tail) - len(self._tail[0])
-        self._tail_chars = len(self._tail[0])
-
-
-# --- texts ------------------------------------------------------------------------------------------------------------
+# --- text -------------------------------------------------------------------------------------------------------------
 # Texts made short, and texts made harmless.
 
 
@@ -220,7 +161,66 @@ def tools_word(count: int) -> str:
     return "1 tool" if count == 1 else f"{count} tools"
 
 
-# --- values -----------------------------------------------------------------------------------------------------------
+# --- tool_output ------------------------------------------------------------------------------------------------------
+# What a tool printed, in bounds: a chatty one must cost no more than it can show.
+
+
+KEPT_CHARS = 50_000
+"""Kept of the beginning, and as much again of the end."""
+LINE_CHARS = 200
+
+
+class Printout:
+    """The beginning and the end of what was printed, and its last line, which the row shows while the tool runs."""
+
+    def __init__(self) -> None:
+        self.last_line = ""
+        self._open_line = ""
+        self._head: list[str] = []
+        self._head_room = KEPT_CHARS
+        self._tail: list[str] = []
+        self._tail_chars = 0
+        self._left_out = 0
+
+    def add(self, piece: str) -> None:
+        self._read_lines(piece)
+        if self._head_room:
+            self._head.append(piece[: self._head_room])
+        rest = piece[self._head_room :]
+        self._head_room -= len(piece) - len(rest)
+        self._tail.append(rest)
+        self._tail_chars += len(rest)
+        if self._tail_chars > 2 * KEPT_CHARS:
+            self._cut()
+
+    @property
+    def text(self) -> str:
+        """All of it, or both ends with a note between them."""
+        self._cut()
+        note = f"\n… ({self._left_out:,} characters are left out here)\n" if self._left_out else ""
+        return f"{''.join(self._head)}{note}{''.join(self._tail)}"
+
+    def is_in(self, result: str) -> bool:
+        """Whether a result repeats it."""
+        self._cut()
+        head, tail = "".join(self._head), "".join(self._tail)
+        ends = [head, tail] if self._left_out else [head + tail]
+        return all(end.strip() in result for end in ends)
+
+    def _read_lines(self, piece: str) -> None:
+        lines = (self._open_line + piece).splitlines(keepends=True)
+        self.last_line = next((line.strip() for line in reversed(lines) if line.strip()), self.last_line)[:LINE_CHARS]
+        is_open = bool(lines) and lines[-1].splitlines() == lines[-1:]
+        self._open_line = lines[-1][:LINE_CHARS] if is_open else ""
+
+    def _cut(self) -> None:
+        tail = "".join(self._tail)
+        self._tail = [tail[-KEPT_CHARS:]]
+        self._left_out += len(tail) - len(self._tail[0])
+        self._tail_chars = len(self._tail[0])
+
+
+# --- types ------------------------------------------------------------------------------------------------------------
 # What all parts speak of: JSON, chunks for Open WebUI, and the two ways to reach a person.
 
 
@@ -250,75 +250,7 @@ def as_objects(value: Any) -> list[Json]:
     return [as_object(item) for item in cast(list[Any], value)] if isinstance(value, list) else []
 
 
-# --- bodies -----------------------------------------------------------------------------------------------------------
-# What is sent to the server and what it answers, as bytes.
-
-
-def content_of(body: Json | None, cursor: str = "") -> Json:
-    """For httpx. Half a sign, which JSON can hold and UTF-8 cannot, is left out: the chat would send it for ever."""
-    headers = {"Last-Event-ID": cursor} if cursor else {}
-    if body is None:
-        return {"headers": headers}
-    content = json.dumps(body, ensure_ascii=False).encode(errors="replace")
-    return {"content": content, "headers": {**headers, "Content-Type": "application/json"}}
-
-
-def problem_of(body: bytes) -> Json:
-    """What the server has against it. The page of a proxy is nothing to show in a chat."""
-    try:
-        return as_object(json.loads(body))
-    except ValueError:
-        text = body[:300].decode(errors="replace").strip()
-    return {} if text.startswith("<") else {"detail": text}
-
-
-# --- chats ------------------------------------------------------------------------------------------------------------
-# The session of the server that a chat is.
-
-
-SESSION_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-
-
-def session_of(user: Json, metadata: Json) -> str:
-    """A chat of a user is one; another user of the same chat has another. "" if there is no chat."""
-    user_id, chat_id = str(user.get("id") or "user"), str(metadata.get("chat_id") or "")
-    if not chat_id:
-        return ""
-    if chat_id.startswith("channel:"):  # where every mention is a question of its own, and all may come at once
-        chat_id = f"{chat_id}.{metadata.get('message_id') or uuid.uuid4().hex}"
-    plain = f"{user_id}.{chat_id}"
-    if SESSION_ID.fullmatch(plain) and "." not in user_id:
-        return plain
-    # What cannot be an id as it is must not become that of another chat.
-    return hashlib.sha256(f"{user_id}\0{chat_id}".encode(errors="replace")).hexdigest()
-
-
-# --- chores -----------------------------------------------------------------------------------------------------------
-# Open WebUI's own chores (titles, tags, …), done without the agent: a run for each would be slow and dear.
-
-
-NO_MERGING = "The Deep Agent Pipe cannot merge answers: take one of them, or merge with another model."
-
-
-def first_question(messages: list[Json]) -> str:
-    for message in messages:
-        if message.get("role") == "user":
-            return " ".join(text_of(message.get("content")).split())
-    return ""
-
-
-def answer_to_task(task: str, body: Json) -> str:
-    """The reply in the form that Open WebUI wants for this chore; "" for those that can do without."""
-    if task == "title_generation":
-        question = first_question(as_objects(body.get("messages")))
-        return json.dumps({"title": question[:60] or "New chat"}, ensure_ascii=False)
-    if task == "moa_response_generation":
-        return NO_MERGING
-    empty = {"tags_generation": "tags", "follow_up_generation": "follow_ups", "query_generation": "queries"}
-    return json.dumps({empty[task]: []}) if task in empty else ""
-
-
-# --- continuing -------------------------------------------------------------------------------------------------------
+# --- continuation -----------------------------------------------------------------------------------------------------
 # Calls that end with no question: "Continue response", and rounds that Open WebUI goes by itself.
 
 
@@ -400,74 +332,6 @@ def own_call(call: Json) -> Json | None:
     return {"id": key.tool_id, "type": "function", "function": {"name": key.name, "arguments": arguments}}
 
 
-# --- fitting ----------------------------------------------------------------------------------------------------------
-# A conversation that a request can carry. Open WebUI sends all of it each time, with every result and every image.
-
-
-REQUEST_BYTES = 8_000_000
-"""The server takes 10 MiB, unless it is told otherwise."""
-OLD_RESULT_CHARS = 4_000
-LEFT_OUT: Json = {"role": "system", "content": "The conversation is too long: its beginning was left out."}
-
-
-def fitting(messages: list[Json]) -> list[Json]:
-    """Within the limit as it is. Otherwise the oldest give way first: results, then images, then whole turns."""
-    over = sum(map(_size, messages)) - REQUEST_BYTES
-    found, question = list(messages), _last_question(messages)
-    for lighter in (_short_result, _without_images):
-        over = _lighten(found, question, over, lighter)
-    return found if over <= 0 else _newest(found, question, over)
-
-
-def _lighten(messages: list[Json], end: int, over: int, lighter: Callable[[Json], Json]) -> int:
-    """Make messages before the end lighter until nothing is over; what still is."""
-    for place, message in enumerate(messages[:end]):
-        if over <= 0:
-            break
-        messages[place] = lighter(message)
-        if messages[place] is not message:
-            over -= _size(message) - _size(messages[place])
-    return over
-
-
-def _short_result(message: Json) -> Json:
-    content = message.get("content")
-    if message.get("role") != "tool" or not isinstance(content, str) or len(content) <= OLD_RESULT_CHARS:
-        return message
-    return {**message, "content": f"{content[:OLD_RESULT_CHARS]}\n\n… (cut: {len(content):,} characters in all)"}
-
-
-def _without_images(message: Json) -> Json:
-    content = message.get("content")
-    if not isinstance(content, list):
-        return message
-    parts = as_objects(content)
-    texts = [part for part in parts if part.get("type") == "text"]
-    gone: Json = {"type": "text", "text": "(an image that is not sent any more)"}
-    return message if len(texts) == len(parts) else {**message, "content": [*texts, gone]}
-
-
-def _newest(messages: list[Json], question: int, over: int) -> list[Json]:
-    """Without the first turns. One is left out whole: a result without its call would be refused."""
-    start = 0
-    while over > 0 and start < question:
-        over -= _size(messages[start])
-        start += 1
-    while start < question and messages[start].get("role") != "user":
-        start += 1
-    systems = [message for message in messages[:start] if message.get("role") == "system"]
-    return [*systems, LEFT_OUT, *messages[start:]] if start else messages
-
-
-def _last_question(messages: list[Json]) -> int:
-    """The place of the last message of the user, which is never touched."""
-    return max((place for place, message in enumerate(messages) if message.get("role") == "user"), default=0)
-
-
-def _size(message: Json) -> int:
-    return len(json.dumps(message)) + 2
-
-
 # --- frames -----------------------------------------------------------------------------------------------------------
 # Frames of the typed format, out of the bytes of a stream.
 
@@ -523,6 +387,37 @@ async def frames_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
 
 def is_main(frame: Frame) -> bool:
     return not frame.data.get("agent_depth") and not frame.data.get("agent_id")
+
+
+# --- batching ---------------------------------------------------------------------------------------------------------
+# Frames in bundles, because one event per token would keep a browser busy long after the agent is done.
+
+
+PACE = 0.04
+"""Seconds between two chunks: one event per token would keep the browser busy for seconds after the agent is done."""
+
+IDLE = 1.0
+"""Seconds without news after which there is an empty bundle: a display may have put something off."""
+
+
+async def paced(queue: asyncio.Queue[Frame | None]) -> AsyncIterator[list[Frame]]:
+    """Frames in bundles: the first one at once, and after that one bundle per pace. None ends it."""
+    due = 0.0
+    while True:
+        try:
+            # Not `wait_for`: before Python 3.12 it loses a cancel that comes together with a frame, and so a Stop.
+            async with asyncio.timeout(IDLE):
+                frames = [await queue.get()]
+        except TimeoutError:
+            yield []
+            continue
+        await asyncio.sleep(max(0.0, due - time.monotonic()))
+        while not queue.empty():
+            frames.append(queue.get_nowait())
+        due = time.monotonic() + PACE
+        yield [frame for frame in frames if frame is not None]
+        if None in frames:
+            return
 
 
 # --- dialog -----------------------------------------------------------------------------------------------------------
@@ -646,7 +541,56 @@ class Display(Protocol):
         ...
 
 
-# --- items ------------------------------------------------------------------------------------------------------------
+# --- json_body --------------------------------------------------------------------------------------------------------
+# What is sent to the server and what it answers, as bytes.
+
+
+def content_of(body: Json | None, cursor: str = "") -> Json:
+    """For httpx. Half a sign, which JSON can hold and UTF-8 cannot, is left out: the chat would send it for ever."""
+    headers = {"Last-Event-ID": cursor} if cursor else {}
+    if body is None:
+        return {"headers": headers}
+    content = json.dumps(body, ensure_ascii=False).encode(errors="replace")
+    return {"content": content, "headers": {**headers, "Content-Type": "application/json"}}
+
+
+def problem_of(body: bytes) -> Json:
+    """What the server has against it. The page of a proxy is nothing to show in a chat."""
+    try:
+        return as_object(json.loads(body))
+    except ValueError:
+        text = body[:300].decode(errors="replace").strip()
+    return {} if text.startswith("<") else {"detail": text}
+
+
+# --- knowledge --------------------------------------------------------------------------------------------------------
+# What Open WebUI writes around a question: passages of files and of knowledge.
+
+
+def apart(messages: list[Json], metadata: Json) -> list[Json]:
+    """The question as it was asked, behind a system message with what was written around it.
+
+    On the next turn Open WebUI sends the plain question. An agent that had heard another one would lose its memory."""
+    question = text_of(as_object(metadata.get("user_message")).get("content"))
+    places = [place for place, message in enumerate(messages) if message.get("role") == "user"]
+    if not question.strip() or not places:
+        return messages
+    message, before, behind = messages[places[-1]], messages[: places[-1]], messages[places[-1] + 1 :]
+    said = text_of(message.get("content"))
+    if said.strip() == question.strip() or question.strip() not in said:
+        return messages
+    context: Json = {"role": "system", "content": said.strip().removesuffix(question.strip()).strip()}
+    return [*before, context, {**message, "content": _with_text(message.get("content"), question)}, *behind]
+
+
+def _with_text(content: Any, text: str) -> Any:
+    """The same content with another text; images stay."""
+    if not isinstance(content, list):
+        return text
+    return [{"type": "text", "text": text}, *(part for part in as_objects(content) if part.get("type") != "text")]
+
+
+# --- output_items -----------------------------------------------------------------------------------------------------
 # The output items of one message, as Open WebUI keeps them, and what it must be told when they change.
 
 
@@ -734,83 +678,62 @@ def titled(items: Items, item_id: str, answer: Frame) -> None:
         items.change(item_id, content=text_content(f"{before}### {title}\n\n{text.removeprefix(before)}"))
 
 
-# --- knowledge --------------------------------------------------------------------------------------------------------
-# What Open WebUI writes around a question: passages of files and of knowledge.
+# --- messages ---------------------------------------------------------------------------------------------------------
+# What the main agent says and thinks, as items of the display with rows.
 
 
-def apart(messages: list[Json], metadata: Json) -> list[Json]:
-    """The question as it was asked, behind a system message with what was written around it.
+class Voice:
+    """One item for each piece of text that nothing interrupts."""
 
-    On the next turn Open WebUI sends the plain question. An agent that had heard another one would lose its memory."""
-    question = text_of(as_object(metadata.get("user_message")).get("content"))
-    places = [place for place, message in enumerate(messages) if message.get("role") == "user"]
-    if not question.strip() or not places:
-        return messages
-    message, before, behind = messages[places[-1]], messages[: places[-1]], messages[places[-1] + 1 :]
-    said = text_of(message.get("content"))
-    if said.strip() == question.strip() or question.strip() not in said:
-        return messages
-    context: Json = {"role": "system", "content": said.strip().removesuffix(question.strip()).strip()}
-    return [*before, context, {**message, "content": _with_text(message.get("content"), question)}, *behind]
+    def __init__(self, items: Items, run_id: Callable[[], str], clock: Callable[[], float]) -> None:
+        self._items = items
+        self._run_id = run_id
+        self._clock = clock
+        self._count = 0
+        self._text = ""
+        self._thought = ""
+        self._thought_at = 0.0
+        self.last_text = ""
 
+    def say(self, piece: str) -> None:
+        self._end_thought()
+        if not self._text:
+            piece = piece.lstrip("\n")  # what parts two messages parts nothing at the beginning
+            if not piece:
+                return
+            self._text = self.last_text = self._new_id("m")
+            self._items.put(message_item(self._text, ""))
+        self._items.grow(self._text, piece)
 
-def _with_text(content: Any, text: str) -> Any:
-    """The same content with another text; images stay."""
-    if not isinstance(content, list):
-        return text
-    return [{"type": "text", "text": text}, *(part for part in as_objects(content) if part.get("type") != "text")]
+    def think(self, piece: str) -> None:
+        self._end_text()
+        if not self._thought:
+            self._thought, self._thought_at = self._new_id("r"), self._clock()
+            thought: Json = {"type": "reasoning", "id": self._thought, "status": "in_progress", "summary": []}
+            self._items.put({**thought, "content": text_content("")})
+        self._items.grow(self._thought, piece)
 
+    def pause(self) -> None:
+        self._end_text()
+        self._end_thought()
 
-# --- pacing -----------------------------------------------------------------------------------------------------------
-# Frames in bundles, because one event per token would keep a browser busy long after the agent is done.
+    def _end_text(self) -> None:
+        if self._text:
+            self._items.change(self._text, status="completed")
+            self._text = ""
 
+    def _end_thought(self) -> None:
+        if self._thought:
+            seconds = round(self._clock() - self._thought_at)
+            self._items.change(self._thought, status="completed", duration=seconds)
+            self._thought = ""
 
-PACE = 0.04
-"""Seconds between two chunks: one event per token would keep the browser busy for seconds after the agent is done."""
-
-IDLE = 1.0
-"""Seconds without news after which there is an empty bundle: a display may have put something off."""
-
-
-async def paced(queue: asyncio.Queue[Frame | None]) -> AsyncIterator[list[Frame]]:
-    """Frames in bundles: the first one at once, and after that one bundle per pace. None ends it."""
-    due = 0.0
-    while True:
-        try:
-            # Not `wait_for`: before Python 3.12 it loses a cancel that comes together with a frame, and so a Stop.
-            async with asyncio.timeout(IDLE):
-                frames = [await queue.get()]
-        except TimeoutError:
-            yield []
-            continue
-        await asyncio.sleep(max(0.0, due - time.monotonic()))
-        while not queue.empty():
-            frames.append(queue.get_nowait())
-        due = time.monotonic() + PACE
-        yield [frame for frame in frames if frame is not None]
-        if None in frames:
-            return
+    def _new_id(self, kind: str) -> str:
+        self._count += 1
+        return f"{self._run_id()}.{kind}{self._count}"
 
 
-# --- request ----------------------------------------------------------------------------------------------------------
-# The request to the server: which agent, which session, which messages.
-
-
-def request_of(body: Json, user: Json, metadata: Json) -> Json:
-    """The body of `POST /chat/stream`."""
-    messages = continued(apart(as_objects(body.get("messages")), metadata), metadata)
-    request: Json = {"messages": fitting(cleaned(messages)), "stream": True}
-    if agent := agent_of(str(body.get("model", ""))):
-        request["agent"] = agent
-    if session := session_of(user, metadata):
-        request["chat_id"] = session
-    # The question's id comes first: by it another model's run for the same question is known.
-    question = metadata.get("user_message_id") or metadata.get("message_id") or ""
-    request["request_id"] = f"{question}.{uuid.uuid4().hex}"[-200:]
-    return request
-
-
-# --- story ------------------------------------------------------------------------------------------------------------
+# --- run_state --------------------------------------------------------------------------------------------------------
 # What the frames so far have told: calls, sub-agents, tokens. All displays look things up here.
 
 
@@ -1134,39 +1057,6 @@ def attribute(value: str) -> str:
     return html.escape(value, quote=True).replace("{{", "{&#123;")
 
 
-# --- ending -----------------------------------------------------------------------------------------------------------
-# How it ended: the last chunks and the last line.
-
-
-class Ending:
-    """Success, unless a frame says otherwise. `usage=False` is for those who could not read what it cost."""
-
-    def __init__(self, story: Story, *, usage: bool) -> None:
-        self._story = story
-        self._usage = usage
-        self._failure = ""
-        self.line = "Complete"
-
-    def feed(self, frame: Frame) -> None:
-        if frame.type == "error":
-            said = frame.text("message") or "the run failed"
-            self._failure = f"Interrupted: {said}" if frame.data.get("code") == "interrupted" else said
-            self.line = f"Failed: {short(self._failure, 200)}"
-        elif frame.type == "cancelled":
-            self.line = "Stopped"
-
-    def chunks(self) -> list[Chunk]:
-        """What the run cost, and the error. It comes as a chunk: an exception would take all that was shown with it."""
-        found: list[Chunk] = []
-        total = self._story.input_tokens + self._story.output_tokens
-        if total and self._usage:
-            usage = {"input_tokens": self._story.input_tokens, "output_tokens": self._story.output_tokens}
-            found.append({"type": "response.completed", "response": {"usage": {**usage, "total_tokens": total}}})
-        if self._failure:
-            found.append({"error": {"message": self._failure}})
-        return found
-
-
 # --- files ------------------------------------------------------------------------------------------------------------
 # Files that tools made, listed above the text.
 
@@ -1201,6 +1091,252 @@ def _link(frame: Frame) -> Json:
     return {"type": "doc", "name": frame.text("name"), "size": frame.number("size"), "url": frame.text("url")}
 
 
+# --- native -----------------------------------------------------------------------------------------------------------
+# The display with a live row for each tool.
+
+
+class NativeDisplay:
+    """A live row for each tool and sub-agent, thoughts as reasoning, texts where they were said."""
+
+    def __init__(self, story: Story, run_id: Callable[[], str], clock: Callable[[], float]) -> None:
+        self._story = story
+        self._run_id = run_id
+        self._items = Items()
+        self._voice = Voice(self._items, run_id, clock)
+        self._keys: dict[str, str] = {}
+        self._last_row: dict[str, str] = {}
+        self._images: dict[str, list[Json]] = {}
+        self._printing: dict[str, Call] = {}
+        """Those that printed something since the last flush. Only what is sent is worth a label."""
+
+    def flush(self) -> list[Chunk]:
+        for tool_id, call in self._printing.items():
+            if call.printed.last_line:
+                name = f"{call.title} · {short(call.printed.last_line)}"
+                self._items.change(self._keys[tool_id], name=name, status="completed")
+        self._printing.clear()
+        return self._items.flush()
+
+    def feed(self, frame: Frame) -> None:
+        data = frame.data
+        match frame.type:
+            case "token" if is_main(frame):
+                self._voice.say(frame.text("content"))
+            case "reasoning" if is_main(frame):
+                self._voice.think(frame.text("content"))
+            case "plan" if is_main(frame) and data.get("text"):
+                self._voice.think(frame.text("text") + "\n\n")
+            case "answer":
+                titled(self._items, self._voice.last_text, frame)
+            case "tool_start" if call := self._story.call(frame):
+                self._start(call)
+            case "tool_args" | "tool_output" | "approval" | "_unanswered" if call := self._story.call(frame):
+                self._progress(call, frame)
+            case "tool_end" if call := self._story.call(frame):
+                self._end(call)
+            case "agent_start" | "agent_end" if agent := self._story.agents.get(frame.text("agent_id")):
+                self._agent(agent, ended=frame.type == "agent_end")
+            case "_image" if call := self._story.call(frame):
+                self._image(call, frame.text("url"))
+            case _:
+                pass
+
+    def close(self) -> None:
+        self._voice.pause()
+        for call in self._story.calls.values():
+            if not call.done and call.tool_id in self._keys:
+                call.end("Error: interrupted", "interrupted")
+                self._end(call)
+        for agent in self._story.agents.values():
+            key = self._keys.get(f"agent {agent.agent_id}")
+            if key is not None and f"{key}.out" not in self._items:
+                self._items.change(key, status="failed")
+                self._output(key, "Error: interrupted")
+
+    def _start(self, call: Call) -> None:
+        """A row at the end; that of a sub-agent's tool stands below the sub-agent's other rows."""
+        if not call.depth:
+            self._voice.pause()
+        key = str(CallKey(self._run_id(), call.depth, call.name, call.tool_id))
+        self._keys[call.tool_id] = key
+        row: Json = {"type": "function_call", "id": key, "call_id": key, "name": call.title, "arguments": call.args}
+        row["status"] = "completed" if call.has_args else "in_progress"
+        self._put_below(call.agent_id, row)
+        agent = self._story.agents.get(call.agent_id)
+        if agent is not None and (spawner := self._row_of(agent)):
+            self._items.change(spawner, name=f"{agent.path} · {call.name} ({agent.calls})")
+
+    def _put_below(self, agent_id: str, row: Json) -> None:
+        """Behind the last row of the agent and of those that it started."""
+        before = self._last_row.get(agent_id, "")
+        self._items.put(row, after=before)
+        for agent in self._story.line_of(agent_id):
+            if self._last_row.get(agent, "") == before:
+                self._last_row[agent] = row["id"]
+
+    def _progress(self, call: Call, frame: Frame) -> None:
+        key = self._keys[call.tool_id]
+        self._printing.pop(call.tool_id, None)
+        match frame.type:
+            case "tool_args" if not call.has_args:
+                self._items.grow(key, frame.text("content"))
+                if call.args_are_whole:
+                    self._items.change(key, status="completed")
+            case "tool_output":
+                self._printing[call.tool_id] = call
+            case "approval":
+                waits = frame.data.get("state") == "requested"
+                name = f"{call.title} · waiting for approval" if waits else call.title
+                self._items.change(key, name=name, arguments=call.args, status="completed")
+            case "_unanswered":
+                self._items.change(key, name=f"{call.title} · {frame.text('where')}")
+            case _:
+                pass
+
+    def _end(self, call: Call) -> None:
+        if call.tool_id not in self._keys:  # a server that tells of the end only
+            self._start(call)
+        key = self._keys[call.tool_id]
+        self._printing.pop(call.tool_id, None)
+        agent = self._story.started_by(call.tool_id)
+        status = "completed" if call.error is None else "failed"
+        name = row_title(call, _agent_title(agent) if agent else call.title)
+        self._items.change(key, name=name, status=status)
+        self._output(key, call.output)
+
+    def _output(self, key: str, text: str) -> None:
+        item: Json = {"type": "function_call_output", "id": f"{key}.out", "call_id": key, "status": "completed"}
+        item["output"] = [{"type": "input_text", "text": outcome(text)}]
+        if key in self._images:
+            item["files"] = list(self._images[key])
+        self._items.put(item, after=key)
+
+    def _agent(self, agent: Agent, *, ended: bool) -> None:
+        """A sub-agent is the row of the call that started it; one that nobody called gets a row of its own."""
+        key = self._row_of(agent)
+        if key is None:
+            key = str(CallKey(self._run_id(), agent.depth, agent.name, f"agent-{agent.agent_id}"))
+            self._keys[f"agent {agent.agent_id}"] = key
+            row: Json = {"type": "function_call", "id": key, "call_id": key, "name": "", "arguments": "{}"}
+            self._put_below(agent.parent_id, row)
+        self._last_row.setdefault(agent.agent_id, key)
+        self._items.change(key, name=_agent_title(agent), status="completed" if agent.error is None else "failed")
+        if ended and agent.tool_id not in self._keys:
+            self._output(key, agent.said if agent.error is None else f"Error: {agent.error}")
+
+    def _row_of(self, agent: Agent) -> str | None:
+        return self._keys.get(agent.tool_id) or self._keys.get(f"agent {agent.agent_id}")
+
+    def _image(self, call: Call, url: str) -> None:
+        key = self._keys[call.tool_id]
+        self._images.setdefault(key, []).append({"type": "image", "url": url})
+        if call.done:
+            self._output(key, call.output)
+
+
+def _agent_title(agent: Agent) -> str:
+    return f"{agent.path} ({tools_word(agent.calls)})" if agent.calls else agent.path
+
+
+# --- displays ---------------------------------------------------------------------------------------------------------
+# The displays by their names.
+
+
+TEXT = "text"
+"""For callers who are not in front of a chat. Nobody can choose it."""
+
+
+def display_of(name: str, story: Story, run_id: Callable[[], str]) -> Display:
+    match name:
+        case "collapse" | "plain":
+            return CollapseDisplay(story, run_id, time.monotonic, show_steps=name == "collapse")
+        case "details":
+            return DetailsDisplay(story, time.monotonic)
+        case "native":
+            return NativeDisplay(story, run_id, time.monotonic)
+        case _:
+            return DetailsDisplay(story, time.monotonic, blocks=False)
+
+
+# --- run_end ----------------------------------------------------------------------------------------------------------
+# How it ended: the last chunks and the last line.
+
+
+class Ending:
+    """Success, unless a frame says otherwise. `usage=False` is for those who could not read what it cost."""
+
+    def __init__(self, story: Story, *, usage: bool) -> None:
+        self._story = story
+        self._usage = usage
+        self._failure = ""
+        self.line = "Complete"
+
+    def feed(self, frame: Frame) -> None:
+        if frame.type == "error":
+            said = frame.text("message") or "the run failed"
+            self._failure = f"Interrupted: {said}" if frame.data.get("code") == "interrupted" else said
+            self.line = f"Failed: {short(self._failure, 200)}"
+        elif frame.type == "cancelled":
+            self.line = "Stopped"
+
+    def chunks(self) -> list[Chunk]:
+        """What the run cost, and the error. It comes as a chunk: an exception would take all that was shown with it."""
+        found: list[Chunk] = []
+        total = self._story.input_tokens + self._story.output_tokens
+        if total and self._usage:
+            usage = {"input_tokens": self._story.input_tokens, "output_tokens": self._story.output_tokens}
+            found.append({"type": "response.completed", "response": {"usage": {**usage, "total_tokens": total}}})
+        if self._failure:
+            found.append({"error": {"message": self._failure}})
+        return found
+
+
+# --- session_id -------------------------------------------------------------------------------------------------------
+# The session of the server that a chat is.
+
+
+SESSION_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+
+
+def session_of(user: Json, metadata: Json) -> str:
+    """A chat of a user is one; another user of the same chat has another. "" if there is no chat."""
+    user_id, chat_id = str(user.get("id") or "user"), str(metadata.get("chat_id") or "")
+    if not chat_id:
+        return ""
+    if chat_id.startswith("channel:"):  # where every mention is a question of its own, and all may come at once
+        chat_id = f"{chat_id}.{metadata.get('message_id') or uuid.uuid4().hex}"
+    plain = f"{user_id}.{chat_id}"
+    if SESSION_ID.fullmatch(plain) and "." not in user_id:
+        return plain
+    # What cannot be an id as it is must not become that of another chat.
+    return hashlib.sha256(f"{user_id}\0{chat_id}".encode(errors="replace")).hexdigest()
+
+
+# --- side_tasks -------------------------------------------------------------------------------------------------------
+# Open WebUI's own chores (titles, tags, …), done without the agent: a run for each would be slow and dear.
+
+
+NO_MERGING = "The Deep Agent Pipe cannot merge answers: take one of them, or merge with another model."
+
+
+def first_question(messages: list[Json]) -> str:
+    for message in messages:
+        if message.get("role") == "user":
+            return " ".join(text_of(message.get("content")).split())
+    return ""
+
+
+def answer_to_task(task: str, body: Json) -> str:
+    """The reply in the form that Open WebUI wants for this chore; "" for those that can do without."""
+    if task == "title_generation":
+        question = first_question(as_objects(body.get("messages")))
+        return json.dumps({"title": question[:60] or "New chat"}, ensure_ascii=False)
+    if task == "moa_response_generation":
+        return NO_MERGING
+    empty = {"tags_generation": "tags", "follow_up_generation": "follow_ups", "query_generation": "queries"}
+    return json.dumps({empty[task]: []}) if task in empty else ""
+
+
 # --- todos ------------------------------------------------------------------------------------------------------------
 # The agent's list of things to do, as Open WebUI's own task list above the input.
 
@@ -1228,6 +1364,92 @@ class Todos:
 
 def tasks_event(tasks: list[dict[str, str]]) -> Json:
     return {"type": "chat:message:tasks", "data": {"tasks": tasks}}
+
+
+# --- truncation -------------------------------------------------------------------------------------------------------
+# A conversation that a request can carry. Open WebUI sends all of it each time, with every result and every image.
+
+
+REQUEST_BYTES = 8_000_000
+"""The server takes 10 MiB, unless it is told otherwise."""
+OLD_RESULT_CHARS = 4_000
+LEFT_OUT: Json = {"role": "system", "content": "The conversation is too long: its beginning was left out."}
+
+
+def fitting(messages: list[Json]) -> list[Json]:
+    """Within the limit as it is. Otherwise the oldest give way first: results, then images, then whole turns."""
+    over = sum(map(_size, messages)) - REQUEST_BYTES
+    found, question = list(messages), _last_question(messages)
+    for lighter in (_short_result, _without_images):
+        over = _lighten(found, question, over, lighter)
+    return found if over <= 0 else _newest(found, question, over)
+
+
+def _lighten(messages: list[Json], end: int, over: int, lighter: Callable[[Json], Json]) -> int:
+    """Make messages before the end lighter until nothing is over; what still is."""
+    for place, message in enumerate(messages[:end]):
+        if over <= 0:
+            break
+        messages[place] = lighter(message)
+        if messages[place] is not message:
+            over -= _size(message) - _size(messages[place])
+    return over
+
+
+def _short_result(message: Json) -> Json:
+    content = message.get("content")
+    if message.get("role") != "tool" or not isinstance(content, str) or len(content) <= OLD_RESULT_CHARS:
+        return message
+    return {**message, "content": f"{content[:OLD_RESULT_CHARS]}\n\n… (cut: {len(content):,} characters in all)"}
+
+
+def _without_images(message: Json) -> Json:
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    parts = as_objects(content)
+    texts = [part for part in parts if part.get("type") == "text"]
+    gone: Json = {"type": "text", "text": "(an image that is not sent any more)"}
+    return message if len(texts) == len(parts) else {**message, "content": [*texts, gone]}
+
+
+def _newest(messages: list[Json], question: int, over: int) -> list[Json]:
+    """Without the first turns. One is left out whole: a result without its call would be refused."""
+    start = 0
+    while over > 0 and start < question:
+        over -= _size(messages[start])
+        start += 1
+    while start < question and messages[start].get("role") != "user":
+        start += 1
+    systems = [message for message in messages[:start] if message.get("role") == "system"]
+    return [*systems, LEFT_OUT, *messages[start:]] if start else messages
+
+
+def _last_question(messages: list[Json]) -> int:
+    """The place of the last message of the user, which is never touched."""
+    return max((place for place, message in enumerate(messages) if message.get("role") == "user"), default=0)
+
+
+def _size(message: Json) -> int:
+    return len(json.dumps(message)) + 2
+
+
+# --- request ----------------------------------------------------------------------------------------------------------
+# The request to the server: which agent, which session, which messages.
+
+
+def request_of(body: Json, user: Json, metadata: Json) -> Json:
+    """The body of `POST /chat/stream`."""
+    messages = continued(apart(as_objects(body.get("messages")), metadata), metadata)
+    request: Json = {"messages": fitting(cleaned(messages)), "stream": True}
+    if agent := agent_of(str(body.get("model", ""))):
+        request["agent"] = agent
+    if session := session_of(user, metadata):
+        request["chat_id"] = session
+    # The question's id comes first: by it another model's run for the same question is known.
+    question = metadata.get("user_message_id") or metadata.get("message_id") or ""
+    request["request_id"] = f"{question}.{uuid.uuid4().hex}"[-200:]
+    return request
 
 
 # --- valves -----------------------------------------------------------------------------------------------------------
@@ -1530,7 +1752,7 @@ def advice(error: Exception) -> str:
     return str(error)
 
 
-# --- asking -----------------------------------------------------------------------------------------------------------
+# --- approvals --------------------------------------------------------------------------------------------------------
 # Approvals: the person in the chat is asked, and the server is told.
 
 
@@ -1616,73 +1838,7 @@ class Asker:
         return ""
 
 
-# --- busy -------------------------------------------------------------------------------------------------------------
-# What becomes of a run that is live in a chat when the next question comes.
-
-
-LIVE = ("queued", "running", "waiting")
-FOLLOWED: set[str] = set()
-"""The requests whose runs somebody looks at in this process."""
-
-
-@contextlib.asynccontextmanager
-async def followed(request: Json) -> AsyncGenerator[None, None]:
-    FOLLOWED.add(request["request_id"])
-    try:
-        yield
-    finally:
-        FOLLOWED.discard(request["request_id"])
-
-
-async def live_run(server: Server, request: Json) -> Json | None:
-    """The run that is live in the chat of this request. Raises Lost."""
-    try:
-        session = await server.call("GET", f"/sessions/{request['chat_id']}")
-        run = as_object(await server.call("GET", f"/runs/{session['run_id']}"))
-    except (Refused, KeyError, TypeError):
-        return None
-    return run if run.get("state") in LIVE else None
-
-
-async def own_run(server: Server, request: Json) -> str:
-    """The run that this request began, if Stop was faster than the server's answer, else "". Raises Lost."""
-    run = await live_run(server, request)
-    return str(run["run_id"]) if run is not None and run.get("request_id") == request["request_id"] else ""
-
-
-async def turn_of(server: Server, request: Json) -> str:
-    """`wait` for a run that answers the same question (two models side by side). `cancel` one that answers another:
-    the chat has gone on without it. `error` if it cannot be told which, so that the caller asks again."""
-    try:
-        run = await live_run(server, request)
-        if run is None:
-            return "error"
-        return "wait" if await _is_beside(server, request, run) else "cancel"
-    except Lost:
-        return "error"
-
-
-async def _is_beside(server: Server, request: Json, run: Json) -> bool:
-    """Whether a run is that of another model. One of the same agent at which nobody looks was left behind when Open
-    WebUI was ended in the middle, and the question is asked again. Raises Lost."""
-    question, run_request = str(request["request_id"]).partition(".")[0], str(run.get("request_id", ""))
-    if not question or not run_request.startswith(f"{question}."):
-        return False
-    return run_request in FOLLOWED or run.get("agent") != await _agent(server, request)
-
-
-async def _agent(server: Server, request: Json) -> str:
-    """By its name, also if it is the default one. Raises Lost."""
-    if "agent" in request:
-        return str(request["agent"])
-    try:
-        agents = as_objects(as_object(await server.call("GET", "/agents")).get("agents"))
-    except Refused:
-        agents = []
-    return next((str(agent.get("name")) for agent in agents if agent.get("default")), "")
-
-
-# --- fetching ---------------------------------------------------------------------------------------------------------
+# --- full_values ------------------------------------------------------------------------------------------------------
 # What a frame only points to is fetched: whole values in place of previews, the bytes of small images.
 
 
@@ -1771,7 +1927,118 @@ class Fetcher:
         return None if found is None else found.decode(errors="replace")
 
 
-# --- following --------------------------------------------------------------------------------------------------------
+# --- live_run ---------------------------------------------------------------------------------------------------------
+# What becomes of a run that is live in a chat when the next question comes.
+
+
+LIVE = ("queued", "running", "waiting")
+FOLLOWED: set[str] = set()
+"""The requests whose runs somebody looks at in this process."""
+
+
+@contextlib.asynccontextmanager
+async def followed(request: Json) -> AsyncGenerator[None, None]:
+    FOLLOWED.add(request["request_id"])
+    try:
+        yield
+    finally:
+        FOLLOWED.discard(request["request_id"])
+
+
+async def live_run(server: Server, request: Json) -> Json | None:
+    """The run that is live in the chat of this request. Raises Lost."""
+    try:
+        session = await server.call("GET", f"/sessions/{request['chat_id']}")
+        run = as_object(await server.call("GET", f"/runs/{session['run_id']}"))
+    except (Refused, KeyError, TypeError):
+        return None
+    return run if run.get("state") in LIVE else None
+
+
+async def own_run(server: Server, request: Json) -> str:
+    """The run that this request began, if Stop was faster than the server's answer, else "". Raises Lost."""
+    run = await live_run(server, request)
+    return str(run["run_id"]) if run is not None and run.get("request_id") == request["request_id"] else ""
+
+
+async def turn_of(server: Server, request: Json) -> str:
+    """`wait` for a run that answers the same question (two models side by side). `cancel` one that answers another:
+    the chat has gone on without it. `error` if it cannot be told which, so that the caller asks again."""
+    try:
+        run = await live_run(server, request)
+        if run is None:
+            return "error"
+        return "wait" if await _is_beside(server, request, run) else "cancel"
+    except Lost:
+        return "error"
+
+
+async def _is_beside(server: Server, request: Json, run: Json) -> bool:
+    """Whether a run is that of another model. One of the same agent at which nobody looks was left behind when Open
+    WebUI was ended in the middle, and the question is asked again. Raises Lost."""
+    question, run_request = str(request["request_id"]).partition(".")[0], str(run.get("request_id", ""))
+    if not question or not run_request.startswith(f"{question}."):
+        return False
+    return run_request in FOLLOWED or run.get("agent") != await _agent(server, request)
+
+
+async def _agent(server: Server, request: Json) -> str:
+    """By its name, also if it is the default one. Raises Lost."""
+    if "agent" in request:
+        return str(request["agent"])
+    try:
+        agents = as_objects(as_object(await server.call("GET", "/agents")).get("agents"))
+    except Refused:
+        agents = []
+    return next((str(agent.get("name")) for agent in agents if agent.get("default")), "")
+
+
+# --- cancellation -----------------------------------------------------------------------------------------------------
+# Stop: the server is told, also when it cannot be reached at once, and when whoever asked for it is gone.
+
+
+STOP_SECONDS = 10.0
+STOP_PAUSE = 0.5
+STOPPED = "Stopped"
+STOPPED_HERE = "Stopped here; the server was not reached, so the agent may go on"
+UNDER_WAY: set[asyncio.Task[bool]] = set()
+"""The loop alone would not keep them alive."""
+
+
+async def stop(valves: Valves, user: Json, run_id: str, request: Json) -> bool:
+    """Stop the run that a request began; whether the server was told. Who waits for it may be cancelled meanwhile."""
+    task = asyncio.create_task(_stop(valves, user, run_id, request))
+    UNDER_WAY.add(task)
+    task.add_done_callback(UNDER_WAY.discard)
+    return await asyncio.shield(task)
+
+
+async def _stop(valves: Valves, user: Json, run_id: str, request: Json) -> bool:
+    try:
+        async with asyncio.timeout(STOP_SECONDS), Server(valves, user) as server:
+            while True:
+                if await _told(server, run_id, request):
+                    return True
+                await asyncio.sleep(STOP_PAUSE)
+    except (TimeoutError, Refused):
+        return False
+
+
+async def _told(server: Server, run_id: str, request: Json) -> bool:
+    """Whether there is nothing more to say. Raises Refused."""
+    try:
+        run_id = run_id or await own_run(server, request)
+        if run_id:
+            await server.call("POST", f"/runs/{run_id}/cancel", {"reason": "stopped in Open WebUI"}, 5)
+    except Lost:
+        return False
+    except Refused as refused:
+        if refused.status != 404:  # a run that is gone does not go on
+            raise
+    return True
+
+
+# --- run_stream -------------------------------------------------------------------------------------------------------
 # A run from its first frame to its last, whatever happens to the connection.
 
 
@@ -1966,274 +2233,7 @@ def thinned(events: list[Json]) -> list[Json]:
     return [event for place, event in enumerate(events) if place not in passed]
 
 
-# --- stopping ---------------------------------------------------------------------------------------------------------
-# Stop: the server is told, also when it cannot be reached at once, and when whoever asked for it is gone.
-
-
-STOP_SECONDS = 10.0
-STOP_PAUSE = 0.5
-STOPPED = "Stopped"
-STOPPED_HERE = "Stopped here; the server was not reached, so the agent may go on"
-UNDER_WAY: set[asyncio.Task[bool]] = set()
-"""The loop alone would not keep them alive."""
-
-
-async def stop(valves: Valves, user: Json, run_id: str, request: Json) -> bool:
-    """Stop the run that a request began; whether the server was told. Who waits for it may be cancelled meanwhile."""
-    task = asyncio.create_task(_stop(valves, user, run_id, request))
-    UNDER_WAY.add(task)
-    task.add_done_callback(UNDER_WAY.discard)
-    return await asyncio.shield(task)
-
-
-async def _stop(valves: Valves, user: Json, run_id: str, request: Json) -> bool:
-    try:
-        async with asyncio.timeout(STOP_SECONDS), Server(valves, user) as server:
-            while True:
-                if await _told(server, run_id, request):
-                    return True
-                await asyncio.sleep(STOP_PAUSE)
-    except (TimeoutError, Refused):
-        return False
-
-
-async def _told(server: Server, run_id: str, request: Json) -> bool:
-    """Whether there is nothing more to say. Raises Refused."""
-    try:
-        run_id = run_id or await own_run(server, request)
-        if run_id:
-            await server.call("POST", f"/runs/{run_id}/cancel", {"reason": "stopped in Open WebUI"}, 5)
-    except Lost:
-        return False
-    except Refused as refused:
-        if refused.status != 404:  # a run that is gone does not go on
-            raise
-    return True
-
-
-# --- voice ------------------------------------------------------------------------------------------------------------
-# What the main agent says and thinks, as items of the display with rows.
-
-
-class Voice:
-    """One item for each piece of text that nothing interrupts."""
-
-    def __init__(self, items: Items, run_id: Callable[[], str], clock: Callable[[], float]) -> None:
-        self._items = items
-        self._run_id = run_id
-        self._clock = clock
-        self._count = 0
-        self._text = ""
-        self._thought = ""
-        self._thought_at = 0.0
-        self.last_text = ""
-
-    def say(self, piece: str) -> None:
-        self._end_thought()
-        if not self._text:
-            piece = piece.lstrip("\n")  # what parts two messages parts nothing at the beginning
-            if not piece:
-                return
-            self._text = self.last_text = self._new_id("m")
-            self._items.put(message_item(self._text, ""))
-        self._items.grow(self._text, piece)
-
-    def think(self, piece: str) -> None:
-        self._end_text()
-        if not self._thought:
-            self._thought, self._thought_at = self._new_id("r"), self._clock()
-            thought: Json = {"type": "reasoning", "id": self._thought, "status": "in_progress", "summary": []}
-            self._items.put({**thought, "content": text_content("")})
-        self._items.grow(self._thought, piece)
-
-    def pause(self) -> None:
-        self._end_text()
-        self._end_thought()
-
-    def _end_text(self) -> None:
-        if self._text:
-            self._items.change(self._text, status="completed")
-            self._text = ""
-
-    def _end_thought(self) -> None:
-        if self._thought:
-            seconds = round(self._clock() - self._thought_at)
-            self._items.change(self._thought, status="completed", duration=seconds)
-            self._thought = ""
-
-    def _new_id(self, kind: str) -> str:
-        self._count += 1
-        return f"{self._run_id()}.{kind}{self._count}"
-
-
-# --- native -----------------------------------------------------------------------------------------------------------
-# The display with a live row for each tool.
-
-
-class NativeDisplay:
-    """A live row for each tool and sub-agent, thoughts as reasoning, texts where they were said."""
-
-    def __init__(self, story: Story, run_id: Callable[[], str], clock: Callable[[], float]) -> None:
-        self._story = story
-        self._run_id = run_id
-        self._items = Items()
-        self._voice = Voice(self._items, run_id, clock)
-        self._keys: dict[str, str] = {}
-        self._last_row: dict[str, str] = {}
-        self._images: dict[str, list[Json]] = {}
-        self._printing: dict[str, Call] = {}
-        """Those that printed something since the last flush. Only what is sent is worth a label."""
-
-    def flush(self) -> list[Chunk]:
-        for tool_id, call in self._printing.items():
-            if call.printed.last_line:
-                name = f"{call.title} · {short(call.printed.last_line)}"
-                self._items.change(self._keys[tool_id], name=name, status="completed")
-        self._printing.clear()
-        return self._items.flush()
-
-    def feed(self, frame: Frame) -> None:
-        data = frame.data
-        match frame.type:
-            case "token" if is_main(frame):
-                self._voice.say(frame.text("content"))
-            case "reasoning" if is_main(frame):
-                self._voice.think(frame.text("content"))
-            case "plan" if is_main(frame) and data.get("text"):
-                self._voice.think(frame.text("text") + "\n\n")
-            case "answer":
-                titled(self._items, self._voice.last_text, frame)
-            case "tool_start" if call := self._story.call(frame):
-                self._start(call)
-            case "tool_args" | "tool_output" | "approval" | "_unanswered" if call := self._story.call(frame):
-                self._progress(call, frame)
-            case "tool_end" if call := self._story.call(frame):
-                self._end(call)
-            case "agent_start" | "agent_end" if agent := self._story.agents.get(frame.text("agent_id")):
-                self._agent(agent, ended=frame.type == "agent_end")
-            case "_image" if call := self._story.call(frame):
-                self._image(call, frame.text("url"))
-            case _:
-                pass
-
-    def close(self) -> None:
-        self._voice.pause()
-        for call in self._story.calls.values():
-            if not call.done and call.tool_id in self._keys:
-                call.end("Error: interrupted", "interrupted")
-                self._end(call)
-        for agent in self._story.agents.values():
-            key = self._keys.get(f"agent {agent.agent_id}")
-            if key is not None and f"{key}.out" not in self._items:
-                self._items.change(key, status="failed")
-                self._output(key, "Error: interrupted")
-
-    def _start(self, call: Call) -> None:
-        """A row at the end; that of a sub-agent's tool stands below the sub-agent's other rows."""
-        if not call.depth:
-            self._voice.pause()
-        key = str(CallKey(self._run_id(), call.depth, call.name, call.tool_id))
-        self._keys[call.tool_id] = key
-        row: Json = {"type": "function_call", "id": key, "call_id": key, "name": call.title, "arguments": call.args}
-        row["status"] = "completed" if call.has_args else "in_progress"
-        self._put_below(call.agent_id, row)
-        agent = self._story.agents.get(call.agent_id)
-        if agent is not None and (spawner := self._row_of(agent)):
-            self._items.change(spawner, name=f"{agent.path} · {call.name} ({agent.calls})")
-
-    def _put_below(self, agent_id: str, row: Json) -> None:
-        """Behind the last row of the agent and of those that it started."""
-        before = self._last_row.get(agent_id, "")
-        self._items.put(row, after=before)
-        for agent in self._story.line_of(agent_id):
-            if self._last_row.get(agent, "") == before:
-                self._last_row[agent] = row["id"]
-
-    def _progress(self, call: Call, frame: Frame) -> None:
-        key = self._keys[call.tool_id]
-        self._printing.pop(call.tool_id, None)
-        match frame.type:
-            case "tool_args" if not call.has_args:
-                self._items.grow(key, frame.text("content"))
-                if call.args_are_whole:
-                    self._items.change(key, status="completed")
-            case "tool_output":
-                self._printing[call.tool_id] = call
-            case "approval":
-                waits = frame.data.get("state") == "requested"
-                name = f"{call.title} · waiting for approval" if waits else call.title
-                self._items.change(key, name=name, arguments=call.args, status="completed")
-            case "_unanswered":
-                self._items.change(key, name=f"{call.title} · {frame.text('where')}")
-            case _:
-                pass
-
-    def _end(self, call: Call) -> None:
-        if call.tool_id not in self._keys:  # a server that tells of the end only
-            self._start(call)
-        key = self._keys[call.tool_id]
-        self._printing.pop(call.tool_id, None)
-        agent = self._story.started_by(call.tool_id)
-        status = "completed" if call.error is None else "failed"
-        name = row_title(call, _agent_title(agent) if agent else call.title)
-        self._items.change(key, name=name, status=status)
-        self._output(key, call.output)
-
-    def _output(self, key: str, text: str) -> None:
-        item: Json = {"type": "function_call_output", "id": f"{key}.out", "call_id": key, "status": "completed"}
-        item["output"] = [{"type": "input_text", "text": outcome(text)}]
-        if key in self._images:
-            item["files"] = list(self._images[key])
-        self._items.put(item, after=key)
-
-    def _agent(self, agent: Agent, *, ended: bool) -> None:
-        """A sub-agent is the row of the call that started it; one that nobody called gets a row of its own."""
-        key = self._row_of(agent)
-        if key is None:
-            key = str(CallKey(self._run_id(), agent.depth, agent.name, f"agent-{agent.agent_id}"))
-            self._keys[f"agent {agent.agent_id}"] = key
-            row: Json = {"type": "function_call", "id": key, "call_id": key, "name": "", "arguments": "{}"}
-            self._put_below(agent.parent_id, row)
-        self._last_row.setdefault(agent.agent_id, key)
-        self._items.change(key, name=_agent_title(agent), status="completed" if agent.error is None else "failed")
-        if ended and agent.tool_id not in self._keys:
-            self._output(key, agent.said if agent.error is None else f"Error: {agent.error}")
-
-    def _row_of(self, agent: Agent) -> str | None:
-        return self._keys.get(agent.tool_id) or self._keys.get(f"agent {agent.agent_id}")
-
-    def _image(self, call: Call, url: str) -> None:
-        key = self._keys[call.tool_id]
-        self._images.setdefault(key, []).append({"type": "image", "url": url})
-        if call.done:
-            self._output(key, call.output)
-
-
-def _agent_title(agent: Agent) -> str:
-    return f"{agent.path} ({tools_word(agent.calls)})" if agent.calls else agent.path
-
-
-# --- displays ---------------------------------------------------------------------------------------------------------
-# The displays by their names.
-
-
-TEXT = "text"
-"""For callers who are not in front of a chat. Nobody can choose it."""
-
-
-def display_of(name: str, story: Story, run_id: Callable[[], str]) -> Display:
-    match name:
-        case "collapse" | "plain":
-            return CollapseDisplay(story, run_id, time.monotonic, show_steps=name == "collapse")
-        case "details":
-            return DetailsDisplay(story, time.monotonic)
-        case "native":
-            return NativeDisplay(story, run_id, time.monotonic)
-        case _:
-            return DetailsDisplay(story, time.monotonic, blocks=False)
-
-
-# --- scene ------------------------------------------------------------------------------------------------------------
+# --- run_view ---------------------------------------------------------------------------------------------------------
 # All that hears the frames of one run: what is drawn, told, listed and asked. It sends nothing itself.
 
 
@@ -2294,7 +2294,7 @@ def _skipping(what: str) -> Generator[None]:
         LOG.warning("The Deep Agent Pipe could not show something (%s) and goes on without it", what, exc_info=True)
 
 
-# --- performance ------------------------------------------------------------------------------------------------------
+# --- turn -------------------------------------------------------------------------------------------------------------
 # One call of the pipe: one run, followed from its first frame to its last.
 
 

@@ -11,8 +11,8 @@ import hypothesis
 import openai
 import pytest
 
-from tests import agents
-from tests.serving import Served, serving
+from tests.support import agents
+from tests.support.server import Served, serving
 
 # The stand-in model of a server takes its time for those who watch; nobody watches here.
 os.environ["LIMELIGHT_UNDERSTUDY_PACE_MS"] = "0"

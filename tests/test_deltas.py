@@ -17,7 +17,7 @@ from limelight.events import (
     ToolArgsDelta,
     ToolOutputDelta,
 )
-from tests.strategies import as_records, legal_runs, text_sums
+from tests.support.strategies import as_records, legal_runs, text_sums
 
 
 def text(content: str, message_id: str = "m", agent_id: str = "") -> TextDelta:

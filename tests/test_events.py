@@ -20,7 +20,7 @@ from limelight.events import (
     ToolFinished,
     kind_of,
 )
-from tests.strategies import event_of
+from tests.support.strategies import event_of
 
 DOCUMENTED_KINDS = {
     "run_started",

@@ -36,7 +36,7 @@ from limelight.events import (
     kind_of,
 )
 from limelight.grammar import Grammar
-from tests.strategies import colliding_events, legal_runs
+from tests.support.strategies import colliding_events, legal_runs
 
 START = RunStarted(agent="demo")
 TERMINALS: list[Terminal] = [RunFinished(), RunFailed(code="x", message="y"), RunCancelled()]

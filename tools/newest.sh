@@ -13,4 +13,4 @@ echo "Installing the newest versions into $venv ..."
 # Our extra holds smolagents below the next minor version, as its taps rest on methods that are not public.
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade 'smolagents[openai]'
 "$venv/bin/python" -m pip list --disable-pip-version-check | grep -Ei '^(agno|smolagents|deepagents|langgraph|langchain|openai) ' || true
-exec "$venv/bin/python" -m pytest tests/sources tests/builtin tests/test_examples.py "$@"
+exec "$venv/bin/python" -m pytest tests/sources tests/builtin tests/docs/test_examples.py "$@"

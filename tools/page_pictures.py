@@ -12,9 +12,9 @@ from pathlib import Path
 import httpx
 from playwright.sync_api import Browser, expect, sync_playwright
 
-from tests.page.conftest import FLAGS
-from tests.page.stage import SECONDS, Stage, staged
-from tests.page.tab import Tab
+from tests.system.page.conftest import FLAGS
+from tests.system.page.server import SECONDS, Stage, staged
+from tests.system.page.tab import Tab
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 WIDE = {"width": 1440, "height": 900}

@@ -15,10 +15,10 @@ from limelight.cli.view.live import LiveView
 from limelight.config import load_settings
 from limelight.events import Record
 from limelight.messages import Message
-from limelight.runs.reading import records_of
+from limelight.runs.queries import records_of
 from limelight.runs.sessions import Request
 from limelight.server.app import create_app
-from limelight.server.parts import Parts
+from limelight.server.runtime import Parts
 from limelight.sources.base import User
 from limelight.stores.base import SessionRef
 

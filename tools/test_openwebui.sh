@@ -5,4 +5,4 @@ cd "$(dirname "$0")/.."
 
 tools/chromium.sh
 tools/openwebui.sh >/dev/null
-exec .venv/bin/pytest e2e/openwebui "$@"
+exec .venv/bin/pytest tests/system/openwebui "$@"

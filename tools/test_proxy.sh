@@ -6,4 +6,4 @@ cd "$(dirname "$0")/.."
 
 tools/chromium.sh
 tools/nginx.sh
-exec .venv/bin/pytest e2e/proxy "$@"
+exec .venv/bin/pytest tests/system/proxy "$@"

@@ -141,7 +141,7 @@ class Stage(Server):
         self._model_url = f"http://127.0.0.1:{model.port}"
 
     def _command(self) -> list[str]:
-        return [sys.executable, "-m", "benchmarks.frameworks.stage", str(self.port), self._model_url]
+        return [sys.executable, "-m", "benchmarks.frameworks.server", str(self.port), self._model_url]
 
 
 class Frameworks:

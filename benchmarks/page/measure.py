@@ -9,8 +9,8 @@ import msgspec
 
 from benchmarks.page.agents import RATE
 from benchmarks.page.browser import SLOW, NewTab, Tab, chromium, tabs
-from benchmarks.page.script import first_load
-from benchmarks.page.stage import Stage, build
+from benchmarks.page.initial_load import first_load
+from benchmarks.page.server import Stage, build
 
 SOON = 5
 """Seconds that a stream goes on before and after it is measured."""

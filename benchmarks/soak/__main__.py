@@ -9,7 +9,7 @@ import sys
 
 from benchmarks.report import with_section
 from benchmarks.server import ROOT
-from benchmarks.soak.files import raise_file_limit
+from benchmarks.soak.fd_limit import raise_file_limit
 from benchmarks.soak.measure import SoakPlan, measure_soak
 from benchmarks.soak.report import about, soak_section, soak_table
 

@@ -12,9 +12,9 @@ import sys
 import msgspec
 import uvloop
 
-from benchmarks.soak.files import raise_file_limit
+from benchmarks.soak.fd_limit import raise_file_limit
+from benchmarks.soak.protocol import Order, Second
 from benchmarks.soak.viewer import Clock, Connection, Sequence
-from benchmarks.soak.words import Order, Second
 from benchmarks.stream import request
 
 AWAY_SECONDS = 1.0

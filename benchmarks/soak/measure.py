@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from benchmarks.server import cores
-from benchmarks.soak.house import LoadProcess, SoakServer
-from benchmarks.soak.words import Order, Second
+from benchmarks.soak.protocol import Order, Second
+from benchmarks.soak.server import LoadProcess, SoakServer
 
 BOUND_MS = 500.0
 """What nineteen of twenty numbers have to stay below: beyond it the server, or the machine, is behind."""

@@ -6,7 +6,7 @@ import re
 import time
 from typing import cast
 
-from benchmarks.soak.words import Second
+from benchmarks.soak.protocol import Second
 
 NUMBER = re.compile(rb"~(\d+):(\d+)~")
 ID = re.compile(rb"(?:^|\n)id: (\S+)")

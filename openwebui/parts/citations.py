@@ -5,9 +5,9 @@ from typing import Any, cast
 
 from openwebui.parts.conversation import CallKey
 from openwebui.parts.frames import Frame
-from openwebui.parts.story import Call, Story
-from openwebui.parts.texts import literal, parted
-from openwebui.parts.values import Json
+from openwebui.parts.run_state import Call, Story
+from openwebui.parts.text import literal, parted
+from openwebui.parts.types import Json
 from openwebui.parts.valves import Choices
 
 CITATION_CHARS = 32_000

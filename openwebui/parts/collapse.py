@@ -4,10 +4,10 @@ import html
 from collections.abc import Callable
 
 from openwebui.parts.frames import Frame, is_main
-from openwebui.parts.items import Items, message_item, titled
-from openwebui.parts.story import Call, Story
-from openwebui.parts.texts import inert, outcome, preview, tools_word
-from openwebui.parts.values import Chunk
+from openwebui.parts.output_items import Items, message_item, titled
+from openwebui.parts.run_state import Call, Story
+from openwebui.parts.text import inert, outcome, preview, tools_word
+from openwebui.parts.types import Chunk
 
 REDRAW_SECONDS = 0.5
 CHARS_PER_SECOND = 200_000

@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from openwebui.parts.values import Json, as_object, as_objects
+from openwebui.parts.types import Json, as_object, as_objects
 
 
 class CallKey(NamedTuple):

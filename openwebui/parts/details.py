@@ -5,9 +5,9 @@ import json
 from collections.abc import Callable
 
 from openwebui.parts.frames import Frame, is_main
-from openwebui.parts.story import Call, Story, row_title
-from openwebui.parts.texts import outcome
-from openwebui.parts.values import Chunk
+from openwebui.parts.run_state import Call, Story, row_title
+from openwebui.parts.text import outcome
+from openwebui.parts.types import Chunk
 
 
 class DetailsDisplay:

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from openwebui.parts.frames import Frame
-from openwebui.parts.values import Ask, Json, as_object
+from openwebui.parts.types import Ask, Json, as_object
 
 CARD_CHARS = 1500
 """The card does not scroll: with more the buttons would leave the screen."""

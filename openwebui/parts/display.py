@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from openwebui.parts.frames import Frame
-from openwebui.parts.values import Chunk
+from openwebui.parts.types import Chunk
 
 
 class Display(Protocol):

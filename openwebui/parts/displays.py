@@ -7,7 +7,7 @@ from openwebui.parts.collapse import CollapseDisplay
 from openwebui.parts.details import DetailsDisplay
 from openwebui.parts.display import Display
 from openwebui.parts.native import NativeDisplay
-from openwebui.parts.story import Story
+from openwebui.parts.run_state import Story
 
 TEXT = "text"
 """For callers who are not in front of a chat. Nobody can choose it."""

@@ -1,8 +1,8 @@
 """Files that tools made, listed above the text."""
 
 from openwebui.parts.frames import Frame
-from openwebui.parts.story import Story
-from openwebui.parts.values import Json
+from openwebui.parts.run_state import Story
+from openwebui.parts.types import Json
 
 
 class Files:

@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
-from openwebui.parts.values import Json, as_object, as_text
+from openwebui.parts.types import Json, as_object, as_text
 
 
 class Frame(NamedTuple):

@@ -2,7 +2,7 @@
 
 from urllib.parse import quote
 
-from openwebui.parts.values import Json
+from openwebui.parts.types import Json
 from openwebui.parts.valves import Valves
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from openwebui.parts.values import Json, as_object, as_objects, text_of
+from openwebui.parts.types import Json, as_object, as_objects, text_of
 
 
 def apart(messages: list[Json], metadata: Json) -> list[Json]:

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 from openwebui.parts.conversation import CallKey
 from openwebui.parts.frames import Frame, is_main
-from openwebui.parts.items import Items, titled
-from openwebui.parts.story import Agent, Call, Story, row_title
-from openwebui.parts.texts import outcome, short, tools_word
-from openwebui.parts.values import Chunk, Json
-from openwebui.parts.voice import Voice
+from openwebui.parts.messages import Voice
+from openwebui.parts.output_items import Items, titled
+from openwebui.parts.run_state import Agent, Call, Story, row_title
+from openwebui.parts.text import outcome, short, tools_word
+from openwebui.parts.types import Chunk, Json
 
 
 class NativeDisplay:

@@ -2,12 +2,12 @@
 
 from collections.abc import AsyncGenerator
 
-from openwebui.parts.chores import answer_to_task
-from openwebui.parts.continuing import goes_round
+from openwebui.parts.continuation import goes_round
 from openwebui.parts.models import DEFAULT_MODEL, model_of
-from openwebui.parts.performance import Performance
 from openwebui.parts.server import Server
-from openwebui.parts.values import Ask, Chunk, Emit, Json, as_objects
+from openwebui.parts.side_tasks import answer_to_task
+from openwebui.parts.turn import Performance
+from openwebui.parts.types import Ask, Chunk, Emit, Json, as_objects
 from openwebui.parts.valves import UserValves, Valves
 
 NAME = "Deep Agent Pipe"

@@ -2,13 +2,13 @@
 
 import uuid
 
-from openwebui.parts.chats import session_of
-from openwebui.parts.continuing import continued
+from openwebui.parts.continuation import continued
 from openwebui.parts.conversation import cleaned
-from openwebui.parts.fitting import fitting
 from openwebui.parts.knowledge import apart
 from openwebui.parts.models import agent_of
-from openwebui.parts.values import Json, as_objects
+from openwebui.parts.session_id import session_of
+from openwebui.parts.truncation import fitting
+from openwebui.parts.types import Json, as_objects
 
 
 def request_of(body: Json, user: Json, metadata: Json) -> Json:

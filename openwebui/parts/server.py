@@ -7,11 +7,11 @@ from typing import Any
 
 import httpx
 
-from openwebui.parts.bodies import content_of, problem_of
 from openwebui.parts.certificates import trust
 from openwebui.parts.headers import Unusable, headers_of
-from openwebui.parts.located import located
-from openwebui.parts.values import Json, as_object
+from openwebui.parts.json_body import content_of, problem_of
+from openwebui.parts.links import located
+from openwebui.parts.types import Json, as_object
 from openwebui.parts.valves import Valves
 
 PASSING = (502, 503, 504)

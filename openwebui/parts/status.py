@@ -1,8 +1,8 @@
 """The line above the text."""
 
 from openwebui.parts.frames import Frame
-from openwebui.parts.texts import short
-from openwebui.parts.values import Json, as_objects
+from openwebui.parts.text import short
+from openwebui.parts.types import Json, as_objects
 from openwebui.parts.valves import Choices
 
 STATUSES_AT_ONCE = 5

@@ -1,7 +1,7 @@
 """The agent's list of things to do, as Open WebUI's own task list above the input."""
 
 from openwebui.parts.frames import Frame, is_main
-from openwebui.parts.values import Json, as_objects
+from openwebui.parts.types import Json, as_objects
 
 
 class Todos:

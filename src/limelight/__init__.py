@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from limelight import events as events
     from limelight.client import Client as Client
     from limelight.client import SyncClient as SyncClient
-    from limelight.sources.saying import current as current
-    from limelight.sources.saying import status as status
+    from limelight.sources.tool_api import current as current
+    from limelight.sources.tool_api import status as status
 
 __version__ = "0.1.0"
 
 _LAZY = {
     "Client": "limelight.client",
     "SyncClient": "limelight.client",
-    "current": "limelight.sources.saying",
-    "status": "limelight.sources.saying",
+    "current": "limelight.sources.tool_api",
+    "status": "limelight.sources.tool_api",
 }
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from limelight import databases
 from limelight.backups.content import content_of
-from limelight.backups.making import Made, make_backup
+from limelight.backups.create import Made, make_backup
 from limelight.backups.manifest import Manifest, Note, read_note
-from limelight.backups.restoring import restore
+from limelight.backups.restore import restore
 from limelight.errors import SetupError
+from limelight.stores.sqlite import database_copy
 
 TARGETS = ["copy", "copy.tar.gz", "copy.tgz"]
 
@@ -77,7 +77,7 @@ def test_a_writer_is_not_held_up_and_the_copy_is_of_one_moment(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It writes between any two steps of the copy; a copy that begins anew each time would never be done."""
-    monkeypatch.setattr(databases, "PAGES", 1)
+    monkeypatch.setattr(database_copy, "PAGES", 1)
     steps: list[int] = []
     with closing(sqlite3.connect(data / "limelight.db", timeout=0, isolation_level=None)) as server:
 

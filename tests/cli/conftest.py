@@ -8,8 +8,8 @@ import pytest
 
 from limelight.events import AnyEvent, ToolFinished, ToolStarted
 from limelight.sources.base import Context
-from tests import agents
 from tests.client.conftest import serving_elsewhere
+from tests.support import agents
 
 
 async def twice(messages: object, ctx: Context) -> AsyncIterator[str | AnyEvent]:

@@ -5,12 +5,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from limelight.backups.making import Made
+from limelight.backups.create import Made
 from limelight.backups.manifest import Note, write_note
 from limelight.cli.backup import warnings_of
 from tests.cli.test_commands import limelight
-from tests.faults.process import ServerProcess, begins_with, free_port, joined
-from tests.waiting import eventually
+from tests.support.wait import eventually
+from tests.system.processes.server_process import ServerProcess, begins_with, free_port, joined
 
 HELLO = {"messages": [{"role": "user", "content": "hi"}], "agent": "hello", "session_id": "s"}
 

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from limelight.builtin import catalogue
 from limelight.cli import app, serve
-from limelight.server.serving import LimelightServer
-from tests.faults.process import free_port
+from limelight.server.process.uvicorn_server import LimelightServer
+from tests.system.processes.server_process import free_port
 
 
 def run(*arguments: str, folder: Path, **environment: str) -> "subprocess.CompletedProcess[str]":

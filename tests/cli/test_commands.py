@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.process import CAST, ServerProcess, free_port
+from tests.system.processes.server_process import AGENTS_FILE, ServerProcess, free_port
 
 RUNS = Path(__file__).parents[1] / "dialects" / "golden"
 
@@ -36,7 +36,7 @@ def wait_for(path: Path, text: str, seconds: float = 30) -> None:
 
 
 def test_run_starts_a_server_for_itself_and_says_how_it_went(tmp_path: Path) -> None:
-    said = limelight("run", "x", "--target", f"{CAST}:hello", folder=tmp_path).stdout.decode().splitlines()
+    said = limelight("run", "x", "--target", f"{AGENTS_FILE}:hello", folder=tmp_path).stdout.decode().splitlines()
     assert said[:3] == ["● hello: x", "", "hello"]
     assert said[4].startswith("Finished in ")
     assert (tmp_path / ".limelight" / "limelight.db").exists()
@@ -87,7 +87,7 @@ def test_ctrl_c_with_a_server_of_its_own_is_one_line(tmp_path: Path) -> None:
     out, err = tmp_path / "out.txt", tmp_path / "err.txt"
     with out.open("wb") as stdout, err.open("wb") as stderr:
         process = subprocess.Popen(
-            command("run", "go", "--target", f"{CAST}:quiet"), cwd=tmp_path, stdout=stdout, stderr=stderr
+            command("run", "go", "--target", f"{AGENTS_FILE}:quiet"), cwd=tmp_path, stdout=stdout, stderr=stderr
         )
     wait_for(out, "● quiet")
     process.send_signal(signal.SIGINT)

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tests.cli.test_commands import limelight
-from tests.faults.process import CAST, ServerProcess
+from tests.system.processes.server_process import AGENTS_FILE, ServerProcess
 
 
 def create(folder: Path, *arguments: str) -> str:
@@ -73,7 +73,7 @@ def test_what_is_wrong_is_one_line(tmp_path: Path, arguments: tuple[str, ...], h
 
 def test_a_run_of_ones_own_needs_no_key(tmp_path: Path) -> None:
     create(tmp_path, "--user", "ann")
-    told = limelight("run", "x", "--target", f"{CAST}:hello", folder=tmp_path).stdout.decode()
+    told = limelight("run", "x", "--target", f"{AGENTS_FILE}:hello", folder=tmp_path).stdout.decode()
     assert "hello" in told
 
 

@@ -5,9 +5,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.cli import quick_rounds
+from tests.cli import short_maintenance_agents
 from tests.cli.test_commands import limelight
-from tests.faults.process import ServerProcess, free_port
+from tests.system.processes.server_process import ServerProcess, free_port
 
 SHIFTED_CLOCK = Path(__file__).parent / "shifted_clock"
 
@@ -25,7 +25,7 @@ class Machine:
         self._clock.write_text(str(days))
 
     def server(self) -> ServerProcess:
-        agent = f"{quick_rounds.__file__}:hello"
+        agent = f"{short_maintenance_agents.__file__}:hello"
         return ServerProcess(self.data, agent, CLOCK=str(self._clock), PYTHONPATH=str(SHIFTED_CLOCK))
 
     def run(self, *arguments: str, max_gap_days: int = 7) -> str:

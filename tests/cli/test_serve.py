@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from limelight import __version__
-from tests.faults.process import CAST, ServerProcess, free_port
+from tests.system.processes.server_process import AGENTS_FILE, ServerProcess, free_port
 
 
 def limelight(*arguments: str, folder: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
@@ -78,7 +78,7 @@ def test_a_service_manager_goes_on_where_another_start_may_help() -> None:
     [
         ("nowhere:agent", "there is no module 'nowhere'"),
         ("nowhere.py:agent", "there is no file nowhere.py"),
-        (f"{CAST}:nobody", "it has: "),
+        (f"{AGENTS_FILE}:nobody", "it has: "),
         ("json:dumps", "async def agent(messages, ctx)"),
         ("", "write module:name"),
     ],
@@ -125,7 +125,7 @@ def test_several_mistakes_are_a_line_each(tmp_path: Path) -> None:
 
 
 def test_it_ends_in_good_order_though_nobody_reads_what_it_says(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "limelight", "serve", "--port", "0", f"{CAST}:hello"]
+    command = [sys.executable, "-m", "limelight", "serve", "--port", "0", f"{AGENTS_FILE}:hello"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         assert server.stdout is not None
         try:
@@ -138,7 +138,7 @@ def test_it_ends_in_good_order_though_nobody_reads_what_it_says(tmp_path: Path) 
 
 
 def test_two_agents_of_one_name(tmp_path: Path) -> None:
-    line = refused(f"{CAST}:hello", f"{CAST}:hello", "--port", str(free_port()), folder=tmp_path)
+    line = refused(f"{AGENTS_FILE}:hello", f"{AGENTS_FILE}:hello", "--port", str(free_port()), folder=tmp_path)
     assert "two agents named 'hello'" in line
 
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from limelight.client import Client, patience
-from tests import agents
-from tests.serving import Served, serving
+from limelight.client import Client, backoff
+from tests.support import agents
+from tests.support.server import Served, serving
 
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "FIRST_SECONDS", 0.005)
-    monkeypatch.setattr(patience, "MOST_SECONDS", 0.05)
+    monkeypatch.setattr(backoff, "FIRST_SECONDS", 0.005)
+    monkeypatch.setattr(backoff, "MOST_SECONDS", 0.05)
     for name in ("LIMELIGHT_URL", "LIMELIGHT_API_KEY"):
         monkeypatch.delenv(name, raising=False)
 

@@ -8,9 +8,9 @@ import pytest
 from limelight.client import AlreadyDecided, Client, Expired, NotFound, NotOffered, Run, SyncClient
 from limelight.events import ApprovalRequested
 from limelight.sources.base import Context
-from tests import agents
-from tests.serving import serving
-from tests.waiting import eventually
+from tests.support import agents
+from tests.support.server import serving
+from tests.support.wait import eventually
 
 
 async def question(run: Run) -> ApprovalRequested:

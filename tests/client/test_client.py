@@ -11,11 +11,11 @@ import pytest
 import limelight
 from limelight.client import Busy, Client, ClientError, ConnectionLost, Gap, NotFound, ServerError, Unauthorized
 from limelight.events import ArtifactMade, FinalAnswer, Record, RunCancelled, kind_of
-from limelight.runs.ids import now_ms
-from tests import agents
-from tests.client.cutter import records, same
-from tests.serving import Served, collect, serving
-from tests.waiting import eventually
+from limelight.ids import now_ms
+from tests.client.cutting_proxy import records, same
+from tests.support import agents
+from tests.support.server import Served, collect, serving
+from tests.support.wait import eventually
 
 WORDS = "".join(agents.WORDS)
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from limelight.access.keyring import Keyring
+from limelight.auth.key_file import Keyring
 from limelight.client import Client, Limited, Unauthorized
-from tests import agents
-from tests.serving import serving
+from tests.support import agents
+from tests.support.server import serving
 
 
 async def test_who_one_is(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from limelight.client import Client, SyncClient
 from limelight.events import Record, RunFailed, kind_of
-from tests.client.cutter import records, same
-from tests.faults.process import ServerProcess
+from tests.client.cutting_proxy import records, same
+from tests.system.processes.server_process import ServerProcess
 
 
 async def restarted(stack: AsyncExitStack, server: ServerProcess, data: Path, *, kill: bool) -> ServerProcess:

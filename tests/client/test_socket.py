@@ -23,14 +23,14 @@ from limelight.client import (
     client as client_module,
 )
 from limelight.events import Record
-from tests import agents
-from tests.client.cutter import answer as page
-from tests.client.cutter import playing, same
-from tests.client.talking import SECONDS, check_texts, messages, over, states, turn, until, whole
-from tests.faults import cast
-from tests.faults.process import free_port
-from tests.serving import Served, serving
-from tests.waiting import eventually
+from tests.client.cutting_proxy import answer as page
+from tests.client.cutting_proxy import playing, same
+from tests.client.socket_helpers import SECONDS, check_texts, messages, over, states, turn, until, whole
+from tests.support import agents
+from tests.support.server import Served, serving
+from tests.support.wait import eventually
+from tests.system.processes import agents as process_agents
+from tests.system.processes.server_process import free_port
 
 WORDS = "".join(agents.WORDS)
 
@@ -244,7 +244,10 @@ async def test_decisions_that_do_not_count(client: Client) -> None:
 
 async def test_commands_are_answered_while_nobody_listens(tmp_path: Path) -> None:
     """More has come than is kept here, and it still comes afterwards: each once, in order."""
-    async with serving(cast.burst, agents.patient, data=tmp_path / "data") as served, Client(served.url) as client:
+    async with (
+        serving(process_agents.burst, agents.patient, data=tmp_path / "data") as served,
+        Client(served.url) as client,
+    ):
         async with client.connect("s", agent="burst", format="records") as socket:
             run_id = await socket.send("go")
             await eventually(lambda: not served.parts.sessions.live(run_id))
@@ -260,7 +263,7 @@ async def test_commands_are_answered_while_nobody_listens(tmp_path: Path) -> Non
 
 
 async def test_a_waiting_question_does_not_starve_a_slow_listener(tmp_path: Path) -> None:
-    async with serving(cast.burst, data=tmp_path / "data") as served, Client(served.url) as client:
+    async with serving(process_agents.burst, data=tmp_path / "data") as served, Client(served.url) as client:
         async with client.connect("s", format="records") as socket:
             first = await socket.send("go")
             waiting = asyncio.create_task(socket.send("next", if_busy="wait"))
@@ -271,7 +274,7 @@ async def test_a_waiting_question_does_not_starve_a_slow_listener(tmp_path: Path
 
 
 async def test_nothing_is_read_ahead_without_end(tmp_path: Path) -> None:
-    async with serving(cast.burst, data=tmp_path / "data") as served, Client(served.url) as client:
+    async with serving(process_agents.burst, data=tmp_path / "data") as served, Client(served.url) as client:
         run = await client.start("go", session_id="s")
         await run.wait()
         async with client.connect("s", after=0) as socket:

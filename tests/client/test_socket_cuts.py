@@ -10,13 +10,13 @@ from websockets.asyncio.server import ServerConnection
 
 from limelight.client import Client, ClientError, ConnectionLost, Gap, Limited, Message, NotFound, ServerError, State
 from limelight.events import Record
-from tests.client.cutter import cutting, same
-from tests.client.scripted import hear, message, scripted, sends, told
-from tests.client.talking import SECONDS, check_texts, messages, states, turn, until, whole
+from tests.client.cutting_proxy import cutting, same
+from tests.client.scripted_server import hear, message, scripted, sends, told
+from tests.client.socket_helpers import SECONDS, check_texts, messages, states, turn, until, whole
 from tests.client.test_restart import restarted
-from tests.faults import cast
-from tests.faults.process import ServerProcess
-from tests.serving import serving
+from tests.support.server import serving
+from tests.system.processes import agents
+from tests.system.processes.server_process import ServerProcess
 
 CUTS = 20
 
@@ -24,7 +24,7 @@ CUTS = 20
 @pytest.mark.parametrize("agent", ["steady", "burst"])
 @pytest.mark.parametrize("seed", range(3))
 async def test_messages_over_twenty_cuts(tmp_path: Path, agent: str, seed: int) -> None:
-    async with serving(getattr(cast, agent), data=tmp_path / "data") as served, Client(served.url) as straight:
+    async with serving(getattr(agents, agent), data=tmp_path / "data") as served, Client(served.url) as straight:
         async with cutting(served.url, CUTS, (agent, seed)) as cutter, Client(cutter.url) as client:
             items: list[object] = []
             async with client.connect("s") as socket:
@@ -40,7 +40,7 @@ async def test_messages_over_twenty_cuts(tmp_path: Path, agent: str, seed: int) 
 
 @pytest.mark.parametrize("agent", ["steady", "burst"])
 async def test_records_over_twenty_cuts(tmp_path: Path, agent: str) -> None:
-    async with serving(getattr(cast, agent), data=tmp_path / "data") as served, Client(served.url) as straight:
+    async with serving(getattr(agents, agent), data=tmp_path / "data") as served, Client(served.url) as straight:
         async with cutting(served.url, CUTS, agent) as cutter, Client(cutter.url) as client:
             async with client.connect("s", format="records") as socket:
                 run_id = await socket.send("go")
@@ -110,7 +110,7 @@ async def test_the_place_where_nothing_had_come_yet_is_kept() -> None:
 
 async def test_the_beginning_of_a_live_run_of_which_nothing_had_come_yet(tmp_path: Path) -> None:
     """The server chose where to begin, and would choose otherwise now that the run has ended."""
-    async with serving(cast.hello, cast.quiet, data=tmp_path / "data") as served, Client(served.url) as client:
+    async with serving(agents.hello, agents.quiet, data=tmp_path / "data") as served, Client(served.url) as client:
         await client.ask("first", agent="hello", session_id="s")
         await client.start("second", agent="quiet", session_id="s")
         async with client.connect("s") as socket:

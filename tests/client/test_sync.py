@@ -13,9 +13,9 @@ import pytest
 
 from limelight.client import Client, ConnectionLost, NotFound, Socket, SyncClient, SyncRun, SyncSocket
 from limelight.events import ApprovalRequested, ArtifactMade, kind_of
-from tests import agents
-from tests.client.cutter import same
-from tests.serving import Served
+from tests.client.cutting_proxy import same
+from tests.support import agents
+from tests.support.server import Served
 
 WORDS = "".join(agents.WORDS)
 

@@ -9,10 +9,10 @@ import pytest
 
 from limelight.client import Busy, ConnectionLost, Message, State, SyncClient, SyncSocket
 from limelight.events import Record
-from tests import agents
-from tests.client.cutter import same
+from tests.client.cutting_proxy import same
 from tests.client.test_sync import loop_threads
-from tests.faults.process import ServerProcess
+from tests.support import agents
+from tests.system.processes.server_process import ServerProcess
 
 WORDS = "".join(agents.WORDS)
 

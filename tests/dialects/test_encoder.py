@@ -36,7 +36,7 @@ from limelight.events import (
 )
 from limelight.grammar import Grammar
 from tests.dialects.transcripts import DELTAS, DIALECTS, SCRIPTS, joined, live, parse, pieces, records_of, resumed
-from tests.strategies import as_records, legal_runs, write_run
+from tests.support.strategies import as_records, legal_runs, write_run
 
 GOLDEN = Path(__file__).parent / "golden"
 WRITE = os.environ.get("LIMELIGHT_GOLDEN") == "write"

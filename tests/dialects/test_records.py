@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from limelight.dialects.records import RecordsDialect
 from limelight.events import AnyEvent, Record
 from tests.dialects.transcripts import live
-from tests.strategies import as_records, events, legal_runs
+from tests.support.strategies import as_records, events, legal_runs
 
 
 @settings(max_examples=100)

@@ -27,7 +27,7 @@ from limelight.events import (
     ToolStarted,
 )
 from tests.dialects.transcripts import SCRIPTS, live
-from tests.strategies import RUN_ID, as_records, legal_runs, write_run
+from tests.support.strategies import RUN_ID, as_records, legal_runs, write_run
 
 DOCUMENTED: dict[str, set[str]] = {
     "status": {"content"},

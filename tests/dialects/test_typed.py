@@ -31,7 +31,7 @@ from limelight.events import (
     ToolStarted,
 )
 from tests.dialects.transcripts import SCRIPTS, live, parse
-from tests.strategies import as_records, legal_runs, write_run
+from tests.support.strategies import as_records, legal_runs, write_run
 
 DOCUMENTED: dict[str, set[str]] = {
     "status": {"description", "agent_depth"},

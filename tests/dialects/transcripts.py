@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from limelight import registry
+from limelight import plugins
 from limelight.dialects.base import Cursor, Dialect
 from limelight.dialects.encoder import SseEncoder
 from limelight.events import (
@@ -43,10 +43,10 @@ from limelight.events import (
     Usage,
 )
 from limelight.grammar import unseen_result
-from limelight.runs.fitting import fit
-from tests.strategies import RUN_ID, as_records
+from limelight.runs.truncation import fit
+from tests.support.strategies import RUN_ID, as_records
 
-DIALECTS: dict[str, Callable[[], Dialect]] = registry.find("dialects")
+DIALECTS: dict[str, Callable[[], Dialect]] = plugins.find("dialects")
 
 
 def say(message_id: str, *texts: str, agent_id: str = "") -> list[AnyEvent]:

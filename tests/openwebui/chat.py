@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
 
+from tests.openwebui.function_rules import FUNCTION_ID, Ask, Chunk, Json, WebUI, delivered
 from tests.openwebui.output import fold, text_of
-from tests.openwebui.webui import FUNCTION_ID, Ask, Chunk, Json, WebUI, delivered
 
 USER: Json = {"id": "u-1", "name": "Änn & Co", "email": "ann@example.org", "role": "user"}
 

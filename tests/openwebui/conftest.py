@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 import pytest
 import pytest_asyncio
 
-from tests.openwebui.stage import Stage, playing
+from tests.openwebui.frame_server import Stage, playing
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -6,7 +6,7 @@ Stricter than the original: where that would guess (an index beyond the end, a d
 from collections.abc import Iterable
 from typing import Any
 
-from tests.openwebui.webui import Chunk, Json
+from tests.openwebui.function_rules import Chunk, Json
 
 TEXT_OF = {"message": "response.output_text.delta", "reasoning": "response.reasoning_text.delta"}
 

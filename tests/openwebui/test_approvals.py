@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests import agents
 from tests.cli.conftest import twice
 from tests.openwebui.chat import Chat, Seen
-from tests.openwebui.person import GONE, Person, choosing, writing
-from tests.openwebui.webui import Json, pipe_module
-from tests.serving import Served, serving
-from tests.waiting import eventually
+from tests.openwebui.function_rules import Json, pipe_module
+from tests.openwebui.user import GONE, Person, choosing, writing
+from tests.support import agents
+from tests.support.server import Served, serving
+from tests.support.wait import eventually
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from limelight import __version__
-from tests.openwebui.webui import FILE
+from tests.openwebui.function_rules import FILE
 from tools import make_pipe
 
 

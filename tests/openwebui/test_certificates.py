@@ -10,9 +10,9 @@ import certifi
 import httpx
 import pytest
 
-from tests.faults.process import free_port
 from tests.openwebui.chat import Chat
-from tests.openwebui.webui import pipe_module
+from tests.openwebui.function_rules import pipe_module
+from tests.system.processes.server_process import free_port
 
 END = "-----END CERTIFICATE-----\n"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.openwebui.webui import Json, pipe_module
+from tests.openwebui.function_rules import Json, pipe_module
 
 
 class Cited:

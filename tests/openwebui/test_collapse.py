@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from tests.openwebui.display_frames import Shown
+from tests.openwebui.function_rules import Chunk, pipe_module
 from tests.openwebui.output import text_of
-from tests.openwebui.shown import Shown
-from tests.openwebui.webui import Chunk, pipe_module
 
 
 class Clock:

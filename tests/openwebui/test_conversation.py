@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tests import agents
 from tests.openwebui.chat import Chat, Seen
+from tests.openwebui.frame_server import Stage
+from tests.openwebui.function_rules import Json
 from tests.openwebui.output import text_of
-from tests.openwebui.stage import Stage
-from tests.openwebui.webui import Json
-from tests.serving import serving
+from tests.support import agents
+from tests.support.server import serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

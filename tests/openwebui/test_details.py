@@ -1,6 +1,6 @@
 """The display for old versions, where it cannot be told by the goldens: calls that never ended."""
 
-from tests.openwebui.shown import Shown
+from tests.openwebui.display_frames import Shown
 
 
 def test_calls_that_were_running_at_the_end_are_there_as_interrupted() -> None:

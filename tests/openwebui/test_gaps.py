@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tests.openwebui.chat import Chat
-from tests.openwebui.stage import Stage
-from tests.openwebui.webui import Json
+from tests.openwebui.frame_server import Stage
+from tests.openwebui.function_rules import Json
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

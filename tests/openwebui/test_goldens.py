@@ -15,9 +15,9 @@ import pytest
 
 from tests.dialects.transcripts import SCRIPTS
 from tests.openwebui.chat import Chat, Seen
+from tests.openwebui.frame_server import RUN_ID, Stage
+from tests.openwebui.function_rules import Json, pipe_module
 from tests.openwebui.output import unanswered
-from tests.openwebui.stage import RUN_ID, Stage
-from tests.openwebui.webui import Json, pipe_module
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests import agents
 from tests.openwebui.chat import Chat
-from tests.openwebui.stage import Stage
-from tests.serving import serving
+from tests.openwebui.frame_server import Stage
+from tests.support import agents
+from tests.support.server import serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

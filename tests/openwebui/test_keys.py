@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tests.openwebui.chat import Chat, Seen
-from tests.openwebui.stage import Stage
-from tests.openwebui.webui import Json, pipe_module
+from tests.openwebui.frame_server import Stage
+from tests.openwebui.function_rules import Json, pipe_module
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -11,10 +11,10 @@ import pytest
 from limelight.events import AnyEvent, ToolFinished, ToolStarted
 from limelight.sources.base import Context
 from tests.openwebui.chat import Chat, Seen
-from tests.openwebui.person import Person, choosing
-from tests.openwebui.webui import Json, pipe_module
-from tests.serving import Served, serving
-from tests.waiting import eventually
+from tests.openwebui.function_rules import Json, pipe_module
+from tests.openwebui.user import Person, choosing
+from tests.support.server import Served, serving
+from tests.support.wait import eventually
 
 END = "and drop everything"
 LENGTHS = {"card": 1000, "long": 5000, "longer": 60_000, "huge": 1_100_000}

@@ -15,10 +15,10 @@ from limelight.dialects.typed import TypedDialect
 from limelight.events import AnyEvent, TextDelta, ToolStarted
 from tests.dialects.transcripts import Frame, live
 from tests.openwebui.chat import Chat, Seen
+from tests.openwebui.frame_server import Stage, playing
+from tests.openwebui.function_rules import Chunk, Json, delivered, pipe_module
 from tests.openwebui.output import fold, text_of, unanswered
-from tests.openwebui.stage import Stage, playing
-from tests.openwebui.webui import Chunk, Json, delivered, pipe_module
-from tests.strategies import as_records, legal_runs
+from tests.support.strategies import as_records, legal_runs
 
 DISPLAYS = ("native", "collapse", "details", "plain")
 HEADLINE = re.compile(r"<summary>🔍 Execution Steps \((\d+) tools?\)</summary>")

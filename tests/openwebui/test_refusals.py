@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from tests import agents
-from tests.faults.process import free_port
 from tests.openwebui.chat import Chat, Seen
-from tests.openwebui.stage import Stage
-from tests.openwebui.webui import WebUI, pipe_module
-from tests.serving import serving
+from tests.openwebui.frame_server import Stage
+from tests.openwebui.function_rules import WebUI, pipe_module
+from tests.support import agents
+from tests.support.server import serving
+from tests.system.processes.server_process import free_port
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

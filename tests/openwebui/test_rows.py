@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.openwebui.shown import Shown
+from tests.openwebui.display_frames import Shown
 
 
 def started(shown: Shown, tool_id: str, agent_id: str = "", depth: int = 0) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from limelight.sources.base import Context
-from tests import agents
 from tests.openwebui.chat import Chat
-from tests.openwebui.webui import pipe_module
-from tests.serving import Served, collect, serving
-from tests.waiting import eventually
+from tests.openwebui.function_rules import pipe_module
+from tests.support import agents
+from tests.support.server import Served, collect, serving
+from tests.support.wait import eventually
 
 gate = asyncio.Event()
 

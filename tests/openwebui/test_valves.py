@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tests.openwebui.webui import Json, pipe_module
+from tests.openwebui.function_rules import Json, pipe_module
 
 DOCUMENTED: dict[str, tuple[str, Any]] = {
     "DEEP_AGENT_URL": ("string", "http://localhost:8000"),

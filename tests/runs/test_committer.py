@@ -12,9 +12,9 @@ from limelight.events import Record, Status
 from limelight.runs.committer import LARGE, Committer
 from limelight.stores.base import Append, Result, SessionRef, Store
 from limelight.stores.sqlite import SqliteStore
-from tests.stores.sqlite_files import query
-from tests.stores.steps import begin, opened
-from tests.waiting import eventually
+from tests.stores.operations import begin, opened
+from tests.stores.sqlite.files import query
+from tests.support.wait import eventually
 
 
 class Story(list[tuple[str, str, list[int]]]):
@@ -109,7 +109,7 @@ def new_run(committer: Committer, story: Story) -> Callable[[str], Run]:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.runs.patience.RETRY_SECONDS", (0.0,))
+    monkeypatch.setattr("limelight.runs.retry.RETRY_SECONDS", (0.0,))
 
 
 NewRun = Callable[[str], Run]

@@ -11,8 +11,8 @@ from limelight.runs.context import RunContext
 from limelight.runs.engine import Execution, RunLimits
 from limelight.sources.base import Approval, User
 from limelight.stores.base import Decide
-from tests.runs.executions import execution
-from tests.waiting import eventually
+from tests.runs.execution import execution
+from tests.support.wait import eventually
 
 
 def asking(run: Execution) -> tuple[RunContext, "asyncio.Task[Approval]"]:

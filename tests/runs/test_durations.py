@@ -27,8 +27,8 @@ from limelight.runs.durations import Durations
 from limelight.runs.engine import Execution
 from limelight.sources.base import User
 from limelight.stores.base import Decide
-from tests.runs.executions import execution
-from tests.waiting import eventually
+from tests.runs.execution import execution
+from tests.support.wait import eventually
 
 Told = tuple[float, AnyEvent]
 CALL = ToolStarted(call_id="c", name="t", args={})

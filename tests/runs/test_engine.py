@@ -4,7 +4,7 @@ import asyncio
 
 from limelight.events import RunStarted, Status
 from limelight.runs.engine import MAX_UNCOMMITTED
-from tests.runs.executions import execution
+from tests.runs.execution import execution
 
 
 async def test_all_who_wait_for_room_go_on() -> None:

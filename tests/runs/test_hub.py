@@ -11,7 +11,7 @@ from limelight.dialects.records import RecordsDialect
 from limelight.events import AnyEvent, Record, RunFinished, Status
 from limelight.runs.hub import HELD_BACK, LANE_BYTES, LANE_RECORDS, Hub, Lane
 from limelight.stores.base import SessionRef
-from tests.strategies import as_records
+from tests.support.strategies import as_records
 
 REF = SessionRef("local", "s")
 

@@ -13,8 +13,8 @@ from limelight.runs.memory import Memories, fingerprint
 from limelight.sources.base import NO_OPTIONS, Item, Options, Source, Turn
 from limelight.stores.base import SessionRef
 from limelight.stores.sqlite import SqliteStore
-from tests.serving import serving
-from tests.stores.steps import S1, begin, opened
+from tests.stores.operations import S1, begin, opened
+from tests.support.server import serving
 
 
 class Forgetful(Source):

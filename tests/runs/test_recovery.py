@@ -28,11 +28,11 @@ from limelight.events import (
     kind_of,
 )
 from limelight.grammar import Grammar
-from limelight.runs.fitting import result_key
+from limelight.runs.truncation import result_key
 from limelight.stores.base import Append, Run, SessionRef, Store
 from limelight.stores.sqlite import SqliteStore
-from tests.runs.recovering import recover
-from tests.stores.steps import S1, Writing, begin, new_run, opened, read_all, tokens, whole_run
+from tests.runs.recover import recover
+from tests.stores.operations import S1, Writing, begin, new_run, opened, read_all, tokens, whole_run
 
 BUSY: tuple[AnyEvent, ...] = (
     RunStarted(agent="echo", input="do it"),
@@ -199,7 +199,7 @@ async def test_runs_that_go_on_here_are_left_alone(life: Life) -> None:
 
 
 async def test_a_store_that_fails_is_tried_again(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.runs.patience.RETRY_SECONDS", (0.0,))
+    monkeypatch.setattr("limelight.runs.retry.RETRY_SECONDS", (0.0,))
     async with life() as store:
         run = Writing(store, (await store.begin(new_run("r1"))).run)
         await run.write(*BUSY)

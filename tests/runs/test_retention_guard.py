@@ -11,7 +11,7 @@ from limelight.errors import SetupError
 from limelight.runs.retention import DAY_MS, Pause, RetentionState, TrustedTime
 from limelight.runs.retention_guard import CONFIRMATION, STATE, Confirmation, RetentionFiles, RetentionGuard
 from limelight.stores.sqlite import SqliteStore
-from tests.stores.steps import S1, whole_run
+from tests.stores.operations import S1, whole_run
 
 START = 1_750_000_000_000
 HOUR = 1 / 24

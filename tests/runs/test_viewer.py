@@ -9,7 +9,7 @@ from limelight.events import Status
 from limelight.runs.hub import LANE_RECORDS
 from limelight.runs.viewer import BATCH
 from tests.dialects.transcripts import DIALECTS, Frame, live, parse
-from tests.runs.viewing import (
+from tests.runs.viewers import (
     REF,
     Stage,
     ids,
@@ -21,7 +21,7 @@ from tests.runs.viewing import (
     statuses,
     whole_run,
 )
-from tests.strategies import as_records
+from tests.support.strategies import as_records
 
 # What it missed, then what comes
 

@@ -19,7 +19,7 @@ from limelight.events import (
     RunStarted,
 )
 from tests.dialects.transcripts import DIALECTS, SCRIPTS, Frame, live, parse
-from tests.runs.viewing import (
+from tests.runs.viewers import (
     Stage,
     read_all,
     read_to,
@@ -27,7 +27,7 @@ from tests.runs.viewing import (
     soon,
     whole_run,
 )
-from tests.strategies import as_records, write_run
+from tests.support.strategies import as_records, write_run
 
 
 async def test_a_cursor_behind_retention_gets_a_gap_first() -> None:

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import StoreUnavailable
-from limelight.runs.ids import now_ms, sortable_id
+from limelight.ids import now_ms, sortable_id
 from limelight.runs.workspace import LOCAL_OWNER, Workspaces, shared_folder, workspace_name
 from limelight.stores.base import SessionRef
-from tests.strategies import ODD_TEXTS
+from tests.support.strategies import ODD_TEXTS
 
 session_ids = st.text("ABCabc019._:-", min_size=1, max_size=20) | st.sampled_from([".", "..", "...", ".hidden", "a..b"])
 refs = st.builds(SessionRef, st.sampled_from([LOCAL_OWNER, "ada", "ada~", "..", "é/x", *ODD_TEXTS]), session_ids)

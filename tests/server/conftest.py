@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from limelight.access.keyring import NAME as KEYS_FILE
-from limelight.access.keyring import Keyring
-from tests import agents
-from tests.server.house import House, maker
-from tests.serving import serving
+from limelight.auth.key_file import NAME as KEYS_FILE
+from limelight.auth.key_file import Keyring
+from tests.server.keyed_server import House, maker
+from tests.support import agents
+from tests.support.server import serving
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ import pytest
 
 from limelight.events import AnyEvent, ToolFinished, ToolStarted
 from limelight.messages import Message
-from limelight.server import reading
+from limelight.server import request_body
 from limelight.sources.base import Context
-from tests.server.house import Headers, House, handshake
-from tests.server.v2.sockets import Socket, socket
-from tests.serving import asking, collect
-from tests.waiting import eventually
+from tests.server.keyed_server import Headers, House, handshake
+from tests.server.v2.socket_client import Socket, socket
+from tests.support.server import asking, collect
+from tests.support.wait import eventually
 
 ROOM = 50_000
 TRIES = 9
@@ -223,7 +223,7 @@ async def body_that_stops(house: House, ann: Headers) -> Meeting:
     host, port = house.served.url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "SILENCE_SECONDS", 0.1)
+        patch.setattr(request_body, "SILENCE_SECONDS", 0.1)
         yield []
         writer.write("\r\n".join(lines).encode())
         async with asyncio.timeout(20):

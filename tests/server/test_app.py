@@ -15,8 +15,8 @@ from limelight import __version__
 from limelight.config import load_settings
 from limelight.errors import StoreUnavailable
 from limelight.server.app import create_app
-from tests import agents
-from tests.serving import Served, asking, offer, serving
+from tests.support import agents
+from tests.support.server import Served, asking, offer, serving
 
 
 def make_app(data: Path) -> Starlette:

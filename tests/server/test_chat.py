@@ -10,9 +10,9 @@ import pytest
 
 from limelight.server.routes import chat
 from limelight.stores.base import NewRun, Run, SessionRef
-from tests import agents
-from tests.serving import Served, asking, collect, serving, text_of
-from tests.waiting import eventually
+from tests.support import agents
+from tests.support.server import Served, asking, collect, serving, text_of
+from tests.support.wait import eventually
 
 
 async def test_a_turn_streams_from_thinking_to_done(served: Served) -> None:

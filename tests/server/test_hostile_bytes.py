@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import pytest
 
-from limelight.access.keyring import Keyring
-from limelight.server.connection import HEADERS_TOO_LARGE, MAX_HEADER_BYTES
-from tests import agents
-from tests.server.hostility import AMPLE, Victim, check_unharmed, keeper, leaks, settle
-from tests.serving import Served, serving
+from limelight.auth.key_file import Keyring
+from limelight.server.process.connection import HEADERS_TOO_LARGE, MAX_HEADER_BYTES
+from tests.server.hostile_input import AMPLE, Victim, check_unharmed, keeper, leaks, settle
+from tests.support import agents
+from tests.support.server import Served, serving
 
 SECONDS = 20
 LIMIT = 1_000_000

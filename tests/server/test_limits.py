@@ -12,16 +12,16 @@ import httpx
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from limelight.access.keyring import Keyring
+from limelight.auth.key_file import Keyring
 from limelight.messages import Message
-from limelight.server import connection
-from limelight.server.parts import SIGNALS
+from limelight.server.process import connection
+from limelight.server.runtime import SIGNALS
 from limelight.server.v2.socket import MESSAGES, TOO_MANY
-from tests import agents
-from tests.server.house import everything, maker
-from tests.server.v2.sockets import socket
-from tests.serving import Served, asking, collect, serving
-from tests.waiting import eventually
+from tests.server.keyed_server import everything, maker
+from tests.server.v2.socket_client import socket
+from tests.support import agents
+from tests.support.server import Served, asking, collect, serving
+from tests.support.wait import eventually
 
 Headers = dict[str, str]
 

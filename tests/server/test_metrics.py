@@ -16,13 +16,13 @@ from limelight.messages import Message
 from limelight.sources.base import Context
 from limelight.stores.base import Append
 from limelight.stores.sqlite import SqliteStore
-from tests import agents
-from tests.server.house import House, everything
-from tests.server.numbers import Meter
-from tests.server.v2.sockets import socket
-from tests.serving import Served, asking, collect, offer, serving
-from tests.stores.steps import begin, opened
-from tests.waiting import eventually
+from tests.server.keyed_server import House, everything
+from tests.server.prometheus import Meter
+from tests.server.v2.socket_client import socket
+from tests.stores.operations import begin, opened
+from tests.support import agents
+from tests.support.server import Served, asking, collect, offer, serving
+from tests.support.wait import eventually
 
 LABELS = {
     "limelight_info": {"version"},

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from limelight.access.keyring import NAME as KEYS_FILE
-from limelight.access.keyring import Keyring
+from limelight.auth.key_file import NAME as KEYS_FILE
+from limelight.auth.key_file import Keyring
 from limelight.errors import all_errors
-from tests import agents
-from tests.server.house import House
+from tests.server.keyed_server import House
 from tests.server.limit_cases import CASES, FILLER, Case, silent
-from tests.server.numbers import Meter
-from tests.serving import offer, serving
+from tests.server.prometheus import Meter
+from tests.support import agents
+from tests.support.server import offer, serving
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.code}-{case.meet.__name__}")

@@ -10,8 +10,8 @@ from starlette.applications import Starlette
 
 from limelight.server import page as page_module
 from limelight.server.page import POLICY, Page, takes_gzip
-from tests import agents
-from tests.serving import Served, serving
+from tests.support import agents
+from tests.support.server import Served, serving
 
 SCRIPT = b"console.log('limelight');" * 40
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from websockets.frames import Frame, Opcode
 
-from limelight.server import connection
-from limelight.server.connection import MAX_PIPELINED_BYTES, Connection
+from limelight.server.process import connection
+from limelight.server.process.connection import MAX_PIPELINED_BYTES, Connection
 from limelight.server.throttle import PURGE_LENGTH, Throttle
-from tests import agents
-from tests.serving import Served, asking, serving
-from tests.waiting import eventually
+from tests.support import agents
+from tests.support.server import Served, asking, serving
+from tests.support.wait import eventually
 
 HEALTH = b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
 UPGRADE = (

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from limelight.runs import keeping
+from limelight.runs import maintenance
 from limelight.runs.retention_guard import Confirmation, RetentionFiles
-from tests import agents
-from tests.server.numbers import Meter
-from tests.serving import Served, asking, serving
-from tests.stores.sqlite_files import copy_as_it_is
-from tests.waiting import eventually
+from tests.server.prometheus import Meter
+from tests.stores.sqlite.files import copy_as_it_is
+from tests.support import agents
+from tests.support.server import Served, asking, serving
+from tests.support.wait import eventually
 
 DAY_NS = 24 * 3600 * 10**9
 
@@ -38,7 +38,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> ShiftedClock:
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Housekeeping rounds of 20 ms in place of 10 s."""
-    monkeypatch.setattr(keeping, "LEASE_MS", 60)
+    monkeypatch.setattr(maintenance, "LEASE_MS", 60)
 
 
 async def ask(served: Served, session_id: str) -> None:

@@ -12,9 +12,9 @@ import pytest
 from limelight.events import AnyEvent, Status, ToolFinished, ToolStarted
 from limelight.messages import Message
 from limelight.sources.base import Context
-from tests import agents
-from tests.serving import Served, asking, collect, serving, text_of
-from tests.waiting import eventually
+from tests.support import agents
+from tests.support.server import Served, asking, collect, serving, text_of
+from tests.support.wait import eventually
 
 
 async def start(served: Served, agent: str, session_id: str = "s") -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from limelight.access.keyring import Keyring
+from limelight.auth.key_file import Keyring
 from limelight.config import load_settings
 from limelight.errors import SetupError
 from limelight.events import (
@@ -20,12 +20,12 @@ from limelight.events import (
     ToolOutputDelta,
     ToolStarted,
 )
-from limelight.hiding import HIDDEN
+from limelight.redaction.rules import HIDDEN
 from limelight.server.app import create_app
 from limelight.sources.base import Context
-from tests import agents
-from tests.faults.process import ServerProcess
-from tests.serving import asking, collect, offer, serving
+from tests.support import agents
+from tests.support.server import asking, collect, offer, serving
+from tests.system.processes.server_process import ServerProcess
 
 API_KEY = "the-servers-own-key-1"
 MODEL_KEY = "sk-proj-0123456789abcdef"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from limelight.runs.ids import now_ms
-from tests import agents
-from tests.serving import Served, asking, collect, serving, text_of
-from tests.waiting import eventually
+from limelight.ids import now_ms
+from tests.support import agents
+from tests.support.server import Served, asking, collect, serving, text_of
+from tests.support.wait import eventually
 
 
 async def ask(served: Served, session_id: str, text: str = "hi", agent: str = "talker") -> None:

@@ -10,12 +10,12 @@ import pytest
 
 from limelight.messages import Message
 from limelight.runs import sessions
-from limelight.server import probing
+from limelight.server import readiness
 from limelight.sources.base import FileMade
-from tests import agents
-from tests.serving import Frame, Served, asking, serving
-from tests.stores.sqlite_files import move
-from tests.waiting import eventually
+from tests.stores.sqlite.files import move
+from tests.support import agents
+from tests.support.server import Frame, Served, asking, serving
+from tests.support.wait import eventually
 
 GONE = "the database file is gone"
 SILENCE_SECONDS = 0.4
@@ -39,7 +39,7 @@ async def filing(messages: list[Message], ctx: object) -> AsyncIterator[str | Fi
 
 @pytest.fixture
 async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Served]:
-    monkeypatch.setattr(probing, "FRESH_SECONDS", 0)
+    monkeypatch.setattr(readiness, "FRESH_SECONDS", 0)
     async with serving(counting, data=tmp_path / "data", limits__silence_seconds=SILENCE_SECONDS) as served:
         yield served
 
@@ -106,7 +106,7 @@ async def test_a_run_whose_end_cannot_be_written_is_not_called_ended(
     await eventually(lambda: len(found) > 20)
     aside = move(database, database.with_name("aside.db"))
     await served.parts.drain()
-    told = [record for record in caplog.records if record.name == "limelight.server.parts"]
+    told = [record for record in caplog.records if record.name == "limelight.server.runtime"]
     assert [(record.levelname, vars(record)["run_id"]) for record in told] == [("ERROR", found[0].data["run_id"])]
     assert "is left open" in told[0].getMessage() and "the next start ends it" in told[0].getMessage()
     move(aside, database)

@@ -35,7 +35,7 @@ from limelight.events import (
     Usage,
 )
 from limelight.sources.base import Feature
-from tests.sources.played import Played, Stage
+from tests.sources.live_turn import Played, Stage
 
 ANSWER = "All done."
 

@@ -4,14 +4,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.sources.recording import Requests, recorded
+from tests.sources.recorded_requests import Requests, recorded
 
 
 @pytest.fixture
 async def agno_models() -> AsyncIterator[None]:
     """The models of Agno's agents are closed in the loop that used them."""
     yield
-    from tests.sources.agno_cast import close_models
+    from tests.sources.agno.agno_scenarios import close_models
 
     await close_models()
 

@@ -18,7 +18,7 @@ from limelight.deltas import join
 from limelight.events import AnyEvent, ReasoningDelta, TextDelta
 from limelight.sources.base import Source
 from tests.sources.conformance import SCENARIOS, Case, Scenario
-from tests.sources.played import Played, theatre
+from tests.sources.live_turn import Played, theatre
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -17,8 +17,9 @@ from PIL import Image
 
 from limelight.events import ArtifactMade, FinalAnswer, Status
 from limelight.sources.base import FileMade
-from tests.sources import agno_cast, langgraph_cast
-from tests.sources.played import Stage, theatre
+from tests.sources.agno import agno_scenarios
+from tests.sources.langgraph import langgraph_scenarios
+from tests.sources.live_turn import Stage, theatre
 
 pytestmark = pytest.mark.usefixtures("agno_models")
 
@@ -71,8 +72,8 @@ async def test_a_medium_of_agno_that_lies_on_the_disk_is_read_in_a_thread(
         return ToolResult(content="painted", images=[AgnoImage(filepath=picture)])
 
     monkeypatch.setattr(Path, "read_bytes", spied)
-    script = agno_cast.answering(agno_cast.calling("paint", "{}"))
-    async with theatre(lambda stage: agno_cast.plain(stage, tools=[paint]), script, tmp_path / "data") as stage:
+    script = agno_scenarios.answering(agno_scenarios.calling("paint", "{}"))
+    async with theatre(lambda stage: agno_scenarios.plain(stage, tools=[paint]), script, tmp_path / "data") as stage:
         run = await stage.play()
     made = run.one(ArtifactMade)
     assert (made.name, made.media_type, made.size) == ("bee.png", "image/png", 8)
@@ -96,9 +97,9 @@ async def test_a_picture_is_encoded_in_a_thread(tmp_path: Path) -> None:
         return "painted", picture
 
     def make(stage: Stage) -> Any:
-        return create_agent(langgraph_cast.model(stage), [paint])
+        return create_agent(langgraph_scenarios.model(stage), [paint])
 
-    script = langgraph_cast.answering("- steps: [{tool_calls: [{name: paint, arguments: {}}]}]")
+    script = langgraph_scenarios.answering("- steps: [{tool_calls: [{name: paint, arguments: {}}]}]")
     async with theatre(make, script, tmp_path) as stage:
         run = await stage.play()
     made = run.one(ArtifactMade)

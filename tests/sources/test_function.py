@@ -29,8 +29,8 @@ from limelight.messages import Message
 from limelight.sources.base import Approval, CallIds, FileMade, Item, Turn, first_line
 from limelight.sources.function import FunctionSource, FunctionTranslator
 from limelight.sources.threads import READ_AHEAD
-from tests.sources.turns import FakeContext, new_turn
-from tests.waiting import eventually
+from tests.sources.fake_turn import FakeContext, new_turn
+from tests.support.wait import eventually
 
 
 async def play(target: Callable[..., Any], turn: Turn | None = None) -> list[Item]:

@@ -9,9 +9,9 @@ from contextvars import ContextVar
 import pytest
 
 from limelight.errors import AgentFailed
-from limelight.server.containing import AgentThreads
+from limelight.server.process.executor import AgentThreads
 from limelight.sources.threads import READ_AHEAD, Left, ThreadBridge
-from tests.waiting import eventually
+from tests.support.wait import eventually
 
 Work = Callable[[ThreadBridge[int]], None]
 

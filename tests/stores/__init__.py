@@ -2,5 +2,5 @@
 
 import pytest
 
-for module in ("steps", "traffic", "cases_sessions", "cases_runs", "cases_records", "cases_keeping"):
+for module in ("operations", "random_traffic", "cases_sessions", "cases_runs", "cases_records", "cases_maintenance"):
     pytest.register_assert_rewrite(f"tests.stores.{module}")

@@ -1,7 +1,7 @@
 """Which state of an agent belongs to which session."""
 
 from limelight.stores.base import Memory, MemoryTurn, SessionRef, Store
-from tests.stores.steps import FAR, S1, MakeStore, begin, opened, whole_run
+from tests.stores.operations import FAR, S1, MakeStore, begin, opened, whole_run
 
 S2 = SessionRef("ann", "s2")
 OTHERS = SessionRef("bob", "s1")

@@ -18,8 +18,8 @@ from limelight.events import (
     ToolStarted,
 )
 from limelight.stores.base import Result, SessionRef, Store
-from tests.stores.steps import S1, MakeStore, Writing, begin, opened, read_all, tokens, whole_run
-from tests.strategies import events
+from tests.stores.operations import S1, MakeStore, Writing, begin, opened, read_all, tokens, whole_run
+from tests.support.strategies import events
 
 S2 = SessionRef("ann", "s2")
 _numbers = count()

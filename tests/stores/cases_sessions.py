@@ -9,7 +9,7 @@ import pytest
 from limelight.errors import SessionBusy, TooManySessions
 from limelight.events import RunStarted
 from limelight.stores.base import Artifact, NewSession, Owner, Result, Session, SessionRef, Store
-from tests.stores.steps import S1, begin, new_run, read_all, whole_run
+from tests.stores.operations import S1, begin, new_run, read_all, whole_run
 
 
 async def listed(store: Store, owner: str = "ann", q: str = "") -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from limelight.events import RunFinished, TextDelta
 from limelight.stores.base import SessionRef
 from limelight.stores.sqlite import SqliteStore
-from tests.stores.steps import Writing, new_run
+from tests.stores.operations import Writing, new_run
 
 RUNS = 4
 

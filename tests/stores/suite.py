@@ -10,12 +10,12 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from limelight.stores.base import Store
-from tests.stores.cases_keeping import KeepingCases
+from tests.stores.cases_maintenance import KeepingCases
 from tests.stores.cases_memories import MemoryCases
 from tests.stores.cases_records import RecordCases
 from tests.stores.cases_runs import RunCases
 from tests.stores.cases_sessions import SessionCases
-from tests.stores.steps import MakeStore, opened
+from tests.stores.operations import MakeStore, opened
 
 
 class StoreFixtures:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from limelight.events import AnyEvent, Record, RunFinished, RunStarted, Status, TextDelta, TextFinished
 from limelight.stores.packing import pack, unpack
-from tests.strategies import as_records, events, legal_runs, write_run
+from tests.support.strategies import as_records, events, legal_runs, write_run
 
 
 @settings(max_examples=100)

@@ -28,8 +28,8 @@ from limelight.events import (
 from limelight.grammar import Grammar, reason_to_close
 from limelight.tracing.run_trace import RunTrace
 from limelight.tracing.span import Span
-from tests.run_builder import write_run
-from tests.tracing.drawing import RUN_ID, SESSION_ID, drawn, recorded, traced
+from tests.support.legal_runs import write_run
+from tests.tracing.trace_text import RUN_ID, SESSION_ID, drawn, recorded, traced
 
 ASKED = RunStarted(agent="demo", input="What are bees?", turn=2, framework="function")
 SECRET = "the honey is in the cellar"

@@ -14,16 +14,16 @@ from limelight.config import load_settings
 from limelight.errors import SetupError
 from limelight.events import AnyEvent, FinalAnswer, Record, RunFinished, RunStarted, ToolFinished, ToolStarted
 from limelight.server.app import make_store
-from limelight.server.tracing import tracing_of
+from limelight.server.tracing_config import tracing_of
 from limelight.stores.base import SessionRef
 from limelight.tracing.span import Span
 from limelight.tracing.tracing import Tracing
-from tests import agents
 from tests.cli.test_serve import refused
-from tests.faults.process import free_port
-from tests.serving import collect, serving
-from tests.tracing.drawing import RUN_ID, drawn, recorded, traced
-from tests.waiting import eventually
+from tests.support import agents
+from tests.support.server import collect, serving
+from tests.support.wait import eventually
+from tests.system.processes.server_process import free_port
+from tests.tracing.trace_text import RUN_ID, drawn, recorded, traced
 
 REF = SessionRef("local", "s")
 RUN: list[AnyEvent] = [
@@ -122,7 +122,7 @@ async def test_an_outlet_that_breaks_breaks_nothing_else(caplog: pytest.LogCaptu
 async def test_a_real_run_in_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     box = Box()
     tracing = Tracing(box, nothing)
-    monkeypatch.setattr("limelight.server.parts.tracing_of", lambda *_: tracing)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    monkeypatch.setattr("limelight.server.runtime.tracing_of", lambda *_: tracing)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     async with serving(agents.worker, agents.crasher, data=tmp_path) as served:
         await collect(served.ask("go", agent="worker"))
         await collect(served.ask("go", agent="crasher"))

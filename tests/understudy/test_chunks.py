@@ -4,7 +4,7 @@ from typing import Any
 
 from limelight.understudy.chunks import chunk_of, closing, completion, opening
 from limelight.understudy.reply import CutPiece, FaultPiece, Reply, Tokens, called, spoken, thought
-from tests.understudy.asking import request_of
+from tests.understudy.requests import request_of
 
 REPLY = Reply((*thought("Let me see."), *spoken("Two  words\n"), *called(0, "c0", "ls", '{"path": "/a/b/c"}')))
 

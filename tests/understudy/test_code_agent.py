@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from limelight.understudy.improviser import improvise
-from tests.understudy.asking import read, request_of, user
+from tests.understudy.requests import read, request_of, user
 
 PROMPT = """You solve tasks by code, in a cycle of 'Thought:', Code and 'Observation:'.
 Code is opened with '<code>' and closed with '</code>'. Call final_answer at the end.

@@ -6,7 +6,7 @@ import pytest
 
 from limelight.errors import BadRequest
 from limelight.understudy.conversation import Asked, Call, Entry, Got, Said, Tool, read_request
-from tests.understudy.asking import STRING, request_of, tool, user
+from tests.understudy.requests import STRING, request_of, tool, user
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": '{"path":"/"}'}}
 WRITTEN = "[{'id': 'c1', 'type': 'function', 'function': {'name': 'ls', 'arguments': {'path': '/'}}}]"

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from limelight.understudy.answers import NOTICE
-from limelight.understudy.fitting import fits
+from limelight.understudy.answer_text import NOTICE
 from limelight.understudy.improviser import MOST_CALLS, improvise
-from tests.understudy.asking import INTEGER, NUMBER, STRING, Read, answered, read, request_of, tool, user
-from tests.understudy.test_schemas import SCHEMAS
+from limelight.understudy.schema_check import fits
+from tests.understudy.requests import INTEGER, NUMBER, STRING, Read, answered, read, request_of, tool, user
+from tests.understudy.test_schema_examples import SCHEMAS
 
 TODO = {
     "type": "object",

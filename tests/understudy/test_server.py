@@ -15,7 +15,7 @@ from openai import AsyncOpenAI
 from limelight.errors import SetupError
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
-from tests.understudy.asking import STRING, tool
+from tests.understudy.requests import STRING, tool
 
 ASK: Any = {"model": "whatever-1", "messages": [{"role": "user", "content": "Go on."}]}
 

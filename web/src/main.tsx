@@ -1,8 +1,8 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app/App";
-import { Door } from "./app/Door";
-import { Trouble } from "./app/Trouble";
+import { Door } from "./app/AuthGate";
+import { Trouble } from "./app/ErrorBoundary";
 import "./styles/base.css";
 
 const root = document.getElementById("root");

@@ -4,11 +4,11 @@ import json
 from importlib import import_module
 from typing import Any
 
-from limelight.builtin.agno_parts import agno_model, asking
+from limelight.builtin.agent_config import Kit
+from limelight.builtin.agno_common import agno_model, asking
 from limelight.builtin.calculator import calculate
-from limelight.builtin.kit import Kit
-from limelight.builtin.waiting import wait
-from limelight.builtin.workspace import Files
+from limelight.builtin.file_tools import Files
+from limelight.builtin.wait_tool import wait
 
 PROMPT = """You answer questions with the files of the workspace. List them first and read those that fit.
 Use calculate for every sum. Say in the answer which file it comes from."""

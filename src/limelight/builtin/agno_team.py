@@ -3,9 +3,9 @@
 from importlib import import_module
 from typing import Any
 
-from limelight.builtin.agno_parts import agno_model, asking, lookup_tools
+from limelight.builtin.agent_config import Kit
+from limelight.builtin.agno_common import agno_model, asking, lookup_tools
 from limelight.builtin.calculator import calculate
-from limelight.builtin.kit import Kit
 
 
 def team(kit: Kit) -> Any:

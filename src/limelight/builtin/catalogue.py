@@ -6,12 +6,12 @@ from importlib.util import find_spec
 
 import msgspec
 
-from limelight import registry
-from limelight.builtin.kit import EXECUTE, Kit
-from limelight.builtin.late import Maker, late, needs_extra
-from limelight.builtin.model import address_of
+from limelight import plugins
+from limelight.builtin.agent_config import EXECUTE, Kit
+from limelight.builtin.model_choice import address_of
 from limelight.errors import SetupError
 from limelight.sources.base import Home, Options, Source
+from limelight.sources.lazy import Maker, late, needs_extra
 
 
 class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,14 +41,14 @@ class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> type[Source]:
-        return registry.one("sources", self.source)
+        return plugins.one("sources", self.source)
 
 
 MODEL = frozenset({"model", "base_url"})
 AHEAD = {
-    "langgraph": ("checkpoints", "in_threads", "off_loop", "inputs", "past", "answers"),
+    "langgraph": ("checkpointer", "async_saver", "threaded_nodes", "graph_input", "history", "final_answer"),
     "agno": ("agno.db.sqlite", "agno.media", "history"),
-    "smolagents": ("performance",),
+    "smolagents": ("turn",),
 }
 """What the sources import when they open or run first: with the agent, in its thread, it does not hold up the loop."""
 DEEP_TOOLS = (
@@ -134,7 +134,7 @@ BUILT_INS = (
         title="Demo",
         description="Looks things up in sample files: real tools, a sub-agent, a report; no model, no framework",
         source="function",
-        make="limelight.builtin.demo:demo",
+        make="limelight.builtin.demo.source:demo",
         honours=frozenset({"workspace"}),
         tools=("list_files", "task", "search", "read_file", "write_file", "wait"),
     ),

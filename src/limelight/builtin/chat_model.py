@@ -8,7 +8,7 @@ from typing import Any
 import openai
 from langchain_openai import ChatOpenAI
 
-from limelight.builtin.kit import Kit
+from limelight.builtin.agent_config import Kit
 
 
 class ThinkingChat(ChatOpenAI):

@@ -7,8 +7,8 @@ mistakes small; it is no sandbox against code that wants out.
 from importlib import import_module
 from typing import Any
 
-from limelight.builtin.kit import Kit
-from limelight.builtin.smol_parts import lookup_tools, smol_model
+from limelight.builtin.agent_config import Kit
+from limelight.builtin.smolagents_common import lookup_tools, smol_model
 
 PLAN_EVERY = 3
 

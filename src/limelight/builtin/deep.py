@@ -6,11 +6,11 @@ It has `execute` only if somebody has asked for it: there is no sandbox to run i
 from importlib import import_module
 from typing import Any
 
+from limelight.builtin.agent_config import EXECUTE, Kit
 from limelight.builtin.chat_model import chat_model
 from limelight.builtin.deep_files import SessionFiles
-from limelight.builtin.kit import EXECUTE, Kit
-from limelight.builtin.waiting import wait
-from limelight.builtin.web import Refused
+from limelight.builtin.wait_tool import wait
+from limelight.builtin.web_fetch import Refused
 
 PROMPT = """You are a careful assistant with a workspace of files and a researcher.
 Write down a short plan with write_todos if a question needs more than one step, and keep it up to date.

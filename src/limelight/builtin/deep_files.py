@@ -5,7 +5,7 @@ from typing import Any
 
 from deepagents.backends.filesystem import FilesystemBackend
 
-from limelight.builtin.workspace import inside, session_folder
+from limelight.builtin.file_tools import inside, session_folder
 
 
 class SessionFiles(FilesystemBackend):

@@ -3,8 +3,8 @@
 from importlib import import_module
 from typing import Any
 
-from limelight.builtin.kit import Kit
-from limelight.builtin.smol_parts import lookup_tools, smol_model
+from limelight.builtin.agent_config import Kit
+from limelight.builtin.smolagents_common import lookup_tools, smol_model
 
 
 def react(kit: Kit) -> Any:

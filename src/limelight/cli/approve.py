@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from limelight.cli.answers import json_object
-from limelight.cli.server import Url, User, client_of
+from limelight.cli.approvals.answers import json_object
+from limelight.cli.server_choice import Url, User, client_of
+from limelight.cli.view.approval import changes
 from limelight.cli.view.arguments import argument_lines
-from limelight.cli.view.asked import changes
 from limelight.cli.view.subject import subject_of
 from limelight.client import ApprovalInfo, Client
 from limelight.errors import SetupError

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from limelight import __version__
-from limelight.backups.making import Made, make_backup
-from limelight.cli.folder import Config, Data, settings_of, store_file
-from limelight.cli.listing import megabytes, printable
+from limelight.backups.create import Made, make_backup
+from limelight.cli.data_dir import Config, Data, settings_of, store_file
+from limelight.cli.tables import megabytes, printable
 
 PAUSE_SECONDS = 2.0
 """Between two lines about work that takes long."""

@@ -14,20 +14,20 @@ import httpx
 import msgspec
 import typer
 
-from limelight import __version__, registry
-from limelight.access.keyring import Keyring
+from limelight import __version__, plugins
+from limelight.agents.resolve import offered
+from limelight.auth.key_file import Keyring
 from limelight.backups.manifest import read_note
-from limelight.builtin.model import OPENAI, ModelChoice, choose_model
-from limelight.cli.folder import Config, Data, settings_of
-from limelight.cli.listing import when
-from limelight.cli.logs import check_log
+from limelight.builtin.model_choice import OPENAI, ModelChoice, choose_model
+from limelight.cli.data_dir import Config, Data, settings_of
+from limelight.cli.log_setup import check_log
 from limelight.cli.retention import inspect
+from limelight.cli.tables import when
 from limelight.config import Settings
 from limelight.errors import LimelightError, StoreError
-from limelight.offering import offered
 from limelight.runs.retention import advise, describe
 from limelight.server.app import create_app, make_store
-from limelight.server.auth import is_loopback
+from limelight.server.auth.middleware import is_loopback
 from limelight.server.views import ReadyView
 
 READY_SECONDS = 10
@@ -109,7 +109,7 @@ def _python() -> Finding:
 
 
 def _parts() -> Finding:
-    found = {group: ", ".join(sorted(registry.find(group))) for group in ("sources", "dialects", "stores")}
+    found = {group: ", ".join(sorted(plugins.find(group))) for group in ("sources", "dialects", "stores")}
     if not all(found.values()):
         return Finding("parts", "wrong", "the package's entry points are missing", "install it again: make setup")
     return Finding("parts", "ok", "; ".join(f"{group}: {names}" for group, names in found.items()))

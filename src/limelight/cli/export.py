@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from limelight.cli.server import Url, User, client_of
+from limelight.cli.server_choice import Url, User, client_of
 from limelight.client import Client
 
 

@@ -7,12 +7,12 @@ from typing import Annotated
 import msgspec
 import typer
 
-from limelight.access.keyring import Keyring
-from limelight.access.keys import ApiKey
-from limelight.access.scopes import MEANINGS, SCOPES, Scope
-from limelight.access.users import wrong_with_user
-from limelight.cli.folder import Config, Data, settings_of
-from limelight.cli.listing import lines_of, when
+from limelight.auth.api_keys import ApiKey
+from limelight.auth.key_file import Keyring
+from limelight.auth.scopes import MEANINGS, SCOPES, Scope
+from limelight.auth.user_names import wrong_with_user
+from limelight.cli.data_dir import Config, Data, settings_of
+from limelight.cli.tables import lines_of, when
 from limelight.errors import SetupError
 
 COLUMNS = ("KEY", "USER", "SCOPES", "CREATED", "REVOKED")

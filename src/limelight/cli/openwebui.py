@@ -8,7 +8,7 @@ import typer
 from limelight.client import ClientError, SyncClient, Unauthorized
 from limelight.errors import SetupError
 from limelight.openwebui.api import OpenWebUI
-from limelight.openwebui.installing import check_admin, check_display, check_version, install, shown_now
+from limelight.openwebui.install import check_admin, check_display, check_version, install, shown_now
 from limelight.openwebui.pipe_file import pipe_text
 
 openwebui = typer.Typer(

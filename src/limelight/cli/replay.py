@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from limelight.cli.drawing import AsJson, Plain, drawing, exit_code
+from limelight.cli.output import AsJson, Plain, drawing, exit_code
 from limelight.errors import SetupError
 from limelight.events import Record, Terminal, terminal_of
 

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from limelight.backups.content import DATABASE
-from limelight.backups.restoring import restore as restore_backup
-from limelight.cli.folder import Config, Data, settings_of
-from limelight.cli.listing import printable, when
+from limelight.backups.restore import restore as restore_backup
+from limelight.cli.data_dir import Config, Data, settings_of
+from limelight.cli.tables import printable, when
 from limelight.server.app import make_store
 
 

@@ -11,12 +11,12 @@ from typing import Annotated
 import msgspec
 import typer
 
-from limelight.cli.folder import Config, Data, settings_of
+from limelight.cli.data_dir import Config, Data, settings_of
 from limelight.config import Settings
-from limelight.instants import iso
 from limelight.runs.retention import DAY_MS, Pause, advise, check_clock, describe, recorded_pause, trusted_at_start
 from limelight.runs.retention_guard import Confirmation, RetentionFiles
 from limelight.server.app import make_store
+from limelight.timestamps import iso
 
 retention = typer.Typer(
     name="retention", help="Show what retention keeps, and confirm the clock. Without a command: status."

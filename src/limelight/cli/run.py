@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from limelight.cli.asking import Asking
-from limelight.cli.desk import Approve, Decide, Desk, decide_all, tell
-from limelight.cli.drawing import AsJson, Plain, drawing, exit_code
-from limelight.cli.keyboard import somebody_is_there
-from limelight.cli.server import Url, client_or_own_server
-from limelight.cli.stopping import Stopping
+from limelight.cli.approvals.dialogue import Asking
+from limelight.cli.approvals.keyboard import somebody_is_there
+from limelight.cli.approvals.queue import Approve, Decide, Desk, decide_all, tell
+from limelight.cli.interrupt import Stopping
+from limelight.cli.output import AsJson, Plain, drawing, exit_code
+from limelight.cli.server_choice import Url, client_or_own_server
 from limelight.cli.view.live import LiveView
 from limelight.client import Client
 from limelight.events import Terminal, terminal_of

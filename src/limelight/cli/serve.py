@@ -6,15 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
-from limelight.access.keyring import Keyring
-from limelight.cli.logs import log_to
+from limelight.agents.resolve import offered
+from limelight.auth.key_file import Keyring
+from limelight.cli.log_setup import log_to
 from limelight.config import Settings, load_settings
 from limelight.errors import SetupError
-from limelight.offering import offered
 from limelight.server.app import create_app
-from limelight.server.auth import is_loopback
-from limelight.server.descriptors import raise_limit
-from limelight.server.serving import LimelightServer, bind, resolve
+from limelight.server.auth.middleware import is_loopback
+from limelight.server.process.fd_limit import raise_limit
+from limelight.server.process.uvicorn_server import LimelightServer, bind, resolve
 
 
 def serve(

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from limelight.cli.listing import lines_of, when
-from limelight.cli.server import Url, User, client_of
-from limelight.cli.view.safe import one_line
+from limelight.cli.server_choice import Url, User, client_of
+from limelight.cli.tables import lines_of, when
+from limelight.cli.view.sanitize import one_line
 from limelight.client import Client, SessionInfo
 from limelight.client.client import SessionState
 

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from limelight.cli.asking import Asking
-from limelight.cli.desk import Decide, Desk
-from limelight.cli.drawing import AsJson, Drawing, Plain, drawing
-from limelight.cli.keyboard import somebody_is_there
-from limelight.cli.server import Url, User, client_of
+from limelight.cli.approvals.dialogue import Asking
+from limelight.cli.approvals.keyboard import somebody_is_there
+from limelight.cli.approvals.queue import Decide, Desk
+from limelight.cli.output import AsJson, Drawing, Plain, drawing
+from limelight.cli.server_choice import Url, User, client_of
 from limelight.client import Client
 from limelight.errors import SetupError
 from limelight.events import TERMINAL_TYPES, Record

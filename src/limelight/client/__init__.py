@@ -18,7 +18,7 @@ from limelight.client.errors import (
     ServerError,
     Unauthorized,
 )
-from limelight.client.infos import (
+from limelight.client.models import (
     AgentInfo,
     Answer,
     ApprovalInfo,

@@ -13,7 +13,8 @@ from typing import Any, Literal, Self, overload
 import httpx
 import msgspec
 
-from limelight.client.infos import (
+from limelight.client.backoff import Patience
+from limelight.client.models import (
     AgentInfo,
     Answer,
     ApprovalInfo,
@@ -26,12 +27,11 @@ from limelight.client.infos import (
     ToolCall,
     ToolResult,
 )
-from limelight.client.patience import Patience
-from limelight.client.resuming import Connect, resuming
+from limelight.client.record_stream import Connect, resuming
 from limelight.client.run import Run, Whole, ends
+from limelight.client.run_request import RECORDS, Asking, IfBusy, Messages, asking, starting
 from limelight.client.socket import Socket, SocketFormat
-from limelight.client.starting import RECORDS, Asking, IfBusy, Messages, asking, starting
-from limelight.client.wire import Wire, part
+from limelight.client.transport import Wire, part
 from limelight.events import Decision, JsonValue, Record
 
 DEFAULT_URL = "http://127.0.0.1:8000"

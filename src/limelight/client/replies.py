@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from limelight.client.errors import ClientError
-from limelight.client.infos import Gap, Message, State
+from limelight.client.models import Gap, Message, State
 from limelight.events import Record
 
 

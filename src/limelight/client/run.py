@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from limelight.client.errors import Busy, ClientError, ServerError
-from limelight.client.infos import Gap
+from limelight.client.models import Gap
 from limelight.events import (
     TERMINAL_TYPES,
     Decision,

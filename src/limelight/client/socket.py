@@ -11,16 +11,16 @@ from collections.abc import Iterable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast
 
+from limelight.client.backoff import Patience
+from limelight.client.bounded_queue import Inbox
+from limelight.client.connection import Cut, Link, Unreachable, open_link
+from limelight.client.correlation import Command, Exchange
 from limelight.client.errors import ClientError, ConnectionLost, Limited, NotFound, ServerError, refusal_by_code
-from limelight.client.exchange import Command, Exchange
-from limelight.client.inbox import Inbox
-from limelight.client.infos import Gap, Message, State
-from limelight.client.link import Cut, Link, Unreachable, open_link
-from limelight.client.patience import Patience
-from limelight.client.progress import Progress
+from limelight.client.models import Gap, Message, State
+from limelight.client.position import Progress
 from limelight.client.replies import Refused, Shown, Told, heard
-from limelight.client.starting import IfBusy
-from limelight.client.wire import Wire, part
+from limelight.client.run_request import IfBusy
+from limelight.client.transport import Wire, part
 from limelight.events import Decision
 
 if TYPE_CHECKING:

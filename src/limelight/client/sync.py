@@ -9,7 +9,8 @@ from collections.abc import Generator, Iterator, Mapping
 from typing import Any, Literal, Self, overload
 
 from limelight.client.client import Client, SessionState
-from limelight.client.infos import (
+from limelight.client.loop_thread import LoopThread
+from limelight.client.models import (
     AgentInfo,
     Answer,
     ApprovalInfo,
@@ -21,10 +22,9 @@ from limelight.client.infos import (
     State,
     ToolResult,
 )
-from limelight.client.loop_thread import LoopThread
 from limelight.client.run import Run
+from limelight.client.run_request import IfBusy, Messages
 from limelight.client.socket import Socket, SocketFormat
-from limelight.client.starting import IfBusy, Messages
 from limelight.client.sync_socket import SyncSocket
 from limelight.events import Decision, Record
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from limelight.client.infos import Gap, Message, State
 from limelight.client.loop_thread import LoopThread
+from limelight.client.models import Gap, Message, State
+from limelight.client.run_request import IfBusy
 from limelight.client.socket import Socket
-from limelight.client.starting import IfBusy
 from limelight.events import Decision
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@
 in which words; `lines` finds the line, and `words` the word that was meant. Nothing here knows which agents there are.
 """
 
-from limelight.config.loading import load_settings
+from limelight.config.load import load_settings
 from limelight.config.schema import AgentSettings, Setting, Settings, ToolSettings, all_settings
 
 __all__ = ["AgentSettings", "Setting", "Settings", "ToolSettings", "all_settings", "load_settings"]

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 from msgspec import Meta
 
-from limelight.config.lines import lines_of
+from limelight.config.toml_positions import lines_of
 
 MAX_DAYS = 36_500
 MAX_SECONDS = MAX_DAYS * 24 * 3600

@@ -6,9 +6,9 @@ import msgspec
 
 from limelight.errors import StoreError
 from limelight.events import Attachment
+from limelight.ids import sortable_id
 from limelight.messages import InlineFile, Message, files_of
-from limelight.runs.ids import sortable_id
-from limelight.runs.patience import patiently
+from limelight.runs.retry import patiently
 from limelight.stores.base import Artifact, Run, Store
 
 log = logging.getLogger(__name__)

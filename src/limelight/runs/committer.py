@@ -18,8 +18,8 @@ from limelight.errors import LeaseLost, StoreError
 from limelight.events import Record
 from limelight.log_context import ids
 from limelight.runs.hub import INTERVAL
-from limelight.runs.measures import UNCOUNTED, Measures, commit
-from limelight.runs.patience import is_told, rest
+from limelight.runs.metrics import UNCOUNTED, Measures, commit
+from limelight.runs.retry import is_told, rest
 from limelight.stores.base import Append, Result, SessionRef, Store
 
 log = logging.getLogger(__name__)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from limelight.errors import AgentNotServed, AlreadyDecided, ApprovalExpired, ApprovalNotFound, NotOffered, RequestError
 from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled
+from limelight.ids import now_ms
 from limelight.runs.agents import Agents
-from limelight.runs.ids import now_ms
-from limelight.runs.reading import records_of
+from limelight.runs.queries import records_of
 from limelight.runs.sessions import Sessions
 from limelight.stores.base import Cancel, Decide, Run, SessionRef, Store
 

@@ -33,22 +33,22 @@ from limelight.events import (
     ToolStarted,
 )
 from limelight.grammar import CUT_OFF, Grammar, reason_to_close
-from limelight.hiding import NOTHING_HIDDEN, Hiding
+from limelight.ids import now_ms, sortable_id
 from limelight.log_context import ids
-from limelight.runs.allowance import Allowance
-from limelight.runs.backlog import Backlog
+from limelight.redaction.events import Redaction
+from limelight.redaction.rules import NOTHING_HIDDEN, Hiding
+from limelight.runs.byte_budget import Allowance
 from limelight.runs.committer import Committer, is_large
 from limelight.runs.durations import Durations
-from limelight.runs.endings import state_after
-from limelight.runs.fitting import clean_text, fit, is_plain
-from limelight.runs.ids import now_ms, sortable_id
-from limelight.runs.measures import UNCOUNTED, Measures
-from limelight.runs.meter import Meter
-from limelight.runs.patience import patiently
-from limelight.runs.redaction import Redaction
-from limelight.runs.telling import told
+from limelight.runs.error_message import told
+from limelight.runs.metrics import UNCOUNTED, Measures
+from limelight.runs.retry import patiently
+from limelight.runs.run_metrics import Meter
+from limelight.runs.run_state import state_after
+from limelight.runs.truncation import clean_text, fit, is_plain
+from limelight.runs.unstreamed_texts import WholeTexts
 from limelight.runs.watchdog import Watchdog
-from limelight.runs.whole import WholeTexts
+from limelight.runs.write_buffer import Backlog
 from limelight.sources.base import CURRENT, UNSTOPPABLE, FileMade, Item, Turn, filled_in
 from limelight.stores.base import Append, Artifact, Result, Run, RunState, SessionRef, Store
 

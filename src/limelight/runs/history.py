@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from limelight.messages import Message
-from limelight.runs.fitting import result_key
-from limelight.runs.reading import RunStory, input_of, read_story, whole_value
+from limelight.runs.queries import RunStory, input_of, read_story, whole_value
+from limelight.runs.truncation import result_key
 from limelight.stores.base import Result, Run, Store
 
 PAST = result_key("past")

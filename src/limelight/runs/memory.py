@@ -13,11 +13,11 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
+from limelight.ids import sortable_id
 from limelight.messages import Message, files_of
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.history import history_from_log
-from limelight.runs.ids import sortable_id
-from limelight.runs.patience import patiently
+from limelight.runs.retry import patiently
 from limelight.stores.base import Memory, MemoryTurn, SessionRef, Store
 
 log = logging.getLogger(__name__)

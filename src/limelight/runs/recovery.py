@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 
 from limelight.errors import Interrupted
 from limelight.events import RunFailed, Terminal
+from limelight.ids import now_ms, sortable_id
 from limelight.log_context import ids
-from limelight.runs.ids import now_ms, sortable_id
 from limelight.stores.base import Run, Store
 
 log = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ Records never make a time trusted while the server runs, because a wrong clock d
 
 import msgspec
 
-from limelight.instants import iso
+from limelight.timestamps import iso
 
 DAY_MS = 24 * 3600 * 1000
 CONFIRM_COMMAND = "limelight retention confirm"

@@ -16,7 +16,7 @@ from typing import TypeVar
 import msgspec
 
 from limelight.errors import SetupError
-from limelight.runs.ids import now_ms
+from limelight.ids import now_ms
 from limelight.runs.retention import (
     DAY_MS,
     Pause,

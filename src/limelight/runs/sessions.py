@@ -17,8 +17,9 @@ import msgspec
 
 from limelight.errors import Draining, LimelightError, QueueFull, SessionBusy
 from limelight.events import RunCancelled, RunStarted, Terminal
-from limelight.hiding import Hiding
+from limelight.ids import now_ms, sortable_id
 from limelight.log_context import ids, logged_as
+from limelight.redaction.rules import Hiding
 from limelight.runs.agents import Agent
 from limelight.runs.attachments import keep_files
 from limelight.runs.committer import Committer
@@ -26,13 +27,12 @@ from limelight.runs.context import Asked, RunContext
 from limelight.runs.engine import Execution, RunLimits
 from limelight.runs.history import past_to_keep
 from limelight.runs.hub import Hub
-from limelight.runs.ids import now_ms, sortable_id
-from limelight.runs.measures import UNCOUNTED, Measures
 from limelight.runs.memory import Memories, question_of
+from limelight.runs.metrics import UNCOUNTED, Measures
+from limelight.runs.queue import Request, StoppedInQueue, Waiting
 from limelight.runs.quota import Quota
-from limelight.runs.requests import Request, StoppedInQueue, Waiting
-from limelight.runs.sealing import LEASE_MS, seal
-from limelight.runs.terms import Terms, to_keep
+from limelight.runs.run_options import Terms, to_keep
+from limelight.runs.seal import LEASE_MS, seal
 from limelight.runs.workspace import Workspaces, shared_folder
 from limelight.sources.base import Turn, User
 from limelight.stores.base import Begun, NewRun, Run, SessionRef, Store

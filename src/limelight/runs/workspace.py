@@ -5,8 +5,8 @@ import hashlib
 from pathlib import Path
 
 from limelight.errors import StoreUnavailable
+from limelight.file_trees import remove
 from limelight.stores.base import LOCAL_OWNER, SessionRef
-from limelight.trees import remove
 
 PRIVATE = 0o700
 """Files of conversations are for nobody else's eyes."""

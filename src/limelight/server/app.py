@@ -19,28 +19,28 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from limelight import registry
+from limelight import plugins
+from limelight.agents.resolve import offered
 from limelight.config import Settings, load_settings
-from limelight.config.words import nearest
+from limelight.config.suggestions import nearest
 from limelight.errors import LimelightError, NotFound, SetupError
 from limelight.log_context import logged_as
-from limelight.offering import offered
 from limelight.runs.agents import Agent, Agents
-from limelight.server.auth import Guard
+from limelight.server.auth.authenticator import NOBODY, Caller
+from limelight.server.auth.middleware import Guard
 from limelight.server.docs_page import docs_page
 from limelight.server.endpoint import Call, Endpoint, reply_with
-from limelight.server.gate import NOBODY, Caller
+from limelight.server.middleware.root_path import Prefix, root_of, root_path
+from limelight.server.middleware.security_headers import DOCUMENT_POLICY, Safety
 from limelight.server.openapi import openapi
 from limelight.server.page import Page
-from limelight.server.parts import Parts
-from limelight.server.prefix import Prefix, root_of, root_path
 from limelight.server.problems import named_in, on_crash, on_http_exception, on_limelight_error, refuse
 from limelight.server.routes import ENDPOINTS
-from limelight.server.safety import DOCUMENT_POLICY, Safety
+from limelight.server.runtime import Parts
 from limelight.server.v2.asyncapi import asyncapi
-from limelight.server.v2.channel import PATH as SOCKET_PATH
-from limelight.server.v2.channel import SUMMARY as SOCKET_SUMMARY
 from limelight.server.v2.socket import SessionSocket
+from limelight.server.v2.spec import PATH as SOCKET_PATH
+from limelight.server.v2.spec import SUMMARY as SOCKET_SUMMARY
 from limelight.stores.base import Store
 
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")
@@ -54,7 +54,7 @@ def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None 
     """The application. Without arguments: settings from environment and config.toml, agents as these say."""
     settings = settings or load_settings()
     on_offer = Agents(agents if agents is not None else offered(settings).agents)
-    dialects = registry.find("dialects")
+    dialects = plugins.find("dialects")
     _check_format(settings, dialects)
     parts = Parts(settings, on_offer, make_store(settings), dialects)
 
@@ -113,7 +113,7 @@ def _check_format(settings: Settings, dialects: Mapping[str, object]) -> None:
 
 def make_store(settings: Settings) -> Store:
     scheme = settings.store.url.partition(":")[0].partition("?")[0]
-    store: type[Store] = registry.one("stores", scheme)
+    store: type[Store] = plugins.one("stores", scheme)
     return store.from_url(settings.store.url, Path(settings.store.data))
 
 

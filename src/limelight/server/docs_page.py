@@ -11,7 +11,7 @@ import msgspec
 from limelight import __version__
 from limelight.errors import LimelightError, RunError, SetupError, StoreError, all_errors
 from limelight.server.endpoint import Endpoint
-from limelight.server.v2 import channel
+from limelight.server.v2 import spec
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2433; --soft: #5b6577; --line: #dfe3ea; --back: #fbfbfc; --code: #f1f3f6;
@@ -70,7 +70,7 @@ def _page(endpoints: Iterable[Endpoint]) -> str:
     sections = "".join(
         f"<h2>{tag}</h2>"
         + "".join(_entry(endpoint) for endpoint in listed if endpoint.tag == tag)
-        + (_socket() if tag == channel.TAG else "")
+        + (_socket() if tag == spec.TAG else "")
         for tag in tags
     )
     return f"""<!doctype html>
@@ -124,15 +124,15 @@ def _entry(endpoint: Endpoint) -> str:
 
 
 def _socket() -> str:
-    examples = "\n".join(json.dumps(example) for said in channel.CLIENT for example in said.examples)
+    examples = "\n".join(json.dumps(example) for said in spec.CLIENT for example in said.examples)
     return (
-        f"<details><summary><b>WS</b><code>{channel.PATH}</code><span>{channel.SUMMARY}</span></summary>"
-        f"<p>{_text(channel.DESCRIPTION)}</p>"
-        + _table("Query", [(f"?{param.name}=", _text(param.description)) for param in channel.QUERY])
-        + f"<h3>Call</h3><pre>{html.escape(channel.CALL)}</pre>"
-        + _table("You say", [(said.name, _text(channel.about(said.shape))) for said in channel.CLIENT])
+        f"<details><summary><b>WS</b><code>{spec.PATH}</code><span>{spec.SUMMARY}</span></summary>"
+        f"<p>{_text(spec.DESCRIPTION)}</p>"
+        + _table("Query", [(f"?{param.name}=", _text(param.description)) for param in spec.QUERY])
+        + f"<h3>Call</h3><pre>{html.escape(spec.CALL)}</pre>"
+        + _table("You say", [(said.name, _text(spec.about(said.shape))) for said in spec.CLIENT])
         + f"<h3>For example</h3><pre>{html.escape(examples, quote=False)}</pre>"
-        + _table("You hear", [(channel.name_of(shape), _text(channel.about(shape))) for shape in channel.SERVER])
+        + _table("You hear", [(spec.name_of(shape), _text(spec.about(shape))) for shape in spec.SERVER])
         + "</details>"
     )
 

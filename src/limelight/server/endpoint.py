@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from limelight.access.scopes import Scope
+from limelight.auth.scopes import Scope
 from limelight.dialects.base import Cursor
 from limelight.errors import (
     BadJson,
@@ -27,14 +27,14 @@ from limelight.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
-from limelight.runs.ids import now_ms
-from limelight.runs.requests import Waiting
+from limelight.ids import now_ms
+from limelight.runs.queue import Waiting
 from limelight.runs.viewer import Format
-from limelight.server.gate import Caller
-from limelight.server.parts import Parts
-from limelight.server.prefix import root_of
-from limelight.server.rates import REFUSAL_SECONDS
-from limelight.server.reading import read_body
+from limelight.server.auth.authenticator import Caller
+from limelight.server.middleware.root_path import root_of
+from limelight.server.rate_limit import REFUSAL_SECONDS
+from limelight.server.request_body import read_body
+from limelight.server.runtime import Parts
 from limelight.stores.base import Run, Session, SessionRef
 
 T = TypeVar("T")

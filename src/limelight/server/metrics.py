@@ -1,4 +1,4 @@
-"""What a server does, in numbers for Prometheus: what happens is counted when it happens, `levels.py` has the rest.
+"""What a server does, in numbers for Prometheus: what happens is counted when it happens, `gauges.py` has the rest.
 
 No label has values that a caller can choose. So nothing in the numbers tells one user from another, and nobody can make
 them grow.
@@ -52,7 +52,7 @@ class Metrics(Collector):
         )
         self._begin_at_nothing(agents)
 
-    # What runs tell: `runs/measures.py`
+    # What runs tell: `runs/metrics.py`
 
     def committed(self, records: int, seconds: float) -> None:
         self._events.inc(records)

@@ -10,10 +10,10 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from limelight.errors import LimelightError, MethodNotAllowed, NotFound, RequestError, Unauthorized
+from limelight.ids import sortable_id
 from limelight.log_context import ids
-from limelight.runs.ids import sortable_id
-from limelight.server.prefix import root_of
-from limelight.server.safety import HEADERS
+from limelight.server.middleware.root_path import root_of
+from limelight.server.middleware.security_headers import HEADERS
 
 log = logging.getLogger(__name__)
 

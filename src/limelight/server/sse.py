@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from limelight.errors import StoreError
 from limelight.runs.viewer import Viewer
-from limelight.server.pulse import Kind, Pulse
+from limelight.server.heartbeat import Kind, Pulse
 
 RETRY = b"retry: 1000\n\n"
 PING = b": ping\n\n"

@@ -14,7 +14,7 @@ from time import monotonic
 
 from starlette.types import Scope
 
-from limelight.runs.budget import Budget
+from limelight.runs.rate_budget import Budget
 
 PER_SECOND = 500
 BURST = 200

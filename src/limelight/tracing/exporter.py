@@ -22,7 +22,7 @@ from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
 from limelight import __version__
-from limelight.hiding import HIDDEN
+from limelight.redaction.rules import HIDDEN
 from limelight.tracing.span import Span
 
 log = logging.getLogger(__name__)

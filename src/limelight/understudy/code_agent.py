@@ -9,7 +9,7 @@ from typing import Any
 
 from limelight.understudy.conversation import Request, Said, Tool
 from limelight.understudy.programs import call, is_program
-from limelight.understudy.scene import Scene
+from limelight.understudy.situation import Scene
 
 SIGNATURE = re.compile(r"^\s*def (\w+)\((.*?)\) ?->\s*(\w*)", re.MULTILINE)
 TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object"}

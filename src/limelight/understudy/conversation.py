@@ -16,7 +16,7 @@ from typing import Any, cast
 import msgspec
 
 from limelight.errors import BadRequest
-from limelight.understudy.wire import Body, Message, ResponseFormat, ToolEntry
+from limelight.understudy.request import Body, Message, ResponseFormat, ToolEntry
 
 
 class Tool(msgspec.Struct, frozen=True):

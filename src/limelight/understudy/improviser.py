@@ -7,20 +7,20 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from limelight.understudy.answers import NOTICE, answer
-from limelight.understudy.chores import chore
+from limelight.understudy.answer_text import NOTICE, answer
 from limelight.understudy.code_agent import code_block, code_scene, expects_code, has_run_program, written
 from limelight.understudy.conversation import Request, Tool
-from limelight.understudy.kinds import Kind, kind_of
-from limelight.understudy.phrasing import listed
 from limelight.understudy.plans import plan_text, wants_plan
 from limelight.understudy.programs import program
-from limelight.understudy.provocations import provoked_calls, unmet
-from limelight.understudy.recipes import Args, arguments, filled, nap, pages, plain, plan, second_best
+from limelight.understudy.reasoning_text import answering, thought_about
 from limelight.understudy.reply import AnyPiece, Reply, called, spoken, thought
-from limelight.understudy.scene import Scene, scene_of
-from limelight.understudy.schemas import example
-from limelight.understudy.thoughts import answering, thought_about
+from limelight.understudy.schema_examples import example
+from limelight.understudy.side_tasks import chore
+from limelight.understudy.situation import Scene, scene_of
+from limelight.understudy.tool_arguments import Args, arguments, filled, nap, pages, plain, plan, second_best
+from limelight.understudy.tool_kinds import Kind, kind_of
+from limelight.understudy.topic import listed
+from limelight.understudy.trigger_phrases import provoked_calls, unmet
 
 MOST_CALLS = 6
 """So many calls for one message of the user."""

@@ -6,10 +6,10 @@ Pure. Recipes put the steps into whatever shape a tool has for them; the improvi
 import re
 
 from limelight.understudy.conversation import Asked, Request
-from limelight.understudy.findings import findings
-from limelight.understudy.kinds import kind_of
-from limelight.understudy.phrasing import finding_out, upper
-from limelight.understudy.scene import Scene
+from limelight.understudy.situation import Scene
+from limelight.understudy.tool_kinds import kind_of
+from limelight.understudy.tool_results import findings
+from limelight.understudy.topic import finding_out, upper
 
 END_OF_PLAN = "<end_plan>"
 

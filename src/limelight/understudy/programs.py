@@ -8,8 +8,8 @@ import ast
 from typing import Any
 
 from limelight.understudy.conversation import Tool
-from limelight.understudy.excerpts import cut
-from limelight.understudy.scene import Scene
+from limelight.understudy.sentences import cut
+from limelight.understudy.situation import Scene
 
 MARKS = ("numbers = [", "wanted = [")
 """How our programs are known again in a conversation."""

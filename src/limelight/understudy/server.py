@@ -26,8 +26,8 @@ from limelight.errors import BadRequest, SetupError
 from limelight.understudy.chunks import CREATED, chunk_of, closing, completion, error_body, opening
 from limelight.understudy.conversation import Request, read_request
 from limelight.understudy.improviser import improvise
-from limelight.understudy.player import play
 from limelight.understudy.reply import CutPiece, FaultPiece, Reply, paced
+from limelight.understudy.script_player import play
 from limelight.understudy.scripts import Script
 
 HOST = "127.0.0.1"

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from limelight.cli.view.live import LiveView
-from limelight.cli.view.prose import Prose
+from limelight.cli.view.markdown import Prose
 from limelight.events import (
     AgentFinished,
     AgentStarted,

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from limelight.cli.view.argument import telling_argument
 from limelight.cli.view.live import LiveView, Moving
+from limelight.cli.view.main_argument import telling_argument
 from limelight.cli.view.plain import PlainView
-from limelight.cli.view.safe import one_line, safe
-from limelight.cli.view.story import took
+from limelight.cli.view.sanitize import one_line, safe
+from limelight.cli.view.state import took
 from limelight.events import (
     AgentStarted,
     AnyEvent,

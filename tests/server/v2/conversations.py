@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 from typing import Any, cast
 
+from limelight.agents.resolve import offered
 from limelight.config import load_settings
-from limelight.offering import offered
-from tests.server.v2.sockets import Json, socket
-from tests.serving import serving
+from tests.server.v2.socket_client import Json, socket
+from tests.support.server import serving
 
 QUESTIONS = ("What do bees do in winter?", "And lighthouses?")
 LONG = 120

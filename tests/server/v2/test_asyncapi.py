@@ -15,14 +15,14 @@ from limelight.server.app import create_app
 from limelight.server.docs_page import docs_page
 from limelight.server.routes import ENDPOINTS
 from limelight.server.v2.asyncapi import asyncapi
-from limelight.server.v2.channel import CLIENT, QUERY, SERVER, name_of
 from limelight.server.v2.commands import AnyCommand, parse
 from limelight.server.v2.replies import Reply
-from tests import agents
-from tests.documents import read
-from tests.markdown import codes, rows, sections
-from tests.schemas import Checker
-from tests.serving import Served, offer, serving
+from limelight.server.v2.spec import CLIENT, QUERY, SERVER, name_of
+from tests.support import agents
+from tests.support.documents import read
+from tests.support.json_schemas import Checker
+from tests.support.markdown import codes, rows, sections
+from tests.support.server import Served, offer, serving
 
 DOCUMENT: dict[str, Any] = json.loads(asyncapi())
 CHANNEL = DOCUMENT["channels"]["session"]

@@ -10,7 +10,7 @@ import pytest
 
 from limelight.builtin.catalogue import BUILT_INS
 from tests.server.v2.conversations import QUESTIONS, converse, is_loading, kind, ordered, transcript
-from tests.server.v2.sockets import Json, messages, states, whole
+from tests.server.v2.socket_client import Json, messages, states, whole
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = [one.name for one in BUILT_INS]

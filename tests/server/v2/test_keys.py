@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from limelight.access.keyring import NAME as KEYS_FILE
-from limelight.access.keyring import Keyring
+from limelight.auth.key_file import NAME as KEYS_FILE
+from limelight.auth.key_file import Keyring
 from limelight.server.v2.commands import COMMANDS
-from tests import agents
-from tests.server.house import House, bearer, everything
-from tests.server.v2.sockets import socket
-from tests.serving import serving
-from tests.waiting import eventually
+from tests.server.keyed_server import House, bearer, everything
+from tests.server.v2.socket_client import socket
+from tests.support import agents
+from tests.support.server import serving
+from tests.support.wait import eventually
 
 
 async def test_a_key_that_is_revoked_ends_its_sockets_with_their_next_word(house: House) -> None:

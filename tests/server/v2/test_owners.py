@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from tests import agents
-from tests.server.v2.sockets import socket, whole
-from tests.serving import serving
+from tests.server.v2.socket_client import socket, whole
+from tests.support import agents
+from tests.support.server import serving
 
 KEY = {"authorization": "Bearer sesame"}
 

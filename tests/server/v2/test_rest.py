@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from limelight.client import Client
-from limelight.server import probing
+from limelight.server import readiness
 from limelight.stores.base import Run
-from tests import agents
-from tests.server.v2.sockets import Json, socket, states, whole
-from tests.serving import Served, serving
+from tests.server.v2.socket_client import Json, socket, states, whole
+from tests.support import agents
+from tests.support.server import Served, serving
 
 
 async def info(served: Served, session_id: str = "s") -> Json:
@@ -228,7 +228,7 @@ async def test_all_sessions_are_listed_unless_fewer_are_asked_for(tmp_path: Path
 
 
 async def test_health(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probing, "FRESH_SECONDS", 0)
+    monkeypatch.setattr(readiness, "FRESH_SECONDS", 0)
     async with serving(agents.talker, data=tmp_path, auth__api_key="sesame") as served:
         health = (await served.http.get("/api/v2/health")).json()
         assert (health["status"], health["active_sessions"], health["version"]) == ("healthy", 0, "2.0.0")

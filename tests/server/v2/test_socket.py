@@ -10,9 +10,9 @@ from websockets.exceptions import ConnectionClosed
 from limelight.messages import Message
 from limelight.server.v2.socket import MESSAGES
 from limelight.sources.base import Context
-from tests import agents
-from tests.server.v2.sockets import messages, socket, states, types, whole
-from tests.serving import serving
+from tests.server.v2.socket_client import messages, socket, states, types, whole
+from tests.support import agents
+from tests.support.server import serving
 
 
 async def test_a_conversation(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 import type { RunView } from "../log/view";
-import { visible } from "../text/visible";
+import { visible } from "../text/invisibleCharacters";
 
 /** Tells those who cannot see the page what matters: that the agent works, asks, or is done. */
 export function Announcer({ run }: { run: RunView | undefined }) {

@@ -1,8 +1,8 @@
 import { PlugZap, Trash2, TriangleAlert } from "lucide-react";
-import type { LiveSession, SessionStore } from "../live/session";
-import { duration } from "../log/readable";
-import { Button } from "../parts/Button";
-import { useNow } from "../parts/useNow";
+import type { LiveSession, SessionStore } from "../client/session";
+import { duration } from "../log/plainText";
+import { Button } from "../ui/Button";
+import { useNow } from "../ui/useNow";
 
 /** Says when the page is not connected, and since when; and what the server refused. */
 export function Banner({ live, store }: { live: LiveSession; store: SessionStore }) {

@@ -2,14 +2,14 @@ import { memo, useCallback, useEffect, useState } from "react";
 import { Chat } from "../chat/Chat";
 import { Composer } from "../chat/Composer";
 import { FilterBar } from "../chat/FilterBar";
-import type { LiveSession, SessionStore } from "../live/session";
+import type { LiveSession, SessionStore } from "../client/session";
 import { type Filter, NO_FILTER } from "../log/filter";
 import type { Item, RunView } from "../log/view";
 import { api } from "../wire/api";
 import { Announcer } from "./Announcer";
 import { Banner } from "./Banner";
 import type { Route } from "./route";
-import { StandInLine } from "./StandIn";
+import { StandInLine } from "./UnderstudyNotice";
 
 interface Props {
   readonly live: LiveSession;

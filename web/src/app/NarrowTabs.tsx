@@ -1,6 +1,6 @@
 import { MessageSquare } from "lucide-react";
 import type { Pane } from "./activePane";
-import { PANES } from "./Side";
+import { PANES } from "./SidePanel";
 
 interface Props {
   readonly tab: Pane | "chat";

@@ -1,5 +1,5 @@
-import type { SessionStore } from "../live/session";
-import type { SessionList } from "../live/sessionList";
+import type { SessionStore } from "../client/session";
+import type { SessionList } from "../client/sessionList";
 import { DeleteSession } from "../sessions/DeleteSession";
 import { RenameDialog } from "../sessions/RenameDialog";
 

@@ -2,8 +2,8 @@ import { cleanup, render, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, test, vi } from "vitest";
 import type { AgentInfo } from "../wire/api";
-import { promptsFor } from "./prompts";
-import { StandInLine } from "./StandIn";
+import { promptsFor } from "./examplePrompts";
+import { StandInLine } from "./UnderstudyNotice";
 import { Welcome } from "./Welcome";
 
 const deep: AgentInfo = {

@@ -1,10 +1,10 @@
 import { ArrowUpRight } from "lucide-react";
 import { memo } from "react";
-import { agentNamed } from "../live/agents";
+import { agentNamed } from "../client/agents";
 import { type AgentInfo, address } from "../wire/api";
-import { promptsFor } from "./prompts";
-import { Snippet } from "./Snippet";
-import { isStandIn, RealModel } from "./StandIn";
+import { Snippet } from "./Command";
+import { promptsFor } from "./examplePrompts";
+import { isStandIn, RealModel } from "./UnderstudyNotice";
 import "./welcome.css";
 
 interface Props {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { made, type Told } from "../timeline/madeRuns";
+import { made, type Told } from "../testing/sampleRuns";
 import { paneOf } from "./activePane";
 
 const code = (name: string): Told => [1, { kind: "tool_started", call_id: "c", name, args: { code: "print(1)" } }];

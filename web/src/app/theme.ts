@@ -1,8 +1,8 @@
 /** Light, dark, or as the system is. `public/theme.js` does the same before the first paint, so that nothing flashes. */
 
 import { useSyncExternalStore } from "react";
-import { PREFIX, recall, remember } from "../live/storage";
-import { Watchable } from "../live/watchable";
+import { PREFIX, recall, remember } from "../client/storage";
+import { Watchable } from "../client/store";
 
 export type ThemeChoice = "system" | "light" | "dark";
 

@@ -14,12 +14,12 @@ import {
   Sun,
   Trash2,
 } from "lucide-react";
-import type { LiveSession, SessionStore } from "../live/session";
-import type { ExportForm } from "../live/sessionExport";
+import type { LiveSession, SessionStore } from "../client/session";
+import type { ExportForm } from "../client/sessionExport";
 import type { AgentInfo } from "../wire/api";
 import type { Pane } from "./activePane";
-import type { Binding, Command, KeyInfo } from "./keys";
-import { PANES } from "./Side";
+import { PANES } from "./SidePanel";
+import type { Binding, Command, KeyInfo } from "./shortcuts";
 import { useTheme } from "./theme";
 
 interface Given {

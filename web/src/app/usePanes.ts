@@ -1,10 +1,10 @@
 import { useCallback, useEffect, useState } from "react";
-import { remember } from "../live/storage";
+import { remember } from "../client/storage";
 import type { RunView } from "../log/view";
+import { useMedia } from "../ui/useMediaQuery";
 import type { Pane } from "./activePane";
-import { useActivePane } from "./Side";
-import { useMedia } from "./useMedia";
-import { useRemembered } from "./useRemembered";
+import { useActivePane } from "./SidePanel";
+import { useRemembered } from "./useStoredState";
 
 export interface Panes {
   readonly isNarrow: boolean;

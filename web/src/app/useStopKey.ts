@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
-import type { SessionStore } from "../live/session";
-import { isOverlaid } from "./keys";
+import type { SessionStore } from "../client/session";
+import { isOverlaid } from "./shortcuts";
 
 const ASKS_FOR = 3000;
 

@@ -1,6 +1,6 @@
 import { useEffect, useSyncExternalStore } from "react";
-import type { LiveSession } from "../live/session";
-import type { SessionList } from "../live/sessionList";
+import type { LiveSession } from "../client/session";
+import type { SessionList } from "../client/sessionList";
 
 /** Seen in the browser's tab while the user is elsewhere. */
 const MARKS: Record<string, string> = { running: "● ", waiting: "? " };

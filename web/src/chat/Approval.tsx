@@ -1,10 +1,10 @@
 import { PauseCircle } from "lucide-react";
 import { memo, useEffect, useId, useMemo, useState } from "react";
-import { argsText, bytes, duration } from "../log/readable";
+import { argsText, bytes, duration } from "../log/plainText";
 import type { ApprovalItem, Args, RunView } from "../log/view";
-import { Button } from "../parts/Button";
-import { useNow } from "../parts/useNow";
-import { visible } from "../text/visible";
+import { visible } from "../text/invisibleCharacters";
+import { Button } from "../ui/Button";
+import { useNow } from "../ui/useNow";
 import { api } from "../wire/api";
 import type { JsonObject } from "../wire/events";
 import { Arguments } from "./Arguments";

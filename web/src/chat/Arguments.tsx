@@ -1,7 +1,7 @@
 import { memo, type ReactNode } from "react";
 import { CodeBlock } from "../text/CodeBlock";
-import { Value } from "../text/Value";
-import { visible } from "../text/visible";
+import { visible } from "../text/invisibleCharacters";
+import { Value } from "../text/JsonValue";
 import type { ArgumentParts } from "./argumentParts";
 import "./approval.css";
 

@@ -2,18 +2,18 @@ import { ArrowDown } from "lucide-react";
 import { memo, useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
 import type { Route } from "../app/route";
-import type { LiveSession, SessionStore } from "../live/session";
+import type { LiveSession, SessionStore } from "../client/session";
 import { type Filter, isActive, wordsOf } from "../log/filter";
 import type { Item, RunView } from "../log/view";
-import { Button } from "../parts/Button";
-import { Frame } from "../parts/Frame";
+import { Button } from "../ui/Button";
+import { Frame } from "../ui/ListContainer";
+import { folds } from "./collapsed";
 import { type ChatContext, ChatProvider } from "./context";
-import { folds } from "./folds";
-import { Hits } from "./Hits";
 import { RowView } from "./RowView";
 import { rowsOf } from "./rows";
-import { useFollow } from "./useFollow";
-import { useSeek } from "./useSeek";
+import { Hits } from "./SearchResults";
+import { useFollow } from "./useAutoScroll";
+import { useSeek } from "./useScrollTo";
 import "./chat.css";
 
 interface Props {

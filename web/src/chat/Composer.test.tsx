@@ -1,7 +1,7 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it } from "vitest";
-import { fillGaps } from "../parts/jsdomGaps";
+import { fillGaps } from "../testing/jsdomPolyfills";
 import { Composer } from "./Composer";
 
 fillGaps();

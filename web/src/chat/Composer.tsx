@@ -1,8 +1,8 @@
 import { ArrowUp, ChevronDown, Square } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
-import { recall, remember } from "../live/storage";
-import { Button } from "../parts/Button";
-import { Menu, MenuItem } from "../parts/Menu";
+import { recall, remember } from "../client/storage";
+import { Button } from "../ui/Button";
+import { Menu, MenuItem } from "../ui/Menu";
 import "./composer.css";
 
 interface Props {

@@ -2,9 +2,9 @@ import { Search, X } from "lucide-react";
 import { useEffect, useId, useMemo, useRef } from "react";
 import { type Filter, NO_FILTER, toolNames } from "../log/filter";
 import type { RunView } from "../log/view";
-import { Button } from "../parts/Button";
+import { Button } from "../ui/Button";
 import "./search.css";
-import { visible } from "../text/visible";
+import { visible } from "../text/invisibleCharacters";
 
 interface Props {
   readonly runs: readonly RunView[];

@@ -1,17 +1,17 @@
 import { memo } from "react";
 import { FileCard } from "../files/FileCard";
-import { plural } from "../log/readable";
+import { plural } from "../log/plainText";
 import type { Item, RunView } from "../log/view";
 import { Markdown } from "../text/Markdown";
 import { useChat } from "./context";
-import { Decided } from "./Decided";
+import { Decided } from "./DecisionLine";
 import { PlanCard } from "./PlanCard";
+import { Thought } from "./Reasoning";
 import { StepLine } from "./StepLine";
-import { Thought } from "./Thought";
 import { Todos } from "./Todos";
 import { ToolRow } from "./ToolRow";
 import "./steps.css";
-import { straight, visible } from "../text/visible";
+import { straight, visible } from "../text/invisibleCharacters";
 
 interface Props {
   readonly run: RunView;

@@ -1,7 +1,7 @@
 import { act, cleanup, render, screen } from "@testing-library/react";
 import { afterEach, expect, it } from "vitest";
-import type { LiveSession, SessionStore } from "../live/session";
-import { Watchable } from "../live/watchable";
+import type { LiveSession, SessionStore } from "../client/session";
+import { Watchable } from "../client/store";
 import { ChatProvider } from "./context";
 import { PendingMessage } from "./PendingMessage";
 

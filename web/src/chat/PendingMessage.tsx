@@ -1,6 +1,6 @@
 import { memo, useSyncExternalStore } from "react";
-import type { Pending } from "../live/outbox";
-import { Button } from "../parts/Button";
+import type { Pending } from "../client/outbox";
+import { Button } from "../ui/Button";
 import { useChat } from "./context";
 
 /** A message that is no run yet: on its way, waiting for its turn, or refused. */

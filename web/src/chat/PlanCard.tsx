@@ -1,8 +1,8 @@
 import { ListTree } from "lucide-react";
 import { memo } from "react";
 import type { PlanItem } from "../log/view";
-import { gist } from "./gist";
-import { QuietRow } from "./QuietRow";
+import { gist } from "./preview";
+import { QuietRow } from "./StatusRow";
 
 /** What the agent means to do, in its own words. */
 export const PlanCard = memo(function PlanCard({ item }: { item: PlanItem }) {

@@ -2,12 +2,12 @@ import { memo } from "react";
 import type { RunView } from "../log/view";
 import { Approval } from "./Approval";
 import { ItemBody } from "./ItemBody";
-import { Lanes } from "./Lanes";
+import { Speech } from "./Message";
 import { PendingMessage } from "./PendingMessage";
 import { RunEnd } from "./RunEnd";
 import type { Row } from "./rows";
-import { Speech } from "./Speech";
 import { StepsHeader } from "./StepsHeader";
+import { Lanes } from "./SubAgents";
 import { UserMessage } from "./UserMessage";
 import "./message.css";
 

@@ -1,10 +1,10 @@
 import { memo } from "react";
-import { tokensOfRun } from "../log/amounts";
-import { duration, plural, telling, tokenCount } from "../log/readable";
+import { duration, plural, telling, tokenCount } from "../log/plainText";
+import { tokensOfRun } from "../log/usage";
 import type { RunView } from "../log/view";
-import { StateIcon } from "../parts/StateIcon";
-import { useNow } from "../parts/useNow";
-import { straight, visible } from "../text/visible";
+import { straight, visible } from "../text/invisibleCharacters";
+import { StateIcon } from "../ui/StateIcon";
+import { useNow } from "../ui/useNow";
 import { busyTools } from "./rows";
 
 const LIMITS: Record<string, string> = { max_steps: "It reached its limit of steps; this is what it had by then." };

@@ -1,7 +1,7 @@
 import { memo } from "react";
-import { duration, tokenCount } from "../log/readable";
+import { duration, tokenCount } from "../log/plainText";
 import type { StepItem } from "../log/view";
-import { visible } from "../text/visible";
+import { visible } from "../text/invisibleCharacters";
 
 /** Where a round of the agent's loop begins, and what it cost. */
 export const StepLine = memo(function StepLine({ item }: { item: StepItem }) {

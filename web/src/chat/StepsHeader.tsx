@@ -1,9 +1,9 @@
 import { ChevronRight } from "lucide-react";
 import { memo } from "react";
-import { duration, plural, telling } from "../log/readable";
+import { duration, plural, telling } from "../log/plainText";
 import type { Progress, RunView } from "../log/view";
-import { useNow } from "../parts/useNow";
-import { visible } from "../text/visible";
+import { visible } from "../text/invisibleCharacters";
+import { useNow } from "../ui/useNow";
 import { busyTools } from "./rows";
 
 interface Props {

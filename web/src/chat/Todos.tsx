@@ -1,7 +1,7 @@
 import { memo } from "react";
 import type { TodosItem } from "../log/view";
-import { StateIcon } from "../parts/StateIcon";
-import { straight } from "../text/visible";
+import { straight } from "../text/invisibleCharacters";
+import { StateIcon } from "../ui/StateIcon";
 import type { TodoStatus } from "../wire/events";
 import { useChat } from "./context";
 

@@ -1,16 +1,16 @@
 import { type ReactNode, useMemo, useState } from "react";
-import { argsText, bytes, textOf } from "../log/readable";
+import { argsText, bytes, textOf } from "../log/plainText";
 import type { RunView, ToolItem } from "../log/view";
-import { Button } from "../parts/Button";
-import { CopyButton } from "../parts/CopyButton";
-import { Printed } from "../text/Printed";
-import { Value } from "../text/Value";
+import { Value } from "../text/JsonValue";
+import { Printed } from "../text/ToolOutput";
+import { Button } from "../ui/Button";
+import { CopyButton } from "../ui/CopyButton";
 import { ApiError, api, type ToolCall } from "../wire/api";
 import { Arguments } from "./Arguments";
 import { partsOf } from "./argumentParts";
-import { Decided } from "./Decided";
-import { errorIn } from "./failure";
-import { WholeButton } from "./WholeButton";
+import { Decided } from "./DecisionLine";
+import { errorIn } from "./errorText";
+import { WholeButton } from "./LoadFullButton";
 
 const PREVIEW = 1200;
 const NO_RESULT_SEEN = "No result seen: the run ended without showing what became of this call.";

@@ -1,7 +1,7 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import { afterEach, expect, it } from "vitest";
-import { fillGaps } from "../parts/jsdomGaps";
-import { made } from "../timeline/madeRuns";
+import { fillGaps } from "../testing/jsdomPolyfills";
+import { made } from "../testing/sampleRuns";
 import { type ChatContext, ChatProvider } from "./context";
 import { StepsHeader } from "./StepsHeader";
 import { ToolRow } from "./ToolRow";

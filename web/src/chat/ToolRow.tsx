@@ -1,13 +1,13 @@
 import { ChevronRight } from "lucide-react";
 import { memo, useId } from "react";
-import { duration, telling } from "../log/readable";
+import { duration, telling } from "../log/plainText";
 import type { RunView, ToolItem } from "../log/view";
-import { StateIcon } from "../parts/StateIcon";
-import { useNow } from "../parts/useNow";
+import { StateIcon } from "../ui/StateIcon";
+import { useNow } from "../ui/useNow";
 import { useChat } from "./context";
-import { Marked } from "./Marked";
-import { useOpened } from "./opened";
+import { Marked } from "./SearchHighlight";
 import { ToolDetails } from "./ToolDetails";
+import { useOpened } from "./useCollapsed";
 
 interface Props {
   readonly run: RunView;

@@ -1,8 +1,8 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it, vi } from "vitest";
-import { fillGaps } from "../parts/jsdomGaps";
-import { made } from "../timeline/madeRuns";
+import { fillGaps } from "../testing/jsdomPolyfills";
+import { made } from "../testing/sampleRuns";
 import { api } from "../wire/api";
 import { type ChatContext, ChatProvider } from "./context";
 import { UserMessage } from "./UserMessage";

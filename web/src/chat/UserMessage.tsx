@@ -3,11 +3,11 @@ import { memo, useState } from "react";
 import { linkTo } from "../app/route";
 import { AttachmentCard } from "../files/AttachmentCard";
 import type { RunView } from "../log/view";
-import { CopyButton } from "../parts/CopyButton";
-import { straight } from "../text/visible";
+import { straight } from "../text/invisibleCharacters";
+import { CopyButton } from "../ui/CopyButton";
 import { api } from "../wire/api";
 import { useChat } from "./context";
-import { WholeButton } from "./WholeButton";
+import { WholeButton } from "./LoadFullButton";
 
 /** What the user asked. It is shown as it was typed. */
 export const UserMessage = memo(function UserMessage({ run }: { run: RunView }) {

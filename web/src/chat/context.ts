@@ -1,5 +1,5 @@
 import { createContext, useContext } from "react";
-import type { SessionStore } from "../live/session";
+import type { SessionStore } from "../client/session";
 import type { Item, RunView } from "../log/view";
 
 /** What rows of the chat need beside what they show. */

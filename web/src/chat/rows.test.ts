@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { dialectTranscripts, sourceTranscripts, transcript } from "../log/golden";
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
-import { made, type Told } from "../timeline/madeRuns";
+import { dialectTranscripts, sourceTranscripts, transcript } from "../testing/golden";
+import { made, type Told } from "../testing/sampleRuns";
 import { grouped, itemsOf, outermost, rowOf, rowsOf, rowsOfRun } from "./rows";
 
 function runOf(name: string, count?: number): RunView {

@@ -1,6 +1,6 @@
 /** The chat as a flat list of rows, which is what a virtual list can show. Pure. */
 
-import type { Pending } from "../live/outbox";
+import type { Pending } from "../client/outbox";
 import type { ApprovalItem, Item, RunView, SessionView, ToolItem } from "../log/view";
 
 export type Row =

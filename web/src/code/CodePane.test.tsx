@@ -1,16 +1,16 @@
 import { act, cleanup, fireEvent, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { recordsOf } from "../log/golden";
 import { reduce } from "../log/reduce";
 import { EMPTY, type SessionView, type ToolItem } from "../log/view";
-import { download } from "../parts/download";
+import { recordsOf } from "../testing/golden";
+import { download } from "../ui/download";
 import { api } from "../wire/api";
 import type { AnyEvent } from "../wire/events";
 import CodePane from "./CodePane";
 import { versionsOf } from "./versions";
 
-vi.mock("../parts/download");
+vi.mock("../ui/download");
 
 const EVENTS: AnyEvent[] = [
   { kind: "run_started", agent: "codact", turn: 1 },

@@ -1,13 +1,13 @@
 import { ArrowDownToLine, ChevronLeft, ChevronRight, CodeXml, Download, FileDiff } from "lucide-react";
 import { memo, useMemo, useRef, useState } from "react";
-import { useKeys } from "../app/keys";
+import { useKeys } from "../app/shortcuts";
 import { codeOf } from "../log/code";
-import { bytes } from "../log/readable";
+import { bytes } from "../log/plainText";
 import type { Item, RunView, ToolItem } from "../log/view";
-import { Button } from "../parts/Button";
-import { CopyButton } from "../parts/CopyButton";
-import { download } from "../parts/download";
 import { languageName } from "../text/languages";
+import { Button } from "../ui/Button";
+import { CopyButton } from "../ui/CopyButton";
+import { download } from "../ui/download";
 import { api } from "../wire/api";
 import { CodeEditor } from "./CodeEditor";
 import { diffLines } from "./diff";

@@ -1,10 +1,10 @@
 import { memo, useLayoutEffect, useRef } from "react";
-import { bytes, duration } from "../log/readable";
+import { bytes, duration } from "../log/plainText";
 import type { ToolItem } from "../log/view";
-import { Button } from "../parts/Button";
-import { STATE_WORDS, StateIcon } from "../parts/StateIcon";
-import { useNow } from "../parts/useNow";
 import { AnsiText } from "../text/AnsiText";
+import { Button } from "../ui/Button";
+import { STATE_WORDS, StateIcon } from "../ui/StateIcon";
+import { useNow } from "../ui/useNow";
 import { shownOf } from "./output";
 
 interface Props {

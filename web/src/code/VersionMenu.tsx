@@ -1,9 +1,9 @@
 import { ChevronDown } from "lucide-react";
 import { Fragment, memo } from "react";
-import { duration } from "../log/readable";
-import { Button } from "../parts/Button";
-import { Menu, MenuChoice, MenuChoices, MenuLabel } from "../parts/Menu";
-import { StateIcon } from "../parts/StateIcon";
+import { duration } from "../log/plainText";
+import { Button } from "../ui/Button";
+import { Menu, MenuChoice, MenuChoices, MenuLabel } from "../ui/Menu";
+import { StateIcon } from "../ui/StateIcon";
 import { firstLine, type Version } from "./versions";
 
 interface Props {

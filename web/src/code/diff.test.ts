@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { seeded } from "../log/folding";
+import { seeded } from "../testing/recordSlices";
 import { diffLines } from "./diff";
 
 function shown(before: string, after: string): string {

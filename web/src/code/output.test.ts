@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { recordsOf } from "../log/golden";
 import { reduce } from "../log/reduce";
 import { EMPTY, type ToolItem } from "../log/view";
+import { recordsOf } from "../testing/golden";
 import type { AnyEvent } from "../wire/events";
 import { MAX_PRINTED, MAX_RESULT, shownOf } from "./output";
 

@@ -1,6 +1,6 @@
 /** How much of a call's output stands beside its code. Pure. */
 
-import { textOf } from "../log/readable";
+import { textOf } from "../log/plainText";
 import type { OutputPiece, ToolItem } from "../log/view";
 
 export const MAX_PRINTED = 20_000;

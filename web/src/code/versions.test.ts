@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { recordsOf, sourceTranscripts } from "../log/golden";
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
+import { recordsOf, sourceTranscripts } from "../testing/golden";
 import type { AnyEvent } from "../wire/events";
 import { codeFileName, firstLine, versionsOf } from "./versions";
 

@@ -1,12 +1,12 @@
 import { memo } from "react";
+import { visible } from "../text/invisibleCharacters";
 import { SafeLink } from "../text/SafeLink";
-import { visible } from "../text/visible";
 import type { Attachment } from "../wire/events";
 import { DownloadLink } from "./DownloadLink";
 import { FileIcon } from "./FileIcon";
 import { FileName } from "./FileName";
-import { kindOf } from "./kinds";
-import { Picture } from "./Picture";
+import { kindOf } from "./fileKinds";
+import { Picture } from "./ImagePreview";
 import "./files.css";
 
 /** A file that the user sent. One that was only an address stays an address: nothing is fetched from elsewhere. */

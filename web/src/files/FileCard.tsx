@@ -1,11 +1,11 @@
 import { memo } from "react";
-import { bytes } from "../log/readable";
+import { bytes } from "../log/plainText";
 import type { ArtifactItem } from "../log/view";
 import { DownloadLink } from "./DownloadLink";
 import { FileIcon } from "./FileIcon";
 import { FileName } from "./FileName";
-import { kindOf } from "./kinds";
-import { Picture } from "./Picture";
+import { kindOf } from "./fileKinds";
+import { Picture } from "./ImagePreview";
 import "./files.css";
 
 /** A file that an agent made, in the conversation. */

@@ -1,5 +1,5 @@
 import { File, FileArchive, FileCode, FileImage, FileSpreadsheet, FileText, type LucideIcon } from "lucide-react";
-import type { FileKind } from "./kinds";
+import type { FileKind } from "./fileKinds";
 
 const ICONS: Record<FileKind, LucideIcon> = {
   image: FileImage,

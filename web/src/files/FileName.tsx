@@ -1,4 +1,4 @@
-import { visible } from "../text/visible";
+import { visible } from "../text/invisibleCharacters";
 
 /** A name as text. Its own direction must not turn what stands beside it, and its ending stays in sight. */
 export function FileName({ name, mediaType }: { name: string; mediaType: string }) {

@@ -1,16 +1,16 @@
 import { ChevronRight } from "lucide-react";
 import { memo, useId, useState } from "react";
-import { bytes } from "../log/readable";
+import { bytes } from "../log/plainText";
 import type { Item } from "../log/view";
-import { Button } from "../parts/Button";
+import { visible } from "../text/invisibleCharacters";
 import { SafeLink } from "../text/SafeLink";
-import { visible } from "../text/visible";
+import { Button } from "../ui/Button";
 import { DownloadLink } from "./DownloadLink";
 import { FileIcon } from "./FileIcon";
 import { FileName } from "./FileName";
+import { Preview } from "./FilePreview";
+import { canShow, kindOf } from "./fileKinds";
 import type { FileVersion } from "./files";
-import { canShow, kindOf } from "./kinds";
-import { Preview } from "./Preview";
 
 interface Props {
   readonly file: FileVersion;

@@ -1,7 +1,7 @@
 import { cleanup, fireEvent, render, screen } from "@testing-library/react";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { ArtifactItem } from "../log/view";
-import { made, type Told } from "../timeline/madeRuns";
+import { made, type Told } from "../testing/sampleRuns";
 import { AttachmentCard } from "./AttachmentCard";
 import { FileCard } from "./FileCard";
 import FilesPane from "./FilesPane";

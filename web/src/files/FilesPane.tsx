@@ -1,10 +1,10 @@
 import { FolderOpen } from "lucide-react";
 import { memo, useMemo } from "react";
-import { plural } from "../log/readable";
+import { plural } from "../log/plainText";
 import type { Item, RunView } from "../log/view";
 import { FileRow } from "./FileRow";
+import { kindOf } from "./fileKinds";
 import { type FileGroup, filesKey, filesOf } from "./files";
-import { kindOf } from "./kinds";
 import "./files.css";
 
 interface Props {

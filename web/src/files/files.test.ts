@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { session } from "../timeline/madeRuns";
+import { session } from "../testing/sampleRuns";
 import type { AnyEvent } from "../wire/events";
 import { parseCsv } from "./csv";
+import { canShow, kindOf, languageOf } from "./fileKinds";
 import { filesKey, filesOf } from "./files";
-import { canShow, kindOf, languageOf } from "./kinds";
 
 const made = (artifact_id: string, name: string, call_id = ""): AnyEvent => ({
   kind: "artifact_made",

@@ -1,5 +1,5 @@
 import { artifactAddress } from "../wire/api";
-import { MAX_SHOWN } from "./kinds";
+import { MAX_SHOWN } from "./fileKinds";
 
 export class Unreadable extends Error {}
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { recordsOf, transcript } from "../testing/golden";
 import type { AnyEvent } from "../wire/events";
-import { tokensOf, tokensOfRun } from "./amounts";
 import { codeOf } from "./code";
-import { recordsOf, transcript } from "./golden";
 import { noteGap, reduce } from "./reduce";
 import { MAX_OUTPUT } from "./tools";
+import { tokensOf, tokensOfRun } from "./usage";
 import { EMPTY, type RunView, type ToolItem } from "./view";
 
 const START: AnyEvent = { kind: "run_started", agent: "deep", input: "go" };

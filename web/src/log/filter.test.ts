@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { golden, made, only } from "../timeline/madeRuns";
+import { golden, made, only } from "../testing/sampleRuns";
 import { cutMessages, type Filter, hitsOf, isActive, marked, matches, NO_FILTER, toolNames } from "./filter";
 import type { Item, RunView } from "./view";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { frozen, inChunks, joined, seeded, withoutTimes } from "./folding";
-import { dialectTranscripts, sourceTranscripts, type Transcript } from "./golden";
+import { dialectTranscripts, sourceTranscripts, type Transcript } from "../testing/golden";
+import { frozen, inChunks, joined, seeded, withoutTimes } from "../testing/recordSlices";
 import { reduce } from "./reduce";
 import { EMPTY, type Item, type RunView, type SessionView } from "./view";
 

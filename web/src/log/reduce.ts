@@ -1,9 +1,9 @@
 /** The one reducer: Records in, view state out. Pure; every kind of event is decided here. */
 
 import type { AnyEvent, LogRecord, Plan, PlanDelta, RunStarted } from "../wire/events";
-import { cutOf, NO_TOKENS, plus } from "./amounts";
 import { RunDraft } from "./draft";
 import * as tools from "./tools";
+import { cutOf, NO_TOKENS, plus } from "./usage";
 import type { Gap, RunView, SessionView } from "./view";
 
 /** What the server says of calls that an agent left behind when it came to its end. */

@@ -9,10 +9,10 @@ import type {
   ToolReady,
   ToolStarted,
 } from "../wire/events";
-import { cutOf } from "./amounts";
 import { codeOf, isPythonTool } from "./code";
 import type { RunDraft, ToolDraft } from "./draft";
-import { callLine, textOf } from "./readable";
+import { callLine, textOf } from "./plainText";
+import { cutOf } from "./usage";
 import type { OutputPiece } from "./view";
 
 /** So much of what one call printed is kept; the whole of it is one request away. */

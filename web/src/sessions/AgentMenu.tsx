@@ -1,6 +1,6 @@
 import { ChevronDown } from "lucide-react";
-import { Button } from "../parts/Button";
-import { Menu, MenuChoice, MenuChoices, MenuLabel } from "../parts/Menu";
+import { Button } from "../ui/Button";
+import { Menu, MenuChoice, MenuChoices, MenuLabel } from "../ui/Menu";
 import type { AgentInfo } from "../wire/api";
 import "./sessions.css";
 

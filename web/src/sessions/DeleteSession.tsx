@@ -1,4 +1,4 @@
-import { ConfirmDialog } from "../parts/ConfirmDialog";
+import { ConfirmDialog } from "../ui/ConfirmDialog";
 import type { SessionEntry } from "../wire/api";
 
 interface Props {

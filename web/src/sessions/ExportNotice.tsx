@@ -1,7 +1,7 @@
 import { X } from "lucide-react";
 import { useSyncExternalStore } from "react";
-import { sessionExport } from "../live/sessionExport";
-import { Button } from "../parts/Button";
+import { sessionExport } from "../client/sessionExport";
+import { Button } from "../ui/Button";
 import "./sessions.css";
 
 /** How far an export has come, or why it failed; nothing if there is none. */

@@ -1,14 +1,14 @@
 import { Command as Cmdk } from "cmdk";
 import { MessageSquare, Search } from "lucide-react";
 import { useEffect, useState, useSyncExternalStore } from "react";
-import { Keys } from "../app/Keys";
-import type { Command } from "../app/keys";
-import { SessionList } from "../live/sessionList";
-import { Dialog } from "../parts/Dialog";
-import { matching } from "./matching";
+import type { Command } from "../app/shortcuts";
+import { SessionList } from "../client/sessionList";
+import { Dialog } from "../ui/Dialog";
+import { Keys } from "../ui/Kbd";
+import { matching } from "./commandSearch";
 import { SessionIcon } from "./SessionIcon";
 import "./palette.css";
-import { straight } from "../text/visible";
+import { straight } from "../text/invisibleCharacters";
 
 interface Props {
   open: boolean;

@@ -1,7 +1,7 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
-import { fillGaps } from "../parts/jsdomGaps";
+import { fillGaps } from "../testing/jsdomPolyfills";
 import { RenameDialog } from "./RenameDialog";
 
 beforeAll(fillGaps);

@@ -1,6 +1,6 @@
 import { type RefObject, useRef, useState } from "react";
-import { Button } from "../parts/Button";
-import { Dialog } from "../parts/Dialog";
+import { Button } from "../ui/Button";
+import { Dialog } from "../ui/Dialog";
 import type { SessionEntry } from "../wire/api";
 import "./sessions.css";
 

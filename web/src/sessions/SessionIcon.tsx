@@ -1,5 +1,5 @@
 import type { Progress } from "../log/view";
-import { StateIcon } from "../parts/StateIcon";
+import { StateIcon } from "../ui/StateIcon";
 import type { SessionEntry, SessionState } from "../wire/api";
 
 const PROGRESS: Record<SessionState, Progress | null> = {

@@ -1,10 +1,10 @@
 import { Ellipsis, FileJson, FileText, Link, Pencil, Trash2 } from "lucide-react";
 import { type MouseEvent, memo, useEffect, useRef, useState } from "react";
 import { hashOf, linkTo } from "../app/route";
-import { sessionExport } from "../live/sessionExport";
-import { copyText } from "../parts/clipboard";
-import { Menu, MenuItem, MenuSeparator } from "../parts/Menu";
-import { straight } from "../text/visible";
+import { sessionExport } from "../client/sessionExport";
+import { straight } from "../text/invisibleCharacters";
+import { copyText } from "../ui/clipboard";
+import { Menu, MenuItem, MenuSeparator } from "../ui/Menu";
 import type { SessionEntry } from "../wire/api";
 import { RenameField } from "./RenameField";
 import { SessionIcon } from "./SessionIcon";

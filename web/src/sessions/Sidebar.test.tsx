@@ -2,10 +2,10 @@ import { cleanup, render, screen, waitFor, within } from "@testing-library/react
 import userEvent from "@testing-library/user-event";
 import type { ReactNode } from "react";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
-import { SessionList } from "../live/sessionList";
-import { fillGaps } from "../parts/jsdomGaps";
+import { SessionList } from "../client/sessionList";
+import { serve, session } from "../testing/fakeSessions";
+import { fillGaps } from "../testing/jsdomPolyfills";
 import type { AgentInfo } from "../wire/api";
-import { serve, session } from "./fakeSessions";
 import { Sidebar } from "./Sidebar";
 
 // There is no layout here, so nothing would be in sight.

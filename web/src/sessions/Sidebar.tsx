@@ -1,9 +1,9 @@
 import { BookOpen, Command, LogOut, Plus, Search, X } from "lucide-react";
 import { useCallback, useRef, useState, useSyncExternalStore } from "react";
-import { Keys } from "../app/Keys";
 import type { Theme } from "../app/theme";
-import type { SessionList } from "../live/sessionList";
-import { Button } from "../parts/Button";
+import type { SessionList } from "../client/sessionList";
+import { Button } from "../ui/Button";
+import { Keys } from "../ui/Kbd";
 import { type AgentInfo, address, type Me, type SessionEntry } from "../wire/api";
 import { AgentMenu } from "./AgentMenu";
 import { DeleteSession } from "./DeleteSession";

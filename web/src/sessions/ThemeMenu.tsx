@@ -1,7 +1,7 @@
 import { Monitor, Moon, Sun } from "lucide-react";
 import type { Theme, ThemeChoice } from "../app/theme";
-import { Button } from "../parts/Button";
-import { Menu, MenuChoice, MenuChoices } from "../parts/Menu";
+import { Button } from "../ui/Button";
+import { Menu, MenuChoice, MenuChoices } from "../ui/Menu";
 
 const CHOICES: Record<ThemeChoice, { word: string; icon: typeof Sun }> = {
   system: { word: "As the system", icon: Monitor },

@@ -1,17 +1,17 @@
 import { act, cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { recordsOf } from "../log/golden";
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
+import { recordsOf } from "../testing/golden";
 import type { AnyEvent } from "../wire/events";
-import { plain } from "./harmless";
-import { Screen, type Watcher } from "./Screen";
+import { plain } from "./sanitizeAnsi";
 import TerminalPane from "./TerminalPane";
 import type { Written } from "./transcript";
+import { Screen, type Watcher } from "./xtermScreen";
 
 // xterm.js needs a canvas, which jsdom has not.
-vi.mock("./Screen", () => ({
+vi.mock("./xtermScreen", () => ({
   Screen: vi.fn(
     class {
       write = vi.fn();

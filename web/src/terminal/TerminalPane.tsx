@@ -2,12 +2,12 @@ import "@xterm/xterm/css/xterm.css";
 import { ArrowDownToLine, SquareTerminal } from "lucide-react";
 import { type KeyboardEvent, memo, useEffect, useRef, useState } from "react";
 import type { RunView } from "../log/view";
-import { Button } from "../parts/Button";
-import { CopyButton } from "../parts/CopyButton";
-import { Find } from "./Find";
-import { Screen } from "./Screen";
+import { Button } from "../ui/Button";
+import { CopyButton } from "../ui/CopyButton";
+import { Find } from "./FindBar";
 import { TerminalText } from "./TerminalText";
 import { plainTranscript, TerminalWriter } from "./transcript";
+import { Screen } from "./xtermScreen";
 import "./terminal.css";
 
 const MOVES: Record<string, Parameters<Screen["scroll"]>[0]> = {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { inChunks, joined, seeded } from "../log/folding";
-import { dialectTranscripts, recordsOf, sourceTranscripts, transcript } from "../log/golden";
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
+import { dialectTranscripts, recordsOf, sourceTranscripts, transcript } from "../testing/golden";
+import { inChunks, joined, seeded } from "../testing/recordSlices";
 import type { AnyEvent, LogRecord } from "../wire/events";
-import { plain } from "./harmless";
+import { plain } from "./sanitizeAnsi";
 import { MAX_RESULT, MAX_WRITE, plainEnd, plainTranscript, TerminalWriter } from "./transcript";
 
 const E = "\u001b";

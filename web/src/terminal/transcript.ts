@@ -5,9 +5,9 @@
  * `harmless`, a stream of its own for each stretch, so that no call can colour or cut what another one prints.
  */
 
-import { bytes } from "../log/readable";
+import { bytes } from "../log/plainText";
 import type { RunView, TerminalPiece, ToolItem } from "../log/view";
-import { Harmless, plain } from "./harmless";
+import { Harmless, plain } from "./sanitizeAnsi";
 
 const ESC = "\u001b[";
 const RESET = `${ESC}0m`;

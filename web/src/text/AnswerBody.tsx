@@ -1,11 +1,11 @@
 import { memo, useMemo } from "react";
 import type { JsonValue } from "../wire/events";
-import { hostOf, safeAddress } from "./addresses";
+import { straight } from "./invisibleCharacters";
+import { Value } from "./JsonValue";
 import { Markdown } from "./Markdown";
 import { SafeLink } from "./SafeLink";
-import { type Source, sourceOf } from "./structured";
-import { Value } from "./Value";
-import { straight } from "./visible";
+import { type Source, sourceOf } from "./structuredAnswer";
+import { hostOf, safeAddress } from "./urls";
 import "./text.css";
 
 function SourceLine({ source }: { source: Source }) {

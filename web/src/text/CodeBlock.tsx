@@ -1,7 +1,7 @@
 import { memo } from "react";
-import { CopyButton } from "../parts/CopyButton";
+import { CopyButton } from "../ui/CopyButton";
 import { Highlighted } from "./Highlighted";
-import { visible } from "./visible";
+import { visible } from "./invisibleCharacters";
 import "./text.css";
 
 /** Code in a frame, with its language and a button that copies it. */

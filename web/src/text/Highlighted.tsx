@@ -1,7 +1,7 @@
 import { memo, useEffect, useMemo, useState } from "react";
 import type { Growing, Piece } from "./highlighting";
+import { visible } from "./invisibleCharacters";
 import { languageName, loadLanguage } from "./languages";
-import { visible } from "./visible";
 import "./text.css";
 
 /** Longer code stays plain: colours are not worth the wait. */

@@ -1,10 +1,10 @@
 import { cleanup, fireEvent, render, screen, waitFor } from "@testing-library/react";
 import { afterEach, expect, test, vi } from "vitest";
 import { Markdown } from "./Markdown";
-import * as tree from "./tree";
+import * as tree from "./markdownTree";
 
-vi.mock("./tree", async (original) => {
-  const real = await original<typeof import("./tree")>();
+vi.mock("./markdownTree", async (original) => {
+  const real = await original<typeof import("./markdownTree")>();
   return { ...real, treeOf: vi.fn(real.treeOf) };
 });
 vi.mock("./Highlighted", () => ({ Highlighted: ({ code }: { code: string }) => <code>{code}</code> }));

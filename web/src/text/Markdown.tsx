@@ -1,6 +1,6 @@
 import { memo, useState } from "react";
 import { Blocks } from "./blocks";
-import { Passage, Prose } from "./Passage";
+import { Passage, Prose } from "./MarkdownBlock";
 import { Definitions, type Footnote } from "./references";
 import "./text.css";
 

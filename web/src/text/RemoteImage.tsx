@@ -1,6 +1,6 @@
 import { ImageOff } from "lucide-react";
-import { safeAddress } from "./addresses";
-import { visible } from "./visible";
+import { visible } from "./invisibleCharacters";
+import { safeAddress } from "./urls";
 
 const SHOWN = 120;
 

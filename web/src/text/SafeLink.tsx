@@ -1,6 +1,6 @@
 import type { MouseEvent, ReactNode } from "react";
-import { anchorOf, hostOf, misleads, safeAddress } from "./addresses";
-import { visible } from "./visible";
+import { visible } from "./invisibleCharacters";
+import { anchorOf, hostOf, misleads, safeAddress } from "./urls";
 
 /** Goes to a place in the same text, by hand: the page's own address belongs to its route, and not to a text. */
 function go(event: MouseEvent<HTMLAnchorElement>, place: string) {

@@ -1,5 +1,5 @@
 import { type ReactNode, useRef } from "react";
-import { CopyButton } from "../parts/CopyButton";
+import { CopyButton } from "../ui/CopyButton";
 
 function asTabs(table: HTMLTableElement | null): string {
   const cell = (element: HTMLTableCellElement) => (element.textContent ?? "").replace(/[\t\n]+/g, " ").trim();

@@ -5,7 +5,7 @@
  * nearest of them. A carriage return begins the line anew and a backspace takes one character back, as progress bars mean it.
  */
 
-import { harmless } from "../terminal/harmless";
+import { harmless } from "../terminal/sanitizeAnsi";
 
 export interface Span {
   readonly text: string;

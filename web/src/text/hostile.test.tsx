@@ -2,8 +2,8 @@ import { cleanup, render, waitFor } from "@testing-library/react";
 import { afterEach, describe, expect, test } from "vitest";
 import { AnswerBody } from "./AnswerBody";
 import { CodeBlock } from "./CodeBlock";
+import { Value } from "./JsonValue";
 import { Markdown } from "./Markdown";
-import { Value } from "./Value";
 
 afterEach(cleanup);
 

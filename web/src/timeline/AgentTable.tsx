@@ -1,8 +1,8 @@
 import { memo, useState } from "react";
-import { duration, plural, tokenCount } from "../log/readable";
-import { Button } from "../parts/Button";
-import { StateIcon } from "../parts/StateIcon";
-import { visible } from "../text/visible";
+import { duration, plural, tokenCount } from "../log/plainText";
+import { visible } from "../text/invisibleCharacters";
+import { Button } from "../ui/Button";
+import { StateIcon } from "../ui/StateIcon";
 import type { AgentLine, Summary } from "./summary";
 
 const FEW = 6;

@@ -1,8 +1,8 @@
 import { memo } from "react";
-import { STATE_WORDS, StateIcon } from "../parts/StateIcon";
-import { visible } from "../text/visible";
+import { visible } from "../text/invisibleCharacters";
+import { took } from "../ui/formatDuration";
+import { STATE_WORDS, StateIcon } from "../ui/StateIcon";
 import type { Row } from "./layout";
-import { took } from "./took";
 
 interface Props {
   readonly id: string;

@@ -1,7 +1,7 @@
 import { cleanup, fireEvent, render, screen, within } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Item, RunView } from "../log/view";
-import { golden, made, only, session } from "./madeRuns";
+import { golden, made, only, session } from "../testing/sampleRuns";
 import TimelinePane from "./TimelinePane";
 
 const SIZE = { width: 600, height: 600 };

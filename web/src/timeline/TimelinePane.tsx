@@ -6,7 +6,7 @@ import { Legend } from "./Legend";
 import { layout, type Row } from "./layout";
 import { summarise } from "./summary";
 import { TurnPicker } from "./TurnPicker";
-import { useSteady } from "./useSteady";
+import { useSteady } from "./useThrottledRun";
 import "./timeline.css";
 
 interface Props {

@@ -1,8 +1,8 @@
 import { ChevronLeft, ChevronRight } from "lucide-react";
 import { memo } from "react";
 import type { RunView } from "../log/view";
-import { Button } from "../parts/Button";
-import { visible } from "../text/visible";
+import { visible } from "../text/invisibleCharacters";
+import { Button } from "../ui/Button";
 
 interface Props {
   readonly runs: readonly RunView[];

@@ -1,5 +1,5 @@
 import { Maximize2, ZoomIn, ZoomOut } from "lucide-react";
-import { Button } from "../parts/Button";
+import { Button } from "../ui/Button";
 
 interface Props {
   readonly isFit: boolean;

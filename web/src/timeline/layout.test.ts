@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { dialectTranscripts, sourceTranscripts } from "../log/golden";
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
+import { dialectTranscripts, sourceTranscripts } from "../testing/golden";
+import { golden, made, only, START, type Told } from "../testing/sampleRuns";
 import { layout, type Row } from "./layout";
-import { golden, made, only, START, type Told } from "./madeRuns";
 
 const lines = (run: RunView, now = 0) => layout(run, now).rows.map(line);
 const line = ({ depth, label, begin, end, state }: Row) => `${"  ".repeat(depth)}${label} ${begin}-${end} ${state}`;

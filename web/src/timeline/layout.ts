@@ -4,9 +4,9 @@
  * All times are ms from the run's start. What is not finished ends now, or where the run ended.
  */
 
-import { tokensOf } from "../log/amounts";
+import { tokensOf } from "../log/usage";
 import type { AgentView, ApprovalItem, Item, Progress, RunView, StepItem, Tokens } from "../log/view";
-import { type Name, nameOf } from "./names";
+import { type Name, nameOf } from "./labels";
 
 export interface Span {
   readonly begin: number;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { golden, made, only, START } from "./madeRuns";
+import { golden, made, only, START } from "../testing/sampleRuns";
 import { summarise } from "./summary";
 
 it("names each agent behind the one that started it", () => {

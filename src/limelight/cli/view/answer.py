@@ -1,7 +1,7 @@
 """What belongs to an answer besides its text: its title above it, its sources below. Pure; both views use it."""
 
-from limelight.cli.view.safe import one_line
-from limelight.cli.view.story import Story
+from limelight.cli.view.sanitize import one_line
+from limelight.cli.view.state import Story
 
 LONGEST = 2000
 """Characters of an address. None is cut in practice, because one that is cut leads nowhere."""

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from limelight.cli.view.safe import one_line, safe
+from limelight.cli.view.sanitize import one_line, safe
 from limelight.dialects.base import text_of
 
 LINES_EACH = 5

@@ -22,13 +22,13 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from limelight.cli.view.answer import late_title, source_lines, title_of
-from limelight.cli.view.asked import asked_lines
-from limelight.cli.view.block import MARKS
-from limelight.cli.view.prose import Prose
-from limelight.cli.view.question import Question
-from limelight.cli.view.row import ENDED, call_rows
-from limelight.cli.view.safe import one_line, safe
-from limelight.cli.view.story import OUTPUT_LINES, Asked, Call, Helper, Note, Planned, Said, Story, Thing, ending
+from limelight.cli.view.approval import asked_lines
+from limelight.cli.view.blocks import MARKS
+from limelight.cli.view.markdown import Prose
+from limelight.cli.view.prompt import Question
+from limelight.cli.view.sanitize import one_line, safe
+from limelight.cli.view.state import OUTPUT_LINES, Asked, Call, Helper, Note, Planned, Said, Story, Thing, ending
+from limelight.cli.view.tool_row import ENDED, call_rows
 from limelight.events import Record, RunCancelled, RunFinished, RunStarted
 
 STYLES = {"done": "green", "failed": "red", "waiting": "yellow", "running": "cyan", "unseen": "dim"}

@@ -1,11 +1,11 @@
 """A run as plain lines, for pipes, files and logs: each line is printed when what it says has happened. Pure."""
 
 from limelight.cli.view.answer import late_title, source_lines, title_of
-from limelight.cli.view.asked import asked_lines
-from limelight.cli.view.block import code_lines, plan_lines, printed_lines, report_lines
-from limelight.cli.view.row import ENDED, call_line
-from limelight.cli.view.safe import one_line, safe
-from limelight.cli.view.story import Helper, Note, Story, ending
+from limelight.cli.view.approval import asked_lines
+from limelight.cli.view.blocks import code_lines, plan_lines, printed_lines, report_lines
+from limelight.cli.view.sanitize import one_line, safe
+from limelight.cli.view.state import Helper, Note, Story, ending
+from limelight.cli.view.tool_row import ENDED, call_line
 from limelight.events import (
     AgentFinished,
     AgentStarted,

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from limelight.cli.view.safe import one_line, safe
+from limelight.cli.view.sanitize import one_line, safe
 
 IN_OWN_WORDS = "interrupt"
 """The name of a question that is not about a tool: a LangGraph graph has called `interrupt(…)`."""

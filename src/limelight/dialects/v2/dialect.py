@@ -9,11 +9,11 @@ from typing import ClassVar, assert_never
 
 from limelight.deltas import DELTA_TYPES, Delta
 from limelight.dialects.base import encode, rooted
-from limelight.dialects.v2.asides import Asides
-from limelight.dialects.v2.outbox import Outbox
+from limelight.dialects.v2.notices import Asides
 from limelight.dialects.v2.steps import Steps
-from limelight.dialects.v2.tools import Tools
-from limelight.dialects.v2.voice import Voice
+from limelight.dialects.v2.texts import Voice
+from limelight.dialects.v2.tool_calls import Tools
+from limelight.dialects.v2.writer import Outbox
 from limelight.events import (
     AgentFinished,
     AgentStarted,

@@ -4,9 +4,9 @@ import re
 from typing import Any
 
 from limelight.dialects.base import encode, text_of
-from limelight.dialects.v2.characters import whole_until
-from limelight.dialects.v2.panes import pane_of
-from limelight.instants import iso
+from limelight.dialects.v2.graphemes import whole_until
+from limelight.dialects.v2.routing import pane_of
+from limelight.timestamps import iso
 
 THOUGHT_CHARS = 60
 SUMMARY_ARGS = 3

@@ -3,8 +3,8 @@
 import msgspec
 
 from limelight.dialects.v2.message import Metadata, cost, error_type, footer_line, numbered
-from limelight.dialects.v2.outbox import Outbox
-from limelight.dialects.v2.planning import SEPARATOR, Planning
+from limelight.dialects.v2.plans import SEPARATOR, Planning
+from limelight.dialects.v2.writer import Outbox
 from limelight.events import Plan, PlanDelta, StepFinished, StepStarted, Usage
 
 

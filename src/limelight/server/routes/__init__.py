@@ -1,7 +1,7 @@
 """The routes, by family. `ENDPOINTS` is all of them, in the order of the documents."""
 
 from limelight.server.endpoint import Endpoint
-from limelight.server.routes import admin, agents, chat, metrics, probes, runs, sessions, signing_in
+from limelight.server.routes import admin, agents, chat, login, metrics, probes, runs, sessions
 from limelight.server.v2 import rest as v2
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -10,7 +10,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *sessions.ENDPOINTS,
     *agents.ENDPOINTS,
     *v2.ENDPOINTS,
-    *signing_in.ENDPOINTS,
+    *login.ENDPOINTS,
     *admin.ENDPOINTS,
     *metrics.ENDPOINTS,
     *probes.ENDPOINTS,

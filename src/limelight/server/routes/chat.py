@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from limelight.access.users import wrong_with_user
+from limelight.auth.user_names import wrong_with_user
 from limelight.dialects.base import Cursor, is_structured, text_of
 from limelight.errors import (
     AgentFailed,
@@ -32,17 +32,17 @@ from limelight.errors import (
     UnknownFormat,
 )
 from limelight.events import FinalAnswer, JsonValue
+from limelight.ids import sortable_id
 from limelight.links import result_url
 from limelight.messages import Message
-from limelight.runs.ids import sortable_id
-from limelight.runs.reading import read_story, whole_value
-from limelight.runs.requests import Request, StoppedInQueue, Waiting
+from limelight.runs.queries import read_story, whole_value
+from limelight.runs.queue import Request, StoppedInQueue, Waiting
 from limelight.runs.viewer import Format
-from limelight.server.bodies import MAX_REQUEST_ID, ChatBody
 from limelight.server.endpoint import Call, Endpoint, check_session_id, shaped
-from limelight.server.reading import gone
+from limelight.server.request_body import gone
+from limelight.server.request_schemas import MAX_REQUEST_ID, ChatBody
 from limelight.server.routes.params import FORMAT
-from limelight.server.routes.waiting import refusal_frames
+from limelight.server.routes.refused_stream import refusal_frames
 from limelight.server.sse import EventStream
 from limelight.server.views import AnswerMessage, AnswerView, ChatView, ToolSummary
 from limelight.sources.base import User

@@ -23,13 +23,13 @@ from limelight.errors import (
     UnknownFormat,
 )
 from limelight.links import link
-from limelight.runs.reading import input_of, read_answer, read_call, whole_body, whole_value
-from limelight.runs.requests import Waiting
+from limelight.runs.queries import input_of, read_answer, read_call, whole_body, whole_value
+from limelight.runs.queue import Waiting
 from limelight.runs.viewer import Format
-from limelight.server.bodies import MAX_REASON, CancelBody, DecisionBody
 from limelight.server.endpoint import Call, Endpoint, Param, shaped
+from limelight.server.request_schemas import MAX_REASON, CancelBody, DecisionBody
 from limelight.server.routes.params import AFTER, FORMAT
-from limelight.server.routes.waiting import refusal_frames
+from limelight.server.routes.refused_stream import refusal_frames
 from limelight.server.sse import EventStream
 from limelight.server.views import ApprovalView, DecidedView, DecisionView, RunView, StateView, ToolView, run_view
 from limelight.stores.base import Decide, Run

@@ -4,9 +4,9 @@ import base64
 import binascii
 
 from limelight.errors import BadCursor, BadRequest, InvalidBody, SessionNotFound, TooManyStreams, UnknownFormat
-from limelight.runs.ids import now_ms
-from limelight.server.bodies import TitleBody
+from limelight.ids import now_ms
 from limelight.server.endpoint import Call, Endpoint, Param
+from limelight.server.request_schemas import TitleBody
 from limelight.server.routes.params import AFTER, FORMAT
 from limelight.server.sse import EventStream
 from limelight.server.views import SessionsView, SessionView, session_view

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 from limelight import __version__
-from limelight.server.v2 import channel
-from limelight.server.v2.channel import CLIENT, SERVER, UNASKED, Said, about, name_of
+from limelight.server.v2 import spec
 from limelight.server.v2.replies import Error
+from limelight.server.v2.spec import CLIENT, SERVER, UNASKED, Said, about, name_of
 
 _CHANNEL = {"$ref": "#/channels/session"}
 
@@ -43,11 +43,11 @@ def _message(shape: type, payload: dict[str, Any], examples: tuple[dict[str, Any
 
 
 def _channel(messages: dict[str, Any], root: str) -> dict[str, Any]:
-    query = {param.name: {"description": param.description, **param.schema} for param in channel.QUERY}
+    query = {param.name: {"description": param.description, **param.schema} for param in spec.QUERY}
     return {
-        "address": root + channel.PATH,
-        "summary": channel.SUMMARY,
-        "description": channel.DESCRIPTION,
+        "address": root + spec.PATH,
+        "summary": spec.SUMMARY,
+        "description": spec.DESCRIPTION,
         "parameters": {"session_id": {"description": "A name of your choice: 1 to 128 of A-Z a-z 0-9 . _ : -"}},
         "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in messages},
         "bindings": {

@@ -6,9 +6,9 @@ import msgspec
 
 from limelight.errors import BadJson, BadRequest, BodyTooLarge, InvalidBody, UnknownMessageType
 from limelight.events import Decision
-from limelight.runs.requests import IfBusy
-from limelight.server.bodies import MAX_REQUEST_ID
+from limelight.runs.queue import IfBusy
 from limelight.server.endpoint import shaped
+from limelight.server.request_schemas import MAX_REQUEST_ID
 
 
 class Command(msgspec.Struct, kw_only=True, tag_field="type"):

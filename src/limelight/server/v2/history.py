@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from limelight.dialects.base import Cursor
 from limelight.dialects.encoder import Frame, frames_in
-from limelight.dialects.v2.whole import is_whole
+from limelight.dialects.v2.final_messages import is_whole
 from limelight.errors import BadRequest
-from limelight.runs.reading import records_of
+from limelight.runs.queries import records_of
 from limelight.runs.viewer import Format
 from limelight.stores.base import Run, SessionRef, Store
 

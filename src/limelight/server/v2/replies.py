@@ -4,7 +4,7 @@ import msgspec
 
 from limelight.dialects.encoder import Frame
 from limelight.events import Decision
-from limelight.server.v2.state import SessionInfo
+from limelight.server.v2.session_info import SessionInfo
 
 
 class Reply(msgspec.Struct, kw_only=True, tag_field="type"):

@@ -4,17 +4,17 @@ import uuid
 
 import msgspec
 
-from limelight.dialects.v2.shape import RunMessage
+from limelight.dialects.v2.schema import RunMessage
 from limelight.errors import BadCursor, BadRequest, InvalidBody, SessionNotFound, StoreUnavailable, TooManySessions
-from limelight.instants import iso
-from limelight.runs.ids import now_ms
+from limelight.ids import now_ms
 from limelight.server.endpoint import Call, Endpoint, Param, shaped
-from limelight.server.v2.channel import TAG
 from limelight.server.v2.history import DEFAULT_LIMIT, History, Wanted
-from limelight.server.v2.opening import STEPS, agent_of, known_session, no_agent, open_session
+from limelight.server.v2.open_session import STEPS, agent_of, known_session, no_agent, open_session
 from limelight.server.v2.replies import addressed
-from limelight.server.v2.state import SessionInfo, has_expired, session_info, steps_of
+from limelight.server.v2.session_info import SessionInfo, has_expired, session_info, steps_of
+from limelight.server.v2.spec import TAG
 from limelight.stores.base import Session
+from limelight.timestamps import iso
 
 VERSION = "2.0.0"
 PREFIX = "/api/v2"

@@ -22,17 +22,17 @@ from limelight.errors import (
     TooManyRequests,
     Unauthorized,
 )
-from limelight.runs.budget import Budget
+from limelight.runs.rate_budget import Budget
 from limelight.runs.viewer import Format
-from limelight.server.gate import Caller
-from limelight.server.parts import Parts
-from limelight.server.prefix import root_of
-from limelight.server.pulse import Kind
-from limelight.server.v2.answering import Answering
-from limelight.server.v2.line import Gone, Line
-from limelight.server.v2.opening import STEPS, check_after, open_session
-from limelight.server.v2.packing import PACKED, packed, packed_records
-from limelight.server.v2.showing import Showing
+from limelight.server.auth.authenticator import Caller
+from limelight.server.heartbeat import Kind
+from limelight.server.middleware.root_path import root_of
+from limelight.server.runtime import Parts
+from limelight.server.v2.batching import PACKED, packed, packed_records
+from limelight.server.v2.command_handler import Answering
+from limelight.server.v2.open_session import STEPS, check_after, open_session
+from limelight.server.v2.sender import Gone, Line
+from limelight.server.v2.subscription import Showing
 from limelight.stores.base import LIVE_STATES, Session, SessionRef
 
 REFUSED = 1008

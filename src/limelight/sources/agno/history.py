@@ -17,7 +17,7 @@ from agno.session import AgentSession, TeamSession
 
 from limelight.messages import Message
 from limelight.sources.agno.files import sent_along
-from limelight.sources.sent import put_right
+from limelight.sources.history import put_right
 from limelight.sources.values import fields_of
 
 UNANSWERED = "This call was cut off before it had a result."

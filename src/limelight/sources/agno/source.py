@@ -13,16 +13,16 @@ from uuid import uuid4
 from limelight.addresses import without_secrets
 from limelight.errors import Interrupted
 from limelight.events import AnyEvent
-from limelight.sources.agno.copying import for_turn, with_past
+from limelight.sources.agno.agent_copy import for_turn, with_past
+from limelight.sources.agno.approvals import answer, open_requirements, question, tie_together, waits_for
+from limelight.sources.agno.cancellation import cancel_tools, name_at_work, tasks_that_write
+from limelight.sources.agno.current_run import run_id_here
 from limelight.sources.agno.files import sent_along
-from limelight.sources.agno.pausing import answer, open_requirements, question, tie_together, waits_for
-from limelight.sources.agno.refused import REFUSALS
-from limelight.sources.agno.speaking import run_id_here
-from limelight.sources.agno.stopping import cancel_tools, name_at_work, tasks_that_write
+from limelight.sources.agno.rejected_calls import REFUSALS
 from limelight.sources.agno.translator import AgnoTranslator
 from limelight.sources.base import NO_OPTIONS, SPEAKER, Feature, Home, Item, Options, Source, Turn, first_line
-from limelight.sources.going_on import tell_what_goes_on
-from limelight.sources.so_far import SoFar
+from limelight.sources.resume_state import SoFar
+from limelight.sources.running_threads import tell_what_goes_on
 
 DATABASE = "agno.db"
 KINDS = {"Agent": "agno.agent", "Team": "agno.team"}

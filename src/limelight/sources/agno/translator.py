@@ -10,17 +10,17 @@ from typing import Any
 
 from limelight.errors import AgentFailed
 from limelight.events import AgentStarted, FinalAnswer, RunCancelled, RunFinished, Status, TextDelta
-from limelight.sources.agno.agent_run import AgentRun, Call
-from limelight.sources.agno.calling import Calling, error_among, spawning
-from limelight.sources.agno.citing import Citing
+from limelight.sources.agno.agents import AgentRun, Call
+from limelight.sources.agno.citations import Citing
+from limelight.sources.agno.event_names import STATUS
+from limelight.sources.agno.fast_path import PIECES, PlainTexts
 from limelight.sources.agno.files import Media
-from limelight.sources.agno.plain import PIECES, PlainTexts
-from limelight.sources.agno.refused import Refusal
-from limelight.sources.agno.talking import Ids, thought_text
+from limelight.sources.agno.messages import Ids, thought_text
+from limelight.sources.agno.rejected_calls import Refusal
 from limelight.sources.agno.tasks import Tasks
-from limelight.sources.agno.vocabulary import STATUS
+from limelight.sources.agno.tool_calls import Calling, error_among, spawning
 from limelight.sources.base import Item
-from limelight.sources.so_far import SoFar
+from limelight.sources.resume_state import SoFar
 from limelight.sources.values import final_answer, safe_text
 
 ENDS = frozenset({"RunCompleted", "RunError", "RunCancelled", "RunPaused"})

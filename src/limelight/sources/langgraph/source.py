@@ -23,13 +23,13 @@ from limelight.sources.base import (
     Turn,
     first_line,
 )
-from limelight.sources.going_on import tell_what_goes_on
-from limelight.sources.langgraph.contexts import graph_context, known
-from limelight.sources.langgraph.interrupts import Interrupt, Question, resume_value
-from limelight.sources.langgraph.parts import MODES, Namespace, part_of, place_of
-from limelight.sources.langgraph.stopping import name_at_work
+from limelight.sources.langgraph.approvals import Interrupt, Question, resume_value
+from limelight.sources.langgraph.cancellation import name_at_work
+from limelight.sources.langgraph.graph_context import graph_context, known
+from limelight.sources.langgraph.stream_parts import MODES, Namespace, part_of, place_of
 from limelight.sources.langgraph.translator import LangGraphTranslator
-from limelight.sources.so_far import SoFar
+from limelight.sources.resume_state import SoFar
+from limelight.sources.running_threads import tell_what_goes_on
 from limelight.sources.values import safe_text
 
 MAX_STEPS = "max_steps"
@@ -71,8 +71,8 @@ class LangGraphSource(Source):
 
     async def open(self, home: Home) -> None:
         """A graph without a checkpointer gets ours, on a copy: the given object stays as it is."""
-        from limelight.sources.langgraph.in_threads import in_threads, is_blocking
-        from limelight.sources.langgraph.off_loop import off_loop
+        from limelight.sources.langgraph.async_saver import in_threads, is_blocking
+        from limelight.sources.langgraph.threaded_nodes import off_loop
 
         self._graph = off_loop(self._graph)
         own = self._graph.checkpointer
@@ -81,7 +81,7 @@ class LangGraphSource(Source):
                 self._graph = self._graph.copy({"checkpointer": in_threads(own)})
             return
         try:
-            from limelight.sources.langgraph.checkpoints import open_saver
+            from limelight.sources.langgraph.checkpointer import open_saver
         except ModuleNotFoundError as error:
             raise SetupError(
                 f"graphs need the package {error.name} to keep their state: pip install 'limelight[langgraph]'"
@@ -91,7 +91,7 @@ class LangGraphSource(Source):
 
     async def close(self) -> None:
         if self._saver is not None:
-            from limelight.sources.langgraph.checkpoints import close_saver
+            from limelight.sources.langgraph.checkpointer import close_saver
 
             await close_saver(self._saver)
             self._saver = None
@@ -170,16 +170,16 @@ class LangGraphSource(Source):
         )
 
     async def _input(self, turn: Turn, config: Any, translator: LangGraphTranslator) -> Any:
-        from limelight.sources.langgraph import inputs, past
+        from limelight.sources.langgraph import graph_input, history
 
         kept = await self._state(config)
-        if kept is None or past.is_new(kept) or not inputs.remembers(self._graph):
-            before = past.messages_from(await turn.history())
+        if kept is None or history.is_new(kept) or not graph_input.remembers(self._graph):
+            before = history.messages_from(await turn.history())
         else:
-            before = past.repairs(kept, inputs.removes(self._graph))
+            before = history.repairs(kept, graph_input.removes(self._graph))
         translator.began_with = kept.values if kept is not None else None
-        translator.past(message.id for message in [*before, *(past.messages_of(kept.values) if kept else ())])
-        return inputs.graph_input(self._graph, turn.question, before, turn.instructions)
+        translator.past(message.id for message in [*before, *(history.messages_of(kept.values) if kept else ())])
+        return graph_input.graph_input(self._graph, turn.question, before, turn.instructions)
 
     async def _state(self, config: Any) -> Any:
         """What is kept of the conversation; nothing if the graph is set to keep none."""
@@ -201,7 +201,7 @@ class LangGraphSource(Source):
     async def _asked_again(
         self, turn: Turn, config: Any, translator: LangGraphTranslator, left: SoFar
     ) -> tuple[bool, Any]:
-        from limelight.sources.langgraph.past import messages_of
+        from limelight.sources.langgraph.history import messages_of
 
         kept = await self._state(config)
         if kept is None or not kept.next:
@@ -220,7 +220,7 @@ class LangGraphSource(Source):
         return bool(await turn.context.approve(BREAKPOINT, {"next": list(state.next)}, decisions=("approve", "reject")))
 
     async def _ended(self, config: Any, translator: LangGraphTranslator, code: str) -> list[Item]:
-        from limelight.sources.langgraph.answers import answer_in, changed
+        from limelight.sources.langgraph.final_answer import answer_in, changed
 
         kept = await self._state(config)
         values = translator.values if kept is None else kept.values

@@ -3,7 +3,7 @@
 import msgspec
 
 from limelight.events import AnyEvent, StepFinished, StepStarted, Usage
-from limelight.sources.so_far import SoFar
+from limelight.sources.resume_state import SoFar
 
 LOOP_NODES = frozenset({"model", "agent", "model_request", "call_model", "chatbot", "llm"})
 """Nodes that are an agent's own loop; the round of another node is called after it."""

@@ -12,12 +12,12 @@ from typing import Any, cast
 
 from limelight.events import EVENT_TYPES, AnyEvent, FinalAnswer, Plan, RunFinished, Status, TextDelta, Todo
 from limelight.sources.base import Item
-from limelight.sources.langgraph.actors import Actor, Actors
-from limelight.sources.langgraph.calls import Call, Calls, NodeRun, take_same
-from limelight.sources.langgraph.interrupts import Interrupt, interrupt_again, interrupt_of
-from limelight.sources.langgraph.node_runs import RUN_ID, NodeRuns
-from limelight.sources.langgraph.node_updates import NodeUpdates
-from limelight.sources.langgraph.parts import (
+from limelight.sources.langgraph.agents import Actor, Actors
+from limelight.sources.langgraph.approvals import Interrupt, interrupt_again, interrupt_of
+from limelight.sources.langgraph.messages import Speech, usage_of
+from limelight.sources.langgraph.node_messages import NodeUpdates
+from limelight.sources.langgraph.steps import Steps
+from limelight.sources.langgraph.stream_parts import (
     Namespace,
     Part,
     call_ids_in,
@@ -32,9 +32,9 @@ from limelight.sources.langgraph.parts import (
     text_in,
     todos_in,
 )
-from limelight.sources.langgraph.speech import Speech, usage_of
-from limelight.sources.langgraph.steps import Steps
-from limelight.sources.so_far import SoFar
+from limelight.sources.langgraph.tool_calls import Call, Calls, NodeRun, take_same
+from limelight.sources.langgraph.tool_runs import RUN_ID, NodeRuns
+from limelight.sources.resume_state import SoFar
 from limelight.sources.values import fields_of, final_answer, json_value, safe_text
 
 MAX_STATUS = 500
@@ -45,7 +45,7 @@ SPOKEN = ("AIMessageChunk", "ai")
 
 
 class LangGraphTranslator:
-    """Follows one run, also across the stops in which a person decides. What it leaves out stands in `drops.py`."""
+    """Translates one run, including its pauses for approvals. `dropped_parts.py` lists what is not translated."""
 
     def __init__(self, max_steps: int | None = None, clock: Callable[[], float] = perf_counter) -> None:
         self._clock = clock

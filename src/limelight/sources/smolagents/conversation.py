@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from limelight.messages import Message
-from limelight.sources.smolagents.copying import copy_of
+from limelight.sources.smolagents.agent_copy import copy_of
+from limelight.sources.smolagents.executor_state import WatchedState
 from limelight.sources.smolagents.history import marked, steps_of
-from limelight.sources.smolagents.watched import WatchedState
 
 BROKEN_OFF = "This task was broken off here, before it was finished."
 """What the agent's memory says of a turn that was stopped or failed."""

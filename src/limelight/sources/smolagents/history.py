@@ -15,7 +15,7 @@ from smolagents.memory import ActionStep, TaskStep, ToolCall
 from smolagents.monitoring import Timing
 
 from limelight.messages import Message
-from limelight.sources.smolagents.images import pictures_of
+from limelight.sources.smolagents.files import pictures_of
 from limelight.sources.smolagents.signals import ANSWER, CODE
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from smolagents.models import agglomerate_stream_deltas, remove_content_after_stop_sequences
 
-from limelight.sources.smolagents.line import Line, Lines
+from limelight.sources.smolagents.http_abort import Line, Lines
 from limelight.sources.smolagents.observer import Observer
 from limelight.sources.smolagents.outputs import all_sendable
 from limelight.sources.smolagents.signals import ModelReplied, ModelSaid

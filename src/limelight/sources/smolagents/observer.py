@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any, cast
 
 from limelight.sources.base import Approval
-from limelight.sources.smolagents.asking import Asked, Rejected
+from limelight.sources.smolagents.approvals import Asked, Rejected
 from limelight.sources.smolagents.signals import Signal
 from limelight.sources.threads import Left, ThreadBridge
 

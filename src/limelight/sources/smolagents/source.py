@@ -12,9 +12,9 @@ from limelight.errors import AgentFailed, LimelightError
 from limelight.events import Status
 from limelight.messages import Message
 from limelight.sources.base import NO_OPTIONS, Feature, Item, Options, Source, Turn, first_line
-from limelight.sources.going_on import unstoppable
-from limelight.sources.smolagents.asking import Asked, Questions, check_names
-from limelight.sources.smolagents.errors import named
+from limelight.sources.running_threads import unstoppable
+from limelight.sources.smolagents.approvals import Asked, Questions, check_names
+from limelight.sources.smolagents.error_text import named
 from limelight.sources.smolagents.translator import AnySignal, Translator
 from limelight.sources.threads import ThreadBridge
 
@@ -63,7 +63,7 @@ class SmolagentsSource(Source):
         await self.rest(memory_key)
 
     async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
-        from limelight.sources.smolagents.performance import Performance
+        from limelight.sources.smolagents.turn import Performance
 
         known = self._conversations.get(turn.memory_key) if turn.memory_key else None
         history: Sequence[Message] = () if known is not None else await turn.history()

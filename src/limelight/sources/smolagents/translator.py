@@ -8,7 +8,7 @@ from typing import assert_never
 
 from limelight.events import AgentFinished, AgentStarted, RunFinished, Usage
 from limelight.sources.base import Item
-from limelight.sources.smolagents.part import Part, Shared
+from limelight.sources.smolagents.agents import Part, Shared
 from limelight.sources.smolagents.signals import (
     AgentBegan,
     AgentEnded,

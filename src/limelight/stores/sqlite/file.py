@@ -4,11 +4,11 @@ import sqlite3
 from pathlib import Path
 
 from limelight.errors import LimelightError, SetupError, StoreCorrupt, StoreLocked, TryLater
-from limelight.stores.sqlite.checkpoints import MAX_PAGES
+from limelight.stores.sqlite.faults import NO_ROOM, TAKEN, Trouble, trouble_of_file
+from limelight.stores.sqlite.file_identity import Whereabouts
 from limelight.stores.sqlite.lock import FolderLock
 from limelight.stores.sqlite.schema import migrate, touch
-from limelight.stores.sqlite.trouble import NO_ROOM, TAKEN, Trouble, trouble_of_file
-from limelight.stores.sqlite.whereabouts import Whereabouts
+from limelight.stores.sqlite.wal_checkpoints import MAX_PAGES
 
 PRIVATE = 0o700
 """A folder that is made for it is for nobody else's eyes: all conversations are in there."""

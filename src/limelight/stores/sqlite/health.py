@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from limelight.errors import StoreUnavailable
-from limelight.stores.sqlite.trouble import DAMAGED, FAILING, SILENT, Trouble, trouble_of
+from limelight.stores.sqlite.faults import DAMAGED, FAILING, SILENT, Trouble, trouble_of
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ import sqlite3
 from pathlib import Path
 
 from limelight.errors import StoreNewer
-from limelight.stores.sqlite.copies import keep_before_migrating
+from limelight.stores.sqlite.snapshots import keep_before_migrating
 
 MIGRATIONS: tuple[str, ...] = (
     """

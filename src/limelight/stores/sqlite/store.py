@@ -34,17 +34,17 @@ from limelight.stores.base import (
     Signal,
     Swept,
 )
-from limelight.stores.sqlite import memories, results, rows
-from limelight.stores.sqlite.checkpoints import Checkpoints
-from limelight.stores.sqlite.copies import rescue
-from limelight.stores.sqlite.examining import check_place, examine, query_unopened
+from limelight.stores.exit_lock import UNCUT
+from limelight.stores.sqlite import memories, queries, results
 from limelight.stores.sqlite.file import DatabaseFile
 from limelight.stores.sqlite.health import Health
+from limelight.stores.sqlite.inspection import check_place, examine, query_unopened
 from limelight.stores.sqlite.journal import Journal, LiveRun
+from limelight.stores.sqlite.read_limiter import Turns
 from limelight.stores.sqlite.schema import touch
-from limelight.stores.sqlite.turns import Turns
+from limelight.stores.sqlite.snapshots import rescue
+from limelight.stores.sqlite.wal_checkpoints import Checkpoints
 from limelight.stores.sqlite.writer import Writer
-from limelight.uncut import UNCUT
 
 T = TypeVar("T")
 READERS = 2
@@ -170,37 +170,39 @@ class SqliteStore:
     # sessions
 
     async def session(self, ref: SessionRef) -> Session | None:
-        return await self._read(lambda db: rows.session(db, ref, self._journal.live))
+        return await self._read(lambda db: queries.session(db, ref, self._journal.live))
 
     async def sessions(
         self, owner: str, *, q: str = "", before: tuple[int, str] | None = None, limit: int = 50
     ) -> list[Session]:
-        return await self._read_much(owner, lambda db: rows.sessions(db, owner, q, before, limit, self._journal.live))
+        return await self._read_much(
+            owner, lambda db: queries.sessions(db, owner, q, before, limit, self._journal.live)
+        )
 
     async def owners(self, *, after: str = "", limit: int = 50) -> list[Owner]:
-        return await self._read(lambda db: rows.owners(db, after, limit))
+        return await self._read(lambda db: queries.owners(db, after, limit))
 
     async def create(self, new: NewSession) -> bool:
-        return await self._writer.do(lambda db: rows.create(db, new))
+        return await self._writer.do(lambda db: queries.create(db, new))
 
     async def active_sessions(self, since: int) -> int:
-        return await self._read(lambda db: rows.active_sessions(db, since))
+        return await self._read(lambda db: queries.active_sessions(db, since))
 
     async def rename(self, ref: SessionRef, title: str) -> bool:
-        return await self._writer.do(lambda db: rows.rename(db, ref, title))
+        return await self._writer.do(lambda db: queries.rename(db, ref, title))
 
     async def delete(self, ref: SessionRef) -> bool:
-        return await self._writer.do(lambda db: rows.delete(db, ref))
+        return await self._writer.do(lambda db: queries.delete(db, ref))
 
     async def sweep(self, before: int, limit: int = 500) -> Swept:
-        return await self._writer.do(lambda db: rows.sweep(db, before, limit))
+        return await self._writer.do(lambda db: queries.sweep(db, before, limit))
 
     async def newest_at(self) -> int | None:
-        return await self._read_opened_or_not(rows.newest_at, default=None)
+        return await self._read_opened_or_not(queries.newest_at, default=None)
 
     async def retention_counts(self, before: int) -> RetentionCounts:
         nothing = RetentionCounts(sessions=0, runs=0, sessions_to_delete=0, runs_to_delete=0)
-        return await self._read_opened_or_not(lambda db: rows.retention_counts(db, before), default=nothing)
+        return await self._read_opened_or_not(lambda db: queries.retention_counts(db, before), default=nothing)
 
     # runs and their Records
 
@@ -212,7 +214,7 @@ class SqliteStore:
 
         def work(db: sqlite3.Connection) -> Begun:
             nonlocal begun, session
-            begun, session = rows.begin(db, new, self._journal.live)
+            begun, session = queries.begin(db, new, self._journal.live)
             return begun
 
         self._health.raise_if_held_up()
@@ -221,19 +223,19 @@ class SqliteStore:
         return await self._writer.do(work, remember, [new.run_id])
 
     async def run(self, run_id: str) -> Run | None:
-        return await self._read(lambda db: rows.run(db, run_id, self._journal.live))
+        return await self._read(lambda db: queries.run(db, run_id, self._journal.live))
 
     async def requested(self, ref: SessionRef, request_id: str) -> Run | None:
-        return await self._read(lambda db: rows.requested(db, ref, request_id, self._journal.live))
+        return await self._read(lambda db: queries.requested(db, ref, request_id, self._journal.live))
 
     async def run_covering(self, ref: SessionRef, seq: int) -> Run | None:
-        return await self._read(lambda db: rows.run_covering(db, ref, seq, self._journal.live))
+        return await self._read(lambda db: queries.run_covering(db, ref, seq, self._journal.live))
 
     async def runs(self, ref: SessionRef) -> list[Run]:
-        return await self._read_much(ref.owner, lambda db: rows.runs(db, ref, self._journal.live))
+        return await self._read_much(ref.owner, lambda db: queries.runs(db, ref, self._journal.live))
 
     async def note_messages(self, run_id: str, messages: int) -> None:
-        await self._writer.do(lambda db: rows.note_messages(db, run_id, messages))
+        await self._writer.do(lambda db: queries.note_messages(db, run_id, messages))
 
     async def append(self, batch: Sequence[Append]) -> None:
         for append in batch:
@@ -259,13 +261,13 @@ class SqliteStore:
             await self._writer.do(partial(work, part=part), comes_again=[run_id], is_last=False)
 
     async def records(self, ref: SessionRef, *, after: int, limit: int) -> list[Record]:
-        return await self._read_much(ref.owner, lambda db: rows.records(db, ref, after, limit, self._journal.live))
+        return await self._read_much(ref.owner, lambda db: queries.records(db, ref, after, limit, self._journal.live))
 
     async def records_naming(self, run: Run, id_: str) -> list[Record]:
         found: list[Record] = []
         after: int | None = run.first_seq - 1
         while after is not None:  # in stretches, so that others get their turn
-            work = partial(rows.records_naming, run_id=run.run_id, id_=id_, after=after, live=self._journal.live)
+            work = partial(queries.records_naming, run_id=run.run_id, id_=id_, after=after, live=self._journal.live)
             some, after = await self._read_much(run.ref.owner, work)
             found += some
         return found
@@ -274,10 +276,10 @@ class SqliteStore:
         return await self._read(lambda db: results.result(db, run_id, key))
 
     async def put_artifact(self, artifact: Artifact, run_id: str) -> None:
-        await self._writer.do(lambda db: rows.put_artifact(db, artifact, run_id), comes_again=[run_id])
+        await self._writer.do(lambda db: queries.put_artifact(db, artifact, run_id), comes_again=[run_id])
 
     async def artifact(self, artifact_id: str) -> Artifact | None:
-        return await self._read(lambda db: rows.artifact(db, artifact_id))
+        return await self._read(lambda db: queries.artifact(db, artifact_id))
 
     # memories
 

@@ -1,0 +1,1 @@
+"""Agents on offer: from targets and settings to the agents that a server serves."""

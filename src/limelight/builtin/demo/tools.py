@@ -1,0 +1,61 @@
+"""The demo's tools: they do what they say, inside one folder that they cannot leave."""
+
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+MOST_FILES = 500
+MOST_BYTES = 1024 * 1024
+
+
+def seed(folder: Path) -> None:
+    """Put the sample files into an empty workspace."""
+    if any(folder.iterdir()):
+        return
+    for sample in files("limelight.builtin.demo").joinpath("files").iterdir():
+        (folder / sample.name).write_bytes(sample.read_bytes())
+
+
+def list_files(folder: Path) -> list[dict[str, Any]]:
+    """The names and sizes of the files; of very many the first ones, and then that there are more."""
+    found = [path for path in sorted(folder.iterdir()) if path.is_file()]
+    listed: list[dict[str, Any]] = [{"name": path.name, "bytes": path.stat().st_size} for path in found[:MOST_FILES]]
+    more = len(found) - len(listed)
+    return [*listed, {"cut": f"{more} more files are not listed"}] if more else listed
+
+
+def read_file(folder: Path, name: str) -> str:
+    """The text of one file."""
+    path = (folder / name).resolve()
+    if path.parent != folder.resolve():
+        raise PermissionError(f"{name} is outside the workspace")
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {name}")
+    return _text_of(path)
+
+
+def search(folder: Path, words: list[str]) -> list[dict[str, Any]]:
+    """The lines that contain most of the words, best first."""
+    found: list[dict[str, Any]] = []
+    others = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != "report.md"]
+    for path in others[:MOST_FILES]:
+        for number, line in enumerate(_text_of(path).splitlines(), start=1):
+            if not line or line.startswith("#"):
+                continue
+            hits = sum(1 for word in words if re.search(rf"\b{re.escape(word[:6])}", line, re.IGNORECASE))
+            hits += sum(1 for word in words if path.stem.lower().startswith(word[:4].lower()))
+            if hits:
+                found.append({"file": path.name, "line": number, "text": line, "hits": hits})
+    return sorted(found, key=lambda hit: -hit["hits"])[:5]
+
+
+def write_file(folder: Path, name: str, text: str) -> str:
+    """Write a file of the workspace."""
+    (folder / Path(name).name).write_text(text, encoding="utf-8")
+    return f"wrote {len(text.encode())} bytes to {name}"
+
+
+def _text_of(path: Path) -> str:
+    with path.open("rb") as stream:
+        return stream.read(MOST_BYTES).decode("utf-8", "replace")

@@ -1,0 +1,107 @@
+"""Which server a command talks to: the one that is named, the one that answers, or one of its own."""
+
+import asyncio
+import contextlib
+import os
+import secrets
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated
+
+import httpx
+import typer
+
+from limelight.agents.resolve import offered
+from limelight.cli.log_setup import gathered_logs, log_to
+from limelight.client import Client, ClientError, SyncClient
+from limelight.config import Settings, load_settings
+from limelight.errors import SetupError
+from limelight.server.app import create_app
+from limelight.server.process.uvicorn_server import LimelightServer, bind
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+Url = Annotated[str | None, typer.Option("--url", help="Server.  [default: LIMELIGHT_URL, else http://127.0.0.1:8000]")]
+
+User = Annotated[
+    str,
+    typer.Option("--user", envvar="LIMELIGHT_USER", help="Act for this user; the key must allow that."),
+]
+
+
+def client_of(url: str | None, user_id: str = "") -> Client:
+    """A client for the named server, or the usual one."""
+    url = url or os.environ.get("LIMELIGHT_URL") or DEFAULT_URL
+    if user_id:
+        _check_user(url, user_id)
+    return Client(url, user_id=user_id)
+
+
+def _check_user(url: str, user_id: str) -> None:
+    """A key that may not speak for others is not refused, but speaks for its own user: better told than wondered at."""
+    with contextlib.suppress(ClientError), SyncClient(url, user_id=user_id) as client:
+        me = client.me()  # if nobody answers, the command itself says so
+        if me.user != user_id:
+            why = "this server has no keys" if me.open else "the key may not speak for others (scope on-behalf-of)"
+            raise SetupError(f"what is asked for would be {me.user}'s and not {user_id}'s: {why}; leave out --user")
+
+
+@asynccontextmanager
+async def client_or_own_server(url: str | None, targets: list[str], agent: str | None = None) -> AsyncGenerator[Client]:
+    """A client for a server that answers. If none was named and none answers, one is started for as long as needed.
+
+    That one serves the agent only, so that no framework is loaded for nothing.
+    """
+    named = url or os.environ.get("LIMELIGHT_URL")
+    if targets and named:
+        raise SetupError("a server that is named serves its own agents: leave out either --url or --target")
+    if not targets and (named or await _answers(DEFAULT_URL)):
+        async with client_of(url) as client:
+            yield client
+        return
+    async with _own_server(targets, agent) as client:
+        yield client
+
+
+async def _answers(url: str) -> bool:
+    try:
+        async with httpx.AsyncClient(timeout=2) as http:
+            return (await http.get(f"{url}/health")).json() == {"status": "ok"}
+    except (httpx.HTTPError, ValueError):
+        return False
+
+
+@asynccontextmanager
+async def _own_server(targets: list[str], agent: str | None) -> AsyncGenerator[Client]:
+    settings = load_settings()
+    # A key of its own, as the data folder may have keys, of which nobody can know the text.
+    key = settings.auth.api_key = settings.auth.api_key or secrets.token_urlsafe(32)
+    log_to(Path(settings.store.data) / "run.log", settings)  # the view tells how it went; the whole story is there
+    with gathered_logs():
+        async with _serving(settings, targets, agent) as url, Client(url, key=key) as client:
+            yield client
+
+
+@asynccontextmanager
+async def _serving(settings: Settings, targets: list[str], agent: str | None) -> AsyncGenerator[str]:
+    app = create_app(settings, offered(settings, targets, only=None if targets else agent or "").agents)
+    ready = asyncio.Event()
+    server = _QuietServer(app, bind("127.0.0.1", 0), say=lambda _: ready.set())
+    serving = asyncio.create_task(server.serve())
+    serving.add_done_callback(lambda _: ready.set())
+    try:
+        await ready.wait()
+        if serving.done():
+            await serving  # raises what kept it from starting
+        yield server.url
+    finally:
+        server.should_exit = True
+        await serving
+
+
+class _QuietServer(LimelightServer):
+    """A server inside a command, which has the signals for itself."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield

@@ -1,0 +1,1 @@
+"""Redaction: removes secrets from texts, streams and events before they are stored or shown."""

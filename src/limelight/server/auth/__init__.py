@@ -1,0 +1,1 @@
+"""Authentication over HTTP: who sends a request, and what they may do."""

@@ -1,0 +1,1 @@
+"""The server process: uvicorn, its connections, threads, file descriptors and exit."""

@@ -1,0 +1,33 @@
+"""Requests whose stream has started and whose run never begins: they are stopped or refused before."""
+
+import logging
+
+from limelight.errors import LimelightError
+from limelight.events import Record, RunCancelled, RunFailed, RunStarted, Terminal
+from limelight.ids import sortable_id
+from limelight.log_context import ids
+from limelight.runs.queue import StoppedInQueue, Waiting
+from limelight.runs.viewer import Format
+
+log = logging.getLogger(__name__)
+
+
+def refusal_frames(format_: Format, waiting: Waiting, error: BaseException) -> bytes:
+    """The frames of a whole stream that ends with the error. They have no ids, because there is no run and no log."""
+    encoder = format_.encoder()
+    events = (RunStarted(agent=waiting.request.agent.name), _terminal(waiting, error))
+    return b"".join(encoder.unnumbered(Record(0, waiting.run_id, 0, event)) for event in events)
+
+
+def _terminal(waiting: Waiting, error: BaseException) -> Terminal:
+    match error:
+        case StoppedInQueue():
+            return RunCancelled(reason=str(error))
+        case LimelightError():
+            return RunFailed(code=error.code, message=error.detail)
+        case _:
+            error_id = sortable_id("err_")
+            about = ids(run_id=waiting.run_id, session_id=waiting.ref.session_id, error_id=error_id)
+            log.error("run %s cannot begin, %s", waiting.run_id, error_id, exc_info=error, extra=about)
+            message = "something broke here; the server's log has the details under the error_id"
+            return RunFailed(code=LimelightError.code, message=message, error_id=error_id)

@@ -1,0 +1,194 @@
+"""The shapes in which LangGraph streams, by their names: this package's pure files know no framework class."""
+
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
+
+from limelight.sources.values import fields_of, items_of
+
+MODES = ("messages", "tools", "tasks", "custom")
+"""What is asked of `astream`; `dropped_parts.py` says why not the rest."""
+
+HOOKS = (".before_agent", ".before_model", ".after_model", ".after_agent")
+"""How LangChain names the nodes of a middleware."""
+
+Namespace = tuple[str, ...]
+
+ID_KEYS = ("id", "tool_call_id", "call_id")
+ARGUMENT_KEYS = ("args", "arguments", "function")
+"""The keys of a call, by which it is found in the input of a task."""
+MAX_DEPTH = 5
+MAX_VALUES = 200
+"""How far the input of a task is searched: levels, and values on each level."""
+
+
+class Part(NamedTuple):
+    """One item of `astream(version="v2")`."""
+
+    type: str
+    ns: Namespace
+    data: Any
+
+
+def part_of(item: Any) -> Part:
+    """The item with its place in the graph."""
+    ns = item["ns"]
+    return Part(item["type"], _place(tuple(ns)) if ns else (), item["data"])
+
+
+@lru_cache(maxsize=256)
+def _place(ns: Namespace) -> Namespace:
+    """A task that runs several graphs numbers them from the second on: `tools:1234`, `1` -> `tools:1234:1`."""
+    steps: list[str] = []
+    for step in ns:
+        if step.isdigit() and steps:
+            steps[-1] += f":{step}"
+        else:
+            steps.append(step)
+    return tuple(steps)
+
+
+def place_of(checkpoint_ns: str) -> Namespace:
+    """The place of the graph whose task runs under this name: `tools:1234|model:5` -> (`tools:1234`,)."""
+    return _place(tuple(checkpoint_ns.split("|")[:-1]))
+
+
+def node_of(step: str) -> str:
+    """`tools:1234` -> `tools`."""
+    return step.partition(":")[0]
+
+
+def task_of(step: str) -> str:
+    """`tools:1234` and `tools:1234:1` -> `1234`, the id of the task that runs there."""
+    return step.partition(":")[2].partition(":")[0]
+
+
+def task_in(metadata: dict[str, Any]) -> str:
+    """The task in which a model was asked."""
+    place = metadata.get("langgraph_checkpoint_ns") or ""
+    return task_of(place.rpartition("|")[2])
+
+
+def is_internal(metadata: dict[str, Any]) -> bool:
+    """A model was asked by a middleware for its own purposes: to sum up, to choose tools."""
+    return "lc_internal_call" in metadata or "lc_source" in metadata or is_hook(metadata.get("langgraph_node") or "")
+
+
+def is_model_run(metadata: dict[str, Any]) -> bool:
+    """A message comes from a model itself, and not from a node that returns it."""
+    return "ls_model_type" in metadata or "ls_model_name" in metadata
+
+
+def is_hook(node: str) -> bool:
+    return node.endswith(HOOKS)
+
+
+def calls_in(task_input: Any) -> list[dict[str, Any]]:
+    """The tool calls that a task of a tools node was given: a list of them, or one under `tool_call`."""
+    calls = items_of(task_input) or [fields_of(task_input).get("tool_call")]
+    return [fields for call in calls if _is_call(fields := fields_of(call))]
+
+
+def _is_call(fields: dict[str, Any]) -> bool:
+    """A call in LangChain's form. A graph may hand its nodes lists of anything, also of things with names and ids."""
+    return (
+        isinstance(fields.get("id"), str)
+        and isinstance(fields.get("name"), str)
+        and isinstance(fields.get("args"), dict)
+        and fields.get("type", "tool_call") == "tool_call"
+    )
+
+
+def calls_before(task_input: Any) -> list[str]:
+    """The ids of the calls in the last messages of a state: what a node with tools carries out."""
+    state = fields_of(task_input) or getattr(task_input, "__dict__", {})
+    listed = [items for value in (task_input, *state.values()) if (items := items_of(value))]
+    last = [items[-1] for items in listed]
+    made = [getattr(message, "tool_calls", None) or fields_of(message).get("tool_calls") for message in last]
+    return [str(fields_of(call).get("id") or "") for calls in made for call in items_of(calls)]
+
+
+def call_ids_in(task_input: Any) -> list[str]:
+    """The ids of the calls that a task was given one by one, as with `Send("worker", {"call": call})`.
+
+    They are searched for in depth, within limits. Messages are left out: a state may hold all of a conversation.
+    """
+    found: list[str] = []
+    level: list[Any] = [items_of(task_input) or fields_of(task_input) or getattr(task_input, "__dict__", None)]
+    for _ in range(MAX_DEPTH):
+        below: list[Any] = []
+        for value in level:
+            if call_id := _call_id(fields_of(value)):
+                found.append(call_id)
+            elif len(below) < MAX_VALUES and not _is_message(fields_of(value)):
+                below += (items_of(value) or [*fields_of(value).values()])[:MAX_VALUES]
+        level = below[:MAX_VALUES]
+    return list(dict.fromkeys(found))
+
+
+def _call_id(fields: dict[str, Any]) -> str:
+    """The id of a call in LangChain's form, in OpenAI's, or in a similar form of the graph's own."""
+    if not any(key in fields for key in ARGUMENT_KEYS):
+        return ""
+    return next((value for key in ID_KEYS if isinstance(value := fields.get(key), str) and value), "")
+
+
+def _is_message(fields: dict[str, Any]) -> bool:
+    return "lc" in fields or ("content" in fields and ("role" in fields or "type" in fields))
+
+
+def messages_in(output: Any) -> list[Any]:
+    """The messages in what a tool or node returned: a message, a Command with some, or a list of these."""
+    if several := items_of(output):
+        return [message for one in several for message in messages_in(one)]
+    if hasattr(output, "tool_call_id"):
+        return [output]
+    return items_of(fields_of(getattr(output, "update", None)).get("messages"))
+
+
+def is_command(output: Any) -> bool:
+    """What a tool returned changes the state, or says where to go on; the model gets nothing of it."""
+    return hasattr(output, "goto") and hasattr(output, "update")
+
+
+def todos_in(output: Any) -> list[dict[str, Any]] | None:
+    """The plan that a tool has written into the state, if it has; `todos` of another form are the tool's own affair."""
+    todos: object = fields_of(getattr(output, "update", None)).get("todos")
+    if not isinstance(todos, list):
+        return None
+    listed = [fields_of(todo) for todo in cast("list[object]", todos)]
+    return listed if all(isinstance(todo.get("content"), str) for todo in listed) else None
+
+
+def text_in(content: Any) -> str:
+    """The text of a message's content, which is a text or a list of blocks."""
+    if isinstance(content, str):
+        return content
+    return "".join(_text_block(block) for block in items_of(content))
+
+
+def _text_block(block: Any) -> str:
+    if isinstance(block, str):
+        return block
+    fields = fields_of(block)
+    return str(fields.get("text") or "") if fields.get("type") == "text" else ""
+
+
+def reasoning_in(message: Any) -> str:
+    """The thinking in a message, in the places where providers put it."""
+    kept = message.additional_kwargs.get("reasoning_content")
+    if isinstance(kept, str) and kept:
+        return kept
+    if isinstance(message.content, str):
+        return ""
+    return "".join(_thought(fields_of(block)) for block in message.content)
+
+
+def _thought(block: dict[str, Any]) -> str:
+    match block.get("type"):
+        case "reasoning":
+            told = "".join(str(fields_of(part).get("text") or "") for part in items_of(block.get("summary")))
+            return told or str(block.get("reasoning") or "")
+        case "thinking":
+            return str(block.get("thinking") or "")
+        case _:
+            return ""

@@ -1,0 +1,207 @@
+"""From what a person writes to an agent, and the one line that helps if it does not work."""
+
+import os
+import sys
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from limelight.agents.load import load_agent, wrap
+from limelight.errors import SetupError
+from limelight.sources.async_factory import AwaitedSource
+from limelight.sources.base import Options
+from limelight.sources.function import FunctionSource
+
+BOTS = dedent(
+    '''
+    async def agent(messages, ctx):
+        """Says hello.
+
+        And more.
+        """
+        yield "hello"
+
+    async def other(messages, ctx):
+        return "hi"
+
+    def factory():
+        return agent
+
+    async def async_factory():
+        return agent
+
+    async def failing_async_factory():
+        raise RuntimeError("no database")
+
+    async def any_arguments(*arguments):
+        return "hi"
+
+    def failing_factory():
+        raise RuntimeError("no model")
+
+    def needs_arguments(a, b=1):
+        return agent
+
+    number = 5
+    class Klass: ...
+    '''
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
+    """A folder with agents in it, in which we are; what gets imported from it is forgotten again."""
+    before = set(sys.modules)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "limelight_bots.py").write_text(BOTS)
+    (tmp_path / "neighbour.py").write_text("from limelight_bots import agent as bot\n")
+    (tmp_path / "code.py").write_text(BOTS)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        ("limelight_bots:agent", "agent"),
+        ("limelight_bots", "agent"),
+        ("limelight_bots:other", "other"),
+        ("limelight_bots:factory", "factory"),
+        ("limelight_bots.py:agent", "agent"),
+        ("limelight_bots.py", "agent"),
+        ("./code.py:other", "other"),
+        ("neighbour.py:bot", "bot"),
+    ],
+)
+def test_a_module_or_a_file_names_an_agent(target: str, name: str) -> None:
+    agent = load_agent(target)
+    assert isinstance(agent.source, FunctionSource)
+    assert (agent.name, agent.title) == (name, name)
+
+
+def test_the_description_is_the_first_line_of_the_docstring() -> None:
+    assert load_agent("limelight_bots:agent").description == "Says hello."
+    assert load_agent("limelight_bots:other").description == ""
+
+
+def test_a_name_of_ones_own_wins() -> None:
+    agent = load_agent("limelight_bots:agent", name="bot")
+    assert (agent.name, agent.title, agent.description) == ("bot", "bot", "Says hello.")
+
+
+def test_a_file_that_is_called_as_a_module_does_not_replace_it() -> None:
+    load_agent("code.py:agent")
+    assert "code" not in sys.modules or not hasattr(sys.modules["code"], "agent")
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("limelight_bots:nobody", r"'limelight_bots:nobody': limelight_bots has no 'nobody'; it has: agent, other, "),
+        ("json:agent", r"target 'json:agent': json has no 'agent'$"),
+        (
+            "no_such_module:agent",
+            r"there is no module 'no_such_module' here; write module:name or path/to/file\.py:name",
+        ),
+        (":agent", r"target ':agent': write module:name or path/to/file\.py:name"),
+        ("limelight_bots:", r"target 'limelight_bots:': write module:name or path/to/file\.py:name"),
+        ("json.nothing:agent", r"there is no module 'json\.nothing' here; write module:name"),
+        ("no_such_file.py:agent", r"target 'no_such_file\.py:agent': there is no file no_such_file\.py"),
+        ("limelight_bots:number", r"is a int, which no installed source takes \(.*function.*\); an async generator"),
+        ("limelight_bots:Klass", r"`async def agent\(messages, ctx\)` always works"),
+        ("limelight_bots:needs_arguments", r"is a function, which no installed source takes"),
+        ("builtins:min", r"is a builtin_function_or_method, which no installed source takes"),
+    ],
+)
+def test_a_wrong_target_says_what_is_wrong_and_what_to_write(target: str, message: str) -> None:
+    with pytest.raises(SetupError, match=message):
+        load_agent(target)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (
+            "import limelight_missing_package",
+            "needs the package 'limelight_missing_package': pip install limelight_missing",
+        ),
+        ("import limelight_missing_package.part", "needs the package 'limelight_missing_package'"),
+        ("1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
+        ("def broken(", "cannot be imported: SyntaxError"),
+        ("from json import nothing", "cannot be imported: ImportError: cannot import name 'nothing'"),
+    ],
+)
+@pytest.mark.parametrize("target", ["broken_bot:agent", "broken_bot.py:agent"])
+def test_a_module_that_cannot_be_imported_says_why_in_one_line(
+    folder: Path, target: str, source: str, message: str
+) -> None:
+    (folder / "broken_bot.py").write_text(source)
+    with pytest.raises(SetupError) as caught:
+        load_agent(target)
+    assert message in caught.value.detail
+    assert caught.value.detail.startswith(f"target {target!r}")
+    assert "\n" not in caught.value.detail
+
+
+async def test_a_coroutine_without_parameters_is_a_factory(folder: Path) -> None:
+    source = load_agent("limelight_bots:async_factory").source
+    assert isinstance(source, AwaitedSource)
+    await source.open(Nowhere())
+    assert (source.framework, source.description, source.keeps_memory) == ("function", "Says hello.", False)
+    assert isinstance(load_agent("limelight_bots:any_arguments").source, FunctionSource)
+    failing = load_agent("limelight_bots:failing_async_factory").source
+    with pytest.raises(SetupError, match="failing_async_factory' cannot be made: RuntimeError: no database"):
+        await failing.open(Nowhere())
+
+
+async def test_options_that_a_factorys_agent_does_not_have_are_refused() -> None:
+    source = load_agent("limelight_bots:async_factory", options=Options(max_steps=3)).source
+    with pytest.raises(SetupError, match="max_steps makes no difference for this agent"):
+        await source.open(Nowhere())
+
+
+class Nowhere:
+    """A home that nobody needs."""
+
+    data = Path()
+
+    async def understudy(self) -> tuple[str, str]:
+        raise RuntimeError
+
+
+def test_a_factory_that_fails_is_named() -> None:
+    with pytest.raises(SetupError, match="'limelight_bots:failing_factory' cannot be made: RuntimeError: no model"):
+        load_agent("limelight_bots:failing_factory")
+
+
+def test_an_object_can_be_wrapped_as_it_is() -> None:
+    async def mine(messages: object, ctx: object) -> AsyncGenerator[str]:
+        yield "x"
+
+    assert isinstance(wrap(mine, "mine"), FunctionSource)
+    assert isinstance(wrap(lambda: mine, "factory"), FunctionSource)
+
+
+def test_a_file_is_imported_once_for_all_its_agents_and_again_if_it_failed(tmp_path: Path) -> None:
+    path = tmp_path / "twins.py"
+    path.write_text("raise RuntimeError('not yet')\n")
+    with pytest.raises(SetupError, match="RuntimeError: not yet"):
+        load_agent(f"{path}:one")
+    path.write_text(
+        "kept = []\nasync def one(messages, ctx):\n    yield 'a'\nasync def two(messages, ctx):\n    yield 'b'\n"
+    )
+    os.utime(path, (1, 1))  # so that no compiled file of the first attempt is taken for it
+    modules = {sys.modules[name] for name in _loaded(f"{path}:one", f"{path}:two")}
+    assert len(modules) == 1
+
+
+def _loaded(*targets: str) -> list[str]:
+    """Under which names the modules of these targets are known."""
+    for target in targets:
+        load_agent(target)
+    stem = Path(targets[0].rpartition(":")[0]).stem
+    return [name for name in sys.modules if name.startswith(f"limelight_target_{stem}_")]

@@ -1,0 +1,376 @@
+"""Which agents are served, and what a person reads whose setting would make no difference."""
+
+import importlib.util
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.agents.resolve import Offer, offered
+from limelight.builtin import catalogue
+from limelight.builtin.catalogue import BUILT_INS
+from limelight.config import load_settings
+from limelight.errors import SetupError
+
+ALL = ["deep", "agno", "agno-team", "react", "codact", "demo"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bots.py").write_text('async def bot(messages, ctx):\n    """Says hello."""\n    yield "hello"\n')
+    return tmp_path
+
+
+def offer(text: str = "", *targets: str, environ: dict[str, str] | None = None, only: str | None = None) -> Offer:
+    Path("config.toml").write_text(text)
+    return offered(load_settings(environ={}), targets, only=only, environ=environ or {})
+
+
+def names(*arguments: str, **options: Any) -> list[str]:
+    return [agent.name for agent in offer(*arguments, **options).agents]
+
+
+def wrong(text: str, *targets: str, **options: Any) -> str:
+    with pytest.raises(SetupError) as caught:
+        offer(text, *targets, **options)
+    assert "\n" not in caught.value.detail
+    return caught.value.detail
+
+
+OWN = '[agents.mine]\ntarget = "bots.py:bot"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "targets", "served"),
+    [
+        ("", [], ALL),
+        ("[agents.codact]\nmax_steps = 5", [], ALL),
+        ("[agents.codact]\n[agents.deep]", [], ALL),
+        ('[agents.coder]\ntarget = "codact"', [], [*ALL, "coder"]),
+        (OWN, [], ["mine"]),
+        (f"{OWN}[agents.codact]", [], ["mine", "codact"]),
+        (f"[agents.react]\n{OWN}[agents.demo]", [], ["react", "mine", "demo"]),
+        ('[agents.deep]\ntarget = "bots.py:bot"', [], ["deep"]),
+        ("", ["bots.py:bot"], ["bot"]),
+        (OWN, ["demo", "bots.py:bot"], ["demo", "bot"]),
+        (OWN, ["mine", "react"], ["mine", "react"]),
+        ('[agents.coder]\ntarget = "codact"', ["coder"], ["coder"]),
+        ('[agents.deep]\ntarget = "codact"', [], ALL),
+    ],
+)
+def test_what_is_served(text: str, targets: list[str], served: list[str]) -> None:
+    assert names(text, *targets) == served
+
+
+def test_a_table_adjusts_a_built_in_agent() -> None:
+    text = """
+    [agents.codact]
+    title = "Coder"
+    description = "Codes"
+    enable_streaming = false
+    max_steps = 7
+    planning_interval = 2
+    status = {search = "Looking"}
+    """
+    agents = {agent.name: agent for agent in offer(text).agents}
+    coder, other = agents["codact"], agents["react"]
+    assert (coder.title, coder.description, coder.enable_streaming) == ("Coder", "Codes", False)
+    assert (coder.max_steps, coder.status, coder.source.framework) == (7, {"search": "Looking"}, "smolagents")
+    assert (other.title, other.enable_streaming, other.max_steps) == ("ReAct agent", True, None)
+
+
+def test_a_table_adjusts_an_agent_of_ones_own(folder: Path) -> None:
+    (agent,) = offer(f'{OWN}workspace = "files"\nenable_streaming = false\nstatus = {{x = "y"}}').agents
+    assert (agent.title, agent.description, agent.workspace) == ("mine", "Says hello.", "files")
+    assert (agent.enable_streaming, agent.status) == (False, {"x": "y"})
+
+
+def test_each_built_in_agent_says_what_it_is_before_anything_is_loaded() -> None:
+    listed = {a.name: (a.source.framework, a.source.keeps_memory) for a in offer().agents}
+    assert listed["deep"] == ("langgraph", True)
+    assert listed["demo"] == ("function", False)
+    for agent in offer().agents:
+        assert agent.title
+        assert agent.description == agent.source.description != ""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            f'{OWN}model = "x"',
+            "config.toml:3: [agents.mine] model makes no difference for this agent: that agent brings",
+        ),
+        (f'{OWN}base_url = "x"', "config.toml:3: [agents.mine] base_url makes no difference"),
+        (f"{OWN}imports = []", "imports makes no difference for this agent: they are for codact"),
+        (
+            f"{OWN}planning_interval = 2",
+            "config.toml:3: [agents.mine] planning_interval makes no difference for this agent:",
+        ),
+        (f"{OWN}max_steps = 2", "its framework (function) has no steps that could be counted"),
+        (
+            "[agents.demo]\nmodel = 'x'",
+            "config.toml:2: [agents.demo] model makes no difference for this agent: it talks to no",
+        ),
+        ("[agents.demo]\nmax_steps = 2", "its framework (function) has no steps"),
+        ("[agents.deep]\nplanning_interval = 2", "its framework (langgraph) makes no plans of its own"),
+        ("[agents.react]\nimports = ['math']", "they are for codact"),
+        (
+            "[agents.react]\nworkspace = 'x'",
+            "config.toml:2: [agents.react] workspace makes no difference for this agent: it has",
+        ),
+        (
+            "[agents.bot]\ntitle = 'x'",
+            "config.toml:1: [agents.bot] needs a target, e.g. target = 'my_module:agent', or",
+        ),
+        (
+            "[agents.deep]\nbase_url = 'http://h/v1'",
+            "config.toml:2: [agents.deep] base_url says where a model is, but not which",
+        ),
+        (
+            "[agents.deep]\nmodel = 'x'",
+            "config.toml:2: [agents.deep] the model 'x' at https://api.openai.com/v1 needs a key: set OPENAI_API_KEY",
+        ),
+        (
+            "[agents.codcat]",
+            "config.toml:1: [agents.codcat] needs a target, e.g. target = 'my_module:agent'; did you mean 'codact'?",
+        ),
+        (
+            "[agents.x]\ntarget = 'nobody'",
+            "config.toml:2: [agents.x] target 'nobody': there is no module 'nobody' here",
+        ),
+        (
+            "[agents.x]\n\ntarget = 'codcat'",
+            "config.toml:3: [agents.x] target 'codcat': there is no module 'codcat' here; write module:name or "
+            "path/to/file.py:name; did you mean 'codact'?",
+        ),
+        ("[agents.x]\ntarget = 'no.py:a'", "config.toml:2: [agents.x] target 'no.py:a': there is no file no.py"),
+        (
+            "[agents.x]\ntarget = 'bots.py:bit'",
+            "config.toml:2: [agents.x] target 'bots.py:bit': bots.py has no 'bit'; it has: bot",
+        ),
+        (f"{OWN}workspace = 'config.toml'", "config.toml:3: [agents.mine] workspace: config.toml is no folder"),
+        (f"{OWN}workspace = 'bots.py/x'", "config.toml:3: [agents.mine] workspace: bots.py/x cannot be made, as "),
+        ("[agents.demo]\nworkspace = 'bots.py'", "config.toml:2: [agents.demo] workspace: bots.py is no folder"),
+        (f"{OWN}workspace = 'new/{'x' * 300}'", "cannot be made in "),
+        (f'{OWN}workspace = "new/\\u0000"', "cannot be made in "),
+        (f"{OWN}workspace = '~nobody-is-called-so/x'", "workspace: ~nobody-is-called-so/x cannot be reached: "),
+        ("[tools]\nsearch_url = 'http://x/'", "config.toml:2: tools.search_url has no {query} in it"),
+        (
+            "[tools]\nsearch_url = 'x/{query}'",
+            "config.toml:2: tools.search_url is no address: it has to begin with http",
+        ),
+        (
+            "[agents.codact]\nimports = ['math', 'statistcs']",
+            "config.toml:2: [agents.codact] imports: there is no module 'statistcs' here; did you mean 'statistics'?",
+        ),
+        (
+            "[agents.codact]\nimports = ['zzzzz.*']",
+            "config.toml:2: [agents.codact] imports: there is no module 'zzzzz.*' here; pip install zzzzz, or leave",
+        ),
+        ("[agents.codact]\nimports = ['']", "config.toml:2: [agents.codact] imports: '' names no module; leave it out"),
+    ],
+)
+def test_what_makes_no_difference_or_no_sense_is_refused(text: str, told: str) -> None:
+    assert told in wrong(text)
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:1/v1", "ftp://h/v1", "http://", "http:///v1", "h", "http://h:x/", "http://h h/", "http://[h/"]
+)
+def test_a_model_is_at_an_address_of_the_web(url: str) -> None:
+    told = wrong(f"[agents.deep]\nmodel = 'm'\nbase_url = {url!r}")
+    assert told.startswith(f"config.toml:3: [agents.deep] base_url {url!r} is no address: it has to begin with http://")
+    told = wrong("", environ={"LIMELIGHT_MODEL": "m", "OPENAI_BASE_URL": url})
+    assert told.startswith(f"OPENAI_BASE_URL {url!r} is no address")
+
+
+def test_a_folder_that_cannot_be_written_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "locked").mkdir()
+
+    def access(path: Path, mode: int) -> bool:
+        return "locked" not in str(path)
+
+    monkeypatch.setattr(os, "access", access)
+    assert wrong(f"{OWN}workspace = 'locked'").endswith("[agents.mine] workspace: locked cannot be written")
+    assert f"workspace: locked/new cannot be made in {folder / 'locked'}" in wrong(f"{OWN}workspace = 'locked/new'")
+    assert names(f"{OWN}workspace = 'new'") == ["mine"]
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self").exists(), reason="a folder in which nobody can write, whatever its rights say"
+)
+@pytest.mark.parametrize(
+    ("workspace", "told"),
+    [
+        ("/proc/nope", "/proc/nope cannot be made in /proc"),
+        ("/proc/self/a/b", "/proc/self/a/b cannot be made in /proc/self"),
+        ("/proc", "/proc cannot be written"),
+    ],
+)
+def test_a_folder_that_can_never_be_made_is_refused(workspace: str, told: str) -> None:
+    assert wrong(f"{OWN}workspace = '{workspace}'").startswith(f"config.toml:3: [agents.mine] workspace: {told}")
+
+
+def test_a_workspace_that_is_tried_out_leaves_nothing_behind(folder: Path) -> None:
+    (folder / "there").mkdir()
+    assert names(f"{OWN}workspace = 'new/deep/down'") == names(f"{OWN}workspace = 'there'") == ["mine"]
+    assert {one.name for one in folder.iterdir()} - {"__pycache__"} == {"bots.py", "config.toml", "there"}
+    assert list((folder / "there").iterdir()) == []
+
+
+def test_all_that_is_wrong_is_told_at_once(folder: Path) -> None:
+    text = """[agents.codact]
+imports = ["zzzzz"]
+planning_interval = 1
+workspace = "x"
+[agents.mine]
+target = "bots.py:nobody"
+model = "m"
+[agents.deep]
+max_steps = 3
+planning_interval = 1
+[agents.codcat]
+"""
+    with pytest.raises(SetupError) as caught:
+        offer(text)
+    lines = caught.value.detail.splitlines()
+    assert [line.split(" ")[0] for line in lines] == [f"config.toml:{at}:" for at in (4, 2, 6, 7, 10, 11)]
+
+
+def test_one_cause_is_told_once() -> None:
+    assert wrong("", environ={"LIMELIGHT_MODEL": "big"}).startswith(
+        "the model 'big' at https://api.openai.com/v1 needs"
+    )
+    assert wrong("[tools]\nsearch_url = 'x'").count("search_url") == 1
+
+
+def test_a_text_for_a_tool_that_an_agent_does_not_have_is_told() -> None:
+    text = "[agents.codact]\ntitle = 'x'\n[agents.codact.status]\nsearch = 'a'\nserch = 'b'\npaint = 'c'"
+    served = offer(text)
+    assert len(served.agents) == len(ALL)
+    first, second = served.hint.splitlines()
+    assert first == (
+        "config.toml:5: [agents.codact] status.serch will not be said: codact has no tool 'serch'; "
+        "did you mean 'search'?"
+    )
+    assert second.startswith("config.toml:6: [agents.codact] status.paint will not be said: codact has no tool 'paint'")
+    assert second.endswith("it has: search, readurl, python_interpreter, final_answer")
+
+
+def test_a_variable_whose_name_fits_no_address_is_refused(folder: Path) -> None:
+    (folder / "bots.py").write_text("async def böt(messages, ctx):\n    yield 'hello'\n")
+    assert "'böt' cannot be the name of an agent" in wrong("", "bots.py:böt")
+    assert names('[agents.bot]\ntarget = "bots.py:böt"') == ["bot"]
+
+
+def test_an_open_model_needs_its_key_for_every_agent_that_talks_to_one() -> None:
+    assert "OPENAI_API_KEY" in wrong("", environ={"LIMELIGHT_MODEL": "big"})
+    assert names("", environ={"LIMELIGHT_MODEL": "big", "OPENAI_API_KEY": "k"}) == ALL
+    assert names("", "demo", environ={"LIMELIGHT_MODEL": "big"}) == ["demo"]
+
+
+def test_a_table_may_put_one_built_in_agent_in_the_place_of_another() -> None:
+    assert offer('[agents.deep]\ntarget = "codact"').agents[0].source.framework == "smolagents"
+
+
+def test_a_name_that_is_none_is_told_which_was_meant_or_which_there_are() -> None:
+    assert wrong("", "codcat").endswith(
+        "there is no module 'codcat' here; write module:name or path/to/file.py:name; did you mean 'codact'?"
+    )
+    told = wrong("", "nobody")
+    assert "there is no module 'nobody' here" in told
+    assert told.endswith("or the name of a built-in agent: deep, agno, agno-team, react, codact, demo")
+
+
+@pytest.fixture
+def without_frameworks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if only smolagents were installed."""
+    gone = {"deepagents", "agno"}
+
+    def find(name: str) -> Any:
+        return None if name in gone else importlib.util.find_spec(name)
+
+    monkeypatch.setattr(catalogue, "find_spec", find)
+
+
+@pytest.mark.usefixtures("without_frameworks")
+class TestWithoutFrameworks:
+    def test_agents_that_nobody_named_are_left_out_in_one_line(self) -> None:
+        served = offer()
+        assert [agent.name for agent in served.agents] == ["react", "codact", "demo"]
+        assert served.hint == (
+            "Left out, as their extras are not installed: deep, agno, agno-team  "
+            "(pip install 'limelight[deepagents,agno]')"
+        )
+
+    @pytest.mark.parametrize(
+        ("text", "targets"),
+        [("", ["deep"]), ("[agents.deep]", []), (f"{OWN}[agents.deep]", []), ("[agents.deep]", ["deep"])],
+    )
+    def test_one_that_was_named_is_missed(self, text: str, targets: list[str]) -> None:
+        told = "agent 'deep' needs the deepagents extra: pip install 'limelight[deepagents]'"
+        assert wrong(text, *targets) == told
+
+    def test_one_that_was_named_is_missed_though_another_of_its_kind_is_left_out(self) -> None:
+        assert "agent 'mine' needs the deepagents extra" in wrong('[agents.mine]\ntarget = "deep"')
+
+    def test_the_only_one_is_the_first_that_is_there(self) -> None:
+        assert names("", only="") == ["react"]
+        assert "needs the agno extra" in wrong("", only="agno")
+
+
+def test_nothing_is_left_out_if_all_is_there() -> None:
+    assert offer().hint == ""
+
+
+def test_only_one_agent_is_loaded_if_only_one_is_wanted() -> None:
+    broken = '[agents.broken]\ntarget = "nowhere:agent"\n'
+    assert names(OWN + broken, only="") == ["mine"]
+    assert names(OWN + broken, only="mine") == ["mine"]
+    assert "there is no module" in wrong(OWN + broken, only="broken")
+    assert wrong(OWN, only="nobody") == "there is no agent 'nobody'; there are: mine"
+    assert wrong("", only="codcat") == "there is no agent 'codcat'; did you mean 'codact'?"
+    assert names("", only="codact") == ["codact"]
+
+
+def test_the_catalogue_is_in_order() -> None:
+    assert [one.name for one in BUILT_INS] == ALL
+
+
+# Which model plays
+
+
+def models(*arguments: str, **options: Any) -> dict[str, str]:
+    return {agent.name: agent.model for agent in offer(*arguments, **options).agents}
+
+
+def test_the_understudy_is_told_apart_from_agents_without_a_model() -> None:
+    assert models() == {**dict.fromkeys(ALL, "understudy"), "demo": ""}
+
+
+def test_a_model_is_known_by_its_name_and_that_of_ones_own_agent_is_not() -> None:
+    environ = {"LIMELIGHT_MODEL": "big", "OPENAI_API_KEY": "k"}
+    assert models("", environ=environ) == {**dict.fromkeys(ALL, "big"), "demo": ""}
+    table = '[agents.react]\nmodel = "small"\nbase_url = "http://127.0.0.1:11434/v1"\n'
+    assert models(table, environ=environ)["react"] == "small"
+    assert models(f"{OWN}[agents.codact]") == {"mine": "", "codact": "understudy"}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[agents.deep]\napprove = ['delet']", "cannot ask before 'delet'; did you mean 'delete'?"),
+        ("[agents.agno-team]\napprove = ['delegate_task_to_member']", "there are: search, readurl, calculate"),
+        ("[agents.codact]\napprove = ['serch']", "codact cannot ask before 'serch'; did you mean 'search'?"),
+        ("[agents.react]\napprove = ['final_answer']", "react cannot ask before 'final_answer'; there are: search"),
+        ("[agents.demo]\napprove = ['write_file']", "it asks itself: "),
+        (f"{OWN}approve = ['x']", "it asks itself: "),
+    ],
+)
+def test_asking_where_nobody_could_be_asked_is_refused(text: str, told: str) -> None:
+    detail = wrong(text)
+    assert told in detail
+    assert detail.startswith("config.toml:")

@@ -1,0 +1,125 @@
+"""Which tokens hold, and whom they stand for."""
+
+import base64
+import time
+from typing import Any
+
+import jwt
+import pytest
+
+from limelight.auth.jwt import KeySet, TokenRules, holder_of, key_id_of
+from limelight.errors import Unauthorized
+from tests.auth.local_issuer import AUDIENCE, PAIRS, LocalIssuer, SignedBy
+
+ISSUER = LocalIssuer("https://login.example")
+RULES = TokenRules(issuer=ISSUER.url, audience=AUDIENCE)
+
+
+def read(token: str, keys: list[dict[str, Any]] | None = None, rules: TokenRules = RULES) -> Any:
+    key = KeySet(keys or [ISSUER.keys[0].public()]).find(key_id_of(token))
+    assert key is not None
+    return holder_of(token, key, rules)
+
+
+def refusal(token: str, **options: Any) -> str:
+    with pytest.raises(Unauthorized) as refused:
+        read(token, **options)
+    return refused.value.detail.removeprefix("this token is not accepted: ")
+
+
+@pytest.mark.parametrize("declares", [True, False])
+@pytest.mark.parametrize("algorithm", PAIRS)
+def test_every_way_to_sign_with_a_public_key(algorithm: str, declares: bool) -> None:
+    pair = SignedBy("k", algorithm)
+    public = pair.public(**({"alg": algorithm} if declares else {}))
+    assert read(ISSUER.token("ann", by=pair, name="Ann Other"), [public]) == ("ann", "Ann Other", {"use"})
+
+
+@pytest.mark.parametrize(
+    ("claims", "why"),
+    [
+        ({"lasts": -60}, "it has expired"),
+        ({"exp": None}, 'Token is missing the "exp" claim'),
+        ({"nbf": time.time() + 600}, "it is not valid yet"),
+        ({"aud": "others"}, "it is for another audience"),
+        ({"aud": None}, 'Token is missing the "aud" claim'),
+        ({"iss": "https://evil.example"}, "it is of another issuer"),
+        ({"user": None}, "its claim 'sub' names no user"),
+        ({"user": 7}, "its claim 'sub' names no user"),
+        ({"user": "  "}, "its claim 'sub' names no user"),
+        ({"user": " ann "}, "a user id has no spaces around it"),
+        ({"user": " local"}, "a user id has no spaces around it"),
+        ({"user": "a\x00b"}, "a user id is text that can be printed, percent-encoded as UTF-8 in a header"),
+        ({"user": "x" * 300}, "a user id has at most 256 characters, and at least one"),
+        ({"by": SignedBy("one")}, "its signature is wrong"),
+    ],
+)
+def test_why_a_token_does_not_hold(claims: dict[str, Any], why: str) -> None:
+    assert refusal(ISSUER.token(**claims)) == why
+
+
+def test_a_clock_may_be_a_little_wrong() -> None:
+    assert read(ISSUER.token(lasts=-5)).user_id == "ann"
+
+
+def test_a_signature_with_the_public_key_as_a_secret_is_none() -> None:
+    """The oldest trick: sign with HMAC, and with what everybody knows."""
+    public = ISSUER.keys[0].public()
+    claims = {"iss": ISSUER.url, "aud": AUDIENCE, "sub": "ann", "exp": time.time() + 60}
+    secret = public["n"].encode()
+    forged = jwt.encode(claims, secret, "HS256", headers={"kid": "one"})
+    assert refusal(forged) == "it is signed in a way that is not accepted here"
+    oct_key = {"kty": "oct", "kid": "one", "k": base64.urlsafe_b64encode(secret).decode().rstrip("=")}
+    with pytest.raises(ValueError, match="no public key"):
+        KeySet([oct_key])
+
+
+def test_a_token_without_a_signature_is_none() -> None:
+    head, claims, _ = ISSUER.token().split(".")
+    none = base64.urlsafe_b64encode(b'{"alg": "none", "kid": "one"}').decode().rstrip("=")
+    assert refusal(f"{none}.{claims}.") == "it is signed in a way that is not accepted here"
+    assert refusal(f"{head}.{claims}.") == "its signature is wrong"
+
+
+def test_a_key_is_used_only_as_it_says() -> None:
+    token = ISSUER.token(by=SignedBy("one", "PS384"))
+    assert (
+        refusal(token, keys=[ISSUER.keys[0].public(alg="RS256")]) == "it is signed in a way that is not accepted here"
+    )
+
+
+@pytest.mark.parametrize("text", ["..", "a.b.c", "eyJ.eyJ.x", "\u2026.\u2026.\u2026"])
+def test_what_is_no_token_at_all(text: str) -> None:
+    with pytest.raises(Unauthorized, match="it cannot be read"):
+        key_id_of(text)
+
+
+@pytest.mark.parametrize(
+    ("claims", "scopes"),
+    [
+        ({}, {"use"}),
+        ({"scope": "openid limelight:admin"}, {"use", "admin"}),
+        ({"scope": ["limelight:on-behalf-of", 7]}, {"use", "on-behalf-of"}),
+        ({"scope": "admin"}, {"use"}),
+        ({"scope": {"limelight:admin": True}}, {"use"}),
+    ],
+)
+def test_scopes_are_named_with_our_name_before_them(claims: dict[str, Any], scopes: set[str]) -> None:
+    assert read(ISSUER.token(**claims)).scopes == scopes
+
+
+def test_the_claims_can_be_others() -> None:
+    rules = TokenRules(
+        issuer=ISSUER.url, audience=AUDIENCE, user_claim="email", name_claim="nick", scope_claim="roles", scopes=()
+    )
+    token = ISSUER.token(email="ann@example.org", nick="Ann", roles=["limelight:use"], aud=["x", AUDIENCE])
+    assert read(token, rules=rules) == ("ann@example.org", "Ann", {"use"})
+
+
+def test_keys_that_are_no_keys_for_signatures_are_left_out() -> None:
+    one, two = SignedBy("one"), SignedBy("two", "ES256")
+    keys = KeySet([one.public(use="enc"), {"kty": "quantum", "kid": "q"}, {}, two.public(), {"kty": "RSA", "kid": "n"}])
+    assert keys.find("one") is None and keys.find("q") is None and keys.find("n") is None
+    assert keys.find("two") is not None
+    assert keys.find(None) is keys.find("two")  # the only one that is left
+    assert KeySet([one.public(), two.public()]).find(None) is None

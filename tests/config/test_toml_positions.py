@@ -1,0 +1,99 @@
+"""The line finder: whatever TOML people write, a key's line is right, or there is none."""
+
+import tomllib
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.config.toml_positions import lines_of
+
+WRITTEN = '''\
+# a comment with [brackets] and = signs
+[server]            # trailing
+port = 1
+"host" = "a # b"
+'default_format' = 'x'
+
+[ agents . "my bot" ]
+target = """
+[not.a.table]
+key = 5
+"""
+status = { ls = "Looking", "read file" = 'Reading' }   # after
+imports = [
+  "math",  # with = a comment
+  "re",
+]
+when = 1979-05-27 07:32:00
+
+[agents.other.status]
+grep = "Searching"
+
+[store]
+x.y.z = {a = {b = [{c = 1}]}}
+'''
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        (("server",), 2),
+        (("server", "port"), 3),
+        (("server", "host"), 4),
+        (("server", "default_format"), 5),
+        (("agents",), 7),
+        (("agents", "my bot"), 7),
+        (("agents", "my bot", "target"), 8),
+        (("agents", "my bot", "status"), 12),
+        (("agents", "my bot", "status", "read file"), 12),
+        (("agents", "my bot", "imports"), 13),
+        (("agents", "my bot", "when"), 17),
+        (("agents", "other"), 19),
+        (("agents", "other", "status", "grep"), 20),
+        (("store", "x", "y"), 23),
+        (("store", "x", "y", "z", "a", "b"), 23),
+        (("not",), None),
+        (("key",), None),
+        (("nobody",), None),
+    ],
+)
+def test_the_line_of_a_key(path: tuple[str, ...], line: int | None) -> None:
+    tomllib.loads(WRITTEN)
+    assert lines_of(WRITTEN).get(path) == line
+
+
+def test_quotes_and_ends_of_lines() -> None:
+    text = 'a = """x""""\r\nb = \'\'\'y\'\'\'\'\'\r\n"c\\u0021" = "\\""\r\n[[d]]\r\ne = []\r\n'
+    assert list(tomllib.loads(text)) == ["a", "b", "c!", "d"]
+    assert lines_of(text) == {("a",): 1, ("b",): 2, ("c!",): 3, ("d",): 4, ("d", "e"): 5}
+
+
+@pytest.mark.parametrize("text", ["[server", "a", "a = ", "= 5", "a = [", "a = {b", "é = 1", 'a = "x'])
+def test_what_is_not_understood_has_no_line(text: str) -> None:
+    assert lines_of(text) == {}
+
+
+@given(st.text(alphabet="ab[]{}=.,#\"'\n \\5", max_size=30))
+def test_every_line_that_is_found_holds_the_key(text: str) -> None:
+    """For any file that TOML accepts, all its keys have a line, and the key is written there."""
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        lines_of(text)  # ends, and raises nothing
+        return
+    found = lines_of(text)
+    for path in paths(values):
+        assert path in found
+        if path[-1].isalnum():
+            assert path[-1] in text.split("\n")[found[path] - 1]
+
+
+def paths(values: dict[str, Any], before: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = []
+    for key, value in values.items():
+        found.append((*before, key))
+        if isinstance(value, dict):
+            found += paths(cast("dict[str, Any]", value), (*before, key))
+    return found

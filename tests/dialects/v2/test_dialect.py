@@ -1,0 +1,393 @@
+"""The messages of the Web API v2: documented types and keys, steps for every source, streams that fold to the whole."""
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+
+from limelight.dialects.v2.routing import PANES
+from limelight.events import (
+    AgentFinished,
+    AgentStarted,
+    AnyEvent,
+    ArtifactMade,
+    FinalAnswer,
+    Plan,
+    ReasoningDelta,
+    ReasoningFinished,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    StepFinished,
+    StepStarted,
+    TextDelta,
+    TextFinished,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolReady,
+    ToolStarted,
+)
+from tests.dialects.transcripts import SCRIPTS
+from tests.dialects.v2.messages import after_the_question, messages_of, only, said, types, whole
+from tests.support.strategies import legal_runs
+
+FIELDS = {"role", "content", "metadata", "message_id", "timestamp", "step_number"}
+
+
+@settings(max_examples=60)
+@given(legal_runs(cut=False))
+def test_every_message_has_the_documented_fields_and_a_pane(run: list[AnyEvent]) -> None:
+    for message in messages_of(run):
+        assert set(message) == FIELDS
+        metadata = message["metadata"]
+        assert metadata["message_type"] in PANES
+        assert metadata["status"] in ("streaming", "done")
+        code = metadata["message_type"] == "tool_invocation" and metadata.get("language") == "python"
+        assert metadata["component"] == ("webide" if code else PANES[metadata["message_type"]])
+        assert message["step_number"] == metadata.get("step_number")
+
+
+@settings(max_examples=60)
+@given(legal_runs(cut=False))
+def test_folding_the_increments_of_a_stream_gives_its_last_message(run: list[AnyEvent]) -> None:
+    folded: dict[str, str] = {}
+    ended: set[str] = set()
+    for message in messages_of(run):
+        metadata = message["metadata"]
+        stream_id = metadata.get("stream_id")
+        if stream_id is None:
+            continue
+        assert message["message_id"] == stream_id
+        assert stream_id not in ended
+        if metadata.get("is_initial_stream"):
+            assert (stream_id not in folded, message["content"]) == (True, "")
+            folded[stream_id] = ""
+        elif metadata["is_delta"]:
+            folded[stream_id] += message["content"]
+        else:
+            assert message["content"] == folded[stream_id]
+            ended.add(stream_id)
+    assert ended == set(folded)
+
+
+@settings(max_examples=60)
+@given(legal_runs(cut=False))
+def test_whole_messages_have_ids_of_their_own(run: list[AnyEvent]) -> None:
+    ids = [message["message_id"] for message in whole(messages_of(run))]
+    assert len(set(ids)) == len(ids)
+
+
+@settings(max_examples=40)
+@given(legal_runs(cut=False))
+def test_without_streaming_every_message_is_whole(run: list[AnyEvent]) -> None:
+    started = run[0]
+    assert isinstance(started, RunStarted)
+    quiet = messages_of([msgspec.structs.replace(started, enable_streaming=False), *run[1:]])
+    assert not [message for message in quiet if message["metadata"].get("streaming")]
+    assert types(quiet) == types(whole(messages_of(run)))
+
+
+def test_the_second_turn_of_a_session_repeats_no_id() -> None:
+    def ids(run: list[AnyEvent]) -> set[str]:
+        return {message["message_id"] for message in messages_of(run)}
+
+    _, first, *_ = SCRIPTS.values()
+    started = first[0]
+    assert isinstance(started, RunStarted)
+    assert not ids(first) & ids([msgspec.structs.replace(started, turn=2), *first[1:]])
+
+
+# Steps
+
+
+def test_the_question_is_echoed() -> None:
+    (echo,) = messages_of([RunStarted(agent="a", input="Why?")])
+    assert (echo["role"], echo["content"], echo["step_number"]) == ("user", "Why?", None)
+    assert echo["metadata"] == {"component": "chat", "message_type": "user", "status": "done"}
+
+
+def test_an_action_of_a_code_agent_is_header_thought_call_code_logs_result_and_footer() -> None:
+    found = after_the_question(
+        StepStarted(number=3),
+        ReasoningDelta(message_id="r", text="I add. " * 20),
+        ReasoningFinished(message_id="r"),
+        ToolStarted(call_id="c", name="python_interpreter"),
+        ToolReady(call_id="c", args={"code": "import math\nprint(1)"}),
+        ToolOutputDelta(call_id="c", text="1\n"),
+        ToolFinished(call_id="c", result=2, duration_ms=1500),
+        StepFinished(number=3, input_tokens=1200, output_tokens=34, duration_ms=2500),
+        framework="smolagents",
+    )
+    shown = whole(found)
+    assert types(shown) == [
+        "action_header",
+        "action_thought",
+        "tool_call",
+        "tool_invocation",
+        "execution_logs",
+        "observation",
+        "action_footer",
+        "separator",
+    ]
+    assert {message["step_number"] for message in shown} == {3}
+    header, thought, call, code, logs, result, footer, separator = shown
+    assert header["content"] == "**Step 3**"
+    assert thought["metadata"]["thoughts_content"] == ("I add. " * 20)[:60] + "..."
+    assert thought["content"] == "I add. " * 20
+    assert (call["content"], call["metadata"]["is_python_interpreter"]) == ("", True)
+    assert code["content"] == "```python\nimport math\nprint(1)\n```"
+    assert code["metadata"]["component"] == "webide"
+    assert {key: code["metadata"][key] for key in ("code", "language", "code_lines", "has_imports")} == {
+        "code": "import math\nprint(1)",
+        "language": "python",
+        "code_lines": 2,
+        "has_imports": True,
+    }
+    assert (logs["content"], logs["metadata"]["component"]) == ("1\n", "terminal")
+    assert (result["content"], result["metadata"]["component"]) == ("2", "terminal")
+    assert result["metadata"]["execution_duration"] == 1.5
+    assert footer["content"] == "**Step 3** | Input tokens: 1,200 | Output tokens: 34 | Duration: 2.50s"
+    usage = {"input_tokens": 1200, "output_tokens": 34, "total_tokens": 1234}
+    assert (footer["metadata"]["token_usage"], footer["metadata"]["timing"]) == (usage, {"duration": 2.5})
+    assert separator["content"] == "-----"
+
+
+@settings(max_examples=100)
+@given(legal_runs(cut=False))
+def test_every_header_has_its_footer(run: list[AnyEvent]) -> None:
+    kinds = Counter(types(messages_of(run)))
+    assert kinds["planning_header"] == kinds["planning_footer"]
+    assert kinds["action_header"] == kinds["action_footer"]
+
+
+def test_an_agent_without_steps_gets_one_for_each_round_of_saying_and_doing() -> None:
+    def call(call_id: str) -> list[AnyEvent]:
+        return [ToolStarted(call_id=call_id, name="look", args={}), ToolFinished(call_id=call_id, result="x")]
+
+    found = after_the_question(*said("One.", "a"), *call("1"), *call("2"), *said("Two.", "b"), *call("3"))
+    steps = [message["content"] for message in whole(found) if "action_header" in types([message])]
+    assert steps == ["**Step 1**", "**Step 2**"]
+    calls = [message["step_number"] for message in found if "tool_call" in types([message])]
+    assert calls == [1, 1, 2]
+
+
+STEP = ["action_header", "action_thought", "tool_call", "tool_invocation", "observation", "action_footer", "separator"]
+
+
+@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize("agent_id", ["", "s"])
+def test_what_is_said_along_with_a_call_stands_in_its_step(agent_id: str, streams: bool) -> None:
+    """A model that writes text and calls in one message: the text, or all of it, comes behind the call's beginning."""
+    text = TextDelta(agent_id=agent_id, message_id="m", text="I look.")
+    found = after_the_question(
+        *([AgentStarted(agent_id="s", name="helper")] if agent_id else []),
+        StepStarted(agent_id=agent_id, number=1),
+        *([text] if streams else []),
+        ToolStarted(agent_id=agent_id, call_id="c", name="look"),
+        *([] if streams else [text]),
+        TextFinished(agent_id=agent_id, message_id="m"),
+        ToolReady(agent_id=agent_id, call_id="c", args={}),
+        ToolFinished(agent_id=agent_id, call_id="c", result="x"),
+        StepFinished(agent_id=agent_id, number=1),
+        StepStarted(agent_id=agent_id, number=2),
+    )
+    first = [message for message in whole(found) if message["step_number"] == 1]
+    assert types(first) == STEP
+
+
+def test_the_report_of_a_sub_agent_stands_in_its_step() -> None:
+    found = after_the_question(
+        AgentStarted(agent_id="s", name="helper"),
+        StepStarted(agent_id="s", number=1),
+        TextDelta(agent_id="s", message_id="m", text="Done."),
+        TextFinished(agent_id="s", message_id="m"),
+        StepFinished(agent_id="s", number=1),
+        AgentFinished(agent_id="s"),
+    )
+    shown = ["agent_start", "action_header", "action_thought", "action_footer", "separator", "agent_end"]
+    assert types(whole(found)) == shown
+
+
+@pytest.mark.parametrize("error", [None, "it broke"])
+def test_a_thought_stands_before_the_end_of_its_step_whatever_comes_next(error: str | None) -> None:
+    """A graph of two nodes: that the first text is no answer is known only when the second node begins."""
+    found = after_the_question(
+        StepStarted(number=1, step_kind="look"),
+        *said("I looked.", "a"),
+        StepFinished(number=1, step_kind="look", error=error),
+        StepStarted(number=2, step_kind="tell"),
+        *said("I tell.", "b"),
+        StepFinished(number=2, step_kind="tell", error=error),
+        FinalAnswer(content="I tell.", message_id="b"),
+        RunFinished(),
+    )
+    broke = [] if error is None else ["error"]
+    end = [*broke, "action_footer", "separator"]
+    assert types(whole(found)) == ["action_header", "action_thought", *end, "action_header", *end, "final_answer"]
+
+
+@pytest.mark.parametrize("end", [RunFailed(code="x", message="no"), RunCancelled()])
+def test_a_thought_stands_before_the_end_of_its_step_if_nothing_comes_next(end: AnyEvent) -> None:
+    found = after_the_question(StepStarted(number=1), *said("I looked."), StepFinished(number=1, duration_ms=5), end)
+    assert types(whole(found))[:-1] == ["action_header", "action_thought", "action_footer", "separator"]
+    assert only(found, "action_footer")["metadata"]["timing"] == {"duration": 0.005}
+
+
+CUT_OFF: list[tuple[AnyEvent, str, list[str]]] = [
+    (RunCancelled(), "stopped", ["status"]),
+    (RunFailed(code="interrupted", message="the server was shut down"), "the server was shut down", ["error"]),
+    (RunFailed(code="agent_error", message="boom"), "something else", ["error", "error"]),
+]
+
+
+@pytest.mark.parametrize(("end", "reason", "told"), CUT_OFF)
+def test_what_the_end_cuts_off_is_told_once_and_stop_is_no_error(end: AnyEvent, reason: str, told: list[str]) -> None:
+    found = after_the_question(
+        StepStarted(number=1),
+        *said("Hm."),
+        ToolStarted(call_id="c", name="look", args={}),
+        ToolFinished(call_id="c", result=f"Error: {reason}", error=reason),
+        StepFinished(number=1, error=reason),
+        end,
+    )
+    kinds = types(whole(found))
+    assert [kind for kind in kinds if kind in ("error", "status")] == told
+    assert kinds.count("action_footer") == 1
+
+
+def test_a_sub_agent_that_is_cut_off_is_told_once() -> None:
+    found = after_the_question(
+        AgentStarted(agent_id="h", name="helper"),
+        StepStarted(agent_id="h", number=1),
+        StepFinished(agent_id="h", number=1, error="stopped"),
+        AgentFinished(agent_id="h", error="stopped"),
+        RunCancelled(),
+    )
+    assert types(whole(found)) == ["agent_start", "action_header", "action_footer", "separator", "agent_end", "status"]
+
+
+def test_an_error_of_a_step_stands_before_what_comes_next() -> None:
+    broke = StepFinished(number=1, error="no such tool")
+    for next_ in (StepStarted(number=2), TextDelta(message_id="n", text="Hm."), Plan(text="Otherwise.")):
+        kinds = types(whole(after_the_question(StepStarted(number=1), *said("Hm."), broke, next_)))
+        assert kinds[:5] == ["action_header", "action_thought", "error", "action_footer", "separator"], next_
+
+
+def test_a_step_that_is_made_up_goes_on_while_its_tools_work() -> None:
+    found = after_the_question(
+        ToolStarted(call_id="c", name="look", args={}),
+        *said("Meanwhile."),
+        ToolFinished(call_id="c", result="seen"),
+        *said("Now."),
+        RunCancelled(),
+    )
+    first = ["action_header", "tool_call", "tool_invocation", "observation", "action_thought"]
+    assert types(whole(found))[:7] == [*first, "action_footer", "separator"]
+
+
+@pytest.mark.parametrize("agent_id", ["", "helper"])
+def test_a_step_ends_behind_what_is_still_being_said_in_it(agent_id: str) -> None:
+    texts = [TextDelta(agent_id=agent_id, message_id=name, text="Hm.") for name in "ab"]
+    over = [TextFinished(agent_id=agent_id, message_id=name) for name in "ab"]
+    found = after_the_question(
+        AgentStarted(agent_id="helper", name="helper"),
+        StepStarted(agent_id=agent_id, number=1),
+        *texts,
+        StepFinished(agent_id=agent_id, number=1, duration_ms=5),
+        *over,
+        AgentFinished(agent_id="helper"),
+        RunCancelled(),
+    )
+    told = [kind for kind in types(whole(found)) if kind not in ("agent_start", "agent_end", "status")]
+    assert told == ["action_header", "action_thought", "action_thought", "action_footer", "separator"]
+
+
+def test_a_sub_agent_is_named_in_everything_it_does() -> None:
+    found = after_the_question(
+        ToolStarted(call_id="t", name="task", args={}),
+        AgentStarted(agent_id="s", name="reader", call_id="t"),
+        TextDelta(agent_id="s", message_id="m", text="I read."),
+        TextFinished(agent_id="s", message_id="m"),
+        AgentFinished(agent_id="s"),
+        ToolFinished(call_id="t", result="done"),
+    )
+    named = [message["metadata"] for message in found if "agent_id" in message["metadata"]]
+    assert {(data["agent_id"], data["agent_name"], data["depth"]) for data in named} == {("s", "reader", 1)}
+    assert {"agent_start", "action_thought", "agent_end"} <= {data["message_type"] for data in named}
+
+
+# Tools
+
+
+@pytest.mark.parametrize(
+    ("args", "summary"),
+    [
+        ({"query": "capital of France"}, "query=capital of France"),
+        ({"a": 1, "b": [2], "c": "3", "d": 4}, "a=1, b=[2], c=3 … (4 args)"),
+        ({"text": "x" * 50}, f"text={'x' * 40}..."),
+        ("not json", "not json"),
+        ({}, ""),
+    ],
+)
+def test_a_badge_sums_up_the_arguments(args: Any, summary: str) -> None:
+    found = after_the_question(ToolStarted(call_id="c", name="search", args=args))
+    assert only(found, "tool_call")["metadata"]["tool_args_summary"] == summary
+
+
+def test_every_call_of_a_step_has_its_invocation() -> None:
+    started = [ToolStarted(call_id=str(number), name="search", args={"n": number}) for number in range(3)]
+    assert types(after_the_question(*started)).count("tool_invocation") == 3
+
+
+def test_which_tools_are_python_is_up_to_the_agent() -> None:
+    event = ToolStarted(call_id="c", name="run", args={"code": "1"})
+    assert only(after_the_question(event), "tool_invocation")["metadata"]["component"] == "chat"
+    found = after_the_question(event, python_tools=("run",))
+    assert only(found, "tool_invocation")["metadata"]["component"] == "webide"
+
+
+@pytest.mark.parametrize(
+    ("error", "error_type"),
+    [
+        ("no such file", "ToolError"),
+        ("FileNotFoundError: no such file", "FileNotFoundError"),
+        ("FileNotFoundError", "FileNotFoundError"),
+        ("FileNotFoundError('no such file')", "FileNotFoundError"),
+        ("Code execution failed at line 'f()' due to: ZeroDivisionError: division by zero", "ZeroDivisionError"),
+        ("the Error is that there is none", "ToolError"),
+    ],
+)
+def test_a_failed_tool_says_so_in_its_observation(error: str, error_type: str) -> None:
+    found = after_the_question(
+        ToolStarted(call_id="c", name="open", args={}),
+        ToolFinished(call_id="c", result=f"Error: {error}", error=error),
+    )
+    metadata = only(found, "observation")["metadata"]
+    assert (metadata["error"], metadata["has_error"], metadata["error_type"]) == (True, True, error_type)
+
+
+def test_an_image_is_shown_by_its_address() -> None:
+    event = ArtifactMade(artifact_id="art_1", name="plot.png", media_type="image/png", size=3)
+    image = only(after_the_question(event), "observation_image")
+    assert image["content"] == "![Image](/artifacts/art_1)"
+    assert (image["metadata"]["image_path"], image["metadata"]["mime_type"]) == ("/artifacts/art_1", "image/png")
+
+
+# Answers and ends
+
+
+def test_a_failure_names_class_code_and_error_id() -> None:
+    failed = RunFailed(code="agent_error", message="RuntimeError: no", error_id="err_1")
+    error = only(after_the_question(failed), "error")
+    assert error["content"] == "Error: RuntimeError: no"
+    expected = {"error": True, "error_type": "RuntimeError", "code": "agent_error", "error_id": "err_1"}
+    assert expected.items() <= error["metadata"].items()
+    unnamed = only(after_the_question(RunFailed(code="run_timeout", message="too long")), "error")
+    assert unnamed["metadata"]["error_type"] == "RunTimeout"
+
+
+def test_a_stop_is_a_status() -> None:
+    assert only(after_the_question(RunCancelled(reason="enough")), "status")["content"] == "Stopped"

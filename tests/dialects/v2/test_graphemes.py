@@ -1,0 +1,52 @@
+"""Where v2 cuts a text short, no character is cut in two."""
+
+import pytest
+
+from limelight.dialects.v2.message import beginning
+from limelight.events import (
+    ToolStarted,
+)
+from tests.dialects.v2.messages import after_the_question, only, said
+
+
+@pytest.mark.parametrize(
+    "character",
+    [
+        "e\u0301",
+        "👩‍🔬",
+        "👍🏽",
+        "🇩🇪",
+        "1\ufe0f\u20e3",
+        "कि",
+        "क्ष",
+        "ที่",
+        "กำ",
+        "بَّ",
+        "\u1100\u1161\u11a8",
+        "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+        "\r\n",
+    ],
+)
+@pytest.mark.parametrize("before", ["x", "🇫🇷"])
+def test_no_character_is_cut_in_two(character: str, before: str) -> None:
+    """Wherever in it the limit is, it is shown whole or not at all."""
+    for inside in range(1, len(character)):
+        head = "x" * (60 - inside - len(before)) + before
+        assert beginning(head + character + " and more") == head + "..."
+    head = "x" * (60 - len(character))
+    assert beginning(head + character + " and more") == head + character + "..."
+
+
+def test_a_character_that_is_longer_than_all_that_is_shown_is_cut_all_the_same() -> None:
+    assert beginning("a" + "\u0301" * 100) == "a" + "\u0301" * 59 + "..."
+
+
+@pytest.mark.parametrize("text", ["x" * 59 + "e\u0301y", "x" * 58 + "👩‍🔬 done", "x" * 59 + "👍🏽!"])
+def test_the_beginning_of_a_thought_never_ends_in_half_a_character(text: str) -> None:
+    found = after_the_question(*said(text), ToolStarted(call_id="c", name="t", args={}))
+    shown = only(found, "action_thought")["metadata"]["thoughts_content"]
+    assert shown.endswith("...")
+    assert text.startswith(shown.removesuffix("..."))
+    assert len(shown) <= 63
+    following = text[len(shown) - 3]
+    assert following not in "\u0301\u200d🏽"

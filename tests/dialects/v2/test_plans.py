@@ -1,0 +1,160 @@
+"""Plans in the messages of the Web API v2: whole or in pieces, in a step of their own, in another one, or in none."""
+
+from typing import Any
+
+import pytest
+
+from limelight.events import (
+    AgentStarted,
+    AnyEvent,
+    Plan,
+    PlanDelta,
+    StepFinished,
+    StepStarted,
+    TextDelta,
+    TextFinished,
+    Todo,
+    ToolFinished,
+    ToolStarted,
+)
+from tests.dialects.v2.messages import after_the_question, said, types, whole
+
+
+def test_a_plan_is_header_content_and_footer_and_the_second_one_an_update() -> None:
+    def planning(number: int, text: str, *, update: bool) -> list[AnyEvent]:
+        return [
+            StepStarted(number=number, step_kind="planning"),
+            Plan(text=text, update=update),
+            StepFinished(number=number, step_kind="planning", duration_ms=10),
+        ]
+
+    found = after_the_question(*planning(1, "First.", update=False), *planning(2, "Then.", update=True))
+    expected = ["planning_header", "planning_content", "planning_footer", "separator"]
+    assert types(whole(found)) == [*expected, *expected]
+    first, second = (message["metadata"] for message in whole(found) if "planning_header" in types([message]))
+    assert (first["planning_type"], first["agent_status"]) == ("initial", "initial_planning")
+    assert (second["planning_type"], second["agent_status"], second["is_update_plan"]) == (
+        "update",
+        "update_planning",
+        True,
+    )
+    assert [message["content"] for message in whole(found) if "planning_content" in types([message])] == [
+        "First.",
+        "Then.",
+    ]
+
+
+def test_a_planning_step_may_have_two_plans_of_its_own() -> None:
+    found = after_the_question(
+        StepStarted(number=1, step_kind="planning"),
+        Plan(text="First."),
+        Plan(text="Better.", update=True),
+        StepFinished(number=1, step_kind="planning"),
+    )
+    assert types(whole(found)) == ["planning_header", *["planning_content"] * 2, "planning_footer", "separator"]
+    assert [m["content"] for m in whole(found) if "planning_content" in types([m])] == ["First.", "Better."]
+
+
+def plan_contents(found: list[Any]) -> list[str]:
+    return [message["content"] for message in whole(found) if "planning_content" in types([message])]
+
+
+def test_a_plan_grows_while_it_is_written_and_is_told_once() -> None:
+    found = after_the_question(
+        StepStarted(number=1, step_kind="planning"),
+        PlanDelta(text="1. Look.\n"),
+        PlanDelta(text="2. Answer."),
+        Plan(text="1. Look.\n2. Answer."),
+        StepFinished(number=1, step_kind="planning"),
+    )
+    text = [message for message in found if "planning_content" in types([message])]
+    assert [message["content"] for message in text] == ["", "1. Look.\n", "2. Answer.", "1. Look.\n2. Answer."]
+    assert [message["metadata"]["is_delta"] for message in text] == [False, True, True, False]
+    assert len({message["metadata"]["stream_id"] for message in text}) == 1
+    assert types(whole(found)) == ["planning_header", "planning_content", "planning_footer", "separator"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "told"),
+    [
+        (Plan(text="Look first."), ["Look first."]),  # a source whose last piece never came
+        (Plan(text="Think."), ["Look ", "Think."]),
+        (Plan(text="Lo", truncated=True), ["Look "]),  # the log has the beginning of a long one
+        (Plan(text=""), ["Look "]),
+    ],
+)
+def test_the_plan_has_the_last_word_about_its_pieces(plan: Plan, told: list[str]) -> None:
+    found = after_the_question(StepStarted(number=1, step_kind="planning"), PlanDelta(text="Look "), plan)
+    assert plan_contents(found) == told
+
+
+def test_a_plan_that_was_never_finished_ends_with_its_step_and_before_its_error() -> None:
+    found = after_the_question(
+        StepStarted(number=1, step_kind="planning"),
+        PlanDelta(text="1. Lo"),
+        StepFinished(number=1, step_kind="planning", error="the model hung up"),
+        StepStarted(number=1),
+    )
+    expected = ["planning_header", "planning_content", "error", "planning_footer", "separator", "action_header"]
+    assert types(whole(found)) == expected
+    assert plan_contents(found) == ["1. Lo"]
+    assert {message["metadata"]["step_type"] for message in found[:-1]} == {"planning"}
+
+
+def test_a_plan_within_a_step_leaves_the_step_open_and_ends_one_that_is_made_up() -> None:
+    plan = ["planning_header", "planning_content", "planning_footer", "separator"]
+    written: list[AnyEvent] = [PlanDelta(text="Look."), Plan(text="Look.")]
+    own = after_the_question(StepStarted(number=1), *written, StepFinished(number=1))
+    assert types(whole(own)) == ["action_header", *plan, "action_footer", "separator"]
+    made_up = after_the_question(TextDelta(message_id="m", text="Hm."), TextFinished(message_id="m"), *written)
+    assert types(whole(made_up)) == ["action_header", "action_thought", "action_footer", "separator", *plan]
+
+
+def test_any_plan_ends_the_one_that_grows() -> None:
+    items = (Todo("look"),)
+    found = after_the_question(
+        StepStarted(number=1, step_kind="planning"),
+        PlanDelta(text="1. Look"),
+        Plan(items=items),
+        PlanDelta(text="Or not", update=True),
+        Plan(text="Or not", update=True),
+        StepFinished(number=1, step_kind="planning"),
+    )
+    assert plan_contents(found) == ["1. Look", "Or not"]
+
+
+def test_what_is_said_and_done_between_its_pieces_does_not_part_a_plan() -> None:
+    found = after_the_question(
+        PlanDelta(text="1. Look"),
+        ToolStarted(call_id="c", name="look", args={}),
+        TextDelta(message_id="m", text="Hm."),
+        PlanDelta(text=" again"),
+        ToolFinished(call_id="c", result=""),
+        Plan(text="1. Look again"),
+    )
+    assert plan_contents(found) == ["1. Look again"]
+
+
+def test_a_sub_agents_plan_grows_beside_the_main_agents() -> None:
+    found = after_the_question(
+        AgentStarted(agent_id="h", name="helper"),
+        PlanDelta(text="Mine "),
+        PlanDelta(agent_id="h", text="Its "),
+        PlanDelta(text="all."),
+        PlanDelta(agent_id="h", text="own."),
+        Plan(agent_id="h", text="Its own."),
+        Plan(text="Mine all."),
+    )
+    told = [m for m in whole(found) if "planning_content" in types([m])]
+    assert [(m["metadata"].get("agent_name"), m["content"]) for m in told] == [
+        ("helper", "Its own."),
+        (None, "Mine all."),
+    ]
+
+
+def test_a_plan_in_a_real_step_behind_a_made_up_one_leaves_it_open() -> None:
+    found = after_the_question(
+        *said("Hm."), StepStarted(number=1), Plan(text="Look."), StepFinished(number=1, input_tokens=3, output_tokens=4)
+    )
+    assert types(whole(found))[-2:] == ["action_footer", "separator"]
+    assert whole(found)[-2]["metadata"]["token_usage"]["total_tokens"] == 7

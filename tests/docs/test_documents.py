@@ -1,0 +1,194 @@
+"""The documents say what the code does: each list in them is held against the code, in both directions.
+
+A setting, option, valve or error code that is not documented fails here, and so does a document that names one which
+does not exist. Examples parse, links lead somewhere. The wire and the snippets have files of their own.
+"""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import typer.main
+from pydantic import BaseModel
+
+from limelight import __version__
+from limelight.cli import app as cli
+from limelight.cli.openwebui import Display
+from limelight.config import Settings, all_settings, load_settings
+from limelight.errors import RunError, SetupError, all_errors
+from limelight.plugins import find
+from limelight.sources.base import Feature
+from openwebui.parts.valves import UserValves, Valves
+from tests.support.documents import DOCS, DOCUMENTS, ROOT, by_name, read
+from tests.support.markdown import blocks, codes, rows, sections, without_code
+
+# Settings and the command line
+
+
+def test_every_setting_is_documented_and_every_documented_setting_exists() -> None:
+    documented: set[tuple[str, ...]] = set()
+    for heading, text in sections(read("docs/settings.md"), 2).items():
+        if heading.startswith("["):
+            documented |= {(heading.strip("[]"), *(cell.strip("`") for cell in row[:3])) for row in rows(text)}
+    assert documented == {(s.section, s.key, s.env or "–", json.dumps(s.default)) for s in all_settings()}
+
+
+def test_environment_variables_in_the_documents_exist() -> None:
+    source = "".join(path.read_text() for path in [*(ROOT / "src").rglob("*.py"), ROOT / "Makefile"])
+    real = set(re.findall(r"LIMELIGHT_[A-Z_]+", source))
+    named = {name for path in DOCUMENTS for name in re.findall(r"LIMELIGHT_[A-Z_]+", path.read_text())}
+    assert named <= real
+    assert real <= set(re.findall(r"LIMELIGHT_[A-Z_]+", read("docs/settings.md")))
+
+
+def commands_of(group: Any, prefix: str = "") -> dict[str, Any]:
+    """Every command by its whole name, those of groups too: `openwebui install`."""
+    found: dict[str, Any] = {}
+    for name, command in group.commands.items():
+        inner = hasattr(command, "commands")
+        found |= commands_of(command, f"{prefix}{name} ") if inner else {f"{prefix}{name}": command}
+    return found
+
+
+def test_every_command_and_option_is_documented_and_every_documented_one_exists() -> None:
+    commands = commands_of(typer.main.get_command(cli))
+    tables = sections(read("docs/cli.md"), 2)
+    tables["serve"] = sections(read("docs/settings.md"), 2)["limelight serve"]
+    tables["understudy"] = read("docs/understudy.md")
+    assert set(commands) == set(tables)
+    for name, one in commands.items():
+        real = {option for param in one.params for option in param.opts if option.startswith("-")}
+        listed = {option for row in rows(tables[name]) for option in codes(row[0]) if option.startswith("-")}
+        assert listed - {"--help"} == real - {"--help"}, name
+
+
+@pytest.mark.parametrize(("table", "valves"), [("valve", Valves), ("user valve", UserValves)])
+def test_every_valve_is_documented_with_its_default(table: str, valves: type[BaseModel]) -> None:
+    text = sections(read("docs/openwebui.md"), 2)["Valves"]
+    (found,) = re.findall(rf"^\| {table} \|.*\n(?:\|.*\n)+", text, flags=re.MULTILINE)
+    documented = {(row[0].strip("`"), row[1].strip("`")) for row in rows(found)}
+    assert documented == {(name, json.dumps(field.default)) for name, field in valves.model_fields.items()}
+
+
+def test_every_display_is_documented() -> None:
+    displays = rows(sections(read("docs/openwebui.md"), 2)["Displays"])
+    assert [row[0].strip("`") for row in displays] == [*get_args(Display)]
+
+
+def test_examples_of_configuration_load(tmp_path: Path) -> None:
+    examples = [block for path in DOCUMENTS for block in blocks(path.read_text(), "toml")]
+    assert examples
+    for number, example in enumerate(examples):
+        path = tmp_path / f"{number}.toml"
+        path.write_text(example)
+        assert load_settings(path, environ={}) != Settings()
+
+
+# Errors
+
+
+def test_every_error_is_documented_and_every_documented_error_exists() -> None:
+    def status(error: type[Exception]) -> str:
+        if issubclass(error, RunError):
+            return "in a run"
+        return "at start" if issubclass(error, SetupError) else str(error.status)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
+
+    table = [(row[0].strip("`"), row[1]) for row in rows(read("docs/errors.md"))]
+    assert len(table) == len(set(table))
+    assert set(table) == {(error.code, status(error)) for error in all_errors()}
+
+
+# Parts, commands, versions, links
+
+
+def test_the_readme_lists_the_parts_that_are_there() -> None:
+    table = {row[0]: codes(row[1]) for row in rows(sections(read("README.md"), 2)["What works with what"])}
+    assert table == {
+        "sources": {*find("sources")},
+        "formats": {*find("dialects")},
+        "stores": {*find("stores")},
+        "clients": set[str](),
+        "Open WebUI": {*get_args(Display)},
+    }
+
+
+def test_what_a_framework_cannot_show_is_what_its_source_declares() -> None:
+    sources = {name: source for name, source in find("sources").items() if name != "function"}
+    told = sections(read("docs/frameworks.md"), 2)["What is seen"]
+    names = re.findall(r"\w+", told.strip().splitlines()[0])
+    shown = {row[0].strip("`"): dict(zip(names, row[1:], strict=True)) for row in rows(told) if len(row) == 4}
+    assert shown == {
+        feature: {name: "no" if feature in source.LACKS else "yes" for name, source in sources.items()}
+        for feature in get_args(Feature)
+    }
+    reasons = {(row[0], row[1].strip("`")): row[2] for row in rows(told) if len(row) == 3}
+    assert reasons == {(name, what): why for name, source in sources.items() for what, why in source.LACKS.items()}
+
+
+def test_make_targets_in_the_documents_exist_and_all_are_listed() -> None:
+    targets = set(re.findall(r"^([a-z-]+):.*## ", read("Makefile"), flags=re.MULTILINE))
+    for path in DOCUMENTS:
+        text = path.read_text()
+        shell = "\n".join(blocks(text, "sh"))
+        named = set(re.findall(r"`make ([a-z-]+)", text)) | set(re.findall(r"^make ([a-z-]+)", shell, re.MULTILINE))
+        assert named <= targets, by_name(path)
+    assert set(re.findall(r"`make ([a-z-]+)", read("CONTRIBUTING.md"))) == targets
+
+
+def test_every_promise_names_tests_that_exist() -> None:
+    promises = rows(sections(read("docs/architecture.md"), 2)["Promises"])
+    assert len(promises) == 9
+    for promise, tests in promises:
+        assert_tests_exist(promise, tests)
+
+
+def test_every_fault_names_tests_that_exist() -> None:
+    tables = sections(read("docs/faults.md"), 2)
+    bar = rows(tables["The bar"])
+    assert len(bar) == 16
+    for fault, _, tests in [*bar, *rows(tables["More faults"])]:
+        assert_tests_exist(fault, tests)
+
+
+def assert_tests_exist(promise: str, tests: str) -> None:
+    assert codes(tests), promise
+    for name in codes(tests):
+        file, _, function = name.partition("::")
+        assert f"def {function}(" in (ROOT / file).read_text() if function else (ROOT / file).is_file(), name
+
+
+def test_versions_agree() -> None:
+    assert tomllib.loads(read("pyproject.toml"))["project"]["version"] == __version__
+    changes = sections(read("CHANGELOG.md"), 2)
+    assert next(iter(changes)) == "[Unreleased]"
+    newest = re.search(r"\d+\.\d+\.\d+", "".join(f"{heading}{text}" for heading, text in changes.items()))
+    assert newest is not None
+    assert newest[0] == __version__
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=by_name)
+def test_links_lead_somewhere(path: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", without_code(path.read_text())):
+        if link.startswith("https://"):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        assert target.is_file(), link
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", without_code(target.read_text()), flags=re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+def test_every_document_is_in_the_index() -> None:
+    index = read("docs/index.md")
+    for path in DOCS.rglob("*.md"):
+        name = str(path.relative_to(DOCS))
+        assert name == "index.md" or f"({name})" in index, name
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=by_name)
+def test_no_document_knows_the_machine_it_was_written_on(path: Path) -> None:
+    assert not re.search(r"/(work|tmp|home|root|Users)/", path.read_text())

@@ -1,0 +1,111 @@
+"""The snippets of the documents are run: agents, mounted servers, calls with curl."""
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Match
+
+from limelight.agents.load import load_agent
+from limelight.config import load_settings
+from limelight.server.app import create_app
+from tests.support.documents import DOCUMENTS, by_name, read
+from tests.support.markdown import blocks
+
+
+def snippets(*names: str) -> list[Any]:
+    found = [(name, number, code) for name in names for number, code in enumerate(blocks(read(name), "python"), 1)]
+    return [pytest.param(code, id=f"{name}:{number}") for name, number, code in found]
+
+
+@pytest.fixture
+def clean_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading a file makes its folder importable; that ends with the test."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "modules", {**sys.modules})
+
+
+@pytest.mark.usefixtures("clean_imports")
+@pytest.mark.parametrize("code", snippets("README.md", "docs/your-own-agent.md"))
+async def test_an_agent_of_the_documents_works(code: str, tmp_path: Path) -> None:
+    path = tmp_path / "my_agent.py"
+    path.write_text(code)
+    settings = load_settings(environ={}, overrides={("store", "data"): str(tmp_path / "data")})
+    app = create_app(settings, [load_agent(f"{path}:agent")])
+    body = {"messages": [{"role": "user", "content": "How do bees dance?"}], "session_id": "s"}
+    async with app.router.lifespan_context(app), client_of(app) as client:
+        asked = asyncio.create_task(client.post("/chat", json=body))
+        while not asked.done():
+            await approve_what_is_open(client)
+            await asyncio.sleep(0.01)
+        answer = (await asked).json()
+        assert answer.get("state") == "finished", answer
+        assert answer["message"]["content"]
+        assert [agent["description"] for agent in (await client.get("/agents")).json()["agents"]] != [""]
+
+
+async def approve_what_is_open(client: httpx.AsyncClient) -> None:
+    session = await client.get("/sessions/s")
+    if session.status_code == 200:
+        run = (await client.get(f"/runs/{session.json()['run_id']}")).json()
+        for approval in run["approvals"]:
+            path = f"/runs/{run['run_id']}/approvals/{approval['approval_id']}"
+            assert (await client.post(path, json={"decision": "approve"})).json() == {"state": "approve"}
+
+
+def client_of(app: Any) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost", timeout=10)
+
+
+@pytest.mark.parametrize("code", snippets("docs/operating.md"))
+async def test_mounting_works(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIMELIGHT_DATA", str(tmp_path / "data"))
+    names: dict[str, Any] = {}
+    exec(compile(code, "docs/operating.md", "exec"), names)
+    app = names["app"]
+    async with app.router.lifespan_context(app), client_of(app) as client:
+        assert (await client.get("/limelight/ready")).json()["status"] == "ready"
+        assert (await client.get("/limelight/docs")).status_code == 200
+        body = {"messages": [{"role": "user", "content": "bees"}]}
+        assert "bees" in (await client.post("/limelight/chat", json=body)).json()["message"]["content"]
+
+
+def test_the_tool_of_the_document_works_outside_of_limelight_too() -> None:
+    (block,) = blocks(read("docs/frameworks.md"), "python")
+    names: dict[str, Any] = {}
+    exec(block, names)
+    assert names["delete_file"]("/tmp/x") == "/tmp/x is deleted"
+
+
+def test_python_is_only_where_it_is_run() -> None:
+    run = {
+        "README.md",
+        "docs/your-own-agent.md",
+        "docs/frameworks.md",
+        "docs/operating.md",
+        "docs/client.md",
+        "docs/understudy.md",
+    }
+    assert {by_name(path) for path in DOCUMENTS if blocks(path.read_text(), "python")} == run
+
+
+def test_calls_with_curl_name_routes(tmp_path: Path) -> None:
+    app = create_app(load_settings(environ={}, overrides={("store", "data"): str(tmp_path)}))
+    for path in DOCUMENTS:
+        for block in blocks(path.read_text(), "sh"):
+            for call in re.findall(r"^curl (?:.*\\\n)*.*", block, flags=re.MULTILINE):
+                url = re.search(r"http://127\.0\.0\.1:8000(/[^\s'\"?]*)", call)
+                assert url is not None, call
+                method = re.search(r"-X (\w+)", call)
+                name = method[1] if method else "POST" if "-d " in call else "GET"
+                assert is_route(app, name, url[1]), f"{by_name(path)}: {name} {url[1]}"
+
+
+def is_route(app: Starlette, method: str, path: str) -> bool:
+    scope = {"type": "http", "method": method, "path": path}
+    return any(route.matches(scope)[0] is Match.FULL for route in app.routes)

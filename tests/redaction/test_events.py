@@ -1,0 +1,247 @@
+"""What is written of tools, without what may not be kept."""
+
+import re
+
+import pytest
+
+from limelight.events import (
+    EVENT_TYPES,
+    AgentFinished,
+    AgentStarted,
+    AnyEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    ArtifactMade,
+    FinalAnswer,
+    Plan,
+    PlanDelta,
+    ReasoningDelta,
+    ReasoningFinished,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    SourceCited,
+    Status,
+    StepFinished,
+    StepStarted,
+    TextDelta,
+    TextFinished,
+    Todo,
+    ToolArgsDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolReady,
+    ToolStarted,
+    Usage,
+)
+from limelight.redaction.events import LOOKED_AT, Redaction
+from limelight.redaction.rules import HIDDEN, NOTHING_HIDDEN, Hiding
+from limelight.redaction.stream import MAX_LINE
+from tests.runs.execution import execution
+
+SECRET = "s3cr3t-s3cr3t"
+KEY = "lml_9em2hbef_" + "djz4" * 13
+BY_PATTERN = Hiding([re.compile(r"s3cr3t-\w+")])
+BY_VALUE = Hiding(secrets=[SECRET])
+
+
+def fed(hiding: Hiding, *events: AnyEvent) -> list[AnyEvent]:
+    redaction = Redaction(hiding)
+    return [*(said for event in events for said in redaction.feed(event)), *redaction.rest()]
+
+
+def output(text: str, stream: str = "stdout") -> ToolOutputDelta:
+    return ToolOutputDelta(call_id="c", text=text, stream="stderr" if stream == "stderr" else "stdout")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        ToolStarted(call_id="c", name="t", args={"a": [SECRET]}),
+        ToolReady(call_id="c", args=f"not json {SECRET}"),
+        ToolFinished(call_id="c", result={"a": {"b": SECRET}}),
+        ToolFinished(call_id="c", result=f"Error: {SECRET}", error=SECRET),
+        ApprovalRequested(approval_id="p", name="t", args={"a": SECRET}),
+        ApprovalResolved(approval_id="p", decision="edit", args={"a": SECRET}, reason=SECRET),
+        SourceCited(title=SECRET, url=f"https://a.example/{SECRET}", text=SECRET),
+        Status(text=SECRET),
+        RunFailed(code="agent_error", message=f"401 {SECRET}"),
+        Plan(text=SECRET, items=(Todo(f"use {SECRET}", "completed"),)),
+        FinalAnswer(content={"key": SECRET}, title=SECRET, sources=(SECRET,)),
+    ],
+)
+@pytest.mark.parametrize("hiding", [BY_PATTERN, BY_VALUE])
+def test_every_event_of_a_tool_and_every_error_is_looked_at(event: AnyEvent, hiding: Hiding) -> None:
+    hidden = Redaction(hiding).whole(event)
+    assert SECRET not in repr(hidden) and HIDDEN in repr(hidden)
+    assert type(hidden) is type(event)
+
+
+def test_of_every_event_it_is_decided_whether_it_is_looked_at() -> None:
+    said = (TextDelta, TextFinished, ReasoningDelta, ReasoningFinished, RunStarted)
+    nothing_of_a_tool = (StepStarted, AgentStarted, ArtifactMade, Usage, RunFinished)
+    pieces = (ToolArgsDelta, ToolOutputDelta, PlanDelta)
+    assert sorted(map(repr, (*LOOKED_AT, *said, *nothing_of_a_tool, *pieces))) == sorted(map(repr, EVENT_TYPES))
+
+
+def said(text: str, message_id: str = "m", agent_id: str = "") -> TextDelta:
+    return TextDelta(message_id=message_id, text=text, agent_id=agent_id)
+
+
+def test_a_secret_of_the_servers_is_hidden_in_what_is_said_wherever_it_is_cut() -> None:
+    text = f"my key is {SECRET}, and s3cr is none"
+    for kind in (TextDelta, ReasoningDelta):
+        for size in range(1, 30):
+            pieces = [kind(message_id="m", text=text[at : at + size]) for at in range(0, len(text), size)]
+            told = [event for event in fed(BY_VALUE, *pieces) if isinstance(event, kind)]
+            whole = "".join(event.text for event in told)
+            assert SECRET[:4] not in whole.replace("and s3cr is", "") and whole.count(HIDDEN) == 1
+            assert whole.endswith(f"{HIDDEN}, and s3cr is none")
+
+
+def test_what_is_said_is_held_back_only_as_long_as_it_has_to_be() -> None:
+    redaction = Redaction(BY_VALUE)
+    assert redaction.feed(said("the s3")) == [said("the s3")]
+    assert redaction.passes(said(" is cloudy ")) and redaction.passes(said("s3c"))
+    assert not redaction.passes(said("r3t"))
+    assert redaction.feed(said("r3t")) == []
+    assert redaction.feed(said(" and")) == [said("r3t and")]
+    assert redaction.passes(said("."))
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        TextFinished(message_id="m", agent_id="a"),
+        FinalAnswer(message_id="m", content=""),
+        AgentFinished(agent_id="a"),
+        RunFinished(),
+        RunFailed(code="x", message=""),
+        RunCancelled(reason=""),
+    ],
+)
+def test_what_was_held_back_comes_before_the_end_of_its_text(end: AnyEvent) -> None:
+    held = said("s3cr3t-", agent_id="a")
+    assert fed(BY_VALUE, held, end) == [held, end]
+
+
+def test_an_answer_that_was_streamed_is_without_the_servers_secrets() -> None:
+    answer = FinalAnswer(content=f"it is {SECRET}", message_id="m")
+    assert Redaction(BY_VALUE).whole(answer) == FinalAnswer(content=f"it is {HIDDEN}", message_id="m")
+
+
+async def test_the_engine_tells_what_was_held_back_when_something_ends_by_itself() -> None:
+    """A text that was held back as a whole is in the log before its agent ends, also if that ends with its call."""
+    run = execution(hiding=BY_VALUE)
+    run.accept(RunStarted(agent="a"))
+    run.accept(ToolStarted(call_id="c", name="task", args={}))
+    run.accept(AgentStarted(agent_id="b", name="b", call_id="c"))
+    run.accept(said("s3cr3t", "n", "b"))
+    run.accept(ToolFinished(call_id="c", result=""))
+    run.accept(said("the key: "))
+    for character in SECRET:
+        run.accept(said(character))
+    run.accept(said(", or s3cr3t-"))
+    run.accept(ToolStarted(call_id="d", name="t", args={}))
+    run.accept(ToolOutputDelta(call_id="d", text="s3cr3t"))
+    run.seal(RunFailed(code="x", message="y"))
+    events = [record.event for record in run.take().records]
+    text = "".join(event.text for event in events if isinstance(event, TextDelta) and event.message_id == "m")
+    of_b = [event for event in events if event.agent_id == "b"]
+    assert [type(event) for event in of_b] == [AgentStarted, TextDelta, TextFinished, AgentFinished]
+    assert text.endswith(f"{HIDDEN}, or s3cr3t-") and SECRET not in repr(events)
+    assert any(isinstance(event, ToolOutputDelta) and event.text == "s3cr3t" for event in events)
+    assert isinstance(events[-1], RunFailed)
+
+
+async def test_without_a_secret_nothing_is_looked_at_in_what_is_said() -> None:
+    assert not Redaction(BY_PATTERN).listens and not Redaction(Hiding()).listens
+    assert Redaction(Hiding([re.compile("x")], secrets=[SECRET])).listens
+
+
+def test_what_people_say_is_left_alone_and_what_models_say_but_for_secrets() -> None:
+    said = FinalAnswer(content=SECRET, message_id="m")
+    for event in (RunStarted(agent="a", input=SECRET), TextDelta(message_id="m", text=SECRET), said):
+        assert Redaction(BY_PATTERN).whole(event) is event
+        assert fed(BY_PATTERN, event) == [event]
+
+
+def test_output_is_held_back_only_as_long_as_it_has_to_be() -> None:
+    redaction = Redaction(BY_VALUE)
+    assert redaction.feed(output("10 % ")) == [output("10 % ")]
+    assert redaction.feed(output("key s3cr")) == [output("key ")]
+    assert redaction.feed(output("3t-s3cr3t.")) == [output(f"{HIDDEN}.")]
+
+
+def test_output_of_two_streams_is_not_mixed() -> None:
+    said = fed(BY_VALUE, output("s3cr3t-"), output("s3cr3t", "stderr"), output("s3cr3t"))
+    assert said == [output(HIDDEN), output("s3cr3t", "stderr")]
+
+
+def test_the_rest_comes_before_the_end_of_its_tool() -> None:
+    end = ToolFinished(call_id="c", result="")
+    said = fed(BY_PATTERN, output("one\nno end "), output(f"{SECRET}"), end)
+    assert said == [output("one\n"), output(f"no end {HIDDEN}"), end]
+
+
+def test_a_line_that_never_ends_is_not_kept_for_ever() -> None:
+    said = fed(BY_PATTERN, *[output("x" * 1000)] * 200)
+    assert len("".join(piece.text for piece in said if isinstance(piece, ToolOutputDelta))) == 200_000
+    assert len(said) >= 200_000 // (MAX_LINE + 1000)
+
+
+def test_with_patterns_arguments_come_whole() -> None:
+    pieces = [ToolArgsDelta(call_id="c", text=text) for text in ('{"a": "s3cr', '3t-s3cr3t"}')]
+    ready = ToolReady(call_id="c", args={"a": SECRET})
+    assert fed(BY_PATTERN, *pieces, ready) == [ready]
+    by_value = fed(BY_VALUE, *pieces, ready)
+    assert [piece.text for piece in by_value if isinstance(piece, ToolArgsDelta)] == ['{"a": "', HIDDEN + '"}']
+
+
+async def test_objects_are_hidden_in_the_form_that_is_kept() -> None:
+    """A result that is no JSON becomes text, and that is what is looked at."""
+
+    class Client:
+        def __repr__(self) -> str:
+            return f"Client(key={SECRET!r})"
+
+    run = execution(hiding=BY_VALUE)
+    run.accept(RunStarted(agent="a"))
+    run.accept(ToolStarted(call_id="c", name="t", args={"client": Client()}))
+    run.accept(output(f"using {SECRET[:5]}"))
+    run.accept(ToolFinished(call_id="c", result=[SECRET] * 10_000))
+    append = run.take()
+    assert SECRET not in repr(append.records) + repr(append.results)
+    started, *printed, _ = [record.event for record in append.records[1:]]
+    assert isinstance(started, ToolStarted) and f"Client(key='{HIDDEN}')" in str(started.args)
+    assert printed == [output("using "), output(SECRET[:5])]
+    assert append.results  # the whole of a large result is kept elsewhere, and is hidden there too
+
+
+@pytest.mark.parametrize("secret", [SECRET, KEY])
+def test_a_secret_in_pieces_of_a_plan_is_hidden_and_the_plan_is_as_they_were_told(secret: str) -> None:
+    hiding = BY_VALUE if secret == SECRET else NOTHING_HIDDEN
+    text = f"Use {secret} and go on."
+    for size in range(1, 30):
+        pieces = [PlanDelta(agent_id="a", text=text[at : at + size]) for at in range(0, len(text), size)]
+        *told, plan = fed(hiding, *pieces, Plan(agent_id="a", text=text))
+        whole = "".join(event.text for event in told if isinstance(event, PlanDelta))
+        assert secret[4:] not in whole and f"{HIDDEN} and go on." in whole
+        assert plan == Plan(agent_id="a", text=whole)
+
+
+def test_plans_of_two_agents_are_hidden_apart_and_what_they_say_at_last_counts() -> None:
+    pieces = [PlanDelta(text="one "), PlanDelta(agent_id="a", text="two"), PlanDelta(text="more")]
+    assert fed(BY_VALUE, *pieces, Plan(text="something else")) == [*pieces, Plan(text="something else")]
+    held = PlanDelta(agent_id="a", text=SECRET[:8])
+    assert fed(BY_VALUE, held, AgentFinished(agent_id="a")) == [held, AgentFinished(agent_id="a")]
+
+
+def test_what_is_held_back_of_a_plan_comes_before_the_end_of_its_step() -> None:
+    ended = StepFinished(number=1, step_kind="planning", error="hung up")
+    assert fed(BY_VALUE, PlanDelta(text=SECRET[:8]), ended) == [PlanDelta(text=SECRET[:8]), ended]
+
+
+def test_with_patterns_a_plan_comes_whole() -> None:
+    assert fed(BY_PATTERN, PlanDelta(text="Use s3c"), Plan(text="Use it.")) == [Plan(text="Use it.")]

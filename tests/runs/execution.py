@@ -1,0 +1,33 @@
+"""A run without a server: what it writes is there to be taken."""
+
+from typing import Any, cast
+
+from limelight.redaction.rules import NOTHING_HIDDEN, Hiding
+from limelight.runs.committer import Committer
+from limelight.runs.engine import Execution, RunLimits
+from limelight.stores.base import Run, SessionRef, Store
+
+
+class Marks:
+    """A committer that only notes that there is something to commit."""
+
+    failing = False
+
+    def mark(self, run: Any, *, can_wait: bool = False) -> None:
+        """Nothing is committed before the test does so."""
+
+
+def execution(hiding: Hiding = NOTHING_HIDDEN) -> Execution:
+    ref = SessionRef("ann", "s")
+    run = Run(
+        run_id="run_1",
+        ref=ref,
+        agent="a",
+        turn=1,
+        state="running",
+        started_at=0,
+        ended_at=None,
+        first_seq=1,
+        last_seq=0,
+    )
+    return Execution(run, cast("Store", None), cast("Committer", Marks()), RunLimits(), hiding=hiding)

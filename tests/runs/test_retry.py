@@ -1,0 +1,38 @@
+"""What a run waits for, and for how long."""
+
+import pytest
+
+from limelight.errors import StoreUnavailable
+from limelight.runs import retry
+from limelight.runs.retry import TRIES_UNEXPLAINED, patiently
+
+
+class Failing:
+    """A store that fails so often, and knows why or not."""
+
+    def __init__(self, times: int, words: str) -> None:
+        self.left = times
+        self._words = words
+
+    async def work(self) -> str:
+        if not self.left:
+            return "done"
+        self.left -= 1
+        raise StoreUnavailable("it fails", words=self._words)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "RETRY_SECONDS", (0.0,))
+
+
+async def test_trouble_that_passes_is_waited_for() -> None:
+    assert await patiently(Failing(100, "the disk is full").work) == "done"
+    assert await patiently(Failing(TRIES_UNEXPLAINED, "").work) == "done"
+
+
+async def test_what_nobody_can_explain_is_not_tried_for_ever() -> None:
+    store = Failing(100, "")
+    with pytest.raises(StoreUnavailable):
+        await patiently(store.work)
+    assert store.left == 100 - TRIES_UNEXPLAINED - 1

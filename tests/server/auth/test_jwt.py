@@ -1,0 +1,193 @@
+"""Tokens of an issuer on a running server: in headers, on sockets and in the page's cookie."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.auth import jwt_issuer as issuing_part
+from limelight.auth.jwt import TokenRules
+from limelight.auth.jwt_issuer import Issuer
+from limelight.auth.key_file import Keyring
+from limelight.config import load_settings
+from limelight.errors import IssuerUnavailable, SetupError, Unauthorized
+from limelight.server.app import create_app
+from limelight.stores.base import LOCAL_OWNER
+from tests.auth.local_issuer import AUDIENCE, LocalIssuer, SignedBy, issuing
+from tests.server.v2.socket_client import socket
+from tests.support import agents
+from tests.support.server import asking, offer, serving
+
+
+@pytest.fixture
+async def issuer() -> AsyncIterator[LocalIssuer]:
+    async with issuing() as issuer:
+        yield issuer
+
+
+class Clock:
+    """A clock that goes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def test_a_token_is_as_good_as_a_key(issuer: LocalIssuer, tmp_path: Path) -> None:
+    async with serving(agents.echo, data=tmp_path, **issuer.settings) as served:
+        assert (await served.http.get("/agents")).status_code == 401
+        ann, ben = issuer.headers("ann", name="Ann"), issuer.headers("ben")
+        await served.http.post("/chat", json=asking("hi", session_id="s"), headers=ann)
+        assert (await served.http.get("/sessions/s", headers=ann)).status_code == 200
+        assert (await served.http.get("/sessions/s", headers=ben)).status_code == 404
+        me = (await served.http.get("/auth/me", headers=ann)).json()
+        assert me == {"user": "ann", "name": "Ann", "scopes": ["use"], "open": False}
+        assert (await served.http.get("/admin/users", headers=ann)).status_code == 403
+        admin = issuer.headers("root", scope="limelight:admin")
+        assert (await served.http.get("/admin/users", headers=admin)).status_code == 200
+        key = Keyring(tmp_path).create("ann", ("use",), 1)[1]  # the same user by another way
+        assert (await served.http.get("/sessions/s", headers={"authorization": f"Bearer {key}"})).status_code == 200
+        assert issuer.asked == 1
+
+
+async def test_a_token_that_does_not_hold_is_told_why(issuer: LocalIssuer, tmp_path: Path) -> None:
+    async with serving(agents.echo, data=tmp_path, **issuer.settings) as served:
+        problem = await served.problem("GET", "/agents", headers=issuer.headers(lasts=-60))
+        assert (problem["code"], problem["detail"]) == ("unauthorized", "this token is not accepted: it has expired")
+        local = await served.problem("GET", "/agents", headers=issuer.headers(LOCAL_OWNER))
+        assert (local["status"], "server's own" in local["detail"]) == (401, True)
+        named = {**issuer.headers("ann"), "x-limelight-user-id": "ben"}
+        assert (await served.http.get("/auth/me", headers=named)).json()["user"] == "ann"
+
+
+async def test_halves_of_characters_in_a_name_are_left_out(issuer: LocalIssuer, tmp_path: Path) -> None:
+    async with serving(agents.echo, data=tmp_path, **issuer.settings) as served:
+        me = await served.http.get("/auth/me", headers=issuer.headers("ann", name="A\ud800nn \U0001f41d"))
+        assert (me.status_code, me.json()["name"]) == (200, "Ann \U0001f41d")
+
+
+async def test_a_socket_ends_with_its_token(
+    issuer: LocalIssuer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(agents.echo, data=tmp_path, **issuer.settings) as served:
+        headers = issuer.headers("ann")
+        async with socket(served, headers=headers, agent_type="echo") as watching:
+            await watching.say("ping")
+            await watching.until_type("pong")
+            monkeypatch.setattr("limelight.auth.jwt.CLOCKS_DIFFER_SECONDS", -3600)  # an hour later
+            await watching.say("ping")
+            assert (await watching.error())[1] == "unauthorized"
+
+
+async def test_who_only_reads_is_sent_away_when_their_token_expires(
+    issuer: LocalIssuer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(agents.patient, data=tmp_path, server__heartbeat_seconds=0.1, **issuer.settings) as served:
+        headers = issuer.headers("ann")
+        async with socket(served, headers=headers, agent_type="patient") as watching:
+            await watching.say("query", query="go")
+            await watching.until_state("processing")
+            async with served.http.stream("GET", "/sessions/s/stream", headers=headers) as stream:
+                lines = stream.aiter_lines()
+                await anext(lines)
+                monkeypatch.setattr("limelight.auth.jwt.CLOCKS_DIFFER_SECONDS", -3600)  # an hour later
+                async with asyncio.timeout(20):
+                    assert (await watching.error())[1] == "unauthorized"
+                    async for _ in lines:
+                        pass
+        assert served.parts.sessions.count == 1
+
+
+async def test_the_page_keeps_a_token_as_it_keeps_a_key(issuer: LocalIssuer, tmp_path: Path) -> None:
+    async with serving(agents.echo, data=tmp_path, **issuer.settings) as served:
+        assert (await served.http.post("/auth/login", json={"key": issuer.token("ann")})).status_code == 204
+        assert (await served.http.get("/auth/me")).json()["user"] == "ann"
+        refused = await served.problem("POST", "/auth/login", json={"key": issuer.token("ann", lasts=-60)})
+        assert (refused["code"], "expired" in refused["detail"]) == ("unauthorized", True)
+
+
+async def test_without_the_issuer_nobody_can_tell(issuer: LocalIssuer, tmp_path: Path) -> None:
+    issuer.is_down = True
+    async with serving(agents.echo, data=tmp_path, **issuer.settings, auth__api_key="secret") as served:
+        problem = await served.problem("GET", "/agents", headers=issuer.headers())
+        assert (problem["status"], problem["code"]) == (503, "issuer_unavailable")
+        assert (await served.http.get("/agents", headers={"authorization": "Bearer secret"})).status_code == 200
+        assert (await served.http.get("/health")).status_code == 200
+
+
+def reader(issuer: LocalIssuer, clock: Clock) -> Issuer:
+    return Issuer(TokenRules(issuer=issuer.url, audience=AUDIENCE), f"{issuer.url}/keys", clock)
+
+
+async def test_new_keys_are_found_and_old_ones_forgotten(issuer: LocalIssuer) -> None:
+    clock = Clock()
+    tokens = reader(issuer, clock)
+    old = issuer.token("ann")
+    assert (await tokens.holder(old)).user_id == "ann"
+    issuer.keys = [SignedBy("two")]
+    new = issuer.token("ben")
+    with pytest.raises(Unauthorized):  # it has asked a moment ago, and does not again for whoever wants it to
+        await tokens.holder(new)
+    clock.now += issuing_part.PAUSE_SECONDS
+    assert (await tokens.holder(new)).user_id == "ben"
+    with pytest.raises(Unauthorized, match="a key that its issuer does not have"):
+        await tokens.holder(old)
+    assert issuer.asked == 2
+
+
+async def test_made_up_tokens_do_not_make_the_server_ask_all_the_time(issuer: LocalIssuer) -> None:
+    tokens = reader(issuer, Clock())
+    for number in range(20):
+        with pytest.raises(Unauthorized):
+            await tokens.holder(issuer.token(by=SignedBy(f"made up {number % 2}", "EdDSA")))
+    assert issuer.asked == 1
+
+
+async def test_an_issuer_that_is_down_changes_nothing_for_known_keys(issuer: LocalIssuer) -> None:
+    clock = Clock()
+    tokens = reader(issuer, clock)
+    await tokens.holder(issuer.token())
+    issuer.is_down = True
+    clock.now += issuing_part.FRESH_SECONDS
+    assert (await tokens.holder(issuer.token("ben"))).user_id == "ben"
+    assert issuer.asked == 2
+    await tokens.holder(issuer.token("ben"))
+    assert issuer.asked == 2  # not with every request
+
+
+@pytest.mark.parametrize("reply", ["no JSON", "[]", '{"keys": []}', '{"keys": "x"}', '{"keys": [7]}', "{}"])
+@pytest.mark.parametrize("what", ["configuration", "keys"])
+async def test_an_issuer_that_answers_nonsense(what: str, reply: str, issuer: LocalIssuer) -> None:
+    issuer.nonsense = {what: reply}
+    tokens = Issuer(TokenRules(issuer=issuer.url, audience=AUDIENCE))
+    with pytest.raises(IssuerUnavailable):
+        await tokens.holder(issuer.token())
+
+
+async def test_keys_are_not_fetched_over_an_open_network(issuer: LocalIssuer, caplog: pytest.LogCaptureFixture) -> None:
+    issuer.nonsense = {"configuration": '{"jwks_uri": "http://keys.example/"}'}
+    with pytest.raises(IssuerUnavailable):
+        await Issuer(TokenRules(issuer=issuer.url, audience=AUDIENCE)).holder(issuer.token())
+    assert "has to begin with https://" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("auth", "why"),
+    [
+        ({"audience": "x"}, "auth.audience is for tokens, which need auth.issuer too"),
+        ({"jwks_url": "https://a.example"}, "auth.jwks_url is for tokens, which need auth.issuer too"),
+        ({"issuer": "https://a.example"}, "auth.issuer needs auth.audience too"),
+        ({"issuer": "http://a.example", "audience": "x"}, "has to begin with https://"),
+        ({"issuer": "https://a.example", "audience": "x", "jwks_url": "ftp://a.example"}, "has to begin with https://"),
+        ({"issuer": "https://a.example", "audience": "x", "user_claim": ""}, "auth.user_claim is empty"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_at_the_start(auth: dict[str, str], why: str, tmp_path: Path) -> None:
+    overrides: Any = {("store", "data"): str(tmp_path), **{("auth", name): value for name, value in auth.items()}}
+    with pytest.raises(SetupError) as refused:
+        create_app(load_settings(environ={}, overrides=overrides), [offer(agents.echo)])
+    assert why in refused.value.detail

@@ -1,0 +1,116 @@
+"""What hostile input is aimed at: a user whose things hold a secret, which no answer to anybody else may show."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hypothesis import HealthCheck, Phase, settings
+
+from limelight.events import AnyEvent, ToolFinished, ToolOutputDelta, ToolStarted
+from limelight.messages import Message
+from limelight.sources.base import Context, FileMade
+from limelight.stores.base import SessionRef, Store
+from tests.support.server import Served, asking, frames
+
+SECRET = "the-quokka-is-in-the-attic"
+TITLE = "the-wombat-is-on-the-roof"
+"""Titles are told to administrators, and to nobody else but the owner."""
+TRACES = ("Traceback (most recent", 'File "', ".py:", "site-packages")
+AMPLE: dict[str, Any] = {
+    "server__heartbeat_seconds": 0.2,
+    "limits__requests_per_minute": 10**6,
+    "limits__runs": 10**4,
+    "limits__runs_per_user": 10**4,
+    "limits__streams_per_user": 10**4,
+}
+"""Settings with which no limit of users comes between the input and the code."""
+
+Headers = dict[str, str]
+Names = dict[str, str]
+"""The ids of what belongs together, by the name that the paths have for them."""
+
+
+async def keeper(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent | FileMade]:
+    """Repeats what it is told wherever an agent can: in a call, its output, a result, a file, a question, an answer."""
+    told = messages[-1].text
+    yield ToolStarted(call_id="c", name="keep", args={"text": told})
+    yield ToolOutputDelta(call_id="c", text=told)
+    yield ToolFinished(call_id="c", result={"text": told})
+    yield FileMade(name=f"{told[:50]}.txt", data=told.encode(), media_type="text/plain")
+    await ctx.approve("send", {"text": told})
+    yield told
+
+
+class Victim(NamedTuple):
+    """Somebody with two conversations: one that waits for an answer, and one that has ended."""
+
+    user: str
+    headers: Headers
+    waiting: Names
+    ended: Names
+
+    async def belongings(self, store: Store) -> list[Any]:
+        """All that is kept of it, to be compared."""
+        found: list[Any] = []
+        for names in (self.waiting, self.ended):
+            ref = SessionRef(self.user, names["session_id"])
+            found += [await store.session(ref), await store.runs(ref), await store.artifact(names["artifact_id"])]
+            found += [await store.records(ref, after=0, limit=10_000)]
+        return [*found, len(await store.sessions(self.user))]
+
+
+async def settle(served: Served, user: str, headers: Headers) -> Victim:
+    """What is told is large, so that the log holds only a part of it, and the store the whole."""
+    told = f"{SECRET} {'x' * 70_000}"
+    waiting, ended = [await begin(served, headers, f"{user}-{name}", told) for name in ("waiting", "ended")]
+    await decide(served, headers, ended)
+    for names in (waiting, ended):
+        path = f"/sessions/{names['session_id']}"
+        assert (await served.http.patch(path, json={"title": TITLE}, headers=headers)).status_code == 200
+        assert SECRET in (await served.http.get(f"/runs/{names['run_id']}/input", headers=headers)).text
+        assert SECRET in (await served.http.get(f"/artifacts/{names['artifact_id']}", headers=headers)).text
+    return Victim(user, headers, waiting, ended)
+
+
+async def begin(served: Served, headers: Headers, session_id: str, told: str) -> Names:
+    """A run that has a call, a file and an open question."""
+    names = {"session_id": session_id}
+    body = asking(told, agent="keeper", session_id=session_id)
+    async with served.http.stream("POST", "/chat/stream?format=records", json=body, headers=headers) as response:
+        async for frame in frames(response):
+            event = frame.data["event"]
+            names["run_id"] = frame.data["run_id"]
+            names |= {key: event[key] for key in ("call_id", "artifact_id", "approval_id") if event.get(key)}
+            if event["kind"] == "approval_requested":
+                return names
+    raise AssertionError("it asked for nothing")
+
+
+async def decide(served: Served, headers: Headers, names: Names) -> None:
+    """Answer the question, and see the run to its end."""
+    run = f"/runs/{names['run_id']}"
+    answer = await served.http.post(
+        f"{run}/approvals/{names['approval_id']}", json={"decision": "approve"}, headers=headers
+    )
+    assert answer.status_code == 200, answer.text
+    async with served.http.stream("GET", f"{run}/stream", headers=headers) as response:
+        await response.aread()
+    assert (await served.http.get(run, headers=headers)).json()["state"] == "finished"
+
+
+def trying(examples: int) -> settings:
+    """For `@given`: so many new ones each time. None is made smaller, as each changes the server."""
+    slow = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+    return settings(max_examples=examples, database=None, phases=[Phase.generate], suppress_health_check=slow)
+
+
+def leaks(text: str, data: Path) -> list[str]:
+    """What an answer to somebody else must not hold, and holds."""
+    return [part for part in (SECRET, TITLE, str(data), *TRACES) if part in text]
+
+
+async def check_unharmed(served: Served, victim: Victim, before: list[Any]) -> None:
+    """The server answers, nothing of the victim's was touched, and its run goes on where it was."""
+    assert (await served.http.get("/ready")).json()["status"] == "ready"
+    assert await victim.belongings(served.parts.store) == before
+    await decide(served, victim.headers, victim.waiting)

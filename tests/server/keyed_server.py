@@ -1,0 +1,92 @@
+"""A server on which people have keys, and what tests try on it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import NamedTuple
+
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+from limelight.auth.key_file import Keyring
+from limelight.auth.scopes import Scope
+from limelight.events import AnyEvent, ToolFinished, ToolStarted
+from limelight.messages import Message
+from limelight.server.auth.middleware import DOORS, PROBES
+from limelight.server.endpoint import Endpoint
+from limelight.server.routes import ENDPOINTS
+from limelight.sources.base import Context, FileMade
+from tests.support.server import Served, asking, frames
+
+Headers = dict[str, str]
+
+
+class House(NamedTuple):
+    """A server with keys."""
+
+    served: Served
+    keyring: Keyring
+    keyring_file: Path
+
+    def key(self, user: str, *scopes: Scope) -> str:
+        return self.keyring.create(user, scopes or ("use",), 1)[1]
+
+    def headers(self, user: str, *scopes: Scope) -> Headers:
+        return bearer(self.key(user, *scopes))
+
+
+async def maker(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent | FileMade]:
+    """Calls a tool, makes a file, and asks a person."""
+    yield ToolStarted(call_id="c", name="make", args={})
+    yield ToolFinished(call_id="c", result="made")
+    yield FileMade(name="note.txt", data=b"a note", media_type="text/plain")
+    await ctx.approve("send", {})
+    yield "sent"
+
+
+def bearer(key: str) -> Headers:
+    return {"authorization": f"Bearer {key}"}
+
+
+def guarded() -> list[Endpoint]:
+    return [endpoint for endpoint in ENDPOINTS if endpoint.path not in PROBES | DOORS]
+
+
+def filled(path: str, session_id: str = "s", run_id: str = "run_0") -> str:
+    names = {"session_id": session_id, "run_id": run_id}
+    for part in ("call_id:path", "call_id", "approval_id", "artifact_id", "name", "part"):
+        path = path.replace(f"{{{part}}}", "x")
+    for name, value in names.items():
+        path = path.replace(f"{{{name}}}", value)
+    assert "{" not in path, path
+    return path
+
+
+async def handshake(served: Served, headers: Headers, session_id: str = "s") -> int:
+    """The status with which the server answers a socket."""
+    url = f"{served.url.replace('http', 'ws', 1)}/api/v2/ws/{session_id}"
+    try:
+        async with connect(url, additional_headers=headers, proxy=None):
+            return 101
+    except InvalidStatus as refusal:
+        return refusal.response.status_code
+
+
+async def everything(served: Served, headers: Headers) -> dict[str, str]:
+    """A session with a run that has a call, a file and an open question: the names of all of them."""
+    names = {"session_id": "s"}
+    body = asking("go", agent="maker", session_id="s")
+    async with served.http.stream("POST", "/chat/stream?format=records", json=body, headers=headers) as response:
+        async for frame in frames(response):
+            event = frame.data["event"]
+            names["run_id"] = frame.data["run_id"]
+            names |= {key: event[key] for key in ("call_id", "artifact_id", "approval_id") if event.get(key)}
+            if event["kind"] == "approval_requested":
+                return names
+    raise AssertionError("it asked for nothing")
+
+
+def named(path: str, names: dict[str, str]) -> str:
+    for name, value in names.items():
+        path = path.replace(f"{{{name}}}", value).replace(f"{{{name}:path}}", value)
+    assert "{" not in path, path
+    return path

@@ -1,0 +1,56 @@
+"""The numbers of a server, as Prometheus would read them."""
+
+from typing import Self
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.support.server import Served
+
+Numbers = dict[str, float]
+"""What each series stands at, by its name with its labels: `limelight_viewers{format=typed,kind=stream}`."""
+
+
+class Meter:
+    """Reads the numbers of a server, and what has changed since it read them last."""
+
+    def __init__(self, served: Served, headers: dict[str, str] | None = None) -> None:
+        self._served = served
+        self._headers = headers or {}
+        self._last: Numbers = {}
+
+    @classmethod
+    async def of(cls, served: Served, headers: dict[str, str] | None = None) -> Self:
+        """One that has read them."""
+        meter = cls(served, headers)
+        await meter.read()
+        return meter
+
+    async def read(self) -> Numbers:
+        reply = await self._served.http.get("/metrics", headers=self._headers)
+        assert reply.status_code == 200, reply.text
+        self._last = parsed(reply.text)
+        return self._last
+
+    async def changed(self, *names: str) -> Numbers:
+        """By how much each series of these metrics has changed; of all of ours but how long things took, if none."""
+        before, now = self._last, await self.read()
+        changes = {series: value - before.get(series, 0) for series, value in now.items()}
+        return {series: by for series, by in changes.items() if by and _is_asked_for(series, names)}
+
+
+def _is_asked_for(series: str, names: tuple[str, ...]) -> bool:
+    name = series.partition("{")[0]
+    if names:
+        return name in names
+    return name.startswith("limelight_") and not name.endswith(("_seconds_sum", "_seconds_bucket"))
+
+
+def parsed(text: str) -> Numbers:
+    """Labels without a value are left out: for Prometheus they are not there."""
+    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    return {_series(sample.name, sample.labels): sample.value for sample in samples}
+
+
+def _series(name: str, labels: dict[str, str]) -> str:
+    shown = ",".join(f"{label}={value}" for label, value in sorted(labels.items()) if value)
+    return f"{name}{{{shown}}}" if shown else name

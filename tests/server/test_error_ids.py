@@ -1,0 +1,85 @@
+"""Errors that clients are shown with an id, in the log under the same id; and whose lines those of a request are."""
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import connect
+
+from limelight.log_context import ids_of
+from limelight.runs.control import Control
+from tests.support import agents
+from tests.support.server import Served, asking, collect, serving
+
+
+class Heard(logging.Handler):
+    """Every line, with what it is about."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[tuple[str, dict[str, str]]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append((record.getMessage(), ids_of(record)))
+
+    def about(self, error_id: str) -> dict[str, str]:
+        (found,) = [about for _, about in self.lines if about.get("error_id") == error_id]
+        return found
+
+
+@pytest.fixture
+def heard() -> Iterator[Heard]:
+    handler = Heard()
+    logging.getLogger().addHandler(handler)
+    logging.getLogger("limelight.runs.engine").setLevel(logging.ERROR)
+    yield handler
+    logging.getLogger().removeHandler(handler)
+
+
+async def broken(*_: object) -> Any:
+    logging.getLogger("cellar").warning("a leak")
+    raise RuntimeError("the cellar is flooded")
+
+
+async def run_of(served: Served) -> str:
+    return (await served.http.post("/chat", json=asking("hi", session_id="s"))).json()["run_id"]
+
+
+async def test_a_request_that_breaks(tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(agents.talker, data=tmp_path) as served:
+        run_id = await run_of(served)
+        monkeypatch.setattr(Control, "open_approvals", broken)
+        response = await served.http.get(f"/runs/{run_id}")
+        monkeypatch.undo()
+    assert response.status_code == 500
+    assert heard.about(response.json()["error_id"])["run_id"] == run_id
+    assert ("a leak", {"run_id": run_id}) in heard.lines
+
+
+async def test_a_run_that_breaks(tmp_path: Path, heard: Heard) -> None:
+    async with serving(agents.crasher, data=tmp_path) as served:
+        frames = await collect(served.ask("go", session_id="s"))
+    (error,) = [frame.data["data"] for frame in frames if frame.type == "error"]
+    about = heard.about(error["error_id"])
+    assert about.pop("run_id").startswith("run_")
+    assert about == {"session_id": "s", "agent": "crasher", "error_id": error["error_id"]}
+
+
+async def test_a_socket_that_breaks(tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(agents.talker, data=tmp_path) as served:
+        await run_of(served)
+        monkeypatch.setattr("limelight.server.v2.command_handler.session_info", broken)
+        url = f"{served.url.replace('http', 'ws', 1)}/api/v2/ws/s"
+        async with connect(url, proxy=None) as socket:
+            await socket.send(json.dumps({"type": "get_state"}))
+            async for frame in socket:
+                told = json.loads(frame)
+                if told["type"] == "error":
+                    break
+            else:
+                raise AssertionError("no error was told")
+    error_id = told["message"].rpartition(" ")[2]
+    assert heard.about(error_id) == {"session_id": "s", "error_id": error_id}

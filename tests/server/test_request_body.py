@@ -1,0 +1,72 @@
+"""Bodies that are too large for their route, or that never come to an end."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.server import request_body
+from limelight.server.routes.login import MAX_BODY
+from tests.server.keyed_server import House
+from tests.support import agents
+from tests.support.server import Served, asking, serving
+
+SECONDS = 20
+
+
+async def answer(served: Served, path: str, pieces: Iterable[bytes], *headers: str, pause: float = 0) -> dict[str, Any]:
+    """What comes back to these pieces of a body, though more was announced than is sent. Nothing else ends it."""
+    host, port = served.url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    lines = [f"POST {path} HTTP/1.1", "host: 127.0.0.1", "content-type: application/json", *headers, "", ""]
+    try:
+        writer.write("\r\n".join(lines).encode())
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(pause)
+        async with asyncio.timeout(SECONDS):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+            length = int(head.partition("content-length: ")[2].partition("\r\n")[0])
+            return json.loads(await reader.readexactly(length))
+    finally:
+        writer.close()
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncGenerator[Served]:
+    async with serving(agents.talker, data=tmp_path) as served:
+        yield served
+
+
+async def test_who_hands_in_a_key_sends_little(house: House) -> None:
+    house.key("ann")
+    announced = await answer(house.served, "/auth/login", [], f"content-length: {MAX_BODY + 1}")
+    chunk = b"%x\r\n%b\r\n" % (1024, b"x" * 1024)
+    sent = await answer(house.served, "/auth/login", [chunk] * 9, "transfer-encoding: chunked")
+    for problem in (announced, sent):
+        assert (problem["status"], problem["code"]) == (413, "body_too_large")
+        assert str(MAX_BODY) in problem["detail"]
+    long = await house.served.problem("POST", "/auth/login", json={"key": "x" * 3500})
+    assert long["code"] == "unauthorized"
+
+
+@pytest.mark.parametrize("path", ["/auth/login", "/chat", "/chat/stream", "/api/v2/sessions"])
+async def test_a_body_that_does_not_go_on_is_given_up(
+    served: Served, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_body, "SILENCE_SECONDS", 0.1)
+    problem = await answer(served, path, [b'{"a'], "content-length: 100")
+    assert (problem["status"], problem["code"]) == (408, "body_timeout")
+
+
+async def test_a_body_that_comes_slowly_but_steadily_is_taken(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_body, "SILENCE_SECONDS", 0.4)
+    body = json.dumps(asking("hi")).encode()
+    tenth = len(body) // 10 + 1
+    pieces = [body[start : start + tenth] for start in range(0, len(body), tenth)]
+    reply = await answer(served, "/chat", pieces, f"content-length: {len(body)}", pause=0.08)
+    assert reply["state"] == "finished"

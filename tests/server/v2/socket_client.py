@@ -1,0 +1,80 @@
+"""A client of the socket for tests: says things, and collects what comes until something is seen."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection, connect
+
+from tests.support.server import Served
+
+Json = dict[str, Any]
+SECONDS = 20
+
+
+class Socket:
+    """One connection."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self.connection = connection
+
+    async def say(self, kind: str, **fields: Any) -> None:
+        await self.connection.send(json.dumps({"type": kind, **fields}))
+
+    async def hear(self) -> Json:
+        return json.loads(await asyncio.wait_for(self.connection.recv(), SECONDS))
+
+    async def until(self, seen: Callable[[Json], bool]) -> list[Json]:
+        """Frames up to and with the first that fits."""
+        found: list[Json] = []
+        while not found or not seen(found[-1]):
+            found.append(await self.hear())
+        return found
+
+    async def until_type(self, kind: str) -> list[Json]:
+        return await self.until(lambda frame: frame.get("type") == kind)
+
+    async def until_state(self, *states: str) -> list[Json]:
+        return await self.until(lambda frame: frame.get("type") == "state" and frame["state"]["state"] in states)
+
+    async def ask(self, query: str, **fields: Any) -> list[Json]:
+        """One turn: all frames from the state before it to the state behind it."""
+        await self.say("query", query=query, **fields)
+        begun = (await self.until_state("processing"))[-1]
+        return [begun, *await self.until_state("completed", "error", "idle")]
+
+    async def error(self) -> tuple[str, str]:
+        """The next error's text and code."""
+        frame = (await self.until_type("error"))[-1]
+        return frame["message"], frame["error_code"]
+
+
+@asynccontextmanager
+async def socket(
+    served: Served, session_id: str = "s", *, headers: dict[str, str] | None = None, **query: str
+) -> AsyncGenerator[Socket]:
+    """Connect. What comes first is the state of the session."""
+    params = "&".join(f"{name}={value}" for name, value in query.items())
+    url = f"{served.url.replace('http', 'ws', 1)}/api/v2/ws/{session_id}?{params}"
+    async with connect(url, additional_headers=headers or {}, proxy=None, max_size=None) as connection:
+        yield Socket(connection)
+
+
+def messages(frames: list[Json]) -> list[Json]:
+    """What is in the log: everything but replies."""
+    return [frame for frame in frames if "message_id" in frame]
+
+
+def whole(frames: list[Json]) -> list[Json]:
+    """Messages that are not parts of one."""
+    return [frame for frame in messages(frames) if not frame["metadata"].get("streaming")]
+
+
+def types(frames: list[Json]) -> list[str]:
+    return [frame.get("type") or frame["metadata"]["message_type"] for frame in frames]
+
+
+def states(frames: list[Json]) -> list[str]:
+    return [frame["state"]["state"] for frame in frames if frame.get("type") == "state"]

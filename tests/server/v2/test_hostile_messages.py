@@ -1,0 +1,339 @@
+"""Hostile input on the socket: at the handshake, in every field of every message, and in what is no message at all.
+
+Whatever is sent, it is answered, or refused with a code; the socket stays, and nothing of anybody else is shown.
+"""
+
+import asyncio
+import json
+import logging
+import random
+import re
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from limelight import errors
+from limelight.auth.key_file import Keyring
+from limelight.server.process.uvicorn_server import MAX_FRAME
+from limelight.server.v2.asyncapi import asyncapi
+from limelight.server.v2.spec import CLIENT, DESCRIPTION, QUERY, Said, name_of
+from tests.server.hostile_input import (
+    AMPLE,
+    SECRET,
+    Headers,
+    Victim,
+    begin,
+    check_unharmed,
+    keeper,
+    leaks,
+    settle,
+    trying,
+)
+from tests.server.v2.socket_client import Json, Socket, socket
+from tests.support import agents
+from tests.support.json_schemas import Checker
+from tests.support.server import Served, serving
+
+SECONDS = 20
+COMPONENTS: dict[str, Any] = json.loads(asyncapi())["components"]
+CHECKERS = {said.name: Checker(COMPONENTS, COMPONENTS["messages"][said.name]["payload"]["$ref"]) for said in CLIENT}
+ANSWERS = {said.name: {name_of(shape) for shape in said.answers} for said in CLIENT}
+CLOSINGS = {int(code) for code in re.findall(r"\b\d{4}\b", DESCRIPTION)}
+CODES = {
+    one.code for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.LimelightError)
+} - {"internal"}
+FORMATS: list[dict[str, str]] = [{}, {"format": "records"}, {"format": "records", "packed": "1"}]
+
+DEPTHS = (100, 900, 970, 980, 985, 990, 1010, 100_000)
+VALUES = (
+    *("null", "true", "0", "-1", "1.0", "1.5", "2e3", "1e999", "-1e999", "NaN", "-Infinity", "9" * 30, "9" * 5000),
+    *("9223372036854775807", "9223372036854775808", "18446744073709551616", "-9223372036854775809", "01", "0x1", "-"),
+    *('""', '" "', '"x"', '"57.1"', '"0"', '"-1"', '"1.1.1"', '"１"', '"①"', f'"{"9" * 32}"', f'"{"9" * 5000}"'),
+    *('"wait"', '"cancel"', '"error"', '"edit"', '"approve"', '"reject"', '"query"', f'"{"x" * 100_000}"'),
+    *(
+        '"\\ud800"',
+        '"\\udc00\\ud800"',
+        '"\\u0000"',
+        '"\\u202e\\ufeff"',
+        '"\U0010ffff\u0301\u200d"',
+        '"\\x"',
+        '"',
+        "'x'",
+    ),
+    *("[]", "{}", "[1]", '{"a":1}', '{"type":"ping"}', '[{"type":"ping"}]', "[", "{", "]", "", "nul", "\ufeff1"),
+    *("[" * depth + "]" * depth for depth in DEPTHS),
+    *('{"a":' * depth + "1" + "}" * depth for depth in DEPTHS),
+)
+"""JSON texts, and some that are none."""
+ODD_NAMES = (
+    "%00",
+    "%ff",
+    "%zz",
+    "%2e%2e",
+    "..",
+    "%2e%2e%2fx",
+    "%c0%af",
+    "%ed%a0%80",
+    "a%0d%0ab",
+    "x" * 129,
+    "%20",
+    "é",
+)
+
+
+class Target(NamedTuple):
+    """A server, somebody whose things are on it, and the key of somebody else."""
+
+    served: Served
+    data: Path
+    victim: Victim
+    headers: Headers
+
+    @asynccontextmanager
+    async def foe(self, session_id: str, **query: str) -> AsyncGenerator["Foe"]:
+        async with socket(self.served, session_id, headers=self.headers, **query) as connected:
+            foe = Foe(connected, self.data)
+            await foe.provoke('{"type":"ping"}')
+            yield foe
+            assert "pong" in [frame.get("type") for frame in await foe.provoke('{"type":"ping"}')]
+
+
+class Foe:
+    """Says something, and checks all that comes back."""
+
+    def __init__(self, connected: Socket, data: Path) -> None:
+        self.connection = connected.connection
+        self._data = data
+        self._said = 0
+
+    async def provoke(self, message: str | bytes) -> list[Json]:
+        """What comes until a second message is refused, whose refusal is like no other: the first is answered then."""
+        self._said += 1
+        fence = f"fence-{self._said}"
+        await self.connection.send(message)
+        await self.connection.send(json.dumps({"type": fence}))
+        found: list[Json] = []
+        async with asyncio.timeout(SECONDS):
+            while not found or found[-1].get("message") != f"Unknown message type: {fence}":
+                found.append(self.checked(await self.connection.recv(), message))
+        return found[:-1]
+
+    def checked(self, received: str | bytes, message: str | bytes) -> Json:
+        assert isinstance(received, str)
+        about = (message[:200], received[:500])
+        assert not leaks(received, self._data), about
+        frame = json.loads(received)
+        if frame.get("type") == "error":
+            assert frame["error_code"] in CODES, about
+        return frame
+
+    async def try_out(self, message: str | bytes) -> None:
+        """What the document does not allow is refused; what it allows is answered, or refused."""
+        found = {frame.get("type") for frame in await self.provoke(message)}
+        if "error" not in found:
+            said = documented(message)
+            assert said is not None, message[:200]
+            assert not (replies := ANSWERS[said] - {"accepted"}) or replies & found, (message[:200], found)
+
+
+def documented(message: str | bytes) -> str | None:
+    """Which message of the document it is, if it is one."""
+    try:
+        value: Any = json.loads(message) if isinstance(message, str) else None
+        kind = value["type"]
+        return kind if not CHECKERS[kind].faults(value) else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+@pytest.fixture
+async def target(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> AsyncGenerator[Target]:
+    monkeypatch.setattr("limelight.server.v2.socket.MESSAGES", 1_000_000)  # these tests send many messages at once
+    async with serving(agents.echo, keeper, data=tmp_path, **AMPLE) as served:
+        keyring = Keyring(tmp_path)
+        ann, ben = ({"authorization": f"Bearer {keyring.create(user, ('use',), 1)[1]}"} for user in ("ann", "ben"))
+        victim = await settle(served, "ann", ann)
+        before = await victim.belongings(served.parts.store)
+        yield Target(served, tmp_path, victim, {**ben, "x-limelight-user-id": "ann"})
+        await check_unharmed(served, victim, before)
+    assert not [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+def fields_of(said: Said) -> list[str]:
+    return ["type", *said.shape.__struct_fields__]
+
+
+def with_field(example: Json, field: str, value: str) -> str:
+    """The example as text, with another value for a field, which need not be JSON."""
+    others = [f"{json.dumps(key)}:{json.dumps(kept)}" for key, kept in example.items() if key != field]
+    return "{" + ",".join([*others, f'"{field}":{value}']) + "}"
+
+
+@pytest.mark.parametrize("query", FORMATS, ids=lambda query: "-".join(query.values()) or "v2")
+async def test_every_field_of_every_message(target: Target, query: dict[str, str]) -> None:
+    async with target.foe("own", **query) as foe:
+        for said in CLIENT:
+            for field in fields_of(said):
+                for value in VALUES:
+                    await foe.try_out(with_field(said.examples[-1], field, value))
+
+
+@pytest.mark.parametrize("query", FORMATS, ids=lambda query: "-".join(query.values()) or "v2")
+async def test_what_is_no_message(target: Target, query: dict[str, str]) -> None:
+    async with target.foe("own", **query) as foe:
+        for value in VALUES:
+            await foe.try_out(value)
+            await foe.try_out(value.encode())
+        for text in mangled(random.Random("limelight"), 300):
+            await foe.try_out(text)
+
+
+def mangled(chance: random.Random, count: int) -> Iterator[str]:
+    """Messages with a part cut out, doubled, or taken from another."""
+    texts = [json.dumps(example) for said in CLIENT for example in said.examples]
+    for _ in range(count):
+        text, other = chance.choice(texts), chance.choice(texts)
+        start, end = sorted(chance.choices(range(len(text)), k=2))
+        yield chance.choice(
+            [
+                text[:start] + text[end:],
+                text[:end] + text[start:],
+                text[:start] + other[start:],
+                text[:start] + chr(chance.randrange(0xD800)) + text[end:],
+            ]
+        )
+
+
+JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None), max_size=50),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=10,
+)
+FIELDS = sorted({field for said in CLIENT for field in fields_of(said)} - {"type"})
+
+
+def worded(kind: Any, fields: Json, more: Json) -> str:
+    return json.dumps({**more, **fields, "type": kind})
+
+
+MESSAGES = st.builds(
+    worded,
+    st.sampled_from(sorted(ANSWERS)) | JSON_VALUES,
+    st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS, JSON_VALUES)),
+    st.dictionaries(st.text(max_size=10), JSON_VALUES, max_size=3),
+)
+
+
+@pytest.mark.parametrize("query", FORMATS[:2], ids=lambda query: "-".join(query.values()) or "v2")
+async def test_whatever_chance_says(target: Target, query: dict[str, str]) -> None:
+    loop = asyncio.get_running_loop()
+    async with target.foe("own", **query) as foe:
+
+        @trying(300)
+        @given(MESSAGES | st.text(max_size=200) | st.binary(max_size=200))
+        def say(message: str | bytes) -> None:
+            asyncio.run_coroutine_threadsafe(foe.try_out(message), loop).result(2 * SECONDS)
+
+        await asyncio.to_thread(say)
+
+
+async def test_answers_to_what_an_agent_asks(target: Target) -> None:
+    """What was taken can be read: no answer makes the log of its own session unreadable."""
+    tried = [*(("args", value) for value in VALUES)]
+    tried += [(field, value) for field in ("decision", "reason") for value in VALUES[::6]]
+    for number, (field, value) in enumerate(tried):
+        own = await begin(target.served, target.headers, f"own-{number}", "mine")
+        answer: Json = {"type": "approve", "approval_id": own["approval_id"], "decision": "edit", "args": {}}
+        async with target.foe(own["session_id"]) as foe:
+            await foe.try_out(with_field(answer, field, value))
+            await foe.try_out('{"type":"cancel"}')
+            assert "error" not in {frame.get("type") for frame in await foe.provoke('{"type":"get_messages"}')}
+        for path in (f"/runs/{own['run_id']}", f"/runs/{own['run_id']}/approvals/{own['approval_id']}"):
+            response = await target.served.http.get(path, headers=target.headers)
+            assert response.status_code == 200, (field, value[:100], response.text)
+
+
+async def test_approvals_and_requests_of_somebody_else(target: Target) -> None:
+    names = target.victim.waiting
+    async with target.foe("own") as foe, target.foe(names["session_id"]) as namesake:
+        for one in (foe, namesake):
+            for name in ("approval_id", "run_id", "session_id"):
+                for text in (
+                    json.dumps({"type": "approve", "approval_id": names[name], "session_id": names["session_id"]}),
+                    json.dumps({"type": "cancel", "request_id": names[name], "run_id": names["run_id"]}),
+                ):
+                    assert {frame.get("type") for frame in await one.provoke(text)} == {"error"}
+
+
+async def handshake(target: Target, path: str) -> list[Json]:
+    """The first frames of a socket that was opened or refused in good order."""
+    url = f"{target.served.url.replace('http', 'ws', 1)}/api/v2/ws/{path}"
+    found: list[Json] = []
+    foe: Foe | None = None
+    try:
+        async with asyncio.timeout(SECONDS), connect(url, additional_headers=target.headers, proxy=None) as connection:
+            foe = Foe(Socket(connection), target.data)
+            while not found or found[-1].get("type") == "error":
+                found.append(foe.checked(await connection.recv(), path))
+            assert "pong" in [frame.get("type") for frame in await foe.provoke('{"type":"ping"}')]
+    except InvalidStatus as refusal:
+        assert 400 <= refusal.response.status_code < 500
+        assert not leaks(bytes(refusal.response.body or b"").decode(), target.data)
+    except ConnectionClosed as closed:
+        assert closed.rcvd is not None
+        assert (closed.rcvd.code, found[-1].get("type")) == (1008, "error"), path
+        assert closed.rcvd.code in CLOSINGS
+    return found
+
+
+async def test_handshakes(target: Target) -> None:
+    values = [*ODD_NAMES, *(quote(value[:5000], safe="") for value in VALUES)]
+    names = [*(param.name for param in QUERY), "session_id", "user", "%00", ""]
+    for name in names:
+        for value in values:
+            await handshake(target, f"own?{name}={value}")
+            await handshake(target, f"own-{name.strip('%')}?format=records&{name}={value}&{name}=x")
+    for value in values:
+        await handshake(target, value)
+        await handshake(target, f"own/{value}")
+
+
+async def test_somebody_elses_session_is_ones_own_of_that_name(target: Target) -> None:
+    for names in (target.victim.waiting, target.victim.ended):
+        for query in ("", "?after=0", "?after=1&format=records", "?user=ann", "?owner=ann&user_id=ann"):
+            (first,) = (await handshake(target, f"{names['session_id']}{query}"))[:1]
+            assert SECRET not in json.dumps(first)
+            assert first.get("type") == "error" or first["state"]["cursor"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("message", "code"), [(b"\xff\xfe", 1007), (b'"\xed\xa0\x80"', 1007), (b" " * (MAX_FRAME + 1), 1009)]
+)
+async def test_what_is_no_text_or_too_large_closes_its_own_socket_only(
+    target: Target, message: bytes, code: int
+) -> None:
+    async with target.foe("own") as other:
+        with pytest.raises(ConnectionClosed) as closed:
+            async with asyncio.timeout(SECONDS), socket(target.served, "own", headers=target.headers) as connected:
+                await connected.connection.send(message, text=True)
+                while True:
+                    await connected.connection.recv()
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == code
+        await other.try_out('{"type":"get_state"}')
+
+
+async def test_a_large_message_is_refused_and_the_socket_stays(target: Target) -> None:
+    async with target.foe("own") as foe:
+        await foe.try_out(with_field({"type": "query"}, "query", f'"{"x" * 9_000_000}"'))
+        await foe.try_out("[" * 9_000_000)

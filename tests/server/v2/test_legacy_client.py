@@ -1,0 +1,177 @@
+"""A client of DeepSearchAgents, written from that project's documents alone: it must find itself at home here.
+
+It knows `query`, `ping`, `metadata.component`, `stream_id` and how a run ends. It knows nothing of cursors, of states
+that come unasked, nor of any type of message that the old API did not have.
+"""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+
+from limelight.agents.resolve import offered
+from limelight.config import load_settings
+from limelight.events import (
+    AnyEvent,
+    FinalAnswer,
+    Plan,
+    RunStarted,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolReady,
+    ToolStarted,
+)
+from limelight.stores.base import LOCAL_OWNER, SessionRef
+from tests.support import agents
+from tests.support.server import Served, serving
+
+QUESTIONS = ["What do bees do in winter?", "And lighthouses?"]
+SECONDS = 60
+KEEPALIVE = 10
+"""It pings behind so many messages, as the real one does behind so many seconds."""
+
+
+class Entry(NamedTuple):
+    """What a pane shows for one message."""
+
+    kind: str
+    content: str
+    metadata: dict[str, Any]
+
+
+class OldClient:
+    """Routes by `metadata.component`, appends increments by `stream_id`, and puts the final message in their place."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self._connection = connection
+        self._shown: dict[str, Entry] = {}
+        self._heard = 0
+        self.pongs = 0
+        self.errors: list[str] = []
+
+    async def ask(self, query: str) -> None:
+        """One turn, up to the answer or an error: the old API says in no other way that it is over."""
+        await self._connection.send(json.dumps({"type": "query", "query": query}))
+        while not self._take(json.loads(await asyncio.wait_for(self._connection.recv(), SECONDS))):
+            self._heard += 1
+            if self._heard % KEEPALIVE == 0:
+                await self._connection.send(json.dumps({"type": "ping"}))
+
+    def pane(self, component: str) -> list[Entry]:
+        return [entry for entry in self._shown.values() if entry.metadata.get("component", "chat") == component]
+
+    def contents(self, component: str, *kinds: str) -> list[str]:
+        return [entry.content for entry in self.pane(component) if entry.kind in kinds]
+
+    def _take(self, message: dict[str, Any]) -> bool:
+        """Show it. True if the turn is over."""
+        if "metadata" not in message:
+            return self._reply(message)
+        metadata = message["metadata"]
+        kind, key = metadata.get("message_type", ""), metadata.get("stream_id") or message["message_id"]
+        if metadata.get("is_delta"):
+            self._shown[key] = Entry(kind, self._shown[key].content + message["content"], metadata)
+            return False
+        self._shown[key] = Entry(kind, message["content"], metadata)
+        return kind in ("final_answer", "error")
+
+    def _reply(self, reply: dict[str, Any]) -> bool:
+        self.pongs += reply["type"] == "pong"
+        if reply["type"] == "error":
+            self.errors.append(reply["message"])
+        return reply["type"] == "error"
+
+
+async def converse(served: Served, agent: str) -> OldClient:
+    url = f"{served.url.replace('http', 'ws', 1)}/api/v2/ws/my-session?agent_type={agent}"
+    async with connect(url, proxy=None) as connection:
+        client = OldClient(connection)
+        for question in QUESTIONS:
+            await client.ask(question)
+    return client
+
+
+async def truth(served: Served) -> list[AnyEvent]:
+    """What really happened."""
+    ref = SessionRef(LOCAL_OWNER, "my-session")
+    return [record.event for record in await served.parts.store.records(ref, after=0, limit=10_000)]
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("agent", ["codact", "react"])
+async def test_chat_code_and_terminal_are_right_at_the_end(agent: str, streaming: bool, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(f"[agents.{agent}]\nenable_streaming = {json.dumps(streaming)}\n")
+    served_agents = offered(load_settings(file, environ={}), [agent], environ={}).agents
+    async with serving(agents=served_agents, data=tmp_path / "data") as served:
+        client = await converse(served, agent)
+        events = await truth(served)
+    assert client.errors == []
+    assert client.pongs
+    chat_is_right(client, events)
+    code_is_right(client, events)
+    terminal_is_right(client, events)
+    assert not [e for pane in ("chat", "webide", "terminal") for e in client.pane(pane) if e.metadata.get("streaming")]
+
+
+def chat_is_right(client: OldClient, events: list[AnyEvent]) -> None:
+    assert client.contents("chat", "user") == QUESTIONS
+    answers = [event.content for event in events if isinstance(event, FinalAnswer)]
+    assert len(answers) == len(QUESTIONS)
+    assert client.contents("chat", "final_answer") == answers
+    plans = [event.text for event in events if isinstance(event, Plan)]
+    assert client.contents("chat", "planning_content") == plans
+    kinds = [entry.kind for entry in client.pane("chat")]
+    assert kinds.count("action_header") == kinds.count("action_footer")
+    assert kinds.count("planning_header") == kinds.count("planning_footer") == len(plans)
+    badges = [entry.metadata["tool_name"] for entry in client.pane("chat") if entry.kind == "tool_call"]
+    assert badges == [event.name for event in events if isinstance(event, ToolStarted)]
+
+
+def code_is_right(client: OldClient, events: list[AnyEvent]) -> None:
+    python = {e.call_id for e in events if isinstance(e, ToolStarted) and e.name == "python_interpreter"}
+    ready = [e for e in events if isinstance(e, ToolStarted | ToolReady) and e.call_id in python]
+    written = [event.args["code"] for event in ready if isinstance(event.args, dict)]
+    assert [entry.metadata["code"] for entry in client.pane("webide")] == written
+    assert client.contents("webide", "tool_invocation") == [f"```python\n{code}\n```" for code in written]
+
+
+def terminal_is_right(client: OldClient, events: list[AnyEvent]) -> None:
+    printed: dict[tuple[int, str], str] = {}
+    turn = 0
+    for event in events:
+        turn += isinstance(event, RunStarted)
+        if isinstance(event, ToolOutputDelta):
+            printed[turn, event.call_id] = printed.get((turn, event.call_id), "") + event.text
+    assert client.contents("terminal", "execution_logs") == list(printed.values())
+    returned = [event for event in events if isinstance(event, ToolFinished)]
+    shown = [entry for entry in client.pane("terminal") if entry.kind == "observation"]
+    assert [entry.metadata["tool_id"] for entry in shown] == [event.call_id for event in returned]
+    assert [e.content for e in shown] == [e.result if isinstance(e.result, str) else _text(e.result) for e in returned]
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+async def test_an_error_ends_the_turn_and_the_next_one_works(tmp_path: Path) -> None:
+    async with serving(agents.crasher, data=tmp_path) as served:
+        client = await converse(served, "crasher")
+    errors = [entry for entry in client.pane("chat") if entry.kind == "error"]
+    assert [(entry.metadata["error"], entry.metadata["error_type"]) for entry in errors] == [(True, "ValueError")] * 2
+    assert client.errors == []
+
+
+async def test_who_asks_again_as_soon_as_the_answer_is_there_is_not_refused(tmp_path: Path) -> None:
+    """The answer is the end for a client that knows no other; the run itself ends a moment later."""
+    async with serving(agents.talker, data=tmp_path) as served:
+        url = f"{served.url.replace('http', 'ws', 1)}/api/v2/ws/my-session"
+        async with connect(url, proxy=None) as connection:
+            client = OldClient(connection)
+            for number in range(30):
+                await client.ask(f"{number}?")
+    assert client.errors == []
+    assert client.contents("chat", "final_answer") == ["".join(agents.WORDS)] * 30

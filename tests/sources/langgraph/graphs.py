@@ -1,0 +1,283 @@
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownParameterType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false
+"""Graphs of all shapes, as people build them without LangChain's or deepagents' help."""
+
+import asyncio
+import operator
+import threading
+from dataclasses import dataclass
+from typing import Annotated, Any, TypedDict
+
+from langchain.agents import AgentState, create_agent
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.tools import InjectedToolCallId, tool
+from langgraph.func import entrypoint, task
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.runtime import Runtime
+from langgraph.types import Command, Send
+from pydantic import BaseModel
+
+from tests.sources.langgraph.langgraph_scenarios import TOOLS, add, model
+from tests.sources.live_turn import Stage
+
+
+def one_node(node: Any, schema: Any = MessagesState, **options: Any) -> Any:
+    builder = StateGraph(schema, **options)
+    builder.add_node("only", node)
+    builder.add_edge(START, "only")
+    return builder
+
+
+def chatting(stage: Stage, checkpointer: Any = None) -> Any:
+    """A node that asks a model."""
+    asked = model(stage)
+
+    async def chat(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [await asked.ainvoke(state["messages"])]}
+
+    return one_node(chat) if checkpointer is None else one_node(chat).compile(checkpointer=checkpointer)
+
+
+def greeting(_: Stage | None) -> Any:
+    return one_node(lambda state: {"messages": [AIMessage("hi")]})
+
+
+def with_subgraph(stage: Stage) -> Any:
+    """A graph as a node of another, twice in a row."""
+    inner = chatting(stage).compile()
+    builder = StateGraph(MessagesState)
+    builder.add_node("expert", inner)
+    builder.add_node("critic", inner)
+    builder.add_node("end", lambda state: {"messages": [AIMessage("All done.")]})
+    builder.add_edge(START, "expert")
+    builder.add_edge("expert", "critic")
+    builder.add_edge("critic", "end")
+    return builder
+
+
+def parallel_talkers(stage: Stage) -> Any:
+    asked = model(stage)
+
+    def about(what: str) -> Any:
+        async def chat(_: MessagesState) -> dict[str, Any]:
+            return {"messages": [await asked.ainvoke([HumanMessage(what)])]}
+
+        return chat
+
+    builder = StateGraph(MessagesState)
+    for name in ("one", "two"):
+        builder.add_node(name, about(name))
+        builder.add_edge(START, name)
+    return builder
+
+
+def with_tool_node(stage: Stage, tools: Any = TOOLS, **options: Any) -> Any:
+    """The loop written by hand, all calls of a reply in one task."""
+    asked = model(stage).bind_tools(tools)
+
+    async def chat(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [await asked.ainvoke(state["messages"])]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("think", chat)
+    builder.add_node("act", ToolNode(tools, **options))
+    builder.add_edge(START, "think")
+    builder.add_conditional_edges("think", lambda state: "act" if state["messages"][-1].tool_calls else END)
+    builder.add_edge("act", "think")
+    return builder
+
+
+def calling_a_tool(_: Stage) -> Any:
+    """A node that calls a tool as a function; one call fails, and the node goes on."""
+
+    async def work(_: MessagesState) -> dict[str, Any]:
+        total = await add.ainvoke({"a": 2, "b": 3})
+        try:
+            await add.ainvoke({"a": "x", "b": 3})
+        except ValueError:
+            total += " or so"
+        return {"messages": [AIMessage(f"It is {total}.")]}
+
+    return one_node(work)
+
+
+class PydanticState(BaseModel):
+    topic: str
+    answer: str = ""
+
+
+@dataclass
+class DataState:
+    topic: str
+    answer: str = ""
+
+
+class WrongState(TypedDict):
+    width: int
+    height: int
+
+
+class ListState(TypedDict):
+    """Messages without a reducer: what a node returns replaces them."""
+
+    messages: list[Any]
+
+
+class AddedState(TypedDict):
+    messages: Annotated[list[Any], lambda old, new: old + new]
+
+
+def shouting(schema: Any) -> Any:
+    return one_node(lambda state: {"answer": state.topic.upper()}, schema)
+
+
+@dataclass
+class Who:
+    user_id: str
+    session_id: str = ""
+    mood: str = "good"
+
+
+def with_context(_: Stage) -> Any:
+    def tell(_: MessagesState, runtime: Runtime[Who]) -> dict[str, Any]:
+        who = runtime.context
+        return {"messages": [AIMessage(f"{who.user_id} in {who.session_id} is in a {who.mood} mood")]}
+
+    return one_node(tell, context_schema=Who)
+
+
+def endless(_: Stage) -> Any:
+    builder = StateGraph(MessagesState)
+    builder.add_node("again", lambda state: {"messages": [AIMessage(f"round {len(state['messages'])}")]})
+    builder.add_edge(START, "again")
+    builder.add_edge("again", "again")
+    return builder.compile().with_config(recursion_limit=3)
+
+
+# Functions
+
+
+@entrypoint()
+async def shout(text: str) -> str:
+    return text.upper()
+
+
+@entrypoint()
+async def facts(text: str) -> dict[str, Any]:
+    return {"text": text, "length": len(text)}
+
+
+@entrypoint()
+async def counting(messages: list[Any]) -> list[Any]:
+    return [*messages, AIMessage(f"That makes {len(messages)}.")]
+
+
+@entrypoint()
+async def remembering(text: str, *, previous: Any = None) -> Any:
+    heard = [*(previous or []), text]
+    return entrypoint.final(value=" ".join(heard), save=heard)
+
+
+@entrypoint()
+async def by_model(question: PydanticState) -> str:
+    return question.topic.upper()
+
+
+def with_tasks(stage: Stage) -> Any:
+    asked = model(stage)
+
+    @task
+    async def ask(text: str) -> str:
+        return str((await asked.ainvoke(text)).content)
+
+    @entrypoint()
+    async def both(_: str) -> str:
+        return " ".join(await asyncio.gather(ask("one"), ask("two")))
+
+    return both
+
+
+# Agents as tools and as neighbours
+
+
+def agents_as_tools(stage: Stage) -> Any:
+    """Tools that ask agents, both in one task."""
+    helper = create_agent(model(stage), [add], name="adder")
+
+    @tool
+    async def delegate(what: str) -> str:
+        """Let somebody else do it."""
+        result = await helper.ainvoke({"messages": [("user", f"help: {what}")]})
+        return str(result["messages"][-1].content)
+
+    return with_tool_node(stage, [delegate])
+
+
+def handing_over(stage: Stage) -> Any:
+    """Two agents; the first hands over to the second by a tool."""
+
+    @tool
+    def transfer() -> Command[str]:
+        """Hand over."""
+        told = ToolMessage("handed over", tool_call_id="call_t")
+        return Command(
+            goto="second", graph=Command.PARENT, update={"messages": [AIMessage("", tool_calls=[_CALL]), told]}
+        )
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("first", create_agent(model(stage), [transfer], name="first"))
+    builder.add_node("second", create_agent(model(stage), [], name="second"))
+    builder.add_edge(START, "first")
+    return builder
+
+
+_CALL: Any = {"name": "transfer", "args": {}, "id": "call_t"}
+
+
+class Gathering(MessagesState):
+    names: Annotated[list[str], operator.add]
+
+
+def sending(people: list[dict[str, Any]]) -> Any:
+    """Hands a list of things to a node, which then gets nothing else."""
+    builder = StateGraph(Gathering)
+    builder.add_node("split", lambda _: {})
+    work: Any = lambda given: {"names": [one["name"] for one in given]}  # noqa: E731
+    builder.add_node("work", work)
+    builder.add_node("join", lambda state: {"messages": [AIMessage(", ".join(state["names"]))]})
+    builder.add_edge(START, "split")
+    builder.add_conditional_edges("split", lambda _: [Send("work", people)], ["work"])
+    builder.add_edge("work", "join")
+    return builder
+
+
+class Shopping(AgentState):
+    todos: Any
+
+
+def shopping(stage: Stage, todos: Any) -> Any:
+    """A tool that has `todos` of its own."""
+
+    @tool
+    def shop(what: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Note what to buy."""
+        return Command(update={"todos": todos, "messages": [ToolMessage("noted", tool_call_id=tool_call_id)]})
+
+    return create_agent(model(stage), [shop], state_schema=Shopping)
+
+
+SHOP = "- steps: [{tool_calls: [{name: shop, arguments: {what: milk}}]}]\n- steps: [{text: All done.}]"
+
+
+class Connecting(MessagesState):
+    connection: Any
+
+
+def connecting(checkpointer: Any) -> Any:
+    """Keeps something in its state that lives in this process only."""
+    builder = StateGraph(Connecting)
+    builder.add_node("open", lambda _: {"connection": threading.Lock()})
+    builder.add_node("use", lambda state: {"messages": [AIMessage("connected" if state["connection"] else "")]})
+    builder.add_edge(START, "open")
+    builder.add_edge("open", "use")
+    return builder.compile(checkpointer=checkpointer)

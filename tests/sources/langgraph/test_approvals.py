@@ -1,0 +1,310 @@
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+"""LangGraph: graphs that wait for a person."""
+
+from pathlib import Path
+from typing import Any, TypedDict
+
+import pytest
+from deepagents import create_deep_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.tools import tool
+from langgraph.graph import START, StateGraph
+from langgraph.types import interrupt
+
+from limelight.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    ToolFinished,
+)
+from tests.sources.langgraph.langgraph_scenarios import TOOLS, answering, careful, careful_helper, model, plain
+from tests.sources.live_turn import Played, Stage, theatre
+
+APPROVE = {"decision": "approve"}
+TWO_DANGERS = """
+- match: "help: one"
+  turns:
+    - steps: [{tool_calls: [{name: danger, arguments: {path: /tmp/one}}]}]
+    - steps: [{text: First.}]
+- match: "help: two"
+  turns:
+    - steps: [{tool_calls: [{name: danger, arguments: {path: /tmp/two}}]}]
+    - steps: [{text: Second.}]
+- match: go on
+  turns: [{steps: [{text: I see.}]}]
+- turns:
+    - steps:
+        - tool_calls:
+            - {name: task, arguments: {description: "help: one", subagent_type: helper}}
+            - {name: task, arguments: {description: "help: two", subagent_type: helper}}
+    - steps: [{text: All done.}]
+"""
+
+
+def finished(run: Played) -> None:
+    assert isinstance(run.terminal, RunFinished), run.terminal
+
+
+async def test_two_helpers_wait_at_once_and_each_gets_its_own_answer(tmp_path: Path) -> None:
+    def decide(asked: ApprovalRequested) -> dict[str, Any]:
+        return APPROVE if asked.args == {"path": "/tmp/one"} else {"decision": "reject", "reason": "not that one"}
+
+    async with theatre(careful_helper, TWO_DANGERS, tmp_path) as stage:
+        run = await stage.play_deciding(decide)
+    finished(run)
+    asked = run.all(ApprovalRequested)
+    assert len(asked) == 2 and len({a.agent_id for a in asked}) == 2
+    assert run.at(asked[1]) < run.at(run.all(ApprovalResolved)[0])
+    results = {str(call.args): call for call in (run.call("danger", 0), run.call("danger", 1))}
+    one, two = results["{'path': '/tmp/one'}"], results["{'path': '/tmp/two'}"]
+    assert (one.result, one.error) == ("/tmp/one is gone", None)
+    assert "not that one" in (two.error or "")
+    assert [run.call("task", n).result for n in (0, 1)] == ["First.", "Second."]
+    assert all(a.call_id in (one.call_id, two.call_id) for a in asked)
+
+
+def nested(stage: Stage) -> Any:
+    """A helper that has a helper, who has to ask."""
+    inner = {
+        "name": "inner",
+        "description": "x",
+        "system_prompt": "x",
+        "tools": TOOLS,
+        "interrupt_on": {"danger": True},
+    }
+    outer = create_deep_agent(model=model(stage), tools=TOOLS, subagents=[inner], name="outer")  # pyright: ignore[reportArgumentType]
+    helping = {"name": "outer", "description": "x", "runnable": outer}
+    return create_deep_agent(model=model(stage), tools=TOOLS, subagents=[helping])  # pyright: ignore[reportArgumentType]
+
+
+NESTED = """
+- match: "deepest:"
+  turns:
+    - steps: [{tool_calls: [{name: danger, arguments: {path: /tmp/x}}]}]
+    - steps: [{text: Gone.}]
+- match: "deeper:"
+  turns:
+    - steps: [{tool_calls: [{name: task, arguments: {description: "deepest: go", subagent_type: inner}}]}]
+    - steps: [{text: Inner says gone.}]
+- turns:
+    - steps: [{tool_calls: [{name: task, arguments: {description: "deeper: go", subagent_type: outer}}]}]
+    - steps: [{text: All done.}]
+"""
+
+
+async def test_a_helper_of_a_helper_asks_once_and_in_its_own_name(tmp_path: Path) -> None:
+    async with theatre(nested, NESTED, tmp_path) as stage:
+        run = await stage.play_deciding(lambda _: APPROVE)
+    finished(run)
+    outer, inner = run.agent("outer"), run.agent("inner")
+    assert (outer.parent_id, inner.parent_id) == ("", outer.agent_id)
+    assert run.one(ApprovalRequested).agent_id == inner.agent_id
+    assert run.call("danger").result == "/tmp/x is gone"
+    assert run.text() == "All done."
+    assert run.text(outer.agent_id) == "Inner says gone."
+    assert len({e.agent_id for e in run.all(type(outer))}) == 2
+
+
+async def test_several_stops_in_sequence(tmp_path: Path) -> None:
+    script = answering(
+        *(f"- steps: [{{tool_calls: [{{name: danger, arguments: {{path: /tmp/{n}}}, id: same}}]}}]" for n in range(3))
+    )
+    async with theatre(careful, script, tmp_path) as stage:
+        run = await stage.play_deciding(lambda _: APPROVE)
+    finished(run)
+    assert [a.args for a in run.all(ApprovalRequested)] == [{"path": f"/tmp/{n}"} for n in range(3)]
+    assert [run.call("danger", n).result for n in range(3)] == [f"/tmp/{n} is gone" for n in range(3)]
+
+
+SIBLINGS = answering(
+    "- steps: [{tool_calls: [{name: add, arguments: {a: 2, b: 3}}, {name: danger, arguments: {path: /tmp/x}}]}]"
+)
+
+
+async def test_a_harmless_tool_of_the_same_turn_waits_too(tmp_path: Path) -> None:
+    async with theatre(careful, SIBLINGS, tmp_path) as stage:
+        run = await stage.play_deciding(lambda _: APPROVE)
+    finished(run)
+    assert run.one(ApprovalRequested).call_id == run.call("danger").call_id
+    assert run.at(run.one(ApprovalResolved)) < run.call("add").ended_at
+    assert (run.call("add").result, run.call("danger").result) == ("5", "/tmp/x is gone")
+
+
+async def test_a_harmless_tool_runs_though_its_neighbour_was_rejected(tmp_path: Path) -> None:
+    async with theatre(careful, SIBLINGS, tmp_path) as stage:
+        run = await stage.play_deciding(lambda _: {"decision": "reject"})
+    finished(run)
+    assert (run.call("add").result, run.call("add").error) == ("5", None)
+    assert run.call("danger").error
+
+
+# What is offered
+
+
+def offering(*decisions: Any) -> Any:
+    def make(stage: Stage) -> Any:
+        return plain(stage, middleware=[HumanInTheLoopMiddleware({"danger": {"allowed_decisions": list(decisions)}})])
+
+    return make
+
+
+DANGER = answering("- steps: [{tool_calls: [{name: danger, arguments: {path: /tmp/x}}]}]")
+
+
+async def test_only_what_the_graph_takes_is_offered(tmp_path: Path) -> None:
+    async with theatre(offering("approve", "reject"), DANGER, tmp_path) as stage:
+        run = await stage.play_deciding(lambda _: APPROVE)
+    finished(run)
+    assert run.one(ApprovalRequested).decisions == ("approve", "reject")
+
+
+async def test_a_rejection_may_answer_in_the_tools_place(tmp_path: Path) -> None:
+    async with theatre(offering("respond"), DANGER, tmp_path) as stage:
+        run = await stage.play_deciding(lambda _: {"decision": "reject", "reason": "I did it myself"})
+    finished(run)
+    assert run.one(ApprovalRequested).decisions == ("reject",)
+    assert (run.call("danger").result, run.call("danger").error) == ("I did it myself", None)
+
+
+async def test_nobody_answers_in_time(tmp_path: Path) -> None:
+    async with theatre(careful, DANGER, tmp_path, approvals__expiry_seconds=0.2) as stage:
+        run = await stage.play()
+    finished(run)
+    resolved = run.one(ApprovalResolved)
+    assert (resolved.decision, resolved.by, resolved.reason) == ("reject", "system", "expired")
+    assert "expired" in (run.call("danger").error or "")
+
+
+async def test_nobody_answers_in_time_where_a_no_is_not_taken(tmp_path: Path) -> None:
+    async with theatre(offering("approve"), DANGER, tmp_path, approvals__expiry_seconds=0.2) as stage:
+        run = await stage.play()
+    assert isinstance(run.terminal, RunFailed)
+    assert "takes no rejection" in run.terminal.message
+
+
+# Graphs that interrupt themselves
+
+
+class Asking(TypedDict):
+    question: str
+    answer: str
+
+
+def asking(value: Any, *, times: int = 1, **compiling: Any) -> Any:
+    def ask(state: Asking) -> dict[str, str]:
+        return {"answer": " and ".join(repr(interrupt(value)) for _ in range(times))}
+
+    builder = StateGraph(Asking)
+    builder.add_node("ask", ask)
+    builder.add_edge(START, "ask")
+    return builder.compile(**compiling)
+
+
+@pytest.mark.parametrize(
+    ("value", "decision", "shown", "got"),
+    [
+        ("How old are you?", APPROVE, {"value": "How old are you?"}, "True"),
+        ("How old are you?", {"decision": "reject"}, {"value": "How old are you?"}, "False"),
+        ("How old are you?", {"decision": "edit", "args": {"value": 42}}, {"value": "How old are you?"}, "42"),
+        ({"draft": "x"}, {"decision": "edit", "args": {"draft": "y"}}, {"draft": "x"}, "{'draft': 'y'}"),
+        (["a", "b"], APPROVE, {"value": ["a", "b"]}, "True"),
+        (None, APPROVE, {"value": ""}, "True"),
+    ],
+)
+async def test_a_graph_may_ask_anything(tmp_path: Path, value: Any, decision: Any, shown: Any, got: str) -> None:
+    async with theatre(lambda _: asking(value), "", tmp_path) as stage:
+        run = await stage.play_deciding(lambda _: decision)
+    finished(run)
+    asked = run.one(ApprovalRequested)
+    assert (asked.name, asked.args, asked.call_id) == ("interrupt", shown, "")
+    assert run.answer == got
+
+
+async def test_a_node_that_asks_twice(tmp_path: Path) -> None:
+    answers = iter(({"decision": "edit", "args": {"value": 1}}, {"decision": "edit", "args": {"value": 2}}))
+    async with theatre(lambda _: asking("n", times=2), "", tmp_path) as stage:
+        run = await stage.play_deciding(lambda _: next(answers))
+    assert run.answer == "1 and 2"
+
+
+async def test_a_graph_that_keeps_nothing_cannot_ask(tmp_path: Path) -> None:
+    async with theatre(lambda _: asking("n", checkpointer=False), "", tmp_path) as stage:
+        run = await stage.play()
+    assert isinstance(run.terminal, RunFailed)
+    assert "keeps no state" in run.terminal.message
+
+
+def repeat(state: Asking) -> dict[str, str]:
+    return {"answer": repr(state["question"])}
+
+
+@pytest.mark.parametrize(("decision", "answer"), [("approve", "'go'"), ("reject", "")])
+async def test_a_breakpoint_asks_whether_to_go_on(tmp_path: Path, decision: str, answer: str) -> None:
+    builder = StateGraph(Asking)
+    builder.add_node("work", repeat)
+    builder.add_edge(START, "work")
+    graph = builder.compile(interrupt_before=["work"])
+    async with theatre(lambda _: graph, "", tmp_path) as stage:
+        run = await stage.play_deciding(lambda _: {"decision": decision})
+    finished(run)
+    assert run.one(ApprovalRequested).args == {"next": ["work"]}
+    assert run.answer == answer
+
+
+async def test_a_rejected_breakpoint_does_not_answer_with_what_was_said_before(tmp_path: Path) -> None:
+    builder = StateGraph(Asking)
+    builder.add_node("work", repeat)
+    builder.add_edge(START, "work")
+    graph = builder.compile(interrupt_before=["work"])
+    async with theatre(lambda _: graph, "", tmp_path) as stage:
+        run = await stage.play_deciding(lambda _: APPROVE, question="one", session_id="a")
+        assert run.answer == "'one'"
+        run = await stage.play_deciding(lambda _: {"decision": "reject"}, question="two", session_id="a")
+        assert run.answer == ""
+        run = await stage.play_deciding(lambda _: APPROVE, question="three", session_id="a")
+        assert run.answer == "'three'"
+
+
+@tool
+def confirm(what: str) -> str:
+    """Ask before it is done."""
+    return f"{what}: {interrupt(f'Really {what}?')}, {interrupt('Sure?')}"
+
+
+async def test_a_tool_that_asks_is_the_call_that_waits(tmp_path: Path) -> None:
+    def make(stage: Stage) -> Any:
+        from langchain.agents import create_agent
+
+        return create_agent(model(stage), [confirm])
+
+    script = answering("- steps: [{tool_calls: [{name: confirm, arguments: {what: leave}}]}]")
+    async with theatre(make, script, tmp_path) as stage:
+        run = await stage.play_deciding(lambda _: APPROVE)
+    finished(run)
+    call = run.call("confirm")
+    assert [a.args for a in run.all(ApprovalRequested)] == [{"value": "Really leave?"}, {"value": "Sure?"}]
+    assert {a.call_id for a in run.all(ApprovalRequested)} == {call.call_id}
+    assert call.result == "leave: True, True"
+
+
+# Stop
+
+
+@pytest.mark.parametrize(("make", "script"), [(careful, DANGER), (careful_helper, TWO_DANGERS)])
+async def test_the_next_turn_works_after_a_stop_while_waiting(tmp_path: Path, make: Any, script: str) -> None:
+    script = "- match: go on\n  turns: [{steps: [{text: I see.}]}]\n" + (
+        script
+        if script.startswith("\n- match")
+        else "- turns:\n" + "\n".join(f"    {line}" for line in script.split("\n"))
+    )
+    async with theatre(make, script, tmp_path) as stage:
+        stopped = await stage.play_until(lambda e: isinstance(e, ApprovalRequested), session_id="a")
+        assert isinstance(stopped.terminal, RunCancelled)
+        assert all(e.error == "stopped" for e in stopped.all(ToolFinished))
+        assert all(r.decision == "reject" for r in stopped.all(ApprovalResolved))
+        run = await stage.play("go on", session_id="a")
+        finished(run)
+        assert run.answer == "I see."
+        assert not run.all(ApprovalRequested)

@@ -1,0 +1,239 @@
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownLambdaType=false
+"""LangGraph: what is said, by whom, and that it is said once. Also by tools, middlewares and the graph's own code."""
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deepagents.backends import FilesystemBackend
+from deepagents.middleware.summarization import SummarizationMiddleware as DeepSummarization
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware, SummarizationMiddleware
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+from langgraph.config import get_stream_writer
+from pydantic import BaseModel
+
+import limelight
+from limelight.events import (
+    AgentFinished,
+    AgentStarted,
+    FinalAnswer,
+    Plan,
+    RunFinished,
+    Status,
+    Todo,
+    ToolStarted,
+    Usage,
+)
+from tests.sources.langgraph.langgraph_scenarios import answering, deep, model, plain
+from tests.sources.live_turn import Stage, theatre
+from tests.support.wait import eventually
+
+
+class Weather(BaseModel):
+    place: str
+    degrees: int
+
+
+def calling(name: str, arguments: str = "{}") -> str:
+    return f"- steps: [{{tool_calls: [{{name: {name}, arguments: {arguments}}}]}}]"
+
+
+# Answers that are objects
+
+
+async def test_an_object_that_the_model_gives_by_a_tool(tmp_path: Path) -> None:
+    def make(stage: Stage) -> Any:
+        return create_agent(model(stage), [], response_format=ToolStrategy(Weather))
+
+    async with theatre(make, calling("Weather", "{place: Rome, degrees: 30}"), tmp_path) as stage:
+        run = await stage.play()
+    assert isinstance(run.terminal, RunFinished), run.terminal
+    assert run.answer == {"place": "Rome", "degrees": 30}
+    assert run.one(FinalAnswer).message_id is None
+    assert run.text() == ""
+    assert run.call("Weather").error is None
+
+
+async def test_an_object_that_the_model_writes_is_not_told_twice(tmp_path: Path) -> None:
+    def make(stage: Stage) -> Any:
+        return create_agent(model(stage), [], response_format=ProviderStrategy(Weather))
+
+    script = """- steps: [{text: '{"place": "Rome", "degrees": 30}'}]"""
+    async with theatre(make, script, tmp_path) as stage:
+        run = await stage.play()
+    assert isinstance(run.terminal, RunFinished), run.terminal
+    assert run.answer == {"place": "Rome", "degrees": 30}
+    assert run.one(FinalAnswer).message_id is not None
+
+
+# Who else asks models
+
+
+class Redacting(AgentMiddleware[Any, Any, Any]):
+    """Changes what the model has said."""
+
+    async def aafter_model(self, state: Any, runtime: Any) -> dict[str, Any]:
+        last = state["messages"][-1]
+        return {"messages": [AIMessage("[redacted]", id=last.id)]}
+
+
+async def test_an_answer_that_was_changed_after_it_was_streamed_is_the_answer(tmp_path: Path) -> None:
+    async with theatre(lambda stage: plain(stage, middleware=[Redacting()]), answering(), tmp_path) as stage:
+        run = await stage.play()
+    assert (run.answer, run.one(FinalAnswer).message_id) == ("[redacted]", None)
+
+
+SUMMARY = "{text: A summary.}, {usage: {input: 7, output: 3}}"
+TALK = "- match: o\n  turns: [{steps: [{text: I see.}]}]"
+
+
+def summing(stage: Stage, _: Path) -> Any:
+    return SummarizationMiddleware(
+        model=model(stage), trigger=("messages", 3), keep=("messages", 1), summary_prompt="Put it briefly: {messages}"
+    )
+
+
+def summing_while_asking(stage: Stage, folder: Path) -> Any:
+    """deepagents' own, which sums up inside of the node in which the agent's model is asked."""
+    return DeepSummarization(
+        model(stage),
+        backend=FilesystemBackend(root_dir=folder, virtual_mode=True),
+        trigger=("messages", 3),
+        keep=("messages", 1),
+        summary_prompt="Put it briefly: {messages}",
+    )
+
+
+@pytest.mark.parametrize("middleware", [summing, summing_while_asking])
+async def test_a_middleware_that_sums_up_is_not_heard_but_costs(tmp_path: Path, middleware: Any) -> None:
+    script = f"- match: put it briefly\n  turns: [{{steps: [{SUMMARY}]}}]\n{TALK}"
+
+    def make(stage: Stage) -> Any:
+        return plain(stage, middleware=[middleware(stage, tmp_path)])
+
+    async with theatre(make, script, tmp_path) as stage:
+        await stage.play("hello", session_id="a")
+        run = await stage.play("go on", session_id="a")
+    assert run.text() == run.answer == "I see."
+    assert [u.output_tokens for u in run.all(Usage) if u.input_tokens == 7] == [3]
+
+
+async def test_a_tool_that_asks_a_model_prints_what_it_says(tmp_path: Path) -> None:
+    def make(stage: Stage) -> Any:
+        @tool
+        async def consult(what: str) -> str:
+            """Ask somebody."""
+            return str((await model(stage).ainvoke(f"tell me: {what}")).content)
+
+        return create_agent(model(stage), [consult])
+
+    script = '- match: "tell me:"\n  turns: [{steps: [{text: A secret thing.}]}]\n- turns:\n' + "\n".join(
+        f"    {line}" for line in answering(calling("consult", "{what: x}")).split("\n")
+    )
+    async with theatre(make, script, tmp_path) as stage:
+        run = await stage.play()
+    assert run.text() == run.answer == "All done."
+    assert run.call("consult").output == run.call("consult").result == "A secret thing."
+    assert len(run.all(Usage)) == 3
+
+
+# What the graph's own code says
+
+
+@tool
+async def announce() -> str:
+    """Say all sorts of things."""
+    write = get_stream_writer()
+    write("A plain word.")
+    write({"status": "Halfway."})
+    write({"n": 1})
+    write(Plan(items=(Todo("Rest"),)))
+    limelight.status("From an async tool.")
+    return "announced"
+
+
+@tool
+def tell() -> str:
+    """Say where one is."""
+    limelight.status("From a sync tool.")
+    here = limelight.current()
+    assert here is not None
+    return f"{here.session_id} {here.user.user_id}"
+
+
+async def test_statuses_and_events_from_tools(tmp_path: Path) -> None:
+    script = answering("- steps: [{tool_calls: [{name: announce, arguments: {}}, {name: tell, arguments: {}}]}]")
+    async with theatre(lambda stage: create_agent(model(stage), [announce, tell]), script, tmp_path) as stage:
+        run = await stage.play(session_id="a")
+    assert isinstance(run.terminal, RunFinished), run.terminal
+    assert {s.text for s in run.all(Status)} == {
+        "A plain word.",
+        "Halfway.",
+        "{'n': 1}",
+        "From an async tool.",
+        "From a sync tool.",
+    }
+    assert run.one(Plan).items == (Todo("Rest"),)
+    assert run.call("tell").result == "a local"
+
+
+async def test_sync_tools_do_not_hold_up_the_server(tmp_path: Path) -> None:
+    entered, may_leave = threading.Event(), threading.Event()
+
+    @tool
+    def block() -> bool:
+        """Stand still until somebody says that the server works."""
+        entered.set()
+        return may_leave.wait(10)
+
+    async with theatre(
+        lambda stage: create_agent(model(stage), [block]), answering(calling("block")), tmp_path
+    ) as stage:
+        playing = asyncio.create_task(stage.play())
+        await eventually(entered.is_set)
+        assert (await stage.served.http.get("/health")).status_code == 200
+        may_leave.set()
+        run = await playing
+    assert run.call("block").result == "true"
+
+
+# Helpers
+
+
+async def test_a_helper_that_is_called_twice_with_the_same_words(tmp_path: Path) -> None:
+    same = '{name: task, arguments: {description: "help: now", subagent_type: helper}, id: same}'
+    script = f"""
+- match: "help:"
+  turns:
+    - steps: [{{tool_calls: [{{name: add, arguments: {{a: 2, b: 3}}, id: same}}]}}]
+    - steps: [{{text: The sum is five.}}]
+- turns:
+    - steps: [{{tool_calls: [{same}]}}]
+    - steps: [{{tool_calls: [{same}]}}]
+    - steps: [{{text: All done.}}]
+"""
+    async with theatre(deep, script, tmp_path) as stage:
+        run = await stage.play()
+    assert isinstance(run.terminal, RunFinished), run.terminal
+    first, second = run.all(AgentStarted)
+    assert (first.name, second.name) == ("helper", "helper")
+    assert (first.call_id, second.call_id) == (run.call("task", 0).call_id, run.call("task", 1).call_id)
+    assert run.at(run.one(AgentFinished, agent_id=first.agent_id)) < run.at(second)
+    assert [run.call("add", n).started.agent_id for n in (0, 1)] == [first.agent_id, second.agent_id]
+    assert {run.call("task", n).result for n in (0, 1)} == {"The sum is five."}
+    assert run.text() == "All done."
+    assert len({e.call_id for e in run.all(ToolStarted)}) == 4
+
+
+@pytest.mark.parametrize("number", [2, 3])
+async def test_calls_of_one_reply_with_one_id(tmp_path: Path, number: int) -> None:
+    calls = ", ".join(f"{{name: add, arguments: {{a: {n}, b: 1}}, id: same}}" for n in range(number))
+    async with theatre(plain, answering(f"- steps: [{{tool_calls: [{calls}]}}]"), tmp_path) as stage:
+        run = await stage.play()
+    assert isinstance(run.terminal, RunFinished), run.terminal
+    assert {run.call("add", n).result for n in range(number)} == {str(n + 1) for n in range(number)}

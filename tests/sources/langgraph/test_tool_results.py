@@ -1,0 +1,237 @@
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+"""LangGraph: what tools return, in every form that LangChain lets them have."""
+
+import base64
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.tools import InjectedToolCallId, tool
+from langchain_core.documents import Document
+from langchain_core.messages import ToolMessage
+from langgraph.types import Command
+
+from limelight.events import ArtifactMade, RunFailed, RunFinished, SourceCited
+from tests.sources.langgraph.langgraph_scenarios import answering, model
+from tests.sources.live_turn import Played, Stage, theatre
+
+PNG = b"\x89PNG\r\n\x1a\n picture"
+DOCUMENTS = [Document("All about bees.", metadata={"title": "Bees", "source": "https://bees.example/"}), Document("x")]
+
+
+class Odd:
+    def __str__(self) -> str:
+        return "an odd thing"
+
+
+@tool
+def plain_result(kind: str) -> Any:
+    """Return something."""
+    return {
+        "none": None,
+        "dict": {"a": [1, 2.5, True, None]},
+        "strange": {"at": datetime.date(2026, 1, 2), "what": Odd()},
+        "list": [1, "two"],
+        "number": 7,
+        "empty": "",
+        "blocks": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}],
+        "long": "x" * 5_000_000,
+    }[kind]
+
+
+@tool
+def message_result(call_id: Annotated[str, InjectedToolCallId]) -> ToolMessage:
+    """Return a message."""
+    return ToolMessage("as a message", tool_call_id=call_id)
+
+
+@tool
+def command_result(call_id: Annotated[str, InjectedToolCallId]) -> Command[str]:
+    """Return a command."""
+    return Command(update={"messages": [ToolMessage("by command", tool_call_id=call_id)]})
+
+
+@tool
+def failed_result(call_id: Annotated[str, InjectedToolCallId]) -> ToolMessage:
+    """Return a failure."""
+    return ToolMessage("no luck", tool_call_id=call_id, status="error")
+
+
+@tool
+def picture_result() -> list[dict[str, Any]]:
+    """Return a picture among text."""
+    picture = {"type": "image", "base64": base64.b64encode(PNG).decode(), "mime_type": "image/png"}
+    return [{"type": "text", "text": "Here it is:"}, picture]
+
+
+@tool(response_format="content_and_artifact")
+def bytes_beside() -> tuple[str, bytes]:
+    """Return bytes beside the text."""
+    return "See the file.", PNG
+
+
+@tool(response_format="content_and_artifact")
+def documents_beside() -> tuple[str, list[Document]]:
+    """Return documents beside the text."""
+    return "Two were found.", DOCUMENTS
+
+
+@tool
+def bytes_result() -> bytes:
+    """Return bytes."""
+    return PNG
+
+
+@tool(return_direct=True)
+def last_word() -> str:
+    """Return what is the answer."""
+    return "That is all."
+
+
+@tool
+def broken_text() -> str:
+    """Return half a character."""
+    return "half \ud800 a character"
+
+
+TOOLS = [
+    plain_result,
+    message_result,
+    command_result,
+    failed_result,
+    picture_result,
+    bytes_beside,
+    documents_beside,
+    bytes_result,
+    last_word,
+    broken_text,
+]
+
+
+def agent(stage: Stage) -> Any:
+    return create_agent(model(stage), TOOLS)
+
+
+async def played(tmp_path: Path, name: str, arguments: str = "{}", make: Callable[[Stage], Any] = agent) -> Played:
+    script = answering(f"- steps: [{{tool_calls: [{{name: {name}, arguments: {arguments}}}]}}]")
+    async with theatre(make, script, tmp_path) as stage:
+        return await stage.play()
+
+
+@pytest.mark.parametrize(
+    ("kind", "result"),
+    [
+        ("none", ""),
+        ("dict", '{"a": [1, 2.5, true, null]}'),
+        ("list", '[1, "two"]'),
+        ("number", "7"),
+        ("empty", ""),
+        ("blocks", "one\ntwo"),
+    ],
+)
+async def test_values(tmp_path: Path, kind: str, result: str) -> None:
+    run = await played(tmp_path, "plain_result", f"{{kind: {kind}}}")
+    assert isinstance(run.terminal, RunFinished)
+    call = run.call("plain_result")
+    assert (call.result, call.error) == (result, None)
+
+
+async def test_values_that_json_does_not_know(tmp_path: Path) -> None:
+    run = await played(tmp_path, "plain_result", "{kind: strange}")
+    assert isinstance(run.terminal, RunFinished)
+    assert "2026" in str(run.call("plain_result").result)
+    assert run.call("plain_result").error is None
+
+
+async def test_a_result_of_five_megabytes(tmp_path: Path) -> None:
+    run = await played(tmp_path, "plain_result", "{kind: long}")
+    assert isinstance(run.terminal, RunFinished), run.terminal
+    finished = run.call("plain_result").finished
+    assert finished.truncated and finished.size >= 5_000_000
+    assert len(str(finished.result)) < 20_000
+
+
+@pytest.mark.parametrize(
+    ("name", "result", "error"),
+    [
+        ("message_result", "as a message", None),
+        ("command_result", "by command", None),
+        ("failed_result", "Error: no luck", "no luck"),
+    ],
+)
+async def test_messages_and_commands_are_their_content(
+    tmp_path: Path, name: str, result: str, error: str | None
+) -> None:
+    run = await played(tmp_path, name)
+    assert isinstance(run.terminal, RunFinished)
+    assert (run.call(name).result, run.call(name).error) == (result, error)
+
+
+@pytest.mark.parametrize("name", ["picture_result", "bytes_beside"])
+async def test_pictures_are_files(tmp_path: Path, name: str) -> None:
+    run = await played(tmp_path, name)
+    assert isinstance(run.terminal, RunFinished)
+    made = run.one(ArtifactMade)
+    call = run.call(name)
+    assert (made.media_type, made.size, made.call_id) == ("image/png", len(PNG), call.call_id)
+    assert "base64" not in str(call.result)
+    assert str(call.result).startswith(("Here it is:", "See the file."))
+
+
+async def test_bytes_are_what_langchain_makes_of_them(tmp_path: Path) -> None:
+    run = await played(tmp_path, "bytes_result")
+    assert isinstance(run.terminal, RunFinished)
+    assert "PNG" in str(run.call("bytes_result").result)
+
+
+async def test_documents_are_sources(tmp_path: Path) -> None:
+    run = await played(tmp_path, "documents_beside")
+    assert isinstance(run.terminal, RunFinished)
+    assert run.call("documents_beside").result == "Two were found."
+    first, second = run.all(SourceCited)
+    assert (first.title, first.url, first.text) == ("Bees", "https://bees.example/", "All about bees.")
+    assert (second.title, second.url) == ("Document", "")
+
+
+async def test_a_tool_may_have_the_last_word(tmp_path: Path) -> None:
+    run = await played(tmp_path, "last_word")
+    assert isinstance(run.terminal, RunFinished)
+    assert run.answer == "That is all."
+    assert run.text() == ""
+
+
+async def test_half_a_character_is_shown_and_ends_the_run_where_it_cannot_be_sent(tmp_path: Path) -> None:
+    run = await played(tmp_path, "broken_text")
+    call = run.call("broken_text")
+    assert (call.result, call.error) == ("half � a character", None)
+    assert isinstance(run.terminal, RunFailed)
+    assert "Unicode" in run.terminal.message or "surrogate" in run.terminal.message
+
+
+async def test_half_a_character_in_a_text(tmp_path: Path) -> None:
+    script = '- steps: [{text: "All \\ud800 done."}]'
+    async with theatre(agent, script, tmp_path) as stage:
+        run = await stage.play(session_id="a")
+        assert isinstance(run.terminal, RunFinished | RunFailed)
+        assert "\ud800" not in run.text()
+        again = await stage.play("go on", session_id="a")
+        assert again.terminal
+
+
+async def test_a_tool_with_a_very_long_name(tmp_path: Path) -> None:
+    name = "long_" * 40
+
+    def make(stage: Stage) -> Any:
+        def rest() -> str:
+            """Rest."""
+            return "rested"
+
+        rest.__name__ = name
+        return create_agent(model(stage), [tool(rest)])
+
+    run = await played(tmp_path, name, make=make)
+    assert isinstance(run.terminal, RunFinished)
+    assert run.call(name).result == "rested"

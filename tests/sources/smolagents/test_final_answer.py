@@ -1,0 +1,164 @@
+"""smolagents: which answer counts, what form it has, and what becomes of it at the limit of steps."""
+
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUntypedFunctionDecorator=false, reportUnknownArgumentType=false
+
+from pathlib import Path
+from typing import Any
+
+from limelight.events import (
+    FinalAnswer,
+    Plan,
+    RunFinished,
+    StepFinished,
+    StepStarted,
+    TextDelta,
+    TextFinished,
+    ToolStarted,
+    Usage,
+)
+from limelight.sources.base import Item, Options
+from limelight.sources.smolagents import SmolagentsSource
+from limelight.understudy.scripts import parse_scripts
+from limelight.understudy.server import Understudy
+from tests.sources.fake_turn import new_turn
+from tests.sources.live_turn import Stage, play
+from tests.sources.smolagents.smolagents_scenarios import (
+    DONE,
+    PLAN,
+    TEXT,
+    calling,
+)
+
+
+def answering(answer: str) -> str:
+    return f"- steps:\n    - tool_calls: [{{name: final_answer, arguments: {{answer: {answer}}}}}]\n"
+
+
+async def test_a_structured_answer_is_told_apart(tmp_path: Path) -> None:
+    script = answering(
+        '{title: Bees, content: They dance., sources: ["https://a.example", {url: "https://b.example"}]}'
+    )
+    answer = (await play(calling(), script, tmp_path)).one(FinalAnswer)
+    assert (answer.title, answer.content) == ("Bees", "They dance.")
+    assert answer.sources == ("https://a.example", "https://b.example")
+
+
+async def test_a_structured_answer_that_comes_as_text_is_told_apart_too(tmp_path: Path) -> None:
+    script = answering("""'{"title": "Bees", "content": "They dance."}'""")
+    answer = (await play(calling(), script, tmp_path)).one(FinalAnswer)
+    assert (answer.title, answer.content) == ("Bees", "They dance.")
+
+
+async def test_smolagents_drops_reasoning_content(tmp_path: Path) -> None:
+    """As the documents say; what the model writes beside it is the thought."""
+    answer = "{tool_calls: [{name: final_answer, arguments: {answer: All done.}}]}"
+    run = await play(calling(), f"- steps: [{{reasoning: Hidden.}}, {{text: Shown.}}, {answer}]", tmp_path)
+    assert (run.reasoning(), run.answer) == ("Shown.", "All done.")
+
+
+async def test_a_list_is_a_list(tmp_path: Path) -> None:
+    run = await play(calling(), answering("[1, two, {three: 3}]"), tmp_path)
+    assert run.answer == [1, "two", {"three": 3}]
+
+
+async def test_an_answer_of_nothing_is_an_answer(tmp_path: Path) -> None:
+    run = await play(calling(), answering("null"), tmp_path)
+    assert run.answer == ""
+    assert isinstance(run.terminal, RunFinished)
+
+
+async def test_the_answer_is_no_tool_call(tmp_path: Path) -> None:
+    run = await play(calling(), TEXT, tmp_path)
+    assert run.all(ToolStarted) == []
+    assert run.all(TextDelta) == []
+
+
+async def test_an_answer_that_a_check_rejects_is_not_final(tmp_path: Path) -> None:
+    def is_long(answer: Any, memory: Any, agent: Any) -> bool:
+        return len(answer) > 5
+
+    run = await play(calling(final_answer_checks=[is_long]), answering("no") + DONE, tmp_path)
+    assert run.answer == "All done."
+    first, second = run.all(StepFinished)
+    assert "is_long" in (first.error or "") and second.error is None
+
+
+async def test_what_a_check_asks_the_model_is_not_the_agents_thought(tmp_path: Path) -> None:
+    def judged(answer: Any, memory: Any, agent: Any) -> bool:
+        return "fine" in agent.model.generate([{"role": "user", "content": "judge this"}]).content
+
+    script = """
+- match: judge this
+  turns: [{steps: [{text: It is fine.}, {usage: {input: 5, output: 3}}]}]
+- turns:
+    - steps:
+        - text: I answer.
+        - tool_calls: [{name: final_answer, arguments: {answer: All done.}}]
+"""
+    run = await play(calling(final_answer_checks=[judged]), script, tmp_path)
+    assert run.reasoning() == "I answer."
+    assert run.text() == ""
+    assert Usage(model="understudy", input_tokens=5, output_tokens=3) in run.events
+
+
+async def test_an_answer_beside_another_tool_is_not_final(tmp_path: Path) -> None:
+    script = """
+- steps:
+    - tool_calls:
+        - {name: final_answer, arguments: {answer: Too early.}}
+        - {name: add, arguments: {a: 1, b: 1}}
+"""
+    run = await play(calling(), script + DONE, tmp_path)
+    assert run.answer == "All done."
+    assert run.call("add").result == 2
+    assert "do not perform any other tool calls" in (run.all(StepFinished)[0].error or "")
+
+
+async def test_text_without_a_call_is_a_thought_and_the_agent_goes_on(tmp_path: Path) -> None:
+    run = await play(calling(), "- steps:\n    - text: Just talking.\n" + DONE, tmp_path)
+    assert run.reasoning() == "Just talking."
+    assert run.all(StepFinished)[0].error
+    assert run.answer == "All done."
+
+
+ADDING = """
+- steps: [{tool_calls: [{name: add, arguments: {a: 1, b: 1}}]}]
+- steps: [{tool_calls: [{name: add, arguments: {a: 2, b: 2}}]}]
+- steps: [{text: "Ran out of steps, but it is 4."}]
+"""
+
+
+async def test_at_the_limit_the_answer_is_kept_and_no_step_is_told_twice(tmp_path: Path) -> None:
+    run = await play(calling(max_steps=2), ADDING, tmp_path)
+    assert run.terminal == RunFinished(code="max_steps")
+    assert [s.number for s in run.all(StepStarted)] == [s.number for s in run.all(StepFinished)] == [1, 2]
+    assert [c.name for c in run.all(ToolStarted)] == ["add", "add"]
+    answer = run.one(FinalAnswer)
+    assert answer.content == run.text() == "Ran out of steps, but it is 4."
+    assert answer.message_id == run.one(TextFinished).message_id
+    assert len(run.all(Usage)) == 3
+
+
+async def configured(options: Options, script: str) -> list[Item]:
+    """All that a source with these options gives for one turn."""
+    async with Understudy(parse_scripts(script)) as understudy:
+        source = SmolagentsSource(calling()(Stage(understudy.base_url, understudy.key)), options)
+        return [item async for item in source.run(new_turn("go"))]
+
+
+async def test_the_limit_can_be_configured() -> None:
+    items = await configured(Options(max_steps=2), ADDING)
+    assert items[-1] == RunFinished(code="max_steps")
+
+
+async def test_a_model_that_fails_at_the_limit_leaves_what_smolagents_says(tmp_path: Path) -> None:
+    script = "\n".join(ADDING.strip().splitlines()[:1]) + "\n- steps: [{error: {status: 500, message: On fire.}}]\n"
+    run = await play(calling(max_steps=1), script, tmp_path)
+    assert run.terminal == RunFinished(code="max_steps")
+    assert "On fire." in run.answer
+
+
+async def test_plans_can_be_configured() -> None:
+    items = await configured(Options(planning_interval=1), PLAN)
+    assert len([item for item in items if isinstance(item, Plan)]) == 2

@@ -1,0 +1,50 @@
+"""Stop while a real model's provider streams: its connection is closed at once, whatever framework holds it.
+
+The understudy cannot tell this: the collector of garbage might close the connection some time later unnoticed.
+"""
+
+import asyncio
+import gc
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.builtin.test_agents import stage
+from tests.support.server import collect
+from tests.support.wait import eventually
+from tests.system.processes.endless_provider import Provider, talking_provider
+
+SOON = 3.0
+"""Seconds: 0.3 are promised, on a machine that has nothing else to do. The provider itself would never end."""
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with talking_provider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """What only the garbage collector would close stays open."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("agent", ["deep", "agno", "agno-team", "react", "codact"])
+async def test_stop_hangs_up_on_the_provider(agent: str, provider: Provider, tmp_path: Path) -> None:
+    config = f'[agents.{agent}]\nmodel = "m"\nbase_url = "{provider.url}"\n'
+    async with stage(tmp_path / "data", agent, config) as served:
+        watching = asyncio.create_task(collect(served.ask("go", session_id="s")))
+        await eventually(provider.asked.is_set, 60)  # the framework has to be imported
+        run_id = (await served.http.get("/sessions/s")).json()["run_id"]
+        began = time.monotonic()
+        assert (await served.http.post(f"/runs/{run_id}/cancel")).json()["state"] == "cancelled"
+        await eventually(provider.left.is_set)
+        assert time.monotonic() - began < SOON
+        assert [frame.type for frame in await watching][-2:] == ["cancelled", "done"]

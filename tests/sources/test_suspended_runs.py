@@ -1,0 +1,280 @@
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownLambdaType=false, reportUnknownArgumentType=false
+"""A run that waits for a person survives its server, where the framework has kept its state."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any, TypedDict
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.tools import tool
+from langgraph.graph import END, START, StateGraph
+
+from limelight import current
+from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled, RunFailed, RunFinished, ToolFinished
+from tests.sources.agno import agno_scenarios
+from tests.sources.conformance import SCENARIOS, Case
+from tests.sources.langgraph import langgraph_scenarios
+from tests.sources.live_turn import Stage, Theatre, played, record_of, theatre
+from tests.sources.recorded_requests import recorded
+from tests.support.server import Frame, asking, collect
+
+pytestmark = pytest.mark.usefixtures("agno_models")
+
+FRAMEWORKS = {"langgraph": langgraph_scenarios.CASES, "agno": agno_scenarios.CASES}
+ALL = [(framework, name) for framework in FRAMEWORKS for name, scenario in SCENARIOS.items() if scenario.decide]
+
+
+async def asked(stage: Theatre, wanted: int, **body: Any) -> list[Frame]:
+    """Ask, and read on until nothing more comes because a person has to decide `wanted` times."""
+    frames: list[Frame] = []
+    async for frame in stage.served.ask("go", format="records", **body):
+        frames.append(frame)
+        if sum(isinstance(record_of(seen).event, ApprovalRequested) for seen in frames) == wanted:
+            break
+    return frames
+
+
+def requests(frames: list[Frame]) -> list[ApprovalRequested]:
+    return [event for frame in frames if isinstance(event := record_of(frame).event, ApprovalRequested)]
+
+
+async def decide(stage: Theatre, run_id: str, request: ApprovalRequested, decision: dict[str, Any]) -> None:
+    response = await stage.served.http.post(f"/runs/{run_id}/approvals/{request.approval_id}", json=decision)
+    assert response.status_code == 200, response.text
+
+
+async def the_rest(stage: Theatre, run_id: str, after: str) -> list[Frame]:
+    params = {"format": "records", "after": after}
+    return await collect(stage.served.stream("GET", f"/runs/{run_id}/stream", params=params))
+
+
+@pytest.mark.parametrize(("framework", "name"), ALL)
+async def test_a_decision_after_a_restart_resumes_the_run(framework: str, name: str, tmp_path: Path) -> None:
+    scenario, case = SCENARIOS[name], FRAMEWORKS[framework][name]
+    assert scenario.decide is not None
+    wanted = 2 if name == "two_approvals" else 1
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        before = await asked(stage, wanted)
+    run_id = record_of(before[0]).run_id
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        view = (await stage.served.http.get(f"/runs/{run_id}")).json()
+        assert view["state"] == "waiting", view
+        for request in requests(before):
+            await decide(stage, run_id, request, scenario.decide(request))
+        after = await the_rest(stage, run_id, before[-1].id)
+    scenario.expect(played([*before, *after]))
+
+
+LANGGRAPH = langgraph_scenarios.CASES["two_approvals"]
+AGNO = agno_scenarios.CASES["two_approvals"]
+
+
+@pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
+async def test_what_was_decided_before_the_restart_counts(case: Case, tmp_path: Path) -> None:
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        before = await asked(stage, 2)
+        run_id = record_of(before[0]).run_id
+        first, second = requests(before)
+        await decide(stage, run_id, first, {"decision": "approve"})
+        watching = stage.served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records"})
+        before = await collect(watching, until=lambda f: isinstance(record_of(f).event, ApprovalResolved))
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        await decide(stage, run_id, second, {"decision": "reject", "reason": "not this one"})
+        after = await the_rest(stage, run_id, before[-1].id)
+    run = played([*before, *after])
+    assert isinstance(run.terminal, RunFinished)
+    ends = {str(run.call("danger", n).args["path"]): run.call("danger", n) for n in (0, 1)}
+    approved, rejected = ends[str(first.args["path"])], ends[str(second.args["path"])]  # pyright: ignore[reportArgumentType]
+    assert "is gone" in str(approved.result) and rejected.error is not None
+
+
+@pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
+async def test_waiting_for_the_other_answer_is_no_work(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = 0.0
+    monkeypatch.setattr("limelight.runs.engine.perf_counter", lambda: time.perf_counter() + passed)
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        before = await asked(stage, 2)
+        run_id = record_of(before[0]).run_id
+        first, second = requests(before)
+        await decide(stage, run_id, first, {"decision": "approve"})
+        watching = stage.served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records"})
+        before = await collect(watching, until=lambda f: isinstance(record_of(f).event, ApprovalResolved))
+        passed = 1000
+        await decide(stage, run_id, second, {"decision": "approve"})
+        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+    durations = [finished.duration_ms for finished in run.all(ToolFinished)]
+    assert len(durations) == 2 and all(took is not None and took < 500_000 for took in durations), durations
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+async def test_a_delegation_is_measured_over_a_restart(framework: str, tmp_path: Path) -> None:
+    case = FRAMEWORKS[framework]["approval_in_sub_agent"]
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        before = await asked(stage, 1)
+    run_id = record_of(before[0]).run_id
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        await decide(stage, run_id, requests(before)[0], {"decision": "approve"})
+        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+    assert len(run.all(ToolFinished)) > 1
+    assert all(finished.duration_ms is not None for finished in run.all(ToolFinished))
+
+
+@pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
+async def test_instructions_of_the_client_count_after_the_restart(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "go"}]
+    sent = recorded(monkeypatch)
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        before = await asked(stage, 2, messages=told)
+    run_id = record_of(before[0]).run_id
+    sent.clear()
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        for request in requests(before):
+            await decide(stage, run_id, request, {"decision": "approve"})
+        await the_rest(stage, run_id, before[-1].id)
+    assert sent and all("Be brief." in str(request["messages"]) for request in sent)
+
+
+async def stopped(stage: Theatre, run_id: str) -> None:
+    (await stage.served.http.post(f"/runs/{run_id}/cancel", json={})).raise_for_status()
+
+
+@pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
+async def test_stop_works_while_it_waits_again(case: Case, tmp_path: Path) -> None:
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        before = await asked(stage, 2, session_id="s")
+    run_id = record_of(before[0]).run_id
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        assert (await stage.served.problem("POST", "/chat", json=asking("x", session_id="s")))["code"] == "session_busy"
+        await stopped(stage, run_id)
+        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+        assert isinstance(run.terminal, RunCancelled)
+        again = await stage.play_deciding(lambda _: {"decision": "approve"}, chat_id="s")
+        assert isinstance(again.terminal, RunFinished)
+
+
+async def test_time_runs_out_while_no_server_is_there(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"approvals__expiry_seconds": 0.3}
+    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path, **settings) as stage:
+        before = await asked(stage, 2)
+    await asyncio.sleep(0.3)  # the time that has to run out
+    run_id = record_of(before[0]).run_id
+    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path, **settings) as stage:
+        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+    assert [resolved.reason for resolved in run.all(ApprovalResolved)] == ["expired", "expired"]
+    assert isinstance(run.terminal, RunFinished)
+
+
+async def test_a_server_without_the_agent_leaves_it_alone(tmp_path: Path) -> None:
+    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as stage:
+        before = await asked(stage, 2)
+    run_id = record_of(before[0]).run_id
+    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path, name="other") as stage:
+        assert (await stage.served.http.get(f"/runs/{run_id}")).json()["state"] == "waiting"
+    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as stage:
+        for request in requests(before):
+            await decide(stage, run_id, request, {"decision": "approve"})
+        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+    assert isinstance(run.terminal, RunFinished)
+
+
+def lose_state(data: Path) -> None:
+    for file in data.glob("langgraph.db*"):
+        file.unlink()
+
+
+async def test_a_graph_that_has_lost_its_state_fails_clearly(tmp_path: Path) -> None:
+    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as stage:
+        before = await asked(stage, 2)
+    lose_state(tmp_path)
+    run_id = record_of(before[0]).run_id
+    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as stage:
+        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+    assert isinstance(run.terminal, RunFailed)
+    assert run.terminal.code == "interrupted"
+
+
+class Rounds(TypedDict):
+    question: str
+    rounds: int
+
+
+def one_more(state: Rounds) -> dict[str, int]:
+    return {"rounds": state.get("rounds", 0) + 1}
+
+
+def in_rounds(_: Stage) -> Any:
+    """Stops before each of three rounds, with the same words."""
+    builder = StateGraph(Rounds)
+    builder.add_node("work", one_more)
+    builder.add_edge(START, "work")
+    builder.add_conditional_edges("work", lambda state: "work" if state["rounds"] < 3 else END)
+    return builder.compile(interrupt_before=["work"])
+
+
+async def test_an_old_answer_does_not_count_for_a_new_question_with_the_same_words(tmp_path: Path) -> None:
+    approve = {"decision": "approve"}
+    async with theatre(in_rounds, "", tmp_path) as stage:
+        before: list[Frame] = []
+        async for frame in stage.served.ask("go", format="records"):
+            before.append(frame)
+            if len(requests(before)) == 2:
+                break
+            if requests([frame]):
+                await decide(stage, record_of(frame).run_id, requests([frame])[0], approve)
+    run_id = record_of(before[0]).run_id
+    async with theatre(in_rounds, "", tmp_path) as stage:
+        await decide(stage, run_id, requests(before)[1], approve)
+        after: list[Frame] = []
+        params = {"format": "records", "after": before[-1].id}
+        async for frame in stage.served.stream("GET", f"/runs/{run_id}/stream", params=params):
+            after.append(frame)
+            for request in requests([frame]):
+                await decide(stage, run_id, request, {"decision": "reject"})
+    run = played([*before, *after])
+    assert [resolved.decision for resolved in run.all(ApprovalResolved)] == ["approve", "approve", "reject"]
+    assert run.answer["rounds"] == 2
+
+
+@tool
+async def asks(path: str) -> str:
+    """Ask a person from inside of the tool."""
+    run = current()
+    assert run is not None
+    return str(bool(await run.approve("asks", {"path": path})))
+
+
+async def test_a_question_that_a_tool_asked_itself_is_interrupted(tmp_path: Path) -> None:
+    def make(stage: Stage) -> Any:
+        return create_agent(langgraph_scenarios.model(stage), [asks])
+
+    script = langgraph_scenarios.answering("- steps: [{tool_calls: [{name: asks, arguments: {path: /tmp/x}}]}]")
+    async with theatre(make, script, tmp_path) as stage:
+        before = await asked(stage, 1)
+    run_id = record_of(before[0]).run_id
+    async with theatre(make, script, tmp_path) as stage:
+        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+    assert isinstance(run.terminal, RunFailed) and run.terminal.code == "interrupted"
+    assert run.one(ApprovalResolved).decision == "reject"
+
+
+@pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
+async def test_a_large_edit_counts_as_a_whole_after_a_restart(case: Case, tmp_path: Path) -> None:
+    edited = {"path": "/tmp/" + "z" * 40_000}
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        before = await asked(stage, 2)
+        run_id = record_of(before[0]).run_id
+        first, second = requests(before)
+        await decide(stage, run_id, first, {"decision": "edit", "args": edited})
+        watching = stage.served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records"})
+        before = await collect(watching, until=lambda f: isinstance(record_of(f).event, ApprovalResolved))
+    async with theatre(case.make, case.script, tmp_path) as stage:
+        await decide(stage, run_id, second, {"decision": "reject"})
+        await the_rest(stage, run_id, before[-1].id)
+        kept = await stage.served.http.get(f"/runs/{run_id}/tools/{first.call_id}")
+    assert kept.json()["result"] == f"{edited['path']} is gone"

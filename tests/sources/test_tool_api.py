@@ -1,0 +1,183 @@
+"""A line that a tool says with `limelight.status` is its agent's, in every framework and at any depth."""
+
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUntypedFunctionDecorator=false, reportUnknownParameterType=false
+# The frameworks' own types are partly unknown.
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.tools import tool
+from smolagents import Tool
+
+from limelight import status
+from limelight.events import AgentStarted, RunFinished, Status
+from limelight.sources.base import SPEAKER
+from tests.sources.agno import agno_scenarios
+from tests.sources.langgraph import langgraph_scenarios
+from tests.sources.live_turn import Played, Stage, theatre
+from tests.sources.smolagents import smolagents_scenarios
+from tests.support.server import offer, serving
+
+pytestmark = pytest.mark.usefixtures("agno_models")
+
+
+def tell(line: str) -> str:
+    """Say a line."""
+    status(line)
+    return "told"
+
+
+async def tell_async(line: str) -> str:
+    """Say a line."""
+    await asyncio.sleep(0)
+    return tell(line)
+
+
+async def tell_in_pieces(line: str) -> AsyncIterator[str]:
+    """Say a line, and return in pieces."""
+    yield "to"
+    status(line)
+    yield "ld"
+
+
+class Tell(Tool):
+    """As `tell`."""
+
+    name = "tell"
+    description = "Say a line."
+    inputs = {"line": {"type": "string", "description": "The line."}}  # noqa: RUF012  (as smolagents has it)
+    output_type = "string"
+
+    def forward(self, line: str) -> str:
+        return tell(line)
+
+
+class TellAsync(Tell):
+    async def forward(self, line: str) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return await tell_async(line)
+
+
+def deep(say: Callable[..., Any]) -> Callable[[Stage], object]:
+    return lambda stage: langgraph_scenarios.deep(stage, tools=[tool("tell")(say)])
+
+
+def team(say: Callable[..., Any]) -> Callable[[Stage], object]:
+    named = agno_scenarios.tool(name="tell")(say)
+    return lambda stage: agno_scenarios.team(stage, members=[agno_scenarios.plain(stage, name="helper", tools=[named])])
+
+
+def managed(make: Callable[..., Callable[[Stage], object]], say: Tool) -> Callable[[Stage], object]:
+    def helper(**options: Any) -> Callable[[Stage], object]:
+        return make(say, **options)
+
+    return smolagents_scenarios.leading(smolagents_scenarios.calling, helper)
+
+
+LINE = '{line: "from below"}'
+CODED = """
+- match: a small job
+  turns:
+    - steps: [{text: "<code>\\ntell('from below')\\n</code>"}]
+    - steps: [{text: "<code>\\nfinal_answer('Done.')\\n</code>"}]
+"""
+CALLED = """
+- match: a small job
+  turns:
+    - steps: [{tool_calls: [{name: tell, arguments: {line: from below}}]}]
+    - steps: [{tool_calls: [{name: final_answer, arguments: {answer: Done.}}]}]
+"""
+MANAGING = """
+- turns:
+    - steps: [{tool_calls: [{name: helper, arguments: {task: a small job}}]}]
+    - steps: [{tool_calls: [{name: final_answer, arguments: {answer: All done.}}]}]
+"""
+HELPERS: dict[str, tuple[Callable[[Stage], object], str]] = {
+    "langgraph": (deep(tell), langgraph_scenarios.HELPER % ("tell", LINE)),
+    "langgraph, async": (deep(tell_async), langgraph_scenarios.HELPER % ("tell", LINE)),
+    "agno": (team(tell), agno_scenarios.HELPER % ("tell", LINE)),
+    "agno, async": (team(tell_async), agno_scenarios.HELPER % ("tell", LINE)),
+    "agno, in pieces": (team(tell_in_pieces), agno_scenarios.HELPER % ("tell", LINE)),
+    "smolagents": (managed(smolagents_scenarios.calling, Tell()), CALLED + MANAGING),
+    "smolagents, async": (managed(smolagents_scenarios.calling, TellAsync()), CALLED + MANAGING),
+    "smolagents, code": (managed(smolagents_scenarios.coding, Tell()), CODED + MANAGING),
+}
+
+
+@pytest.mark.parametrize("who", HELPERS)
+async def test_what_a_helpers_tool_says_is_the_helpers(who: str, tmp_path: Path) -> None:
+    make, script = HELPERS[who]
+    async with theatre(make, script, tmp_path) as stage:
+        run = await stage.play()
+    assert isinstance(run.terminal, RunFinished), run.terminal
+    said = run.one(Status, text="from below")
+    assert said.agent_id == run.call("tell").started.agent_id == run.one(AgentStarted).agent_id
+
+
+TWO_HELPERS = """
+- match: "help: one"
+  turns:
+    - steps: [{tool_calls: [{name: tell, arguments: {line: one}}]}]
+    - steps: [{text: First.}]
+- match: "help: two"
+  turns:
+    - steps: [{tool_calls: [{name: tell, arguments: {line: two}}]}]
+    - steps: [{text: Second.}]
+- turns:
+    - steps: [{tool_calls: [%s, %s]}]
+    - steps: [{tool_calls: [{name: tell, arguments: {line: three}}]}]
+    - steps: [{text: All done.}]
+"""
+TASK = '{name: task, arguments: {description: "help: %s", subagent_type: helper}}'
+TWO_DEEP = TWO_HELPERS % (TASK % "one", TASK % "two")
+TWO_TEAM = TWO_HELPERS % (
+    agno_scenarios.delegating("helper", "help: one"),
+    agno_scenarios.delegating("helper", "help: two"),
+)
+
+
+def both_deep(stage: Stage) -> object:
+    said = tool("tell")(tell)
+    helper: Any = {"name": "helper", "description": "Helps.", "system_prompt": "You help.", "tools": [said]}
+    return langgraph_scenarios.create_deep_agent(
+        model=langgraph_scenarios.model(stage), tools=[said], subagents=[helper]
+    )
+
+
+def both_team(stage: Stage) -> object:
+    members = [agno_scenarios.plain(stage, name="helper", tools=[tell])]
+    return agno_scenarios.team(stage, members=members, tools=[tell])
+
+
+@pytest.mark.parametrize(("make", "script"), [(both_deep, TWO_DEEP), (both_team, TWO_TEAM)], ids=["langgraph", "agno"])
+async def test_helpers_at_once_and_their_boss_are_told_apart(
+    make: Callable[[Stage], object], script: str, tmp_path: Path
+) -> None:
+    async with theatre(make, script, tmp_path) as stage:
+        run = await stage.play()
+    callers = {str(call.args["line"]): call.started.agent_id for call in _calls(run)}
+    assert {said.text: said.agent_id for said in run.all(Status)} == callers
+    assert callers["three"] == "" and len(set(callers.values())) == 3
+
+
+def _calls(run: Played) -> list[Any]:
+    return [run.call("tell", number) for number in range(3)]
+
+
+async def test_a_line_of_an_agent_that_is_not_there_is_the_main_agents(tmp_path: Path) -> None:
+    """It may have overtaken the start of its agent; a tool must not fail because of that."""
+
+    async def agent(messages: Any, ctx: Any) -> Any:
+        """Speaks for somebody who has not begun."""
+        SPEAKER.set(lambda: "helper-1")
+        status("too early")
+        await asyncio.to_thread(status, "from a thread")
+        yield "done"
+
+    async with serving(agents=[offer(agent, "agent")], data=tmp_path) as served:
+        frames = [frame.data["event"] async for frame in served.ask("go", format="records")]
+    assert [e.get("agent_id", "") for e in frames if e["kind"] == "status"] == ["", ""]
+    assert frames[-1]["kind"] == "run_finished"

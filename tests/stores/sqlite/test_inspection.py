@@ -1,0 +1,180 @@
+"""Looking at a database that may be in use: it says how it is and what to do, and changes nothing."""
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.errors import SetupError, StoreCorrupt, StoreLocked, StoreNewer, StoreUnavailable
+from limelight.stores.sqlite import SqliteStore, inspection
+from limelight.stores.sqlite.schema import MIGRATIONS
+from tests.stores.operations import begin, opened, read_all, tokens, whole_run
+from tests.stores.sqlite.files import content, copy_as_it_is, locked, move, overwrite, query, remove
+
+NOW = f"whole, schema version {len(MIGRATIONS)}, "
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "limelight.db"
+
+
+async def examine(path: Path) -> str:
+    return await SqliteStore(path).examine()
+
+
+async def test_beside_a_server_and_without_one(path: Path) -> None:
+    assert await examine(path) == "made at the first start"
+    assert content(path) == b""
+    async with opened(lambda: SqliteStore(path)) as store:
+        await begin(store, "r1")
+        beside = await examine(path)
+        assert beside.startswith(NOW) and beside.endswith("a running server uses it")
+        await store.ping()
+    alone = await examine(path)
+    assert alone.startswith(NOW) and "server" not in alone
+
+
+async def test_another_database_beside_a_server_is_not_opened(path: Path, tmp_path: Path) -> None:
+    """SQLite would take the server's log for the other one's, and write it there."""
+    async with opened(lambda: SqliteStore(tmp_path / "other.db")) as other:
+        await whole_run(other, "r0")
+    before = content(tmp_path / "other.db")
+    async with opened(lambda: SqliteStore(path)) as store:
+        run = await begin(store, "r1")
+        await run.write(*tokens(300))
+        move(path, tmp_path / "aside.db")
+        overwrite(path, before)
+        with pytest.raises(StoreUnavailable, match="another file is in the place of the database"):
+            await examine(path)
+        assert content(path) == before
+        move(tmp_path / "aside.db", path)
+        assert (await examine(path)).startswith(NOW)
+    async with opened(lambda: SqliteStore(path)) as store:
+        assert await read_all(store) == run.acknowledged
+
+
+async def test_a_log_that_is_gone_is_named(path: Path) -> None:
+    async with opened(lambda: SqliteStore(path)) as store:
+        await begin(store, "r1")
+        remove(path.with_name("limelight.db-wal"))
+        with pytest.raises(StoreUnavailable, match="its file -wal"):
+            await examine(path)
+
+
+async def test_an_old_one_stays_old(path: Path) -> None:
+    async with opened(lambda: SqliteStore(path)) as store:
+        await whole_run(store, "r1")
+    query(path, "PRAGMA user_version = 3")
+    assert f"the next start brings it to version {len(MIGRATIONS)}" in await examine(path)
+    assert query(path, "PRAGMA user_version") == 3
+    query(path, "PRAGMA user_version = 99")
+    with pytest.raises(StoreNewer, match="upgrade"):
+        await examine(path)
+
+
+async def test_damage_is_found(path: Path) -> None:
+    async with opened(lambda: SqliteStore(path)) as store:
+        await whole_run(store, "r1", words=2000)
+    whole = content(path)
+    page = query(path, "SELECT rootpage FROM sqlite_master WHERE name = 'chunks'") - 1
+    overwrite(path, whole[: page * 4096] + b"\xff" * 4096 + whole[(page + 1) * 4096 :])
+    with pytest.raises(StoreCorrupt, match="restore a backup"):
+        await examine(path)
+    overwrite(path, b"no database at all" * 300)
+    with pytest.raises(StoreCorrupt, match="restore a backup"):
+        await examine(path)
+
+
+async def test_one_that_vanished_under_its_server(path: Path) -> None:
+    async with opened(lambda: SqliteStore(path)):
+        move(path, path.with_name("aside.db"))
+        with pytest.raises(StoreUnavailable, match="move the file back"):
+            await examine(path)
+        move(path.with_name("aside.db"), path)
+
+
+async def test_one_that_is_locked_beside_a_server_and_without_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def is_found() -> None:
+        with locked(path), pytest.raises(StoreLocked, match="another program has locked"):
+            await examine(path)
+        assert (await examine(path)).startswith(NOW)
+
+    monkeypatch.setattr(inspection, "LOCK_SECONDS", 0.02)
+    async with opened(lambda: SqliteStore(path)) as store:
+        await begin(store, "r1")
+        await is_found()
+    await is_found()
+
+
+async def test_one_that_is_gone_without_its_log_is_not_made_anew(path: Path, tmp_path: Path) -> None:
+    """What a crash left in the log alone would be lost."""
+    async with opened(lambda: SqliteStore(path)) as store:
+        run = await begin(store, "r1")
+        await run.write(*tokens(300))
+        crashed = copy_as_it_is(path, tmp_path / "crashed")
+    move(crashed, tmp_path / "aside.db")
+    with pytest.raises(StoreUnavailable, match="move it back"):
+        await examine(crashed)
+    with pytest.raises(SetupError, match="move the database back"):
+        await SqliteStore(crashed).open()
+    move(tmp_path / "aside.db", crashed)
+    async with opened(lambda: SqliteStore(crashed)) as store:
+        assert await read_all(store) == run.acknowledged
+
+
+def may_only_read(name: Path, mode: int) -> bool:
+    return mode == os.R_OK
+
+
+async def test_one_that_can_only_be_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As root may write everything, the system is made to say otherwise."""
+    async with opened(lambda: SqliteStore(path)) as store:
+        await whole_run(store, "r1")
+    monkeypatch.setattr(os, "access", may_only_read)
+    with pytest.raises(StoreUnavailable, match="can only be read"):
+        await examine(path)
+
+
+async def test_one_in_a_folder_where_nothing_can_be_made(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite cannot make its files beside it there, and is told to do without."""
+    async with opened(lambda: SqliteStore(path)) as store:
+        await whole_run(store, "r1")
+    real, addresses = sqlite3.connect, list[str]()
+
+    def connect(address: str, **options: Any) -> sqlite3.Connection:
+        addresses.append(address.rpartition("?")[2])
+        if address.endswith("mode=ro"):
+            address = address.replace("limelight.db", "nowhere.db")
+        return real(address, **options)
+
+    monkeypatch.setattr("limelight.stores.sqlite.database_copy.sqlite3.connect", connect)
+    monkeypatch.setattr(os, "access", may_only_read)
+    with pytest.raises(StoreUnavailable, match="can only be read"):
+        await examine(path)
+    assert addresses == ["mode=ro", "immutable=1"]
+
+
+async def test_query_without_opening_changes_nothing_and_says_what_to_do(path: Path, tmp_path: Path) -> None:
+    assert await SqliteStore(path).newest_at() is None
+    assert content(path) == b""
+    async with opened(lambda: SqliteStore(path)) as store:
+        await whole_run(store, "r1")
+        move(path, tmp_path / "aside.db")
+        overwrite(path, b"another file")
+        with pytest.raises(StoreUnavailable, match="another file is in the place of the database"):
+            await SqliteStore(path).newest_at()
+        move(tmp_path / "aside.db", path)
+    before = content(path)
+    assert await SqliteStore(path).newest_at() is not None
+    assert content(path) == before
+    query(path, "PRAGMA user_version = 99")
+    with pytest.raises(StoreNewer, match="upgrade"):
+        await SqliteStore(path).newest_at()
+    overwrite(path, b"no database at all" * 300)
+    with pytest.raises(StoreCorrupt, match="restore a backup"):
+        await SqliteStore(path).retention_counts(0)
+    overwrite(path, b"")
+    assert await SqliteStore(path).newest_at() is None

@@ -1,0 +1,9 @@
+"""Agents of a server that gives up on silent connections after seconds, not minutes. Loading this file sets it."""
+
+from limelight.server.process import connection, uvicorn_server
+from tests.system.processes.agents import chatty, endless, hello, quiet
+
+__all__ = ["chatty", "endless", "hello", "quiet"]
+
+uvicorn_server.PING_SECONDS = uvicorn_server.PONG_SECONDS = 1
+connection.UNREAD_SECONDS = 2

@@ -1,0 +1,49 @@
+"""Resume is exact: for every cut point of a run of 500 events, in every format that there is."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from limelight import plugins
+from limelight.events import AnyEvent
+from limelight.stores.base import LOCAL_OWNER, SessionRef
+from tests.dialects.transcripts import live
+from tests.support.server import collect, serving
+from tests.system.processes.agents import work
+from tests.system.processes.server_process import joined
+
+
+@pytest.mark.parametrize("format_", sorted(plugins.find("dialects")))
+async def test_every_cut_point(tmp_path: Path, format_: str) -> None:
+    async def long(messages: object, ctx: object) -> AsyncIterator[str | AnyEvent]:
+        async for item in work(340, 0):
+            yield item
+        raise RuntimeError("so that the last Record has two frames in some formats")
+
+    async with serving(long, data=tmp_path) as served:
+        seen = [(f.id, f.data) for f in await collect(served.ask("go", session_id="s", format=format_))]
+        session = (await served.http.get("/sessions/s")).json()
+        assert session["last_seq"] >= 500
+        # A reader that was slow got deltas joined, and cannot have stopped inside of one. So the cuts are those of the
+        # fastest reader there can be.
+        records = await served.parts.store.records(SessionRef(LOCAL_OWNER, "s"), after=0, limit=10_000)
+        fastest = live(served.parts.format(format_).make_dialect, records)
+        whole = [(frame.id, msgspec.json.decode(frame.data)) for frame in fastest]
+        expected = joined(format_, whole)
+        assert joined(format_, seen) == expected
+        cursors = [*map(str, range(1, session["last_seq"])), *(id_ for id_, _ in whole if "." in id_)]
+        for cursor in cursors:
+            rest = served.stream(
+                "GET", f"/runs/{session['run_id']}/stream", params={"format": format_, "after": cursor}
+            )
+            before = [frame for frame in whole if place(frame[0]) <= place(cursor)]
+            resumed = before + [(f.id, f.data) for f in await collect(rest)]
+            assert joined(format_, resumed) == expected, f"cut behind {cursor}"
+
+
+def place(cursor: str) -> tuple[int, float]:
+    """Cursors in their order: `57.1` comes before `57`, which is the whole Record."""
+    seq, _, k = cursor.partition(".")
+    return int(seq), int(k) if k else float("inf")

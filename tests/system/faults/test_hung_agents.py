@@ -1,0 +1,127 @@
+"""A source that hangs: Stop and the limits end its run at once, others go on, and what hung is let go when it ends."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.events import ToolStarted
+from tests.support.server import Served, collect, serving
+from tests.support.wait import eventually
+from tests.system.faults.in_process_server import ending, misbehaving, others_are_well
+
+may_end = threading.Event()
+LONGEST = 60
+"""Seconds after which a hanging agent gives up, so that a test that fails does not hang too."""
+
+
+async def ignores_cancel(messages: object, ctx: object) -> AsyncIterator[str]:
+    yield "So far"
+    while not may_end.is_set():
+        try:
+            await asyncio.to_thread(may_end.wait, 0.05)
+        except asyncio.CancelledError:
+            continue
+
+
+async def never_yields(messages: object, ctx: object) -> AsyncIterator[str]:
+    await asyncio.Event().wait()
+    yield "never"
+
+
+async def never_returns(messages: object, ctx: object) -> str:
+    await asyncio.Event().wait()
+    return "never"
+
+
+async def hangs_in_finally(messages: object, ctx: object) -> AsyncIterator[str]:
+    try:
+        yield "So far"
+        await asyncio.Event().wait()
+    finally:
+        await asyncio.to_thread(may_end.wait, LONGEST)
+
+
+async def waits_for_a_thread(messages: object, ctx: object) -> AsyncIterator[object]:
+    yield ToolStarted(call_id="c", name="block", args={})
+    await asyncio.to_thread(may_end.wait, LONGEST)
+
+
+def blocks_its_thread(messages: object, ctx: object) -> Iterator[str]:
+    yield "So far"
+    may_end.wait(LONGEST)
+
+
+def blocks_at_once(messages: object, ctx: object) -> Iterator[str]:
+    may_end.wait(LONGEST)
+    yield "late"
+
+
+def blocks_in_finally(messages: object, ctx: object) -> Iterator[str]:
+    try:
+        while True:
+            yield "on "
+    finally:
+        may_end.wait(LONGEST)
+
+
+HANGING: tuple[Callable[..., Any], ...] = (
+    ignores_cancel,
+    never_yields,
+    never_returns,
+    hangs_in_finally,
+    waits_for_a_thread,
+    blocks_its_thread,
+    blocks_at_once,
+    blocks_in_finally,
+)
+
+
+@pytest.fixture(autouse=True)
+def hung() -> Iterator[None]:
+    may_end.clear()
+    yield
+    may_end.set()
+
+
+async def begin(served: Served, agent: str) -> "tuple[str, asyncio.Task[Any]]":
+    watching = asyncio.create_task(collect(served.ask("go", agent=agent, session_id=agent)))
+    await eventually(lambda: served.parts.sessions.count == 1)
+    (run_id,) = served.parts.sessions._live  # pyright: ignore[reportPrivateUsage]
+    return run_id, watching
+
+
+@pytest.mark.parametrize("agent", HANGING)
+async def test_stop_ends_the_run_and_not_the_patience_of_others(tmp_path: Path, agent: Callable[..., Any]) -> None:
+    async with misbehaving(agent, data=tmp_path / "data") as served:
+        run_id, watching = await begin(served, agent.__name__)
+        await others_are_well(served)
+        stopped = await served.http.post(f"/runs/{run_id}/cancel")
+        assert stopped.json()["state"] == "cancelled"
+        assert ending(await watching)[0] == "cancelled"
+        await others_are_well(served)
+        may_end.set()
+
+
+@pytest.mark.parametrize("agent", HANGING)
+async def test_a_limit_ends_the_run_when_nobody_does(tmp_path: Path, agent: Callable[..., Any]) -> None:
+    limits = {"limits__silence_seconds": 0.5, "limits__run_seconds": 1.5}
+    async with misbehaving(agent, data=tmp_path / "data", **limits) as served:
+        _, watching = await begin(served, agent.__name__)
+        kind, code = ending(await watching)
+        assert (kind, code) in [("error", "silence_timeout"), ("error", "run_timeout")]
+        may_end.set()
+
+
+@pytest.mark.parametrize("agent", HANGING)
+async def test_the_server_ends_though_an_agent_does_not(tmp_path: Path, agent: Callable[..., Any]) -> None:
+    """`serving` shuts the server down at its end and waits for that; the agent hangs on meanwhile."""
+    async with serving(agent, data=tmp_path / "data") as served:
+        _, watching = await begin(served, agent.__name__)
+        draining = asyncio.create_task(served.parts.drain())
+        assert ending(await watching) == ("error", "interrupted")
+        await draining
+    may_end.set()

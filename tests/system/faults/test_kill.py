@@ -1,0 +1,86 @@
+"""kill -9 at a hundred random points, under several runs with several viewers each: all that was received is kept."""
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.system.faults.invariants import ENDED, all_is_kept, assert_ended_once, nothing_is_left, sessions, settled
+from tests.system.faults.threaded_viewers import Listener, Reader, Watcher
+from tests.system.processes.server_process import ServerProcess
+
+SEEDS = range(10)
+KILLS = 10
+"""For each seed, on one data folder."""
+RUNS = 3
+LATEST = 0.5
+"""Seconds after which nobody waits any longer with the kill. Half of the points are in the first eighth of it."""
+
+
+def load(server: ServerProcess, rng: random.Random, round_: int) -> list[Watcher]:
+    """Some runs, each with a viewer in every format; some viewers come before the run and some behind its beginning."""
+    found: list[Watcher] = []
+    for number in range(RUNS):
+        session_id = f"s{round_}-{number}"
+        found.append(Listener(server, session_id, "endless").begin())
+        found.append(Reader(server, rng.choice(["typed", "records"]), session_id=session_id, agent="endless").begin())
+    return found
+
+
+def follow(server: ServerProcess, rng: random.Random, watchers: list[Watcher]) -> list[Watcher]:
+    """More viewers of the same runs, if there are runs already."""
+    known = [watcher.run_id for watcher in watchers if isinstance(watcher, Reader) and watcher.run_id]
+    return [Reader(server, rng.choice(["typed", "records"]), run_id=run_id).begin() for run_id in known]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_kill_at_random_points(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    data = tmp_path / "data"
+    watchers: list[Watcher] = []
+    received = 0
+    for round_ in range(KILLS + 1):
+        with ServerProcess(data, "endless", "hello") as server:
+            all_is_kept(server, watchers)
+            states = {session["run_state"] for session in sessions(server)}
+            assert states <= {*ENDED, None}  # a viewer may have made its session before the run began
+            if round_:
+                status, answer = server.post("/chat", turn(f"s{round_ - 1}-0"))
+                assert (status, answer["message"]["content"]) == (200, "hello"), "the session goes on"
+            settled(server)
+            if round_ == KILLS:
+                nothing_is_left(server)  # of all rounds: reading them all after each would take most of the time
+                break
+            watchers = load(server, rng, round_)
+            time.sleep(LATEST * rng.random() ** 3)  # the point is a time: it may also fall between two events
+            watchers += follow(server, rng, watchers)
+            time.sleep(LATEST * rng.random() ** 3)
+            server.kill()
+            for watcher in watchers:
+                watcher.until_over()
+            received += sum(len(watcher.seen) for watcher in watchers)
+    assert received > 100 * KILLS, f"seed {seed}: too little was received to be worth a look"
+
+
+def turn(session_id: str) -> dict[str, object]:
+    return {"messages": [{"role": "user", "content": "hi"}], "session_id": session_id, "agent": "hello"}
+
+
+def test_a_run_whose_beginning_nobody_was_told_is_sealed_too(tmp_path: Path) -> None:
+    """The request is sent and the server killed before its answer is read, at ten more points."""
+    data = tmp_path / "data"
+    rng = random.Random("unanswered")
+    begun = 0
+    for _ in range(10):
+        with ServerProcess(data, "endless") as server:
+            body = {"messages": [{"role": "user", "content": "go"}]}
+            with server.request("POST", "/chat/stream", body):
+                time.sleep(rng.random() * 0.02)
+                server.kill()
+    with ServerProcess(data, "endless") as server:
+        found = server.get("/sessions?limit=200")[1]["sessions"]
+        for session in found:
+            assert_ended_once(server, session["run_id"])
+            begun += 1
+    assert begun >= 1

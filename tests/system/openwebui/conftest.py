@@ -1,0 +1,113 @@
+"""Both programs once for all tests; for each test a tab of its own, in which nothing goes wrong unseen."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Dialog, sync_playwright
+
+from tests.system.openwebui.chat import Chat
+from tests.system.openwebui.processes import AGENTS_FILE, KEY, ROOT, Program, limelight, open_webui, sign_up
+
+SHOTS = ROOT / "build" / "openwebui"
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--no-first-run",
+    "--disable-component-update",
+    "--disable-sync",
+)
+FUNCTION = "/api/v1/functions/id/deep_agent_pipe"
+
+
+class Stage(NamedTuple):
+    """What runs, and how to change it from outside the browser."""
+
+    webui: Program
+    limelight: Program
+    token: str
+    folder: Path
+
+    def open_gate(self, name: str) -> None:
+        (self.folder / "gates" / name).touch()
+
+    def close_gates(self) -> None:
+        for gate in (self.folder / "gates").iterdir():
+            gate.unlink()
+
+    def api(self, method: str, path: str, body: Any = None) -> Any:
+        """Open WebUI's API, as its administrator."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        reply = httpx.request(method, self.webui.url + path, json=body, headers=headers, timeout=60)
+        reply.raise_for_status()
+        return reply.json()
+
+    def valves(self, **valves: Any) -> None:
+        self.api("POST", f"{FUNCTION}/valves/update", {**self.api("GET", f"{FUNCTION}/valves"), **valves})
+
+    def user_id(self) -> str:
+        return self.api("GET", "/api/v1/auths/")["id"]
+
+    def ask_limelight(self, method: str, path: str, body: Any = None) -> Any:
+        """Limelight's API, for the user who sits in front of Open WebUI."""
+        headers = {"Authorization": f"Bearer {KEY}", "X-Limelight-User-Id": self.user_id()}
+        reply = httpx.request(method, self.limelight.url + path, json=body, headers=headers, timeout=30)
+        reply.raise_for_status()
+        return reply.json()
+
+    def run_of(self, chat_id: str) -> dict[str, Any]:
+        """The newest run of a chat."""
+        session = self.ask_limelight("GET", f"/sessions/{self.user_id()}.{chat_id}")
+        return self.ask_limelight("GET", f"/runs/{session['run_id']}")
+
+    def install(self, *options: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+        environment = {**os.environ, **environment}
+        command = [sys.executable, "-m", "limelight", "openwebui", "install", "--url", self.webui.url, *options]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=environment)
+
+
+@pytest.fixture(scope="session")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    folder = tmp_path_factory.mktemp("openwebui")
+    with limelight(folder, f"{AGENTS_FILE}:stage", f"{AGENTS_FILE}:second") as server, open_webui(folder) as webui:
+        stage = Stage(webui, server, sign_up(webui.url), folder)
+        done = stage.install("--token", stage.token, "--server", server.url, "--api-key", KEY)
+        assert done.returncode == 0, done.stderr
+        yield stage
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def tab(stage: Stage, browser: Browser, request: pytest.FixtureRequest) -> Iterator[Chat]:
+    """A tab without a chat. Requests to the internet end at once; a picture is kept of how the test ended."""
+    stage.close_gates()
+    stage.valves(DISPLAY="native", SHOW_TOOL_CITATIONS=True, SHOW_SUBAGENT_STATUS=True)
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    context.add_init_script(f"localStorage.token = {stage.token!r}")
+    context.route(lambda url: not url.startswith((stage.webui.url, "data:", "blob:")), lambda route: route.abort())
+    chat = Chat(context.new_page(), stage.webui.url, SHOTS)
+    dialogs: list[str] = []
+
+    def dismiss(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    chat.page.on("dialog", dismiss)
+    yield chat
+    chat.shot(f"{request.node.name}".replace("[", "-").replace("]", ""))
+    context.close()
+    assert not dialogs, "a script of somebody else ran"

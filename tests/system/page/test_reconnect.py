@@ -1,0 +1,158 @@
+"""Whatever happens to the page, the wire or the server: the page comes back by itself, to the exact state."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.system.page.cuttable_connection import Wire
+from tests.system.page.server import AGENTS_FILE, Stage, staged, wait_for
+from tests.system.page.tab import BROKEN_LINK, NewTab, Tab
+
+
+@pytest.fixture
+def wire(stage: Stage) -> Iterator[Wire]:
+    with Wire(stage.port) as wire:
+        yield wire
+
+
+pytestmark = pytest.mark.timeout(300)
+TALL = {"width": 1440, "height": 4000}
+"""Only what is in sight is in the page, and these tests compare all of it."""
+
+
+def told(tab: Tab) -> str:
+    """All that the conversation says, but not how long ago."""
+    return tab.chat.inner_text()
+
+
+def banner(tab: Tab) -> Locator:
+    return tab.page.get_by_text(re.compile(r"Disconnected since \d"))
+
+
+def same(one: Tab, other: Tab) -> None:
+    for tab in (one, other):
+        tab.expect_end()
+        tab.show_steps()
+    wait_for("the same conversation in both tabs", lambda: told(one) == told(other))
+
+
+def test_a_reload_in_the_middle(new_tab: NewTab, stage: Stage) -> None:
+    tab = new_tab().begin("scene tools")
+    expect(tab.line("search_docs").get_by_role("img", name="running")).to_be_visible()
+    undisturbed = new_tab(fresh=True).open(f"#/s/{tab.session_id}")
+    expect(undisturbed.tool("search_docs")).to_be_visible()
+    tab.page.reload()
+    expect(tab.line("search_docs").get_by_role("img", name="running")).to_be_visible()
+    expect(tab.page.get_by_role("article", name="You asked")).to_have_count(1)
+    expect(tab.tool("search_docs")).to_have_count(1)
+    stage.open_gate("search")
+    expect(tab.tool("read_all")).to_be_visible()
+    tab.page.reload()
+    expect(tab.tool("read_all")).to_be_visible()
+    stage.open_gate("answer")
+    same(tab, undisturbed)
+
+
+def test_a_reload_while_text_streams(new_tab: NewTab, stage: Stage) -> None:
+    tab = new_tab(viewport=TALL).begin("scene words")
+    undisturbed = new_tab(fresh=True, viewport=TALL).open(f"#/s/{tab.session_id}")
+    for word in ("word20 ", "word60 ", "word120 "):
+        expect(tab.chat).to_contain_text(word)
+        tab.page.reload()
+        expect(tab.chat).to_contain_text(word)
+        assert told(tab).count("The first words stand.") == 1
+    stage.open_gate("enough")
+    same(tab, undisturbed)
+
+
+def test_a_second_tab_is_live_and_can_act(new_tab: NewTab, stage: Stage) -> None:
+    tab = new_tab().begin("scene question")
+    other = new_tab().open(f"#/s/{tab.session_id}")
+    other.button("Approve").click()
+    expect(tab.chat).to_contain_text("It was sent to ann.")
+    expect(tab.button("Approve")).to_have_count(0)
+    other.ask("from the other tab")
+    expect(tab.chat).to_contain_text("You said: from the other tab")
+    same(tab, other)
+
+
+def test_a_server_that_is_killed_and_started_again(new_tab: NewTab, tmp_path: Path) -> None:
+    with staged(tmp_path / "killed", f"{AGENTS_FILE}:stage") as stage:
+        tab = new_tab(address=stage.url).begin("scene patient")
+        tab.forgive(BROKEN_LINK)
+        expect(tab.line("wait_long").get_by_role("img", name="running")).to_be_visible()
+        run_id = stage.run_of(tab.session_id)["run_id"]
+        stage.kill()
+        expect(banner(tab)).to_be_visible()
+        expect(tab.tool("wait_long")).to_be_visible()
+        tab.field.fill("written in the dark")
+        tab.field.press("Enter")
+        stage.open_gate("patience")
+        stage.start()
+        expect(banner(tab)).to_have_count(0)
+        expect(tab.page.get_by_text("Interrupted", exact=True)).to_be_visible()
+        expect(tab.chat).to_contain_text("You said: written in the dark")
+        expect(tab.page.get_by_text("It is over.")).to_have_count(0)
+        assert stage.get(f"/runs/{run_id}")["state"] == "failed"
+        assert stage.get(f"/sessions/{tab.session_id}")["turns"] == 2
+        tab.page.reload()
+        expect(tab.chat).to_contain_text("You said: written in the dark")
+        expect(tab.page.get_by_role("article", name="You asked")).to_have_count(2)
+
+
+def test_a_wire_that_is_cut_in_the_middle_of_a_text(new_tab: NewTab, stage: Stage, wire: Wire) -> None:
+    tab = new_tab(address=wire.url, viewport=TALL).begin("scene words")
+    tab.forgive(BROKEN_LINK)
+    undisturbed = new_tab(fresh=True, viewport=TALL).open(f"#/s/{tab.session_id}")
+    for word in ("word30 ", "word90 ", "word150 "):
+        expect(tab.chat).to_contain_text(word)
+        wire.cut()
+    expect(tab.chat).to_contain_text("word220 ")
+    stage.open_gate("enough")
+    same(tab, undisturbed)
+    assert told(tab).count("word91 ") == 1
+
+
+def test_what_is_written_without_a_wire_is_sent_once(new_tab: NewTab, stage: Stage, wire: Wire) -> None:
+    tab = new_tab(address=wire.url).begin("hello")
+    tab.forgive(BROKEN_LINK)
+    tab.expect_end()
+    tab.context.set_offline(True)
+    wire.part()
+    expect(banner(tab)).to_be_visible()
+    tab.shot("never_lost/disconnected")
+    since = banner(tab).inner_text().partition(" (")[0]
+    tab.ask("are you there?")
+    expect(tab.page.get_by_role("article", name="Message that waits")).to_contain_text("are you there?")
+    wire.join()
+    assert banner(tab).inner_text().startswith(since)
+    tab.context.set_offline(False)
+    expect(banner(tab)).to_have_count(0)
+    expect(tab.chat).to_contain_text("You said: are you there?")
+    expect(tab.page.get_by_role("article", name="Message that waits")).to_have_count(0)
+    wire.cut()
+    tab.ask("and now?")
+    expect(tab.chat).to_contain_text("You said: and now?")
+    tab.expect_end()
+    assert stage.get(f"/sessions/{tab.session_id}")["turns"] == 3
+    assert told(tab).count("You said: are you there?") == 1
+
+
+def test_a_message_that_was_not_sent_outlives_a_reload(new_tab: NewTab, stage: Stage, wire: Wire) -> None:
+    tab = new_tab(address=wire.url).begin("hello")
+    tab.forgive(BROKEN_LINK)
+    tab.expect_end()
+    session = tab.session_id
+    wire.part()
+    expect(banner(tab)).to_be_visible()
+    tab.ask("kept for later")
+    expect(tab.page.get_by_role("article", name="Message that waits")).to_be_visible()
+    tab.page.goto("about:blank")
+    wire.join()
+    tab.open(f"#/s/{session}")
+    expect(tab.chat).to_contain_text("You said: kept for later")
+    tab.expect_end()
+    assert stage.get(f"/sessions/{session}")["turns"] == 2

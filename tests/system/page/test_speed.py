@@ -1,0 +1,108 @@
+"""The page stays fast, with bounds ten times as wide as its aims: what it measures exactly is in `make bench`."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from benchmarks.page.browser import NewTab, Tab
+from benchmarks.page.initial_load import first_load, first_scripts
+from benchmarks.page.server import PAGE, Stage
+from tests.system.page.long_tasks import watched_tasks
+
+MESSAGES = 20_000
+MOST_NODES = 3_000
+LONGEST_TASK = 500
+"""Milliseconds."""
+OPENS_IN = 20_000
+FIRST_LOAD = 400_000
+"""Bytes."""
+LAZY = ("katex", "CodePane", "TerminalPane", "TimelinePane", "FilesPane")
+
+
+@pytest.fixture(scope="module")
+def talkers() -> Iterator[Stage]:
+    with Stage() as stage:
+        yield stage
+
+
+@pytest.fixture
+def opened(browser: Browser) -> NewTab:
+    return NewTab(browser)
+
+
+def test_the_first_load_is_small_and_leaves_the_panes_for_later(talkers: Stage, opened: NewTab) -> None:
+    names = [file.name for file in first_scripts(PAGE)]
+    assert len(names) >= 2
+    assert not [name for name in names if name.startswith(LAZY)]
+    assert first_load(PAGE) < FIRST_LOAD
+    with opened(talkers.url) as tab:
+        tab.page.get_by_role("textbox").first.wait_for()
+        # The browser counts the same bytes: nothing else is loaded by itself.
+        assert tab.script_bytes() == first_load(PAGE)
+
+
+def test_a_session_of_20_000_messages_opens_and_only_what_is_in_sight_is_in_the_page(
+    talkers: Stage, opened: NewTab
+) -> None:
+    with opened(talkers.one_run(MESSAGES)) as tab:
+        assert tab.loaded() < OPENS_IN
+        expect(tab.page.locator(".run-cost")).to_be_visible()
+        assert tab.nodes() < MOST_NODES
+        with watched_tasks(tab) as tasks:
+            tab.page.click(".steps-head")
+            expect(tab.page.locator(".row").nth(5)).to_be_attached()
+            assert _place(tab) < 0.01, "who opens the steps stays at their beginning"
+            for place in (0.25, 0.5, 0.75):
+                _scroll(tab, place)
+                assert abs(_place(tab) - place) < 0.05
+                assert tab.nodes() < MOST_NODES
+        assert tasks.longest < LONGEST_TASK
+
+
+def test_a_long_answer_with_code_and_tables_never_holds_up_the_page_while_somebody_types(
+    talkers: Stage, opened: NewTab
+) -> None:
+    address = talkers.one_run(2)
+    with opened(address) as tab:
+        tab.loaded()
+        tab.page.wait_for_timeout(1000)  # until it has found its place; who takes over before stays there
+        tab.page.click(".composer textarea")
+        with watched_tasks(tab) as tasks:
+            talkers.begin("writer", "3000 300", address)
+            expect(tab.page.locator(".alive")).to_be_attached()
+            while tab.page.locator(".alive").count() > 0:
+                tab.page.keyboard.press("a")
+        assert tab.page.locator(".composer textarea").input_value().startswith("a")
+        assert tab.page.locator("table").count() >= 2
+        assert tab.page.locator("figure").count() >= 2
+        assert tasks.longest < LONGEST_TASK
+
+
+def test_a_text_that_streams_behind_a_long_session_costs_no_more_than_itself(talkers: Stage, opened: NewTab) -> None:
+    with opened(talkers.begin("talker", f"3 {MESSAGES // 5}")) as tab:
+        with watched_tasks(tab) as tasks:
+            expect(tab.page.locator(".run-cost")).to_be_visible()
+        assert tab.nodes() < MOST_NODES
+        assert tasks.longest < LONGEST_TASK
+
+
+def _place(tab: Tab) -> float:
+    """How far it is scrolled, 0 to 1."""
+    return tab.page.locator(".chat-scroll").evaluate("(box) => box.scrollTop / box.scrollHeight")
+
+
+def _scroll(tab: Tab, place: float) -> None:
+    """There, and until the rows of that place are there."""
+    box = tab.page.locator(".chat-scroll")
+    box.evaluate("(box, place) => { box.scrollTop = place * box.scrollHeight }", place)
+    tab.until(
+        """(() => {
+          const box = document.querySelector(".chat-scroll").getBoundingClientRect();
+          const middle = box.top + box.height / 2;
+          return [...document.querySelectorAll(".row")].some((row) => {
+            const { top, bottom } = row.getBoundingClientRect();
+            return top < middle && bottom > middle;
+          });
+        })()"""
+    )

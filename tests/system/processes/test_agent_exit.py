@@ -1,0 +1,24 @@
+"""An agent that calls exit() inside a task that its framework started: the run ends, and nobody else notices."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.system.processes.server_process import ServerProcess
+
+
+@pytest.mark.parametrize("agent", ["quits", "quitting_graph"])
+def test_the_server_goes_on(tmp_path: Path, agent: str) -> None:
+    with ServerProcess(tmp_path / "data", agent, "steady") as server:
+        other = server.ask(agent="steady", session_id="other")
+        frames = iter(other)
+        next(frames)
+        for _ in range(2):
+            left = list(server.ask(agent=agent, session_id="s"))
+            assert [data["type"] for _, data in left][-2:] == ["error", "done"]
+            assert left[-2][1]["data"]["code"] == "agent_error"
+            assert "SystemExit" in left[-2][1]["data"]["message"]
+        assert list(frames)[-1][1] == {"type": "done"}
+        assert server.get(f"/runs/{other.run_id}")[1]["state"] == "finished"
+        assert server.terminate(20) == -signal.SIGTERM

@@ -1,0 +1,93 @@
+"""One agent never blocks another: neither by sleeping without asyncio nor by flooding."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from limelight.server.process.executor import PER_RUN
+from limelight.server.process.uvicorn_server import WORKERS
+from tests.support import agents
+from tests.support.server import asking, collect, serving, text_of
+from tests.support.wait import eventually
+
+
+@pytest.mark.parametrize("name", ["sleeper", "burster"])
+async def test_others_go_on_meanwhile(tmp_path: Path, name: str) -> None:
+    async with serving(agents.talker, agents.sleeper, agents.bursting(20_000), data=tmp_path) as served:
+        busy = asyncio.create_task(collect(served.ask("go", agent=name)))
+        answered = 0
+        while not busy.done() and answered < 200:
+            assert (await served.http.get("/health")).status_code == 200
+            other = (await served.http.post("/chat", json=asking("hi"))).json()
+            assert other["message"]["content"] == "".join(agents.WORDS)
+            answered += 1
+        assert answered >= 3
+        assert text_of(await busy).endswith(" awake" if name == "sleeper" else "19999 ")
+
+
+async def test_slow_tools_in_threads_leave_threads_for_others(tmp_path: Path) -> None:
+    may_end = threading.Event()
+
+    async def slow(messages: object, ctx: object) -> AsyncIterator[str]:
+        await asyncio.to_thread(may_end.wait, 30)
+        yield "slow"
+
+    async def quick(messages: object, ctx: object) -> AsyncIterator[str]:
+        yield await asyncio.to_thread(lambda: "quick")
+
+    async with serving(slow, quick, data=tmp_path) as served:
+        slow_ones = [asyncio.create_task(collect(served.ask("go", agent="slow"))) for _ in range(20)]
+        await eventually(lambda: served.parts.sessions.count == 20)
+        assert text_of(await collect(served.ask("go", agent="quick"))) == "quick"
+        assert not any(task.done() for task in slow_ones)
+        may_end.set()
+        assert {text_of(await task) for task in slow_ones} == {"slow"}
+
+
+async def test_a_run_with_very_many_slow_tools_leaves_threads_for_others(tmp_path: Path) -> None:
+    """It has its share of the threads, and what it wants beyond waits for its own."""
+    may_end, begun, ended = threading.Event(), threading.Semaphore(0), list[int]()
+
+    def work(number: int) -> None:
+        begun.release()
+        may_end.wait(60)
+        ended.append(number)
+
+    async def greedy(messages: object, ctx: object) -> AsyncIterator[str]:
+        await asyncio.gather(*(asyncio.to_thread(work, number) for number in range(WORKERS)))
+        yield "done"
+
+    async def quick(messages: object, ctx: object) -> AsyncIterator[str]:
+        yield await asyncio.to_thread(lambda: "quick")
+
+    async with serving(greedy, quick, data=tmp_path) as served:
+        busy = [asyncio.create_task(collect(served.ask("go", agent="greedy"))) for _ in range(3)]
+        await asyncio.to_thread(lambda: [begun.acquire(timeout=30) for _ in range(3 * PER_RUN)])
+        assert text_of(await collect(served.ask("go", agent="quick"))) == "quick"
+        assert not begun.acquire(blocking=False), "nobody has more than his share"
+        may_end.set()
+        assert {text_of(await task) for task in busy} == {"done"}
+    assert sorted(ended) == sorted([*range(WORKERS)] * 3)
+
+
+async def test_what_is_stopped_while_it_waits_for_a_thread_never_runs(tmp_path: Path) -> None:
+    may_end, begun = threading.Event(), list[int]()
+
+    def work(number: int) -> None:
+        begun.append(number)
+        may_end.wait(60)
+
+    async def greedy(messages: object, ctx: object) -> AsyncIterator[str]:
+        yield "begun"
+        await asyncio.gather(*(asyncio.to_thread(work, number) for number in range(PER_RUN + 10)))
+
+    async with serving(greedy, data=tmp_path) as served:
+        async for frame in served.ask("go", format="records"):
+            if frame.data["event"]["kind"] == "text_delta":
+                await eventually(lambda: len(begun) == PER_RUN)
+                await served.http.post(f"/runs/{frame.data['run_id']}/cancel", json={})
+        may_end.set()
+    assert len(begun) == PER_RUN

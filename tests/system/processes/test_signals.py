@@ -1,0 +1,126 @@
+"""SIGTERM in the middle of streams, and signs of life in silence."""
+
+import signal
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from limelight.config import Settings
+from tests.system.processes.server_process import ServerProcess
+
+STUCK = Path(__file__).with_name("stuck_store_agents.py")
+"""Not imported: it would make the stores of this process hang."""
+
+
+def test_sigterm_ends_runs_streams_and_process_in_order(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with ServerProcess(data, "endless", "quiet", "hello") as server:
+        talking = server.ask(session_id="talks", agent="endless")
+        waiting = server.ask(session_id="waits", agent="quiet")
+        server.post("/chat", {"messages": [{"role": "user", "content": "x"}], "session_id": "idle", "agent": "hello"})
+        idle = server.stream("GET", "/sessions/idle/stream")
+        frames = iter(talking)
+        for _ in range(50):
+            next(frames)
+        assert server.terminate(15) == -signal.SIGTERM
+        for stream, rest in ((talking, list(frames)), (waiting, list(waiting))):
+            error, done = rest[-2][1], rest[-1][1]
+            assert (error["type"], error["data"]["code"]) == ("error", "interrupted")
+            assert done == {"type": "done"}
+            assert stream.whole
+        assert [data["type"] for _, data in idle][-1] == "done"
+        assert idle.whole
+        assert "Traceback" not in server.log
+        assert "ERROR" not in server.log
+    with ServerProcess(data, "hello") as server:
+        _, run = server.get(f"/runs/{talking.run_id}")
+        assert (run["state"], run["error"]["code"]) == ("failed", "interrupted")
+
+
+def test_runs_have_their_time_to_end(tmp_path: Path) -> None:
+    may_end = tmp_path / "may end"
+    with ServerProcess(tmp_path / "data", "until_told", LIMELIGHT_GRACE_SECONDS="60") as server:
+        stream = server.ask(str(may_end))
+        frames = iter(stream)
+        next(frames)
+        server.signal(signal.SIGTERM)
+        server.until_it_says("1 run has 60 s to end")
+        status, ready = server.get("/ready")
+        assert (status, ready["checks"]["server"]) == (503, "stopping")
+        status, problem = server.post("/chat", {"messages": [{"role": "user", "content": "x"}]})
+        assert (status, problem["code"], problem["retry_after"]) == (503, "shutting_down", 5)
+        again = server.follow(stream.run_id)  # viewers may come and go meanwhile
+        may_end.touch()
+        for viewer in (list(frames), list(again)):
+            assert [data["type"] for _, data in viewer][-1] == "done"
+            assert not [data for _, data in viewer if data["type"] == "error"]
+        assert server.wait(20) == -signal.SIGTERM
+    with ServerProcess(tmp_path / "data", "hello") as server:
+        assert server.get(f"/runs/{stream.run_id}")[1]["state"] == "finished"
+
+
+def test_a_run_that_waits_for_a_person_takes_no_time(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data", "asks", LIMELIGHT_GRACE_SECONDS="3600") as server:
+        stream = server.ask()
+        next(frame for _, frame in stream if frame["type"] == "approval")
+        assert server.terminate(20) == -signal.SIGTERM
+        assert "Limelight is stopping." in server.log
+
+
+def test_a_second_signal_ends_runs_now(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data", "quiet", LIMELIGHT_GRACE_SECONDS="3600") as server:
+        stream = server.ask()
+        frames = iter(stream)
+        next(frames)
+        server.signal(signal.SIGTERM)
+        server.until_it_says("Once more ends it now")
+        assert server.terminate(20) == -signal.SIGTERM
+        assert list(frames)[-2][1]["data"]["code"] == "interrupted"
+
+
+@pytest.mark.parametrize(("agent", "number"), [("blocks", signal.SIGTERM), ("hangs", signal.SIGINT)])
+def test_whatever_hangs_the_process_ends(tmp_path: Path, agent: str, number: signal.Signals) -> None:
+    with ServerProcess(tmp_path / "data", agent, "hello") as server:
+        stream = server.ask(agent=agent)
+        next(iter(stream))
+        time.sleep(0.5)  # until it blocks
+        server.signal(number)
+        if agent == "blocks":
+            time.sleep(0.5)  # or the two are taken for one
+            server.signal(number)
+        assert server.wait(20) == 1
+        assert "does not come to its end" in server.log
+        assert ("in blocks" if agent == "blocks" else "limelight-work_") in server.log
+    with ServerProcess(tmp_path / "data", "hello") as server:
+        _, run = server.get(f"/runs/{stream.run_id}")
+        assert (run["state"], run["error"]["code"]) == ("failed", "interrupted")
+
+
+def test_a_store_that_does_not_close_keeps_nobody(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data", f"{STUCK}:hello") as server:
+        list(server.ask())
+        server.signal(signal.SIGTERM)
+        server.until_it_says("the store hangs")
+        server.signal(signal.SIGTERM)
+        assert server.wait(20) == 1
+        assert "does not come to its end" in server.log
+
+
+def test_silence_is_filled_with_comments(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data", "quiet", LIMELIGHT_HEARTBEAT_SECONDS="0.2") as server:
+        stream = server.ask()
+        run_id = stream.run_id
+        stream.connection.settimeout(5)
+        heard = 0
+        while heard < 5:
+            heard += stream.connection.recv(4096).count(b": ping\n\n")
+        stream.close()
+        assert server.post(f"/runs/{run_id}/cancel")[1]["state"] == "cancelled"
+
+
+def test_the_default_heartbeat_is_shorter_than_the_default_read_timeout_of_httpx() -> None:
+    timeout = httpx.Client().timeout.read
+    assert timeout is not None
+    assert Settings().server.heartbeat_seconds < timeout

@@ -1,0 +1,176 @@
+"""The proxies, each a process with the files of `deploy/`, in which only addresses and certificates are other ones."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.system.openwebui.processes import ROOT, Program
+from tests.system.processes.server_process import free_port
+
+DEPLOY = ROOT / "deploy"
+START_SECONDS = 30
+NGINX = """
+{user}
+daemon off;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{}}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/bodies;
+    proxy_temp_path {folder}/answers;
+    fastcgi_temp_path {folder}/unused1;
+    uwsgi_temp_path {folder}/unused2;
+    scgi_temp_path {folder}/unused3;
+    gzip on;
+    gzip_types text/event-stream application/json;
+    include conf.d/*.conf;
+}}
+"""
+"""What a host may have: it compresses what it can, and the files of `deploy/` have to undo that for streams."""
+CADDY = "{\n\tadmin off\n\tauto_https disable_redirects\n}\n"
+"""No fetching of certificates, and none of the usual ports."""
+PATIENCE = "proxy_read_timeout 3700s;"
+
+
+class Certificate(NamedTuple):
+    """For localhost, signed by itself."""
+
+    file: Path
+    key: Path
+
+    @classmethod
+    def made(cls, folder: Path) -> "Certificate":
+        made = cls(folder / "localhost.pem", folder / "localhost.key")
+        command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+        command += ["-addext", "subjectAltName=DNS:localhost", "-out", str(made.file), "-keyout", str(made.key)]
+        subprocess.run(command, check=True, capture_output=True)
+        return made
+
+
+class Site(NamedTuple):
+    """A Limelight as those outside see it."""
+
+    name: str
+    url: str
+    root: str
+    limelight: Program
+
+
+def replaced(text: str, changes: Mapping[str, str]) -> str:
+    for old, new in changes.items():
+        assert old in text, f"the file of deploy/ has no {old!r} any more"
+        text = text.replace(old, new)
+    return text
+
+
+@contextmanager
+def nginx(
+    folder: Path, certificate: Certificate, alone: Program, below: Program, *, impatient: bool = False
+) -> Generator[list[Site]]:
+    """`impatient`: silence is too long for it in a test's time, unless something is sent meanwhile."""
+    folder.mkdir()
+    (folder / "conf.d").mkdir()
+    (folder / "snippets").mkdir()
+    ports = {"limelight": free_port(), "limelight-subpath": free_port()}
+    hosts = {"limelight": ("agents.example.org", alone), "limelight-subpath": ("www.example.org", below)}
+    for name, (host, program) in hosts.items():
+        changes = {
+            "listen 443 ssl;": f"listen 127.0.0.1:{ports[name]} ssl;",
+            f"server_name {host};": "server_name localhost;",
+            f"/etc/ssl/{host}.pem": str(certificate.file),
+            f"/etc/ssl/{host}.key": str(certificate.key),
+            "127.0.0.1:8000": _address(program),
+        }
+        if name == "limelight":
+            changes["listen 80;"] = f"listen 127.0.0.1:{free_port()};"
+        text = (DEPLOY / "nginx" / f"{name}.conf").read_text()
+        (folder / "conf.d" / f"{name}.conf").write_text(replaced(text, changes))
+    snippet = (DEPLOY / "nginx" / "limelight-proxy.conf").read_text()
+    if impatient:
+        snippet = replaced(snippet, {PATIENCE: "proxy_read_timeout 2s;"})
+    (folder / "snippets" / "limelight-proxy.conf").write_text(snippet)
+    with _running(_nginx(folder), folder, list(ports.values())):
+        name = "impatient nginx" if impatient else "nginx"
+        yield [
+            Site(f"{name}, alone", f"https://localhost:{ports['limelight']}", "", alone),
+            Site(f"{name}, below", f"https://localhost:{ports['limelight-subpath']}/limelight", "/limelight", below),
+        ]
+
+
+@contextmanager
+def plain_nginx(folder: Path, program: Program) -> Generator[str]:
+    """nginx as somebody sets it up who has read nothing."""
+    (folder / "conf.d").mkdir(parents=True)
+    port = free_port()
+    block = f"server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass {program.url}; }} }}"
+    (folder / "conf.d" / "plain.conf").write_text(block)
+    with _running(_nginx(folder), folder, [port]):
+        yield f"http://127.0.0.1:{port}"
+
+
+def _nginx(folder: Path) -> list[str]:
+    user = "user root;" if os.geteuid() == 0 else ""  # the folder is ours, and closed to the usual one
+    (folder / "nginx.conf").write_text(NGINX.format(folder=folder, user=user))
+    binary = shutil.which("nginx") or "/usr/sbin/nginx"
+    return [binary, "-p", str(folder), "-c", "nginx.conf", "-e", str(folder / "error.log")]
+
+
+@contextmanager
+def caddy(folder: Path, certificate: Certificate, alone: Program, below: Program) -> Generator[list[Site]]:
+    folder.mkdir()
+    ports = free_port(), free_port()
+    tls = f"\n\tbind 127.0.0.1\n\ttls {certificate.file} {certificate.key}"
+    changes = {
+        "agents.example.org {": f"https://localhost:{ports[0]} {{{tls}",
+        "www.example.org {": f"https://localhost:{ports[1]} {{{tls}",
+        "reverse_proxy 127.0.0.1:8000": f"reverse_proxy {_address(alone)}",
+        "/limelight/* 127.0.0.1:8000": f"/limelight/* {_address(below)}",
+    }
+    (folder / "Caddyfile").write_text(CADDY + replaced((DEPLOY / "caddy" / "Caddyfile").read_text(), changes))
+    with _running(["caddy", "run", "--config", str(folder / "Caddyfile")], folder, list(ports)):
+        yield [
+            Site("caddy, alone", f"https://localhost:{ports[0]}", "", alone),
+            Site("caddy, below", f"https://localhost:{ports[1]}/limelight", "/limelight", below),
+        ]
+
+
+@contextmanager
+def _running(command: list[str], folder: Path, ports: list[int]) -> Generator[None]:
+    """A process that listens on these ports, until the block ends."""
+    log = folder / "output.log"
+    with log.open("ab") as output:
+        # Caddy keeps things in its home.
+        process = subprocess.Popen(command, stdout=output, stderr=output, cwd=folder, env={"HOME": str(folder)})
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while not all(map(_listens, ports)):
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)  # a port of another process has no event to wait for
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(10)
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _address(program: Program) -> str:
+    return program.url.removeprefix("http://")

@@ -1,0 +1,53 @@
+"""What docs/understudy.md says is what the understudy does: scripts load, the program runs, lists are whole."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer.main
+import yaml
+
+from limelight.cli import app as cli
+from limelight.understudy.scripts import ScriptedCall, Step, parse_scripts
+from limelight.understudy.situation import PHRASES
+from limelight.understudy.trigger_phrases import PROVOCATIONS
+from tests.support.markdown import blocks, codes, rows, sections
+
+TEXT = (Path(__file__).parents[2] / "docs" / "understudy.md").read_text()
+
+
+def test_scripts_in_the_document_load() -> None:
+    examples = blocks(TEXT, "yaml")
+    assert len(examples) == 3
+    for example in examples:
+        assert parse_scripts(example)
+    used = {key for example in examples for item in yaml.safe_load(example) for key in item}
+    assert used == {"steps", "match", "turns"}
+
+
+def test_every_step_is_documented() -> None:
+    table = rows(sections(TEXT, 2)["Scripts"])
+    assert [row[0].strip("`") for row in table] == list(Step.__struct_fields__)
+    assert set(ScriptedCall.__struct_fields__) <= codes(TEXT)
+
+
+def test_every_phrase_is_documented() -> None:
+    table = rows(sections(TEXT, 2)["Improvisation"])
+    assert {row[0].strip('"') for row in table} == set(PHRASES)
+    assert {*PROVOCATIONS, "a long answer"} == set(PHRASES)
+
+
+def test_every_option_is_documented() -> None:
+    command: Any = typer.main.get_command(cli)
+    real = {name for param in command.commands["understudy"].params for name in param.opts if name.startswith("-")}
+    listed = {row[0].strip("`") for row in rows(sections(TEXT, 2)["limelight understudy"])}
+    assert listed == real | {"--help"}
+
+
+def test_the_program_runs(tmp_path: Path) -> None:
+    (code,) = blocks(TEXT, "python")
+    path = tmp_path / "program.py"
+    path.write_text(code)
+    ended = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.stdout, ended.stderr) == ("It will be dry.\n", "")

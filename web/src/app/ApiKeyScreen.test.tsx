@@ -1,0 +1,56 @@
+import { cleanup, render, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { api } from "../wire/api";
+import { Door } from "./AuthGate";
+
+const KEY = "lml_right";
+let isIn = false;
+
+/** A server that needs a key, and keeps the right one as a browser's cookie. */
+beforeEach(() => {
+  isIn = false;
+  vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
+    const path = new URL(url).pathname;
+    if (path === "/auth/login") {
+      isIn = (JSON.parse(String(init.body)) as { key: string }).key === KEY;
+      if (isIn) return new Response(null, { status: 204 });
+    }
+    if (path === "/auth/logout") {
+      isIn = false;
+      return new Response(null, { status: 204 });
+    }
+    if (isIn) return Response.json(path === "/auth/me" ? { user: "ann", name: "", open: false } : { agents: [] });
+    return Response.json({ detail: "this is no key of this server", code: "unauthorized" }, { status: 401 });
+  });
+});
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+});
+
+async function locked() {
+  render(<Door>the page</Door>);
+  await expect(api.agents()).rejects.toThrow();
+  return screen.findByLabelText("Key");
+}
+
+test("whoever is refused is asked for a key, and let in with one", async () => {
+  const field = await locked();
+  expect(screen.queryByText("the page")).toBeNull();
+  await userEvent.type(field, ` ${KEY} {Enter}`);
+  expect(await screen.findByText("the page")).toBeTruthy();
+});
+
+test("what is wrong with a key is said, and another can be tried", async () => {
+  const field = await locked();
+  await userEvent.type(field, "lml_wrong{Enter}");
+  expect((await screen.findByRole("alert")).textContent).toBe("this is no key of this server");
+  await userEvent.clear(field);
+  await userEvent.type(field, `${KEY}{Enter}`);
+  expect(await screen.findByText("the page")).toBeTruthy();
+});
+
+test("a key is not to be read over a shoulder", async () => {
+  expect((await locked()).getAttribute("type")).toBe("password");
+});

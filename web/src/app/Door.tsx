@@ -1,9 +1,0 @@
-import { type ReactNode, useSyncExternalStore } from "react";
-import { access } from "../live/access";
-import { KeyScreen } from "./KeyScreen";
-
-/** The page, or what stands before it on a server that needs a key. */
-export function Door({ children }: { children: ReactNode }) {
-  const { isLocked } = useSyncExternalStore(access.subscribe, access.getSnapshot);
-  return isLocked ? <KeyScreen onEnter={access.enter} /> : children;
-}

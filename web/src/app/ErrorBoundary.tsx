@@ -1,0 +1,26 @@
+import { Component, type ReactNode } from "react";
+import { Button } from "../ui/Button";
+
+interface State {
+  readonly error: Error | null;
+}
+
+/** If a part of the page breaks, it says so in its place, and the rest goes on. */
+export class Trouble extends Component<{ children: ReactNode }, State> {
+  override state: State = { error: null };
+
+  static getDerivedStateFromError(error: Error): State {
+    return { error };
+  }
+
+  override render() {
+    if (this.state.error === null) return this.props.children;
+    return (
+      <div className="trouble" role="alert">
+        <p>This part of the page broke: {this.state.error.message}</p>
+        <Button onClick={() => this.setState({ error: null })}>Try again</Button>
+        <Button onClick={() => location.reload()}>Reload the page</Button>
+      </div>
+    );
+  }
+}

@@ -1,0 +1,44 @@
+import { useState } from "react";
+import { Button } from "../ui/Button";
+import { Dialog } from "../ui/Dialog";
+import type { AgentInfo } from "../wire/api";
+import { Snippet } from "./Command";
+import "./welcome.css";
+
+const REAL_MODEL = "LIMELIGHT_MODEL=gpt-5-mini OPENAI_API_KEY=sk-… limelight serve";
+
+/** Nobody thinks here: the model of the agent is the one that plays scripts. */
+export function isStandIn(agent: AgentInfo | undefined): boolean {
+  return agent?.model === "understudy";
+}
+
+/** How to start the server with a real model. */
+export function RealModel() {
+  return <Snippet text={REAL_MODEL} label="Copy the command" />;
+}
+
+/** The quiet line where one writes, which leads to how to use a real model. */
+export function StandInLine() {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <p className="stand-in">
+      <span>A stand-in model plays.</span>{" "}
+      <Button look="quiet" onClick={() => setOpen(true)}>
+        Use a real one
+      </Button>
+      <Dialog
+        open={isOpen}
+        onOpenChange={setOpen}
+        title="Use a real model"
+        description="The stand-in follows a script and does not think, but the tools are real. Name a model when you start Limelight:"
+      >
+        <div className="stand-in-how">
+          <RealModel />
+          <p>
+            Whatever speaks OpenAI's API will do: <code>OPENAI_BASE_URL</code> says where it is. The conversations stay.
+          </p>
+        </div>
+      </Dialog>
+    </p>
+  );
+}

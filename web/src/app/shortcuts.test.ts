@@ -1,0 +1,128 @@
+// @vitest-environment jsdom
+
+import { cleanup, fireEvent, renderHook } from "@testing-library/react";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { type Binding, keyCaps, useKeys } from "./shortcuts";
+
+let ran: string[];
+
+beforeEach(() => {
+  ran = [];
+  vi.spyOn(navigator, "platform", "get").mockReturnValue("Linux x86_64");
+});
+afterEach(() => {
+  cleanup();
+  document.body.replaceChildren();
+});
+
+function bound(keys: string, more: Partial<Binding> = {}): Binding {
+  return { keys, title: keys, run: () => ran.push(keys), ...more };
+}
+
+function use(...bindings: Binding[]) {
+  return renderHook(({ all }) => useKeys(all), { initialProps: { all: bindings } });
+}
+
+function element(html: "input" | "textarea" | "button" | "div", role = ""): HTMLElement {
+  const made = document.createElement(html);
+  if (role) made.setAttribute("role", role);
+  document.body.append(made);
+  return made;
+}
+
+test("a stroke needs exactly its modifiers", () => {
+  use(bound("mod+k"), bound("mod+shift+o"));
+  expect(fireEvent.keyDown(document.body, { key: "k" })).toBe(true);
+  expect(fireEvent.keyDown(document.body, { key: "k", ctrlKey: true, shiftKey: true })).toBe(true);
+  expect(ran).toEqual([]);
+  expect(fireEvent.keyDown(document.body, { key: "k", ctrlKey: true })).toBe(false);
+  fireEvent.keyDown(document.body, { key: "O", ctrlKey: true, shiftKey: true });
+  expect(ran).toEqual(["mod+k", "mod+shift+o"]);
+});
+
+test("mod is the command key on a Mac", () => {
+  vi.spyOn(navigator, "platform", "get").mockReturnValue("MacIntel");
+  use(bound("mod+k"));
+  fireEvent.keyDown(document.body, { key: "k", ctrlKey: true });
+  expect(ran).toEqual([]);
+  fireEvent.keyDown(document.body, { key: "k", metaKey: true });
+  expect(ran).toEqual(["mod+k"]);
+});
+
+test("signs work with and without Shift", () => {
+  use(bound("?"), bound("["));
+  fireEvent.keyDown(document.body, { key: "?", shiftKey: true });
+  fireEvent.keyDown(document.body, { key: "?" });
+  fireEvent.keyDown(document.body, { key: "[" });
+  expect(ran).toEqual(["?", "?", "["]);
+});
+
+test("a sign that needs AltGr works where that is told as Ctrl and Alt", () => {
+  use(bound("["));
+  fireEvent.keyDown(document.body, { key: "[", ctrlKey: true, altKey: true });
+  expect(ran).toEqual([]);
+  fireEvent.keyDown(document.body, { key: "[", ctrlKey: true, altKey: true, modifierAltGraph: true });
+  expect(ran).toEqual(["["]);
+});
+
+test("while somebody types, only what is meant for that", () => {
+  use(bound("/"), bound("esc", { inFields: true }));
+  for (const field of [element("input"), element("textarea")]) {
+    fireEvent.keyDown(field, { key: "/" });
+    fireEvent.keyDown(field, { key: "Escape" });
+  }
+  expect(ran).toEqual(["esc", "esc"]);
+  const check = element("input");
+  check.setAttribute("type", "checkbox");
+  fireEvent.keyDown(check, { key: "/" });
+  fireEvent.keyDown(element("button"), { key: "/" });
+  expect(ran).toEqual(["esc", "esc", "/", "/"]);
+});
+
+test("a key that makes a letter of several strokes is left alone", () => {
+  use(bound("esc", { inFields: true }));
+  fireEvent.keyDown(element("input"), { key: "Escape", isComposing: true });
+  expect(ran).toEqual([]);
+});
+
+test("under a dialog nothing happens, unless it is meant for that", () => {
+  use(bound("["), bound("mod+k", { overDialogs: true }));
+  element("div", "dialog");
+  fireEvent.keyDown(document.body, { key: "[" });
+  fireEvent.keyDown(document.body, { key: "k", ctrlKey: true });
+  expect(ran).toEqual(["mod+k"]);
+});
+
+test("what somebody else has answered is left alone", () => {
+  use(bound("esc"));
+  const field = element("div");
+  field.addEventListener("keydown", (event) => event.preventDefault());
+  fireEvent.keyDown(field, { key: "Escape" });
+  expect(ran).toEqual([]);
+});
+
+test("one key after the other", () => {
+  use(bound("g c"), bound("g t"), bound("c"));
+  fireEvent.keyDown(document.body, { key: "g" });
+  fireEvent.keyDown(document.body, { key: "t" });
+  fireEvent.keyDown(document.body, { key: "c" });
+  fireEvent.keyDown(document.body, { key: "g" });
+  fireEvent.keyDown(document.body, { key: "c" });
+  expect(ran).toEqual(["g t", "c", "g c"]);
+});
+
+test("bindings may change, and some are switched off", () => {
+  const { rerender, unmount } = use(bound("a"));
+  rerender({ all: [bound("b"), bound("c", { disabled: true })] });
+  for (const key of ["a", "b", "c"]) fireEvent.keyDown(document.body, { key });
+  expect(ran).toEqual(["b"]);
+  unmount();
+  fireEvent.keyDown(document.body, { key: "b" });
+  expect(ran).toEqual(["b"]);
+});
+
+test("keys as they stand on the keyboard", () => {
+  expect(keyCaps("mod+shift+o", true)).toEqual(["⌘", "⇧", "O"]);
+  expect(keyCaps("mod+k", false)).toEqual(["Ctrl", "K"]);
+  expect(keyCaps("g c", false)).toEqual(["G", "C"]);
+});

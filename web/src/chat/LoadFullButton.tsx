@@ -1,0 +1,40 @@
+import { useState } from "react";
+import { bytes } from "../log/plainText";
+import { Button } from "../ui/Button";
+import { ApiError } from "../wire/api";
+
+interface Props<T> {
+  /** What is cut, e.g. "the whole answer". */
+  readonly what: string;
+  readonly size: number;
+  load(): Promise<T>;
+  onWhole(whole: T): void;
+}
+
+/** Fetches the whole of what the log has only the beginning of. */
+export function WholeButton<T>({ what, size, load, onWhole }: Props<T>) {
+  const [trouble, setTrouble] = useState<string | null>(null);
+  const [isLoading, setLoading] = useState(false);
+  const show = async () => {
+    setLoading(true);
+    setTrouble(null);
+    try {
+      onWhole(await load());
+    } catch (error) {
+      setTrouble(error instanceof ApiError ? error.message : "It could not be read.");
+    }
+    setLoading(false);
+  };
+  return (
+    <>
+      <Button className="whole-button" disabled={isLoading} onClick={show}>
+        {isLoading ? "Loading …" : `Show ${what} (${bytes(size)})`}
+      </Button>
+      {trouble !== null && (
+        <p className="tool-error" role="alert">
+          {trouble}
+        </p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,85 @@
+import { cleanup, render, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, expect, it, vi } from "vitest";
+import { reduce } from "../log/reduce";
+import { EMPTY, type Item, type RunView } from "../log/view";
+import { recordsOf } from "../testing/golden";
+import { fillGaps } from "../testing/jsdomPolyfills";
+import { sourceOf } from "../text/structuredAnswer";
+import { ApiError, api } from "../wire/api";
+import type { AnyEvent } from "../wire/events";
+import { type ChatContext, ChatProvider } from "./context";
+import { Speech } from "./Message";
+
+vi.mock("../text/structuredAnswer", { spy: true });
+fillGaps();
+afterEach(cleanup);
+
+function answered(content: string, isCut = false): RunView {
+  const { runs } = reduce(
+    EMPTY,
+    recordsOf([
+      { kind: "run_started", agent: "a", turn: 1 },
+      { kind: "final_answer", content, sources: ["https://a.example/"] },
+    ]),
+  );
+  const run = runs[0];
+  if (run?.answer == null) throw new Error("no answer");
+  return { ...run, answer: { ...run.answer, cut: isCut ? { size: 20_000, url: "" } : null } };
+}
+
+const CONTEXT = { focus: null } as unknown as ChatContext;
+
+function drawn(run: RunView, item: Item | null = null) {
+  if (item !== null && item.kind !== "text") throw new Error("no text");
+  return (
+    <ChatProvider value={CONTEXT}>
+      <Speech run={run} item={item} isAnswer />
+    </ChatProvider>
+  );
+}
+
+it("copies the content of a long answer that is an object", async () => {
+  const user = userEvent.setup();
+  vi.spyOn(api, "text").mockResolvedValue('{"title": "T", "content": "all of it"}');
+  render(drawn(answered("all", true)));
+  await user.click(screen.getByRole("button", { name: "Copy answer" }));
+  await screen.findByRole("button", { name: "Copied" });
+  expect(await navigator.clipboard.readText()).toBe("all of it");
+});
+
+it("says why the whole is not shown", async () => {
+  vi.spyOn(api, "text").mockRejectedValue(new ApiError("The server cannot be reached.", "unreachable", 0));
+  render(drawn(answered("all", true)));
+  await userEvent.click(screen.getByRole("button", { name: "Show the whole answer (20 kB)" }));
+  expect((await screen.findByRole("alert")).textContent).toBe("The server cannot be reached.");
+});
+
+it("draws its body once while the run goes on", () => {
+  const run = answered('{"content": {"a": 1}}');
+  const made = vi.mocked(sourceOf);
+  const { rerender } = render(drawn(run));
+  const before = made.mock.calls.length;
+  rerender(drawn({ ...run, lastAt: run.lastAt + 1 }));
+  expect(before).toBeGreaterThan(0);
+  expect(made.mock.calls.length).toBe(before);
+});
+
+it("leaves a text where it is when it turns out to be the answer", () => {
+  const said: AnyEvent[] = [
+    { kind: "run_started", agent: "a", turn: 1 },
+    { kind: "text_delta", message_id: "m", text: "# Bees\n\nThey **dance**." },
+  ];
+  const end: AnyEvent[] = [
+    { kind: "text_finished", message_id: "m" },
+    { kind: "final_answer", content: "# Bees\n\nThey **dance**." },
+  ];
+  const run = (events: AnyEvent[]) => reduce(EMPTY, recordsOf(events)).runs[0] as RunView;
+  const [before, after] = [run(said), run([...said, ...end])];
+  const { rerender } = render(drawn(before, before.items[0]));
+  const words = screen.getByText("dance");
+  expect(screen.queryByRole("button", { name: "Copy answer" })).toBeNull();
+  rerender(drawn(after, after.items[0]));
+  expect(screen.getByRole("article", { name: "Answer" }).contains(words)).toBe(true);
+  expect(screen.getByRole("button", { name: "Copy answer" })).toBeTruthy();
+});

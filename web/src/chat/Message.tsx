@@ -1,0 +1,78 @@
+import { memo, useMemo, useState } from "react";
+import { textOf } from "../log/plainText";
+import type { MessageItem, RunView, SourceItem } from "../log/view";
+import { AnswerBody } from "../text/AnswerBody";
+import { answerOf } from "../text/structuredAnswer";
+import { CopyButton } from "../ui/CopyButton";
+import { api } from "../wire/api";
+import type { JsonValue } from "../wire/events";
+import { useChat } from "./context";
+import { WholeButton } from "./LoadFullButton";
+
+const NONE: readonly string[] = [];
+
+interface Props {
+  readonly run: RunView;
+  /** Null for an answer that was not streamed. */
+  readonly item: MessageItem | null;
+  readonly isAnswer: boolean;
+}
+
+/**
+ * What the agent says, and its answer as a document: title, text, sources. One component, so that a text which turns out
+ * to be the answer, or only a step towards it, keeps its place in the page and is not drawn anew.
+ */
+export const Speech = memo(function Speech({ run, item, isAnswer }: Props) {
+  const { focus } = useChat();
+  const [whole, setWhole] = useState<string | null>(null);
+  const given = isAnswer ? run.answer : null;
+  const spoken =
+    item !== null && (given === null || !given.cut || isWhole(item.text, given.content)) ? item.text : null;
+  const content = whole ?? (given?.cut ? (spoken ?? given.content) : (given?.content ?? spoken ?? ""));
+  const shown = useMemo(
+    () => (given === null ? { title: "", content, sources: NONE } : answerOf({ ...given, content })),
+    [content, given],
+  );
+  // The same list while it says the same: the body of an answer is drawn again when it is another.
+  const listed = given === null ? "[]" : JSON.stringify([...new Set([...shown.sources, ...cited(run)])]);
+  const sources = useMemo(() => JSON.parse(listed) as readonly string[], [listed]);
+  const load = () => api.text(`runs/${run.runId}/answer`);
+  const isCut = given?.cut != null && spoken === null && whole === null;
+  return (
+    <article
+      className={`${given === null ? "speech" : "answer"} ${item !== null && item.key === focus ? "focused" : ""}`}
+      aria-label={given === null ? undefined : "Answer"}
+      data-item={item?.key}
+    >
+      <AnswerBody
+        title={shown.title}
+        content={shown.content}
+        sources={sources}
+        streaming={given === null && item?.endedAt === null}
+      />
+      {isCut && <WholeButton what="the whole answer" size={given.cut?.size ?? 0} load={load} onWhole={setWhole} />}
+      {given !== null && (
+        <div className="answer-tools">
+          <CopyButton text={isCut ? async () => readable(await load()) : textOf(shown.content)} label="Copy answer" />
+        </div>
+      )}
+    </article>
+  );
+});
+
+/** Whether what was said is the answer of which the log has the beginning. */
+function isWhole(text: string, beginning: JsonValue): boolean {
+  return (
+    typeof beginning === "string" && text.length > beginning.length && text.startsWith(beginning.replace(/…$/, ""))
+  );
+}
+
+/** A whole answer as the page shows it: of an object only its content. */
+function readable(content: string): string {
+  return textOf(answerOf({ content, title: "", sources: [] }).content);
+}
+
+function cited(run: RunView): readonly string[] {
+  const sources = run.items.filter((item): item is SourceItem => item.kind === "source");
+  return sources.map((source) => source.url || source.title);
+}

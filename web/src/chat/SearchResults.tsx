@@ -1,0 +1,97 @@
+import { memo, useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import { VList } from "virtua";
+import { WholeResults, type WholeView } from "../client/fullResults";
+import { cutMessages, type Filter, failedAgents, type Hit, hitsOf } from "../log/filter";
+import { plural } from "../log/plainText";
+import type { MessageItem, RunView } from "../log/view";
+import { visible } from "../text/invisibleCharacters";
+import { Button } from "../ui/Button";
+import { useChat } from "./context";
+import { ItemBody } from "./ItemBody";
+import { Speech } from "./Message";
+import { RunEnd } from "./RunEnd";
+import { UserMessage } from "./UserMessage";
+import "./search.css";
+
+/** What a search found, over all turns. */
+export const Hits = memo(function Hits({ runs, filter }: { runs: readonly RunView[]; filter: Filter }) {
+  const { pick } = useChat();
+  const [results] = useState(() => new WholeResults());
+  const whole = useSyncExternalStore(results.subscribe, results.getSnapshot);
+  useEffect(() => {
+    if (filter.text !== "") results.want(runs);
+    return () => results.rest();
+  }, [results, runs, filter.text]);
+  const hits = useMemo(() => runs.flatMap((run) => hitsOf(run, filter, whole.of)), [runs, filter, whole]);
+  const unseen = filter.text.trim() === "" ? [] : unseenParts(whole, filter.tool === "" ? cutMessages(runs) : 0);
+  return (
+    <div className="hits">
+      <p className="hits-count">
+        <span role="status">
+          {[hits.length === 0 ? "Nothing found" : plural(hits.length, "hit"), ...unseen].join(" · ")}
+        </span>
+        {whole.failed > 0 && (
+          <Button look="quiet" onClick={() => results.retry(runs)}>
+            Try again
+          </Button>
+        )}
+      </p>
+      <VList className="hits-list">
+        {hits.map((hit) => (
+          <div className="row hit" key={hit.kind === "item" ? hit.item.key : `${hit.run.runId} ${hit.kind}`}>
+            <p className="hit-where">
+              Turn {hit.run.turn}
+              {hit.item !== null && agentName(hit.run, hit.item.agentId)}
+              <Button look="quiet" onClick={() => pick(hit.run, hit.item)}>
+                Show in place
+              </Button>
+            </p>
+            <HitBody hit={hit} />
+          </div>
+        ))}
+      </VList>
+    </div>
+  );
+});
+
+/** What the search has not looked into, so that "nothing found" is no lie. */
+function unseenParts({ pending, failed, tooLarge }: WholeView, cut: number): string[] {
+  const parts: string[] = [];
+  if (pending > 0) parts.push(`reading ${plural(pending, "long result")} …`);
+  if (failed > 0) parts.push(`${plural(failed, "long result")} could not be read`);
+  if (tooLarge > 0) parts.push(`only the beginning of ${plural(tooLarge, "very long result")} was searched`);
+  if (cut > 0) parts.push(`only the beginning of ${plural(cut, "long message")} was searched`);
+  return parts;
+}
+
+function agentName(run: RunView, agentId: string): string {
+  return agentId === "" ? "" : ` · ${visible(run.agents.get(agentId)?.name ?? "")}`;
+}
+
+/** The text that is the answer, if it was streamed. */
+function spoken(run: RunView): MessageItem | null {
+  const item = run.answer?.item == null ? undefined : run.items[run.answer.item];
+  return item?.kind === "text" ? item : null;
+}
+
+function HitBody({ hit }: { hit: Hit }) {
+  switch (hit.kind) {
+    case "question":
+      return <UserMessage run={hit.run} />;
+    case "answer":
+      return <Speech run={hit.run} item={spoken(hit.run)} isAnswer />;
+    case "failure":
+      return <RunEnd run={hit.run} />;
+    case "item":
+      return (
+        <>
+          <ItemBody run={hit.run} item={hit.item} />
+          {failedAgents(hit.item, hit.run).map((agent) => (
+            <p key={agent.agentId} className="tool-error">
+              {visible(agent.name)} failed{agent.error === null ? "" : `: ${visible(agent.error)}`}
+            </p>
+          ))}
+        </>
+      );
+  }
+}

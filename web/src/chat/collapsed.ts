@@ -1,0 +1,25 @@
+import { recall, remember } from "../client/storage";
+import { Watchable } from "../client/store";
+import type { RunView } from "../log/view";
+
+const KEY = "folds";
+const MOST_REMEMBERED = 300;
+
+/** Of which runs the user wants to see the steps, and of which not. The browser remembers it. */
+class Folds extends Watchable<ReadonlyMap<string, boolean>> {
+  constructor() {
+    super(new Map(recall<[string, boolean][]>(KEY, [])));
+  }
+
+  choose(runs: readonly RunView[], open: boolean): void {
+    const chosen = new Map(this.getSnapshot());
+    for (const { runId } of runs) {
+      chosen.delete(runId); // so that it counts among the newest
+      chosen.set(runId, open);
+    }
+    remember(KEY, [...chosen].slice(-MOST_REMEMBERED));
+    this.set(chosen);
+  }
+}
+
+export const folds = new Folds();

@@ -1,0 +1,136 @@
+import { type RefObject, useCallback, useEffect, useRef } from "react";
+import type { VirtualizerHandle } from "virtua";
+import type { Route } from "../app/route";
+import type { LiveSession } from "../client/session";
+import { type Row, rowOf } from "./rows";
+import { type Following, HANDS, NEAR } from "./useAutoScroll";
+
+const LOOK_EVERY = 50;
+const MOST_LOOKS = 40;
+/** So many looks in a row at the same place mean that all heights are known. */
+const STILL = 4;
+const SEEKING = LOOK_EVERY * MOST_LOOKS;
+
+/** Before anybody else hears of it: what the hand wants comes after this, and counts. */
+const CAUGHT = { capture: true, passive: true } as const;
+
+type Align = "start" | "center";
+type AtEnd = (() => void) | null;
+type Settle = (place: number, align: Align, key: string | null, atEnd: AtEnd) => void;
+
+interface List {
+  readonly rows: RefObject<VirtualizerHandle | null>;
+  readonly box: RefObject<HTMLElement | null>;
+}
+
+/** Takes the reader to what they want to see: what the address names, or where the newest answer begins. */
+export function useSeek(live: LiveSession, rows: readonly Row[], route: Route, list: List, following: Following): void {
+  const settle = useSettling(list);
+  useAddress(live, rows, route, settle, following);
+  useAnswerThatCameWhole(live, rows, settle, following);
+}
+
+/** One way at a time: a new one takes the place of the one before, and none outlives the list. */
+function useSettling(list: List): Settle {
+  const give = useRef<() => void>(() => {});
+  useEffect(() => () => give.current(), []);
+  return useCallback(
+    (place, align, key, atEnd) => {
+      give.current();
+      give.current = settle(list, place, align, key, atEnd);
+    },
+    [list],
+  );
+}
+
+/** Goes to what the address names, once for each address; without one to the last question of what is over. */
+function useAddress(live: LiveSession, rows: readonly Row[], route: Route, settle: Settle, { stay, toEnd }: Following) {
+  const done = useRef<Route | null>(null);
+  useEffect(() => {
+    if (done.current === route || live.loading !== null || rows.length === 0) return;
+    const isFirst = done.current === null;
+    const newest = live.view.runs[live.view.runs.length - 1];
+    const run = live.view.runs.find((one) => one.runId === route.runId);
+    const item = route.item === null ? undefined : run?.items[route.item];
+    const question = (runId: string) => rows.findIndex((row) => row.kind === "user" && row.run.runId === runId);
+    if (run === undefined) {
+      done.current = route;
+      if (!isFirst || newest === undefined || newest.endedAt === null || live.pending.length > 0) return;
+      stay(SEEKING);
+      settle(question(newest.runId), "start", null, toEnd);
+      return;
+    }
+    const place = item ? rowOf(rows, run, item) : question(run.runId);
+    if (place < 0) return;
+    done.current = route;
+    stay(SEEKING);
+    settle(place, item ? "center" : "start", item?.key ?? null, null);
+  }, [live, rows, route, settle, stay, toEnd]);
+}
+
+/** An answer that was never streamed is there at once: it is read from its beginning. */
+function useAnswerThatCameWhole(
+  live: LiveSession,
+  rows: readonly Row[],
+  settle: Settle,
+  { isFollowing, stay, toEnd }: Following,
+) {
+  const newest = live.view.runs[live.view.runs.length - 1];
+  const watched = useRef<string | null>(null);
+  useEffect(() => {
+    if (newest === undefined) return;
+    if (newest.endedAt === null) {
+      watched.current = newest.runId;
+      return;
+    }
+    if (watched.current !== newest.runId) return;
+    watched.current = null;
+    const place = rows.findIndex((row) => row.kind === "answer" && row.run.runId === newest.runId);
+    if (place < 0 || !isFollowing) return;
+    stay(SEEKING);
+    settle(place, "start", null, toEnd);
+  }, [newest, rows, settle, isFollowing, stay, toEnd]);
+}
+
+/**
+ * Rows find their height only when they are shown, and an item may stand deep inside its row: so look again until it
+ * stays where it is, or the reader takes over. Who then sees the end of all wants to see what comes: `atEnd`.
+ */
+function settle(list: List, place: number, align: Align, key: string | null, atEnd: AtEnd): () => void {
+  let looks = 0;
+  let still = 0;
+  let last = Number.NaN;
+  const give = () => {
+    clearInterval(timer);
+    for (const hand of HANDS) window.removeEventListener(hand, end, CAUGHT);
+  };
+  const end = () => {
+    give();
+    const box = list.box.current;
+    if (box !== null && box.scrollHeight - box.scrollTop - box.clientHeight < NEAR) atEnd?.();
+  };
+  const look = () => {
+    const element = key === null ? null : document.querySelector(`[data-item="${CSS.escape(key)}"]`);
+    const box = list.box.current;
+    const rows = list.rows.current;
+    if (box === null || rows === null) return;
+    // Not the list's own way to scroll to a row: that goes on in the background, also when the reader has taken over.
+    if (element === null) box.scrollTop = offsetOf(rows, place, align);
+    else element.scrollIntoView({ block: "center" });
+    const now = box.scrollTop;
+    still = now === last ? still + 1 : 0;
+    last = now;
+    looks += 1;
+    if ((still < STILL || (key !== null && element === null)) && looks < MOST_LOOKS) return;
+    end();
+  };
+  const timer = setInterval(look, LOOK_EVERY);
+  for (const hand of HANDS) window.addEventListener(hand, end, CAUGHT);
+  look();
+  return give;
+}
+
+function offsetOf(rows: VirtualizerHandle, place: number, align: Align): number {
+  const top = rows.getItemOffset(place);
+  return align === "start" ? top : top - (rows.viewportSize - rows.getItemSize(place)) / 2;
+}

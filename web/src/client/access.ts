@@ -1,0 +1,45 @@
+/** Whether the server lets us in. It is locked as soon as anything is refused for want of a key. */
+
+import { api, whenUnauthorized } from "../wire/api";
+import { forgetMessages, recall, remember } from "./storage";
+import { Watchable } from "./store";
+
+export class Access extends Watchable<{ readonly isLocked: boolean }> {
+  /** For tests, in which there is no page to load. */
+  reload = () => location.reload();
+
+  constructor() {
+    super({ isLocked: false });
+    whenUnauthorized(() => this.lock());
+  }
+
+  /** Rejects with what the server says of a key that it does not take. */
+  readonly enter = async (key: string): Promise<void> => {
+    await api.login(key);
+    const { user } = await api.me();
+    const isAnother = user !== recall("user", user);
+    remember("user", user);
+    if (isAnother) {
+      // Nothing of the one before is shown to this one, or sent in their name.
+      this.beginAnew();
+      this.reload();
+    } else this.set({ isLocked: false });
+  };
+
+  readonly leave = async (): Promise<void> => {
+    await api.logout();
+    this.beginAnew();
+    this.lock();
+  };
+
+  private beginAnew(): void {
+    forgetMessages();
+    location.hash = "#/";
+  }
+
+  private lock(): void {
+    if (!this.getSnapshot().isLocked) this.set({ isLocked: true });
+  }
+}
+
+export const access = new Access();

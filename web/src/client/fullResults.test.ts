@@ -1,0 +1,118 @@
+import { describe, expect, it, vi } from "vitest";
+import type { RunView, ToolItem } from "../log/view";
+import { made } from "../testing/sampleRuns";
+import type { ToolCall } from "../wire/api";
+import { AT_ONCE, WholeResults } from "./fullResults";
+
+function runOf(count: number, size = 9000): RunView {
+  return made(
+    ...Array.from({ length: count }, (_, at) => [
+      [at, { kind: "tool_started", call_id: `c${at}`, name: "read", args: {} }] as const,
+      [at, { kind: "tool_finished", call_id: `c${at}`, result: "be…", truncated: true, size }] as const,
+    ]).flat(),
+  );
+}
+
+const toolsOf = (run: RunView) => run.items.filter((item): item is ToolItem => item.kind === "tool");
+
+/** A server that answers when it is told to. */
+function slowServer() {
+  const asked: { callId: string; signal: AbortSignal; answer: (text: string) => void; refuse: () => void }[] = [];
+  const fetchCall = vi.fn(
+    (_runId: string, callId: string, signal: AbortSignal) =>
+      new Promise<ToolCall>((resolve, reject) => {
+        const call = { call_id: callId, name: "read", args: {}, output: "", error: null, media_type: "", size: 0 };
+        const answer = (result: string) => resolve({ ...call, result });
+        asked.push({ callId, signal, answer, refuse: () => reject(new Error("no")) });
+      }),
+  );
+  return { asked, fetchCall };
+}
+
+const settled = () => new Promise((resolve) => setTimeout(resolve));
+
+describe("whole results", () => {
+  it("asks for a few at once, and says when one has come", async () => {
+    const { asked, fetchCall } = slowServer();
+    const run = runOf(6);
+    const results = new WholeResults(fetchCall);
+    const changed = vi.fn();
+    results.subscribe(changed);
+    results.want([run]);
+    results.want([run]);
+    expect(asked).toHaveLength(AT_ONCE);
+    expect(results.getSnapshot().pending).toBe(6);
+    const before = results.getSnapshot();
+    changed.mockClear();
+    asked[0]?.answer("the whole needle");
+    await settled();
+    expect(changed).toHaveBeenCalled();
+    expect(results.getSnapshot()).not.toBe(before);
+    expect(results.getSnapshot()).toBe(results.getSnapshot());
+    expect(asked).toHaveLength(AT_ONCE + 1);
+    const [first, second] = toolsOf(run);
+    expect(first && results.getSnapshot().of(first)).toContain("needle");
+    expect(second && results.getSnapshot().of(second)).toBeUndefined();
+  });
+
+  it("leaves out what is whole, runs or is too large", () => {
+    const { asked, fetchCall } = slowServer();
+    const results = new WholeResults(fetchCall);
+    results.want([made([0, { kind: "tool_started", call_id: "c", name: "read", args: {}, truncated: true, size: 9 }])]);
+    results.want([runOf(1, 6 * 1024 * 1024)]);
+    expect(asked).toHaveLength(0);
+    expect(results.getSnapshot()).toMatchObject({ pending: 0, tooLarge: 1 });
+  });
+
+  it("counts failures and tries them again when asked again", async () => {
+    const { asked, fetchCall } = slowServer();
+    const results = new WholeResults(fetchCall);
+    const run = runOf(1);
+    results.want([run]);
+    asked[0]?.refuse();
+    await settled();
+    expect(results.getSnapshot()).toMatchObject({ pending: 0, failed: 1 });
+    results.want([run]);
+    expect(asked).toHaveLength(1);
+    results.retry([run]);
+    expect(asked).toHaveLength(2);
+    expect(results.getSnapshot()).toMatchObject({ pending: 1, failed: 0 });
+  });
+
+  it("keeps what was asked for last when there is too much", async () => {
+    const { asked, fetchCall } = slowServer();
+    const results = new WholeResults(fetchCall, 100);
+    const run = runOf(3);
+    const [one, two, three] = toolsOf(run);
+    if (!one || !two || !three) throw new Error("three calls");
+    results.want([run]);
+    asked[0]?.answer("1".repeat(40));
+    await settled();
+    asked[1]?.answer("2".repeat(40));
+    await settled();
+    results.getSnapshot().of(one);
+    asked[2]?.answer("3".repeat(40));
+    await settled();
+    const of = (item: ToolItem) => results.getSnapshot().of(item);
+    expect([of(one), of(two), of(three)].map((text) => text !== undefined)).toEqual([true, false, true]);
+  });
+
+  it("gives up what is under way when nobody looks any more, and can begin anew", async () => {
+    const { asked, fetchCall } = slowServer();
+    const results = new WholeResults(fetchCall);
+    const run = runOf(6);
+    results.want([run]);
+    results.rest();
+    expect(results.getSnapshot().pending).toBe(AT_ONCE);
+    results.dispose();
+    expect(asked.every((call) => call.signal.aborted)).toBe(true);
+    const changed = vi.fn();
+    results.subscribe(changed);
+    asked[0]?.answer("late");
+    await settled();
+    expect(changed).not.toHaveBeenCalled();
+    expect(results.getSnapshot().pending).toBe(0);
+    results.want([run]);
+    expect(asked).toHaveLength(2 * AT_ONCE);
+  });
+});

@@ -1,0 +1,241 @@
+/**
+ * The list of conversations, kept fresh while somebody watches it.
+ *
+ * It asks every few seconds, because sessions begin and end in other tabs and by other clients too. An entry that did
+ * not change stays the same object. What the user renames or removes shows at once, and comes back if the server refuses.
+ */
+
+import { ApiError, api, type SessionEntry, type SessionPage } from "../wire/api";
+import { applied, joined, same } from "./sessionPages";
+import { forgetSession } from "./storage";
+import { Watchable } from "./store";
+
+export interface SessionListState {
+  readonly entries: readonly SessionEntry[];
+  readonly q: string;
+  readonly hasMore: boolean;
+  readonly loading: boolean;
+  readonly error: string | null;
+}
+
+interface Options {
+  /** Ask again and again; without it only when told. */
+  poll?: boolean;
+}
+
+const VISIBLE_MS = 4_000;
+const HIDDEN_MS = 15_000;
+const TYPING_MS = 180;
+const PAGE = 50;
+/** The most that the server gives at once. */
+const MOST = 200;
+
+export class SessionList {
+  private readonly state = new Watchable<SessionListState>({
+    entries: [],
+    q: "",
+    hasMore: false,
+    loading: true,
+    error: null,
+  });
+  private readonly poll: boolean;
+  /** As the server told them, without what the user has changed since. */
+  private told: readonly SessionEntry[] = [];
+  private next: string | null = null;
+  /** `told` is the answer to another search. */
+  private outdated = false;
+  private closed = true;
+  private readonly renamed = new Map<string, string>();
+  private readonly removed = new Set<string>();
+  private watchers = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private typing: ReturnType<typeof setTimeout> | undefined;
+  private abort = new AbortController();
+  /** Answers to requests of an earlier one are of another search, or older than a change. */
+  private epoch = 0;
+  private asked = 0;
+  private answered = 0;
+  private paging: Promise<void> | null = null;
+
+  constructor({ poll = true }: Options = {}) {
+    this.poll = poll;
+  }
+
+  readonly subscribe = (changed: () => void): (() => void) => {
+    const leave = this.state.subscribe(changed);
+    this.watchers += 1;
+    if (this.closed) this.open();
+    let left = false;
+    return () => {
+      if (left) return;
+      left = true;
+      leave();
+      this.watchers -= 1;
+      if (this.watchers === 0) this.close();
+    };
+  };
+
+  readonly getSnapshot = (): SessionListState => this.state.getSnapshot();
+
+  readonly refresh = async (): Promise<void> => {
+    clearTimeout(this.timer);
+    const { epoch } = this;
+    this.asked += 1;
+    const mine = this.asked;
+    const limit = this.outdated ? PAGE : Math.min(MOST, Math.max(PAGE, this.told.length));
+    try {
+      const page = await api.sessions({ q: this.state.getSnapshot().q.trim(), limit }, this.abort.signal);
+      if (epoch !== this.epoch || mine < this.answered) return;
+      this.answered = mine;
+      this.take(page);
+    } catch (error) {
+      if (epoch === this.epoch && mine >= this.answered) this.fail(error);
+    } finally {
+      this.schedule();
+    }
+  };
+
+  /** The next page, if there is one. */
+  readonly more = (): Promise<void> => {
+    if (this.next === null || this.outdated) return Promise.resolve();
+    this.paging ??= this.page(this.next).finally(() => {
+      this.paging = null;
+    });
+    return this.paging;
+  };
+
+  /** Show only what has `q` in its title; asks the server once the typing pauses. */
+  readonly search = (q: string): void => {
+    if (q === this.state.getSnapshot().q) return;
+    this.forget();
+    this.outdated = true;
+    this.set({ q, loading: true });
+    clearTimeout(this.timer);
+    clearTimeout(this.typing);
+    this.typing = setTimeout(() => void this.refresh(), TYPING_MS);
+  };
+
+  readonly rename = async (id: string, title: string): Promise<void> => {
+    this.renamed.set(id, title);
+    this.show();
+    await this.change(
+      () => api.rename(id, title),
+      () => this.renamed.get(id) === title && this.renamed.delete(id),
+      (entry) => (entry.session_id === id ? { ...entry, title } : entry),
+    );
+  };
+
+  readonly remove = async (id: string): Promise<void> => {
+    this.removed.add(id);
+    this.show();
+    await this.change(
+      () => api.remove(id).catch(unlessGone),
+      () => this.removed.delete(id),
+      (entry) => (entry.session_id === id ? null : entry),
+    );
+    forgetSession(id);
+  };
+
+  /** Ask no more. Whoever subscribes next opens it again. */
+  readonly close = (): void => {
+    this.closed = true;
+    clearTimeout(this.timer);
+    clearTimeout(this.typing);
+    document.removeEventListener("visibilitychange", this.looked);
+    this.forget();
+  };
+
+  private open(): void {
+    this.closed = false;
+    document.addEventListener("visibilitychange", this.looked);
+    void this.refresh();
+  }
+
+  private readonly looked = (): void => {
+    if (document.visibilityState === "visible" && this.poll) void this.refresh();
+  };
+
+  private schedule(): void {
+    clearTimeout(this.timer);
+    if (!this.poll || this.closed) return;
+    const pause = document.visibilityState === "hidden" ? HIDDEN_MS : VISIBLE_MS;
+    this.timer = setTimeout(() => void this.refresh(), pause);
+  }
+
+  /** Whatever is on its way is no longer wanted. */
+  private forget(): void {
+    this.abort.abort();
+    this.abort = new AbortController();
+    this.epoch += 1;
+    this.paging = null;
+  }
+
+  private async page(after: string): Promise<void> {
+    const { epoch } = this;
+    try {
+      const page = await api.sessions({ q: this.state.getSnapshot().q.trim(), after, limit: PAGE }, this.abort.signal);
+      if (epoch !== this.epoch) return;
+      this.told = joined(this.told, page.sessions);
+      this.next = page.next;
+      this.show({ error: null });
+    } catch (error) {
+      if (epoch === this.epoch) this.fail(error);
+    }
+  }
+
+  private take(page: SessionPage): void {
+    const { entries, whole } = applied(this.outdated ? [] : this.told, page);
+    this.outdated = false;
+    this.told = entries;
+    if (whole) this.next = page.next;
+    this.show({ loading: false, error: null });
+  }
+
+  private fail(error: unknown): void {
+    this.set({ loading: false, error: wordsOf(error) });
+  }
+
+  private async change(
+    send: () => Promise<unknown>,
+    settle: () => void,
+    edit: (entry: SessionEntry) => SessionEntry | null,
+  ): Promise<void> {
+    try {
+      await send();
+      this.told = this.told.map(edit).filter((entry) => entry !== null);
+    } catch (error) {
+      settle();
+      this.show({ error: wordsOf(error) });
+      throw error;
+    }
+    settle();
+    this.forget();
+    this.show({ error: null });
+    void this.refresh();
+  }
+
+  private show(more: Partial<SessionListState> = {}): void {
+    const wanted = this.told
+      .filter((entry) => !this.removed.has(entry.session_id))
+      .map((entry) => {
+        const title = this.renamed.get(entry.session_id);
+        return title === undefined || title === entry.title ? entry : { ...entry, title };
+      });
+    const old = this.state.getSnapshot().entries;
+    this.set({ ...more, entries: same(old, wanted), hasMore: this.next !== null });
+  }
+
+  private set(change: Partial<SessionListState>): void {
+    const old = this.state.getSnapshot();
+    const changed = (Object.keys(change) as (keyof SessionListState)[]).some((key) => old[key] !== change[key]);
+    if (changed) this.state.set({ ...old, ...change });
+  }
+}
+
+function unlessGone(error: unknown): void {
+  if (!(error instanceof ApiError && error.status === 404)) throw error;
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,233 @@
+// @vitest-environment jsdom
+
+/** A session whose link breaks, whose server refuses, and which another tab shows too. */
+
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { ApprovalItem } from "../log/view";
+import { FakeSocket, newest } from "../testing/fakeSocket";
+import { transcript } from "../testing/golden";
+import { keep, kept, type Pending } from "./outbox";
+import { SessionStore } from "./session";
+import { remember } from "./storage";
+
+const records = transcript("one_tool");
+const asking = transcript("approval");
+const packed = (all: typeof records, from: number, to: number) => ({
+  session_id: "s",
+  cursor: String(to),
+  records: all.slice(from, to),
+});
+const question = "What is limelight?";
+
+let store: SessionStore;
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.setSystemTime(records[0]?.at ?? 0);
+  vi.stubGlobal("WebSocket", FakeSocket);
+  FakeSocket.all = [];
+  localStorage.clear();
+});
+afterEach(() => {
+  store.close();
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+const now = () => store.getSnapshot();
+const opened = (cursor = 0) => {
+  store = new SessionStore("s");
+  newest().open(cursor);
+};
+const reconnected = () => {
+  newest().cut();
+  vi.advanceTimersByTime(2000);
+  newest().open();
+};
+const texts = () => now().pending.map((one) => one.text);
+const sent = () => newest().sent.map((one) => one.query);
+const pending = (requestId: string, text: string, at = Date.now()): Pending => ({
+  requestId,
+  text,
+  ifBusy: "wait",
+  at,
+  error: null,
+  runId: null,
+});
+/** What another tab did to our storage is told to us. */
+const elsewhere = (one: Pending, isThere: boolean) => {
+  const key = `outbox.s.${one.requestId}`;
+  remember(key, isThere ? one : null);
+  window.dispatchEvent(new StorageEvent("storage", { key: `limelight.${key}` }));
+};
+
+describe("a decision", () => {
+  const place = asking.findIndex((record) => record.event.kind === "approval_requested") + 1;
+  const resolved = asking.findIndex((record) => record.event.kind === "approval_resolved") + 1;
+  const asked = () =>
+    now()
+      .view.runs.flatMap((run) => run.items)
+      .find((item) => item.kind === "approval") as ApprovalItem;
+  beforeEach(() => {
+    opened();
+    newest().say(packed(asking, 0, place));
+    vi.advanceTimersByTime(100);
+    store.decide(asked(), "reject", { reason: "no" });
+  });
+
+  it("that was lost in a cut is sent again until it counts", () => {
+    const command = newest().sent[0];
+    expect(command).toMatchObject({ type: "approve", decision: "reject", reason: "no" });
+    reconnected();
+    expect(newest().sent).toEqual([command]);
+    expect(now().deciding.size).toBe(1);
+    newest().say({ type: "decided", approval_id: asked().approvalId, decision: "reject" });
+    expect(now().deciding.size).toBe(0);
+    reconnected();
+    expect(newest().sent).toEqual([]);
+  });
+
+  it("that the log shows is not sent again", () => {
+    newest().say(packed(asking, place, resolved));
+    vi.advanceTimersByTime(100);
+    expect(now().deciding.size).toBe(0);
+    reconnected();
+    expect(newest().sent).toEqual([]);
+  });
+
+  it("that was sent twice for nothing is no trouble; one that came too late is said", () => {
+    const late = { type: "error", message: "decided already", error_code: "already_decided" };
+    reconnected();
+    newest().say(late);
+    expect(now()).toMatchObject({ notice: null, deciding: new Set() });
+    store.decide(asked(), "approve");
+    newest().say(late);
+    expect(now()).toMatchObject({ notice: "decided already", deciding: new Set() });
+  });
+});
+
+describe("messages", () => {
+  it("go out four at a time, and one more that is not to wait", () => {
+    opened();
+    for (const text of ["1", "2", "3", "4", "5", "6"]) store.ask(text, "wait");
+    expect(sent()).toEqual(["1", "2", "3", "4"]);
+    newest().say({ type: "accepted", request_id: newest().sent[0]?.request_id, run_id: "run_1" });
+    expect(sent()).toEqual(["1", "2", "3", "4", "5"]);
+    store.ask("now", "cancel");
+    expect(sent().slice(5)).toEqual(["now"]);
+    newest().say({ type: "error", message: "no", error_code: "invalid", request_id: newest().sent[1]?.request_id });
+    newest().say({ type: "error", message: "no", error_code: "invalid", request_id: newest().sent[2]?.request_id });
+    expect(sent().slice(6)).toEqual(["6"]);
+  });
+
+  it("that were never sent are withdrawn without a word to the server", () => {
+    opened();
+    for (const text of ["1", "2", "3", "4", "5"]) store.ask(text, "wait");
+    const [last] = now().pending.slice(-1);
+    if (last) store.withdraw(last);
+    expect(texts()).toEqual(["1", "2", "3", "4"]);
+    expect(newest().sent).toHaveLength(4);
+  });
+
+  it("that are too long are refused here, by their bytes", () => {
+    opened();
+    store.ask("é".repeat(499_000), "wait");
+    store.ask("é".repeat(500_000), "wait");
+    expect(newest().sent).toHaveLength(1);
+    expect(now().pending.map((one) => one.error)).toEqual([null, "too long: at most 1 MB"]);
+  });
+
+  it("of the same words as an earlier question stay through a reload, until the server names their run", () => {
+    keep("s", [], [pending("r1", question)]);
+    opened(records.length);
+    newest().say(packed(records, 0, records.length));
+    vi.advanceTimersByTime(100);
+    expect(now().loading).toBeNull();
+    expect(texts()).toEqual([question]);
+    newest().say({ type: "accepted", request_id: "r1", run_id: "run_0" });
+    expect(texts()).toEqual([]);
+    expect(kept("s")).toEqual([]);
+  });
+
+  it("are no runs that began before them", () => {
+    opened();
+    vi.setSystemTime(Date.now() + 60_000);
+    store.ask(question, "wait");
+    newest().say(packed(records, 0, 2));
+    vi.advanceTimersByTime(100);
+    expect(now().view.runs).toMatchObject([{ input: question }]);
+    expect(texts()).toEqual([question]);
+  });
+
+  it("are sent again to a server that was shutting down", () => {
+    opened();
+    store.ask("hello", "wait");
+    const [id] = now().pending.map((one) => one.requestId);
+    newest().say({ type: "error", message: "wait", error_code: "shutting_down", request_id: id });
+    expect(now().pending).toMatchObject([{ error: null }]);
+    reconnected();
+    expect(newest().sent).toMatchObject([{ request_id: id }]);
+  });
+});
+
+describe("another tab", () => {
+  it("shows what it sends here too; we send it only when we connect anew", () => {
+    opened();
+    store.ask("mine", "wait");
+    elsewhere(pending("r2", "theirs", Date.now() + 10), true);
+    expect(texts()).toEqual(["mine", "theirs"]);
+    expect(sent()).toEqual(["mine"]);
+    reconnected();
+    expect(sent()).toEqual(["mine", "theirs"]);
+  });
+
+  it("takes a message away for good", () => {
+    opened();
+    store.ask("hello", "wait");
+    const [one] = now().pending;
+    if (one) elsewhere(one, false);
+    expect(texts()).toEqual([]);
+    newest().say({ type: "accepted", request_id: one?.requestId, run_id: "run_9" });
+    expect(kept("s")).toEqual([]);
+  });
+
+  it("has withdrawn what the server says was stopped and storage has no more", () => {
+    opened();
+    store.ask("hello", "wait");
+    const [one] = now().pending;
+    remember(`outbox.s.${one?.requestId}`, null);
+    const stopped = { type: "error", message: "Query was stopped while it waited", error_code: "session_busy" };
+    newest().say({ ...stopped, request_id: one?.requestId });
+    expect(texts()).toEqual([]);
+    store.ask("still wanted", "wait");
+    newest().say({ ...stopped, request_id: now().pending[0]?.requestId });
+    expect(now().pending).toMatchObject([{ text: "still wanted", error: stopped.message }]);
+  });
+});
+
+describe("a place that is not in the log", () => {
+  it.each([
+    [404, "deleted", 1],
+    [200, "again", 2],
+  ])("is looked into until the server answers: %s", async (status, _, sockets) => {
+    opened();
+    newest().say(packed(records, 0, 4));
+    vi.advanceTimersByTime(100);
+    const answers = [502, 0, status];
+    vi.stubGlobal("fetch", async () => {
+      const next = answers.shift() ?? 0;
+      if (next === 0) throw new TypeError("network");
+      return new Response("{}", { status: next });
+    });
+    newest().say({ type: "error", message: "the log ends at 0", error_code: "bad_cursor" });
+    newest().cut(1008, "bad_cursor");
+    await vi.advanceTimersByTimeAsync(500);
+    expect(now().link).toMatchObject({ kind: "lost" });
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(answers).toEqual([status]);
+    store.reconnect();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(answers).toEqual([]);
+    expect(FakeSocket.all).toHaveLength(sockets);
+    if (status === 404) expect(now().link).toMatchObject({ kind: "ended", why: "deleted" });
+  });
+});

@@ -1,0 +1,69 @@
+import { useEffect, useState, useSyncExternalStore } from "react";
+import { newId } from "./messageSender";
+import { keep } from "./outbox";
+import { type LiveSession, SessionStore } from "./session";
+import { lookUp } from "./sessionExists";
+import { recall, remember } from "./storage";
+
+const NOTHING = { subscribe: () => () => {}, getSnapshot: () => null };
+
+export interface OpenSession {
+  readonly store: SessionStore | null;
+  readonly live: LiveSession | null;
+  /** There is no session of this name. */
+  readonly isMissing: boolean;
+  /** Nobody knows whether there is one: the server cannot be reached, and is asked again. */
+  readonly isWaiting: boolean;
+}
+
+/** Follows the session of this name as long as it is shown. */
+export function useSession(sessionId: string | null): OpenSession {
+  const [opened, setOpened] = useState<{ id: string | null; store: SessionStore | null }>({ id: null, store: null });
+  const [isWaiting, setWaiting] = useState(false);
+  useEffect(() => {
+    setWaiting(false);
+    if (sessionId === null) return;
+    let store: SessionStore | null = null;
+    const leaving = new AbortController();
+    const agent = recall<string | null>(`fresh.${sessionId}`, null);
+    const open = () => {
+      if (leaving.signal.aborted) return;
+      setWaiting(false);
+      store = new SessionStore(sessionId, agent);
+      setOpened({ id: sessionId, store });
+    };
+    // Connecting would make a session that is not there; only the one that asks its first question means that.
+    if (agent !== null) open();
+    else
+      lookUp(sessionId, leaving.signal, () => setWaiting(true)).then(
+        (isThere) => {
+          if (isThere) return open();
+          setWaiting(false);
+          setOpened({ id: sessionId, store: null });
+        },
+        () => {},
+      );
+    return () => {
+      leaving.abort();
+      store?.close();
+    };
+  }, [sessionId]);
+
+  const store = sessionId !== null && opened.id === sessionId ? opened.store : null;
+  const live = useSyncExternalStore<LiveSession | null>(
+    (store ?? NOTHING).subscribe,
+    (store ?? NOTHING).getSnapshot as () => LiveSession | null,
+  );
+  useEffect(() => {
+    if (live !== null && live.view.seq > 0) remember(`fresh.${live.sessionId}`, null);
+  }, [live]);
+  return { store, live, isWaiting, isMissing: sessionId !== null && opened.id === sessionId && opened.store === null };
+}
+
+/** A new session with its first question, which is sent as soon as somebody opens it. */
+export function beginSession(text: string, agent: string): string {
+  const sessionId = newId();
+  remember(`fresh.${sessionId}`, agent);
+  keep(sessionId, [], [{ requestId: newId(), text, ifBusy: "wait", at: Date.now(), error: null, runId: null }]);
+  return sessionId;
+}

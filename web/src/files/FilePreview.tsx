@@ -1,0 +1,100 @@
+import { memo, useEffect, useMemo, useState } from "react";
+import { Highlighted } from "../text/Highlighted";
+import { visible } from "../text/invisibleCharacters";
+import { CopyButton } from "../ui/CopyButton";
+import { parseCsv } from "./csv";
+import { kindOf, languageOf } from "./fileKinds";
+import type { FileVersion } from "./files";
+import { Picture } from "./ImagePreview";
+import { readText, Unreadable } from "./readText";
+
+type Loaded = { readonly text: string } | { readonly problem: string } | null;
+
+/** What is in a file. */
+export const Preview = memo(function Preview({ file }: { file: FileVersion }) {
+  const kind = kindOf(file.mediaType, file.name);
+  if (kind === "image") return <Picture artifactId={file.artifactId} name={file.name} />;
+  return <TextPreview key={file.artifactId} file={file} isTable={kind === "table"} />;
+});
+
+function TextPreview({ file, isTable }: { file: FileVersion; isTable: boolean }) {
+  const [loaded, setLoaded] = useState<Loaded>(null);
+  useEffect(() => {
+    const abort = new AbortController();
+    readText(file.artifactId, abort.signal).then(
+      (text) => setLoaded({ text }),
+      (error: unknown) => {
+        if (abort.signal.aborted) return;
+        setLoaded({ problem: error instanceof Unreadable ? error.message : "The server cannot be reached." });
+      },
+    );
+    return () => abort.abort();
+  }, [file.artifactId]);
+  if (loaded === null) return <p className="files-note">Loading …</p>;
+  if ("problem" in loaded)
+    return (
+      <p className="files-note" role="alert">
+        {loaded.problem}
+      </p>
+    );
+  if (loaded.text === "") return <p className="files-note">This file is empty.</p>;
+  return (
+    <div className="files-preview">
+      <div className="files-preview-copy">
+        <CopyButton text={loaded.text} label="Copy the file's text" />
+      </div>
+      {isTable ? (
+        <SheetTable text={loaded.text} />
+      ) : (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        <section className="files-text" tabIndex={0} aria-label="Text of the file">
+          <pre>
+            <Highlighted code={loaded.text} language={languageOf(file.mediaType, file.name)} />
+          </pre>
+        </section>
+      )}
+    </div>
+  );
+}
+
+function SheetTable({ text }: { text: string }) {
+  const sheet = useMemo(() => parseCsv(text), [text]);
+  const [head, ...body] = sheet.rows;
+  return (
+    <>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <section className="files-sheet" tabIndex={0} aria-label="Table of the file">
+        <table>
+          <thead>
+            <tr>
+              {head?.map((value, column) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: a place in a sheet is its name
+                <th key={column} scope="col">
+                  {visible(value)}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {body.map((row, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: a place in a sheet is its name
+              <tr key={index}>
+                {row.map((value, column) => (
+                  // biome-ignore lint/suspicious/noArrayIndexKey: a place in a sheet is its name
+                  <td key={column} className={isNumber(value) ? "files-number" : undefined}>
+                    {visible(value)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      {sheet.isCut && <p className="files-note">The first {sheet.rows.length} rows. Download it for all of them.</p>}
+    </>
+  );
+}
+
+function isNumber(value: string): boolean {
+  return /^\s*[-+]?[\d.,]+\s*%?\s*$/.test(value);
+}

@@ -1,0 +1,96 @@
+/** A conversation as a document: each question, what was done, and the answer. Pure. */
+
+import { duration, plural, telling, textOf } from "../log/plainText";
+import type { AgentView, Item, RunView, ToolItem } from "../log/view";
+import { STATE_WORDS } from "../ui/StateIcon";
+import type { JsonValue } from "../wire/events";
+
+export function markdown(title: string, runs: readonly RunView[]): string {
+  const parts = [`# ${line(title) || "Conversation"}`, ...runs.flatMap(runParts)];
+  return `${parts.filter((part) => part !== "").join("\n\n")}\n`;
+}
+
+function runParts(run: RunView): string[] {
+  return ["## Question", quote(run.input), ...stepParts(run), `## ${line(run.agent) || "Answer"}`, ...answerParts(run)];
+}
+
+function stepParts(run: RunView): string[] {
+  const steps = stepLines(run, run.agents.get(""), "");
+  if (steps.length === 0) return [];
+  const took = run.endedAt === null ? "" : `, ${duration(run.endedAt - run.startedAt)}`;
+  return [`### Execution steps (${plural(run.tools, "tool")}${took})`, steps.join("\n")];
+}
+
+/** The tools of an agent as a list, those of its sub-agents below the call that started them. */
+function stepLines(run: RunView, agent: AgentView | undefined, indent: string): string[] {
+  const items = (agent?.items ?? []).map((at) => run.items[at]).filter((item) => item !== undefined);
+  return items.flatMap((item) => itemLines(run, item, indent));
+}
+
+function itemLines(run: RunView, item: Item, indent: string): string[] {
+  const children = (ids: readonly string[]) => ids.flatMap((id) => agentLines(run, id, `${indent}  `));
+  if (item.kind === "tool") return [`${indent}- ${toolWords(item)}`, ...children(item.agentIds)];
+  if (item.kind === "agent") return agentLines(run, item.childId, indent);
+  if (item.kind === "artifact") return [`${indent}- file ${code(item.name)}`];
+  return [];
+}
+
+function agentLines(run: RunView, agentId: string, indent: string): string[] {
+  const agent = run.agents.get(agentId);
+  if (agent === undefined) return [];
+  const state = agent.state === "done" ? "" : ` (${STATE_WORDS[agent.state]})`;
+  return [`${indent}- sub-agent ${code(agent.name)}${state}`, ...stepLines(run, agent, `${indent}  `)];
+}
+
+function toolWords(tool: ToolItem): string {
+  const about = telling(tool.args);
+  const took = tool.durationMs === null ? [] : [duration(tool.durationMs)];
+  const state = tool.state === "done" ? [] : [STATE_WORDS[tool.state]];
+  const notes = [...state, ...took].join(", ");
+  const error = tool.error === null ? "" : `: ${code(tool.error)}`;
+  return `${code(tool.name)}${about ? ` ${code(about)}` : ""}${notes ? ` (${notes})` : ""}${error}`;
+}
+
+function answerParts(run: RunView): string[] {
+  const { answer } = run;
+  const said = answer === null ? spoken(run) : answerText(answer.content);
+  const title = answer?.title ? [`### ${line(answer.title)}`] : [];
+  const sources = (answer?.sources ?? []).map((source) => `- ${line(source)}`).join("\n");
+  return [...title, said.trim(), sources && `Sources:\n\n${sources}`, ending(run)];
+}
+
+function answerText(content: JsonValue): string {
+  return typeof content === "string" ? content : `\`\`\`json\n${textOf(content)}\n\`\`\``;
+}
+
+/** What the main agent said, where there was no answer. */
+function spoken(run: RunView): string {
+  return run.items.flatMap((item) => (item.kind === "text" && item.agentId === "" ? [item.text] : [])).join("\n\n");
+}
+
+function ending(run: RunView): string {
+  if (run.state === "failed") return quote(`Failed: ${run.failure?.message ?? ""}`);
+  if (run.state === "cancelled") return quote(`Stopped${run.reason ? `: ${run.reason}` : ""}`);
+  if (run.state === "running") return quote("Still running");
+  return run.state === "waiting" ? quote("Waiting for a person") : "";
+}
+
+function quote(text: string): string {
+  return text
+    .trim()
+    .split("\n")
+    .map((row) => `> ${row}`.trimEnd())
+    .join("\n");
+}
+
+function line(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}
+
+/** Text as it is, whatever signs are in it. */
+function code(text: string): string {
+  const plain = line(text);
+  const longest = Math.max(0, ...[...plain.matchAll(/`+/g)].map((run) => run[0].length));
+  const fence = "`".repeat(longest + 1);
+  return longest === 0 ? `${fence}${plain}${fence}` : `${fence} ${plain} ${fence}`;
+}

@@ -1,0 +1,35 @@
+/** Runs for tests: golden transcripts, and made-up ones told by the second. */
+
+import { reduce } from "../log/reduce";
+import { EMPTY, type RunView, type SessionView } from "../log/view";
+import type { AnyEvent } from "../wire/events";
+import { transcript } from "./golden";
+
+export const START = 1_700_000_000_000;
+
+export function golden(name: string): SessionView {
+  return reduce(EMPTY, transcript(name));
+}
+
+export type Told = readonly [seconds: number, event: AnyEvent];
+
+export function session(...runs: readonly (readonly Told[])[]): SessionView {
+  let seq = 0;
+  const records = runs.flatMap((told, turn) =>
+    told.map(([seconds, event]) => {
+      seq += 1;
+      return { seq, run_id: `run_${turn}`, at: START + Math.round(seconds * 1000), event };
+    }),
+  );
+  return reduce(EMPTY, records);
+}
+
+export function made(...told: readonly Told[]): RunView {
+  return only(session([[0, { kind: "run_started", agent: "deep", input: "go" }], ...told]));
+}
+
+export function only(view: SessionView): RunView {
+  const run = view.runs[0];
+  if (run === undefined) throw new Error("there is no run");
+  return run;
+}

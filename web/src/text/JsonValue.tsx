@@ -1,0 +1,60 @@
+import { memo, useMemo, useState } from "react";
+import { Button } from "../ui/Button";
+import type { JsonValue } from "../wire/events";
+import { Highlighted } from "./Highlighted";
+import { visible } from "./invisibleCharacters";
+import "./text.css";
+
+const PART = 20_000;
+const JSON_LIMIT = 500_000;
+
+export interface Shown {
+  readonly text: string;
+  readonly language: "json" | "";
+}
+
+/** A value as people read it: JSON, also if it came as text, in lines; any other text as it is. */
+export function shownValue(value: JsonValue): Shown {
+  if (typeof value !== "string") return { text: JSON.stringify(value, null, 2), language: "json" };
+  const text = value.trim();
+  // Long numbers would not be the same ones afterwards.
+  const isJson = text.length <= JSON_LIMIT && /^(?:\{[\s\S]*\}|\[[\s\S]*\])$/.test(text) && !/\d{16}/.test(text);
+  if (isJson) {
+    try {
+      return { text: JSON.stringify(JSON.parse(text), null, 2), language: "json" };
+    } catch {
+      // It only looked like JSON.
+    }
+  }
+  return { text: value, language: "" };
+}
+
+/** Where to cut a text of at least `length`, so that no character is cut in two. */
+function end(text: string, length: number): number {
+  const code = text.charCodeAt(length - 1);
+  return code >= 0xd800 && code < 0xdc00 ? length + 1 : length;
+}
+
+/** Arguments or a result of a tool. What is long comes in parts. `isText` leaves a text as it is, also if it is JSON. */
+export const Value = memo(function Value({ value, isText = false }: { value: JsonValue; isText?: boolean }) {
+  const { text, language } = useMemo(
+    () => (isText && typeof value === "string" ? { text: value, language: "" } : shownValue(value)),
+    [value, isText],
+  );
+  const [parts, setParts] = useState(1);
+  const length = PART * parts;
+  const part = text.length > length ? text.slice(0, end(text, length)) : text;
+  const rest = text.length - part.length;
+  return (
+    <div className="text-value">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <pre tabIndex={0}>{language ? <Highlighted code={part} language={language} /> : visible(part)}</pre>
+      {rest > 0 && (
+        <div className="text-value-more">
+          <Button onClick={() => setParts(parts * 2)}>Show more</Button>
+          <span>{rest.toLocaleString("en")} more characters</span>
+        </div>
+      )}
+    </div>
+  );
+});

@@ -1,0 +1,124 @@
+/**
+ * Markdown to a tree of elements, one block at a time. Pure.
+ *
+ * There is no HTML in it: the parser does not know tags, so they are text like any other. What comes out is held against
+ * a short list of elements and attributes nevertheless, so that a change in a library adds nothing to the page by itself.
+ */
+
+import type { Element, ElementContent, Root } from "hast";
+import type { FootnoteReference } from "mdast";
+import remarkGfm from "remark-gfm";
+import remarkParse from "remark-parse";
+import remarkRehype from "remark-rehype";
+import { type Processor, unified } from "unified";
+import { SKIP, visit } from "unist-util-visit";
+import { hideFormulas, rehypeFormulas } from "./formulas";
+import { straight } from "./invisibleCharacters";
+import { slugOf } from "./urls";
+
+const ATTRIBUTES: Record<string, readonly string[]> = {
+  a: ["href", "title", "dataNote"],
+  blockquote: [],
+  br: [],
+  code: ["className", "dataFormula"],
+  del: [],
+  em: [],
+  h1: ["dataAnchor"],
+  h2: ["dataAnchor"],
+  h3: ["dataAnchor"],
+  h4: ["dataAnchor"],
+  h5: ["dataAnchor"],
+  h6: ["dataAnchor"],
+  hr: [],
+  img: ["src", "alt", "title"],
+  input: ["checked"],
+  li: ["className"],
+  ol: ["start"],
+  p: [],
+  pre: [],
+  strong: [],
+  sup: [],
+  table: [],
+  tbody: [],
+  td: ["align"],
+  th: ["align"],
+  thead: [],
+  tr: [],
+  ul: ["className"],
+};
+
+function withoutHtml(this: Processor) {
+  const data = this.data() as { micromarkExtensions?: unknown[] };
+  data.micromarkExtensions = [...(data.micromarkExtensions ?? []), { disable: { null: ["htmlFlow", "htmlText"] } }];
+}
+
+function textIn(node: Element | ElementContent): string {
+  if (node.type === "text") return node.value;
+  return node.type === "element" ? node.children.map(textIn).join("") : "";
+}
+
+function onlyKnown() {
+  return (tree: Root) => {
+    visit(tree, (node, index, parent) => {
+      if (node.type === "root" || node.type === "text" || !parent || index === undefined) return;
+      const allowed = node.type === "element" && Object.hasOwn(ATTRIBUTES, node.tagName) && ATTRIBUTES[node.tagName];
+      if (node.type !== "element" || !allowed) {
+        parent.children.splice(index, 1, ...(node.type === "element" ? node.children : []));
+        return [SKIP, index];
+      }
+      if (/^h[1-6]$/.test(node.tagName)) node.properties.dataAnchor = slugOf(textIn(node));
+      node.properties = Object.fromEntries(Object.entries(node.properties).filter(([name]) => allowed.includes(name)));
+    });
+  };
+}
+
+/** A footnote's mark. Its number is all that the definition beside the block says; see `references.ts`. */
+function mark(node: FootnoteReference, number: string): Element {
+  const link: Element = {
+    type: "element",
+    tagName: "a",
+    properties: { href: `#note-${number || node.identifier}`, dataNote: number },
+    children: [{ type: "text", value: number || node.identifier }],
+  };
+  return { type: "element", tagName: "sup", properties: {}, children: [link] };
+}
+
+const processor = unified()
+  .use(remarkParse)
+  .use(withoutHtml)
+  .use(remarkGfm, { singleTilde: false })
+  .use(remarkRehype, {
+    handlers: {
+      footnoteReference(state, node: FootnoteReference) {
+        const first = state.footnoteById.get(node.identifier.toUpperCase())?.children[0];
+        const text = first?.type === "paragraph" ? first.children[0] : undefined;
+        return mark(node, text?.type === "text" ? text.value : "");
+      },
+    },
+  })
+  .use(rehypeFormulas)
+  .use(onlyKnown)
+  .freeze();
+
+/** Longer blocks than this are no prose; they would only hold up the page. */
+export const PROSE_LIMIT = 100_000;
+const KEPT = 800;
+const KEPT_LENGTH = 4000;
+const kept = new Map<string, Root>();
+
+/**
+ * The tree of a block. Those of short blocks are kept: rows of a long session come and go while it is scrolled. A block that
+ * grows is another one with each token; those are not worth keeping.
+ */
+export function treeOf(text: string, isGrowing = false): Root {
+  const before = kept.get(text);
+  if (before) return before;
+  const source = hideFormulas(straight(text));
+  const tree = processor.runSync(processor.parse(source));
+  if (!isGrowing && text.length <= KEPT_LENGTH) {
+    const oldest = kept.size >= KEPT ? kept.keys().next().value : undefined;
+    if (oldest !== undefined) kept.delete(oldest);
+    kept.set(text, tree);
+  }
+  return tree;
+}

@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+import { golden, only } from "../testing/sampleRuns";
+import { moved } from "./keyboardNavigation";
+import { layout } from "./layout";
+import { bounded, fitScale, labelsWidth } from "./zoom";
+
+const { rows } = layout(only(golden("sub_agents")), 0);
+
+it.each([
+  [0, "ArrowDown", 1],
+  [0, "ArrowUp", 0],
+  [9, "ArrowDown", 9],
+  [0, "End", 9],
+  [0, "PageDown", 9],
+  [9, "PageUp", 0],
+  [5, "Home", 0],
+  [2, "ArrowRight", 3],
+  [3, "ArrowRight", 3],
+  [6, "ArrowLeft", 0],
+  [5, "ArrowLeft", 4],
+  [0, "x", null],
+  [99, "ArrowDown", null],
+])("leads from row %i by %s to %s", (from, key, to) => {
+  expect(moved(rows, from, key)).toBe(to);
+});
+
+it("zooms between the whole run and what a screen can scroll", () => {
+  expect(bounded(0.00001, 500, 60_000)).toBeNull();
+  expect(bounded(1, 500, 60_000)).toBe(1);
+  expect(bounded(1e9, 500, 60_000)).toBe(20);
+  expect((bounded(1e9, 500, 1e7) ?? 0) * 1e7).toBeLessThanOrEqual(4_000_000);
+  expect(bounded(1e9, 500, 0)).toBeNull();
+  expect(fitScale(500, 1000) * 1000).toBeLessThan(500);
+  expect(labelsWidth(380)).toBeLessThan(160);
+});

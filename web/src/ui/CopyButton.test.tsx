@@ -1,0 +1,58 @@
+import { cleanup, render, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, expect, it, vi } from "vitest";
+import { fillGaps } from "../testing/jsdomPolyfills";
+import { CopyButton } from "./CopyButton";
+
+fillGaps();
+afterEach(() => {
+  cleanup();
+  Reflect.deleteProperty(document, "execCommand");
+});
+
+/** The page without https: no clipboard, only the old command, which copies what is selected. */
+function withoutClipboard(works: boolean): { copied: string } {
+  const seen = { copied: "" };
+  vi.stubGlobal("navigator", { ...navigator, clipboard: undefined });
+  document.execCommand = (command) => {
+    const field = document.activeElement;
+    if (works && command === "copy" && field instanceof HTMLTextAreaElement) seen.copied = field.value;
+    return works;
+  };
+  return seen;
+}
+
+it("says that it fetches, and copies what came", async () => {
+  const user = userEvent.setup();
+  let arrive = (_text: string) => {};
+  const whole = new Promise<string>((resolve) => {
+    arrive = resolve;
+  });
+  render(<CopyButton label="Copy result" text={() => whole} />);
+  await user.click(screen.getByRole("button", { name: "Copy result" }));
+  expect(screen.getByText("Copying …")).toBeTruthy();
+  arrive("all of it");
+  expect(await screen.findByRole("button", { name: "Copied" })).toBeTruthy();
+  expect(await navigator.clipboard.readText()).toBe("all of it");
+});
+
+it("says that the text could not be fetched", async () => {
+  const user = userEvent.setup();
+  render(<CopyButton text={() => Promise.reject(new Error("gone"))} />);
+  await user.click(screen.getByRole("button"));
+  expect(await screen.findByText("Could not copy")).toBeTruthy();
+});
+
+it.each([
+  [true, "Copied", "a\nb"],
+  [false, "Could not copy", ""],
+])("copies without https, or says that it cannot (%s)", async (works, name, copied) => {
+  const user = userEvent.setup();
+  const seen = withoutClipboard(works);
+  render(<CopyButton text={"a\nb"} />);
+  await user.click(screen.getByRole("button"));
+  expect(await screen.findByRole("button", { name })).toBe(document.activeElement);
+  expect(seen.copied).toBe(copied);
+  expect(document.querySelector("textarea")).toBeNull();
+  vi.unstubAllGlobals();
+});
