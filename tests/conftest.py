@@ -53,7 +53,8 @@ async def served(tmp_path: Path) -> AsyncGenerator[Served]:
 
 
 class QuickAsyncio:
-    """asyncio for uvicorn's server, whose polls and pauses of 0.1 s would add 0.2 s to each server that a test starts."""
+    """asyncio for uvicorn's server, whose polls and pauses of 0.1 s would add 0.2 s to each server that a test
+    starts."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(asyncio, name)

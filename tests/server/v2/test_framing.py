@@ -10,17 +10,18 @@ import msgspec
 import pytest
 
 from limelight.deltas import join
-from limelight.dialects.encoder import SseEncoder, frames_in
+from limelight.dialects.encoder import FrameEncoder
 from limelight.dialects.records import JoinedRecordsDialect, RecordsDialect
 from limelight.events import AnyEvent, Record, Status, TextDelta, TextFinished
 from limelight.messages import Message
-from limelight.server.v2.batching import FRAME_BYTES, packed
+from limelight.server.v2.framing import MESSAGE_BYTES, SocketFraming
 from limelight.sources.base import Context
 from tests.server.v2.socket_client import Json, Socket, socket, states
 from tests.support.agents import talker
 from tests.support.server import Served, serving
 from tests.support.strategies import as_records, write_run
 
+PACKING = SocketFraming("s", packed=True)
 PACKED: dict[str, Any] = {"format": "records", "packed": "1"}
 
 
@@ -53,10 +54,10 @@ async def until_end(watching: Socket) -> list[Json]:
 
 def test_frames_are_parted_by_size_and_gaps_stand_alone() -> None:
     records = as_records([Status(text="x" * 10_000) for _ in range(40)], first_seq=12)
-    encoder = SseEncoder(RecordsDialect)
-    sent = encoder.encode(records[0]) + encoder.gap(13, 14) + encoder.catch_up(records[1:])
-    frames = list(packed(frames_in(sent), "s"))
-    assert max(map(len, frames)) < FRAME_BYTES + 200
+    encoder = FrameEncoder(RecordsDialect)
+    sent = [*encoder.encode(records[0]), encoder.gap(13, 14), *encoder.catch_up(records[1:])]
+    frames = PACKING(sent)
+    assert max(map(len, frames)) < MESSAGE_BYTES + 200
     assert 4 < len(frames) < 8
     read = [json.loads(frame) for frame in frames]
     assert unpacked(read) == records
@@ -64,19 +65,19 @@ def test_frames_are_parted_by_size_and_gaps_stand_alone() -> None:
 
 
 def test_a_record_that_is_too_large_has_a_frame_of_its_own() -> None:
-    records = as_records([Status(text="a"), Status(text="x" * FRAME_BYTES), Status(text="b")])
-    frames = list(packed(frames_in(SseEncoder(RecordsDialect).catch_up(records)), "s"))
+    records = as_records([Status(text="a"), Status(text="x" * MESSAGE_BYTES), Status(text="b")])
+    frames = PACKING(FrameEncoder(RecordsDialect).catch_up(records))
     assert [len(json.loads(frame)["records"]) for frame in frames] == [1, 1, 1]
 
 
 def test_nothing_to_pack_gives_no_frame() -> None:
-    assert list(packed([], "s")) == []
+    assert PACKING([]) == []
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_joined_record_has_the_number_of_its_last_part(seed: int) -> None:
     records = as_records(write_run(Random(seed), 200))
-    frames = packed(frames_in(SseEncoder(JoinedRecordsDialect).catch_up(records)), "s")
+    frames = PACKING(FrameEncoder(JoinedRecordsDialect).catch_up(records))
     assert unpacked([json.loads(frame) for frame in frames]) == whole(records)
 
 
