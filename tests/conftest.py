@@ -11,7 +11,6 @@ from typing import Any
 import hypothesis
 import openai
 import pytest
-import uvicorn.server
 
 from tests.support import agents
 from tests.support.server import Served, serving
@@ -63,7 +62,7 @@ class QuickAsyncio:
         await asyncio.sleep(min(seconds, 0.005))
 
 
-uvicorn.server.asyncio = QuickAsyncio()  # pyright: ignore[reportAttributeAccessIssue]
+pytest.MonkeyPatch().setattr("uvicorn.server.asyncio", QuickAsyncio())
 
 
 @pytest.fixture(autouse=True)
