@@ -13,7 +13,7 @@ import msgspec
 from limelight.dialects.encoder import FrameEncoder
 from limelight.dialects.typed import TypedDialect
 from limelight.events import AgentFinished, AgentStarted, Record, RunStarted, Status, ToolFinished, ToolStarted
-from limelight.server.sse import SseFraming
+from limelight.server.sse import sse_framing
 from limelight.sources.base import FileMade, Item
 from limelight.sources.function import FunctionTranslator
 
@@ -48,7 +48,7 @@ def items(tokens: int) -> Iterator[str | Item]:
 
 def frames(tokens: int) -> list[bytes]:
     """The same as Limelight has it on the wire, one SSE frame each."""
-    encoder, framing = FrameEncoder(TypedDialect), SseFraming(TypedDialect.event_name)
+    encoder, framing = FrameEncoder(TypedDialect), sse_framing(TypedDialect.event_name)
     translator = FunctionTranslator()
     events: list[Item] = [RunStarted(agent="turn")]
     for item in items(tokens):

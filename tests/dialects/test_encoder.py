@@ -35,7 +35,7 @@ from limelight.events import (
     kind_of,
 )
 from limelight.grammar import Grammar
-from limelight.server.sse import SseFraming
+from limelight.server.sse import sse_framing
 from tests.dialects.transcripts import DELTAS, DIALECTS, SCRIPTS, joined, live, pieces, records_of, resumed
 from tests.support.strategies import as_records, legal_runs, write_run
 
@@ -80,7 +80,7 @@ def test_the_frames_of_a_script_are_the_golden_ones(script: str, dialect: str) -
     records = [msgspec.json.decode(line, type=Record) for line in lines]
     encoder = FrameEncoder(DIALECTS[dialect])
     frames = [frame for record in records for frame in encoder.encode(record)]
-    compare(GOLDEN / f"{script}.{dialect}.sse", SseFraming(DIALECTS[dialect]().event_name)(frames))
+    compare(GOLDEN / f"{script}.{dialect}.sse", sse_framing(DIALECTS[dialect]().event_name)(frames))
 
 
 def test_no_golden_file_is_left_over() -> None:

@@ -45,7 +45,7 @@ from limelight.events import (
 )
 from limelight.grammar import unseen_result
 from limelight.runs.truncation import fit
-from limelight.server.sse import SseFraming
+from limelight.server.sse import sse_framing
 from tests.support.strategies import RUN_ID, as_records
 
 DIALECTS: dict[str, Callable[[], Dialect]] = plugins.find("dialects")
@@ -230,7 +230,7 @@ def live(make_dialect: Callable[[], Dialect], records: Iterable[Record]) -> list
 
 def as_sent(make_dialect: Callable[[], Dialect], frames: Sequence[WireFrame]) -> list[Frame]:
     """Frames as a client of a stream reads them."""
-    return parse(SseFraming(make_dialect().event_name)(frames))
+    return parse(sse_framing(make_dialect().event_name)(frames))
 
 
 def resumed(make_dialect: Callable[[], Dialect], records: list[Record], after: str) -> list[Frame]:

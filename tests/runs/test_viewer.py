@@ -8,7 +8,7 @@ from limelight.dialects.base import Cursor
 from limelight.events import Status
 from limelight.runs.hub import BUFFER_RECORDS
 from limelight.runs.viewer import BATCH
-from limelight.server.sse import SseFraming
+from limelight.server.sse import sse_framing
 from tests.dialects.transcripts import DIALECTS, Frame, live
 from tests.runs.viewers import (
     REF,
@@ -64,7 +64,7 @@ async def test_viewers_of_one_format_share_frames_and_bytes() -> None:
         first, second = await one.next(), await other.next()
         typed = await soon(third)
     assert first is not None and first is second
-    assert first.encoded(SseFraming()) is first.encoded(SseFraming())
+    assert first.encoded(sse_framing()) is first.encoded(sse_framing())
     assert typed is not None
     assert typed[-1].data == b'{"type":"done"}'
 

@@ -32,21 +32,27 @@ T = TypeVar("T")
 class FrameBatch:
     """Consecutive frames that several viewers share, with the encodings that transports have made of them."""
 
-    __slots__ = ("_encoded", "frames", "size")
+    __slots__ = ("_encoded", "frames")
 
     def __init__(self, frames: Sequence[Frame]) -> None:
         self.frames = frames
-        self.size = sum([len(frame.payload) for frame in frames])
         self._encoded: dict[Callable[[Sequence[Frame]], Any], Any] = {}
 
     def __bool__(self) -> bool:
         return bool(self.frames)
 
     def encoded(self, framing: Callable[[Sequence[Frame]], T]) -> T:
-        """The frames in a transport's framing. Equal framings share the result."""
-        if framing not in self._encoded:
-            self._encoded[framing] = framing(self.frames)
-        return self._encoded[framing]
+        """The frames in a transport's framing. Viewers with the same framing share the result."""
+        try:
+            return self._encoded[framing]
+        except KeyError:
+            encoded = self._encoded[framing] = framing(self.frames)
+            return encoded
+
+    @property
+    def size(self) -> int:
+        """The bytes of all payloads."""
+        return sum([len(frame.payload) for frame in self.frames])
 
 
 class FrameBuffer:

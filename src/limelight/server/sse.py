@@ -7,9 +7,9 @@ client that does not read.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
-import msgspec
 from starlette.types import Receive, Scope, Send
 
 from limelight.dialects.base import Frame
@@ -26,10 +26,12 @@ HEADERS = (
 )
 
 
-class SseFraming(msgspec.Struct, frozen=True):
-    """Frames in, bytes of server-sent events out. Streams with equal framings share the bytes."""
+class SseFraming:
+    """Frames in, bytes of server-sent events out. `sse_framing` makes one for each event name, so that bytes are
+    shared."""
 
-    event_name: str = ""
+    def __init__(self, event_name: str) -> None:
+        self._head = b"event: %b\ndata: " % event_name.encode() if event_name else b"data: "
 
     def __call__(self, frames: Sequence[Frame]) -> bytes:
         head = self._head
@@ -39,9 +41,10 @@ class SseFraming(msgspec.Struct, frozen=True):
         """Frames that are in no log and cannot be resumed at."""
         return b"".join([b"%b%b\n\n" % (self._head, payload) for payload in payloads])
 
-    @property
-    def _head(self) -> bytes:
-        return b"event: %b\ndata: " % self.event_name.encode() if self.event_name else b"data: "
+
+@cache
+def sse_framing(event_name: str = "") -> SseFraming:
+    return SseFraming(event_name)
 
 
 class EventStream:
@@ -64,7 +67,7 @@ class EventStream:
     ) -> None:
         self._viewer = viewer
         self.format = viewer.format.name
-        self._framing = SseFraming(viewer.format.event_name)
+        self._framing = sse_framing(viewer.format.event_name)
         self._pulse = pulse
         self.still_holds = still_holds
         self._headers = [*HEADERS, *((k.encode(), v.encode()) for k, v in headers.items())]

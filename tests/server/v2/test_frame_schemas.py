@@ -11,7 +11,7 @@ from limelight.dialects.v2.routing import PANES
 from limelight.events import EVENT_TYPES, kind_of
 from limelight.ids import now_ms
 from limelight.server.v2.asyncapi import asyncapi
-from limelight.server.v2.framing import SocketFraming
+from limelight.server.v2.framing import socket_framing
 from limelight.server.v2.spec import CLIENT, SERVER, name_of
 from tests.dialects.transcripts import SCRIPTS, parse
 from tests.server.v2.all_events_agent import everything
@@ -97,7 +97,7 @@ async def talk(watching: Socket) -> list[Json]:
 def test_the_golden_transcripts_fit_the_document(format_: str, script: str) -> None:
     sent = (GOLDEN / f"{script}.{ASKED[format_]['format']}.sse").read_bytes()
     frames = [Frame(frame.id, frame.data) for frame in parse(sent)]
-    framing = SocketFraming("s", packed=format_ == "packed")
+    framing = socket_framing("s", packed=format_ == "packed")
     assert check([json.loads(text) for text in framing(frames)]) < FORMATS[format_]
 
 

@@ -14,14 +14,14 @@ from limelight.dialects.encoder import FrameEncoder
 from limelight.dialects.records import JoinedRecordsDialect, RecordsDialect
 from limelight.events import AnyEvent, Record, Status, TextDelta, TextFinished
 from limelight.messages import Message
-from limelight.server.v2.framing import MESSAGE_BYTES, SocketFraming
+from limelight.server.v2.framing import MESSAGE_BYTES, socket_framing
 from limelight.sources.base import Context
 from tests.server.v2.socket_client import Json, Socket, socket, states
 from tests.support.agents import talker
 from tests.support.server import Served, serving
 from tests.support.strategies import as_records, write_run
 
-PACKING = SocketFraming("s", packed=True)
+PACKING = socket_framing("s", packed=True)
 PACKED: dict[str, Any] = {"format": "records", "packed": "1"}
 
 

@@ -8,7 +8,7 @@ from limelight.ids import sortable_id
 from limelight.log_context import ids
 from limelight.runs.queue import StoppedInQueue, Waiting
 from limelight.runs.viewer import Format
-from limelight.server.sse import SseFraming
+from limelight.server.sse import sse_framing
 
 log = logging.getLogger(__name__)
 
@@ -18,7 +18,7 @@ def refusal_frames(format_: Format, waiting: Waiting, error: BaseException) -> b
     encoder = format_.encoder()
     events = (RunStarted(agent=waiting.request.agent.name), _terminal(waiting, error))
     payloads = [payload for event in events for payload in encoder.feed(Record(0, waiting.run_id, 0, event))]
-    return SseFraming(format_.event_name).without_ids(payloads)
+    return sse_framing(format_.event_name).without_ids(payloads)
 
 
 def _terminal(waiting: Waiting, error: BaseException) -> Terminal:

@@ -1,8 +1,7 @@
 """Socket framing: frames of the log as WebSocket text messages, one for each frame or many records in one. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
-
-import msgspec
+from functools import lru_cache
 
 from limelight.dialects.base import Frame, GapFrame
 from limelight.dialects.records import JoinedRecordsDialect
@@ -19,11 +18,12 @@ def packed_records(root: str = "") -> Format:
     return Format(PACKED, JoinedRecordsDialect, root, BATCH)
 
 
-class SocketFraming(msgspec.Struct, frozen=True):
-    """Frames in, text messages out. Sockets of one session with equal framings share the texts."""
+class SocketFraming:
+    """Frames in, text messages out. `socket_framing` makes one per session, so that its sockets share the texts."""
 
-    session_id: str
-    packed: bool = False
+    def __init__(self, session_id: str, packed: bool) -> None:
+        self.session_id = session_id
+        self.packed = packed
 
     def __call__(self, frames: Sequence[Frame]) -> list[str]:
         messages = self._packed(frames) if self.packed else (addressed(frame, self.session_id) for frame in frames)
@@ -50,6 +50,11 @@ class SocketFraming(msgspec.Struct, frozen=True):
     def _pack(self, payloads: list[bytes], cursor: str) -> bytes:
         head = b'{"session_id":"%b","cursor":"%b","records":[' % (self.session_id.encode(), cursor.encode())
         return b"%b%b]}" % (head, b",".join(payloads))
+
+
+@lru_cache(maxsize=4096)
+def socket_framing(session_id: str, *, packed: bool = False) -> SocketFraming:
+    return SocketFraming(session_id, packed)
 
 
 def addressed(frame: Frame, session_id: str) -> bytes:

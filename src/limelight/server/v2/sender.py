@@ -9,7 +9,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from limelight.runs.hub import FrameBatch
 from limelight.server.v2.errors import error_of
-from limelight.server.v2.framing import SocketFraming
+from limelight.server.v2.framing import socket_framing
 from limelight.server.v2.replies import Error, Reply
 
 
@@ -24,7 +24,7 @@ class Line:
         self._websocket = websocket
         self._refused = refused
         self._lock = asyncio.Lock()
-        self.framing = SocketFraming(session_id)
+        self.framing = socket_framing(session_id)
 
     async def open(self) -> None:
         await self._websocket.receive()

@@ -29,7 +29,7 @@ from limelight.server.heartbeat import Kind
 from limelight.server.middleware.root_path import root_of
 from limelight.server.runtime import Parts
 from limelight.server.v2.command_handler import Answering
-from limelight.server.v2.framing import PACKED, SocketFraming, packed_records
+from limelight.server.v2.framing import PACKED, packed_records, socket_framing
 from limelight.server.v2.open_session import STEPS, check_after, open_session
 from limelight.server.v2.sender import Gone, Line
 from limelight.server.v2.subscription import Showing
@@ -83,7 +83,7 @@ class SessionSocket:
             try:
                 format_, after = self._format(), self._after()
                 if format_.name == PACKED:
-                    line.framing = SocketFraming(self._ref.session_id, packed=True)
+                    line.framing = socket_framing(self._ref.session_id, packed=True)
                 with self._parts.stream_place(self._ref.owner):
                     await self._open(after)
                 # Nothing is awaited from here until the viewer has entered, which takes the place.
