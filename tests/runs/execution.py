@@ -4,7 +4,8 @@ from typing import Any, cast
 
 from limelight.redaction.rules import NOTHING_HIDDEN, Hiding
 from limelight.runs.committer import Committer
-from limelight.runs.engine import Execution, RunLimits
+from limelight.runs.engine import Execution
+from limelight.runs.limits import RunLimits
 from limelight.stores.base import Run, SessionRef, Store
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from limelight.events import ApprovalResolved, RunStarted, ToolStarted
 from limelight.runs.context import RunContext
-from limelight.runs.engine import Execution, RunLimits
+from limelight.runs.engine import Execution
+from limelight.runs.limits import RunLimits
 from limelight.sources.base import Approval, User
 from limelight.stores.base import Decide
 from tests.runs.execution import execution

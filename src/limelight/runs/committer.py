@@ -18,7 +18,7 @@ from limelight.errors import LeaseLost, StoreError
 from limelight.events import Record
 from limelight.log_context import ids
 from limelight.runs.hub import INTERVAL
-from limelight.runs.metrics import UNCOUNTED, Measures, commit
+from limelight.runs.metrics import NO_METRICS, RunMetrics, commit
 from limelight.runs.retry import is_told, rest
 from limelight.stores.base import Append, Result, SessionRef, Store
 
@@ -56,10 +56,10 @@ class Committer:
         self,
         store: Store,
         publish: Callable[[SessionRef, Sequence[Record]], None],
-        measures: Measures = UNCOUNTED,
+        metrics: RunMetrics = NO_METRICS,
     ) -> None:
         self._store = store
-        self._measures = measures
+        self._metrics = metrics
         self._publish = publish
         self._waiting: dict[int, Writing] = {}
         self._marked = asyncio.Event()
@@ -127,7 +127,7 @@ class Committer:
         tries = 0
         while True:
             try:
-                await commit(self._store, [append for _, append in work], self._measures)
+                await commit(self._store, [append for _, append in work], self._metrics)
                 break
             except LeaseLost:
                 await self._without_lost(work)

@@ -184,3 +184,7 @@ class RunContext:
             told = f"{HIDDEN} stands for what is hidden: leave the whole text that it is in as it is, or replace it"
             raise InvalidBody(told, path="args", run_id=self.run_id)
         return msgspec.structs.replace(signal, args=args)
+
+
+Life = Callable[[Execution, RunContext], Coroutine[Any, Any, None]]
+"""What a run does from now on: from its beginning, or from where it waits."""

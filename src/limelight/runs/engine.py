@@ -11,8 +11,6 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from time import perf_counter
 
-import msgspec
-
 from limelight.deltas import Delta
 from limelight.errors import AgentFailed, BadEvent, EndedEarly, LimelightError, LogFull, StoreUnavailable
 from limelight.events import (
@@ -37,13 +35,12 @@ from limelight.ids import now_ms, sortable_id
 from limelight.log_context import ids
 from limelight.redaction.events import Redaction
 from limelight.redaction.rules import NOTHING_HIDDEN, Hiding
-from limelight.runs.byte_budget import Allowance
 from limelight.runs.committer import Committer, is_large
 from limelight.runs.durations import Durations
 from limelight.runs.error_message import told
-from limelight.runs.metrics import UNCOUNTED, Measures
+from limelight.runs.limits import ByteBudget, RunLimits
+from limelight.runs.metrics import NO_METRICS, RunMetrics, RunTimer
 from limelight.runs.retry import patiently
-from limelight.runs.run_metrics import Meter
 from limelight.runs.run_state import state_after
 from limelight.runs.truncation import clean_text, fit, is_plain
 from limelight.runs.unstreamed_texts import WholeTexts
@@ -63,16 +60,6 @@ MAX_EMITTED = 50 * MAX_UNCOMMITTED
 Play = Callable[[Turn], AsyncGenerator[Item, None]]
 
 
-class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a run may take, and how much of a result is kept."""
-
-    run_seconds: float = 3600
-    silence_seconds: float = 300
-    approval_seconds: float = 600
-    result_max: int = 50 * 1024 * 1024
-    session_max: int = 1024**3
-
-
 class Execution:
     """A live run."""
 
@@ -87,13 +74,13 @@ class Execution:
         streams: bool = True,
         hiding: Hiding = NOTHING_HIDDEN,
         session_bytes: int = 0,
-        measures: Measures = UNCOUNTED,
+        metrics: RunMetrics = NO_METRICS,
     ) -> None:
         self.run = run
         self.limits = limits
-        self.meter = Meter(run.agent, measures)
+        self.meter = RunTimer(run.agent, metrics)
         self._status = status
-        self._allowance = Allowance(limits.session_max - session_bytes, self._is_full)
+        self._byte_budget = ByteBudget(limits.session_max - session_bytes, self._is_full)
         self._whole = None if streams else WholeTexts()
         self.hiding = hiding
         self._redaction = Redaction(hiding)
@@ -193,11 +180,11 @@ class Execution:
         name, media_type = clean_text(file.name), clean_text(file.media_type)  # as the event will have them
         artifact_id = sortable_id("art_")
         artifact = Artifact(artifact_id=artifact_id, ref=self.ref, name=name, media_type=media_type, body=data)
-        if self._allowance.allows(size):  # if not, the run ends with this file
+        if self._byte_budget.allows(size):  # if not, the run ends with this file
             self._storing = True
             await patiently(lambda: self._store.put_artifact(artifact, self.run.run_id))
             self._storing = False
-        self._allowance.spend(size)
+        self._byte_budget.spend(size)
         self.accept(
             ArtifactMade(
                 agent_id=file.agent_id,
@@ -287,7 +274,7 @@ class Execution:
 
     def accept(self, event: AnyEvent) -> None:
         """One event of the source, with whatever has to come before it. Raises BadEvent; drops what comes too late."""
-        if self.grammar.terminal is not None or self._left.done() or self._allowance.is_spent:
+        if self.grammar.terminal is not None or self._left.done() or self._byte_budget.is_spent:
             return
         self._watchdog.heard = self._loop.time()
         if self._whole is None:
@@ -301,7 +288,7 @@ class Execution:
             if not self._backlog:
                 self._committer.mark(self, can_wait=True)
             self._backlog.say(piece)
-            self._allowance.spend(len(piece.text))
+            self._byte_budget.spend(len(piece.text))
             return
         if isinstance(event, Delta):
             for part in self._redaction.feed(event):
@@ -355,7 +342,7 @@ class Execution:
         for part in fitted.events:  # what the log will have, so that the two never differ
             self.grammar.check(part)
         self._results += fitted.results
-        self._allowance.spend(fitted.size)
+        self._byte_budget.spend(fitted.size)
         self._number(fitted.events, can_wait=isinstance(event, Delta))
 
     def _is_full(self) -> None:

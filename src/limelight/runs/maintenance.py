@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 
 from limelight.errors import StoreError
 from limelight.ids import now_ms
+from limelight.runs.recovery import LEASE_MS
 from limelight.runs.retention import DAY_MS, Pause, advise, describe
 from limelight.runs.retention_guard import RetentionGuard
 from limelight.runs.retry import is_told
-from limelight.runs.seal import LEASE_MS
 from limelight.stores.base import SessionRef, Store
 
 log = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ from limelight.errors import (
     TooManyRequests,
     Unauthorized,
 )
-from limelight.runs.rate_budget import Budget
+from limelight.runs.limits import TokenBucket
 from limelight.runs.viewer import Format
 from limelight.server.auth.authenticator import Caller
 from limelight.server.heartbeat import Kind
@@ -63,7 +63,7 @@ class SessionSocket:
         self.format = ""
         self.still_holds = websocket.state.still_holds
         self._expelled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._messages = Budget(MESSAGES, MESSAGES_PER_SECOND, asyncio.get_running_loop().time)
+        self._messages = TokenBucket(MESSAGES, MESSAGES_PER_SECOND, asyncio.get_running_loop().time)
         self.last_sent = math.inf  # so that the pulse sends no sign of life: pings of the protocol do
 
     def beat(self) -> None: ...

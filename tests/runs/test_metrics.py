@@ -8,8 +8,7 @@ import pytest
 
 from limelight.errors import LeaseLost, StoreUnavailable
 from limelight.events import AnyEvent, Record, RunCancelled, RunFailed, RunFinished, RunStarted, Status
-from limelight.runs.metrics import commit
-from limelight.runs.run_metrics import Meter
+from limelight.runs.metrics import RunTimer, commit
 from limelight.stores.base import Append, RunState, Store
 
 
@@ -37,8 +36,8 @@ def part(*events: AnyEvent, state: RunState | None = None) -> Append:
     return Append(run_id="run", records=records, state=state)
 
 
-def asked(told: Told) -> Meter:
-    meter = Meter("echo", told)
+def asked(told: Told) -> RunTimer:
+    meter = RunTimer("echo", told)
     meter.asked_at = perf_counter()
     return meter
 
@@ -56,7 +55,7 @@ def test_the_first_event_is_told_once_and_is_the_agents() -> None:
 
 def test_a_run_that_another_process_began_has_no_first_event() -> None:
     told = Told()
-    Meter("echo", told).committed(part(Status(text="on again")))
+    RunTimer("echo", told).committed(part(Status(text="on again")))
     assert told.calls == []
 
 
