@@ -17,14 +17,14 @@ from benchmarks.server import PYTHONPATH, ROOT, Server, pin
 from limelight.auth.key_file import Keyring
 from limelight.config.schema import LimitSettings
 
-AGENTS = ROOT / "benchmarks" / "neighbours" / "agents.py"
+AGENTS = ROOT / "benchmarks" / "noisy_neighbour" / "agents.py"
 
 
 class House(Server):
     """Several users share it."""
 
     def __init__(self, limits: LimitSettings, core: int | None = None, tokens: int | None = None) -> None:
-        super().__init__("house", core, tokens)
+        super().__init__("noisy_neighbour", core, tokens)
         names = ("runs_per_user", "streams_per_user", "body_bytes", "result_bytes")
         self._environ |= {f"LIMELIGHT_{name.upper()}": str(getattr(limits, name)) for name in names}
 
