@@ -14,7 +14,7 @@ class Marks:
 
     failing = False
 
-    def mark(self, run: Any, *, can_wait: bool = False) -> None:
+    def schedule(self, run: Any, *, can_wait: bool = False) -> None:
         """Nothing is committed before the test does so."""
 
 

@@ -67,7 +67,7 @@ class Run:
     def say(self, *, can_wait: bool = False) -> None:
         self._seq += 1
         self._pending.append(Record(self._seq, self.run_id, 0, Status(text=f"{self.run_id} {self._seq}")))
-        self._committer.mark(self, can_wait=can_wait)
+        self._committer.schedule(self, can_wait=can_wait)
 
     def take(self) -> Append:
         taken, self._pending = self._pending, []
@@ -77,7 +77,7 @@ class Run:
     def committed(self, append: Append) -> None:
         self._story.append(("committed", self.run_id, [record.seq for record in append.records]))
 
-    def lost(self) -> None:
+    def lease_lost(self) -> None:
         self._story.append(("lost", self.run_id, []))
 
 

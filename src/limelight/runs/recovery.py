@@ -128,7 +128,7 @@ def _rest_of_run(
         async def prepare() -> Turn:
             return turn
 
-        await execution.live(None, lambda turn: agent.source.resume(turn, events), prepare)
+        await execution.execute(None, lambda turn: agent.source.resume(turn, events), prepare)
 
     return life
 

@@ -250,7 +250,7 @@ class Sessions:
 
     async def _life(self, request: Request, execution: Execution, context: RunContext) -> None:
         run, agent, asked = execution.run, request.agent, question_of(request.messages)
-        execution.meter.asked_at = request.asked_at
+        execution.timer.asked_at = request.asked_at
         started = RunStarted(
             agent=run.agent,
             input=asked.text,
@@ -262,8 +262,8 @@ class Sessions:
             attachments=await keep_files(self._store, asked, run),
         )
         if agent.source.resumes:
-            execution.keep(to_keep(terms_of(request)))
-        await execution.live(started, agent.source.run, lambda: self._turn(request, execution, context))
+            execution.store(to_keep(terms_of(request)))
+        await execution.execute(started, agent.source.run, lambda: self._turn(request, execution, context))
 
     async def _turn(self, request: Request, execution: Execution, context: RunContext) -> Turn:
         """What the agent gets: the request, and the conversation that it belongs to."""
@@ -272,7 +272,7 @@ class Sessions:
         if not agent.source.keeps_memory:
             return Turn(messages=request.messages, context=context, max_steps=max_steps)
         recalled = await self._memories.recall(agent, request.ref, context.run_id, request.messages, request.goes_on)
-        execution.keep(past_to_keep(recalled.told))
+        execution.store(past_to_keep(recalled.told))
         return Turn(
             messages=request.messages,
             context=context,
@@ -326,7 +326,7 @@ class Sessions:
         records = await seal(self._store, run, terminal, self._limits.result_max, self._metrics)
         if records is None:
             return False
-        self._committer.show(run.ref, records)
+        self._committer.deliver(run.ref, records)
         self._next_turn(run.ref)
         return True
 
@@ -370,7 +370,7 @@ class Sessions:
         tasks = [live.task for live in self._live.values()]
         for live in list(self._live.values()):
             if live.rests:
-                tasks.append(asyncio.create_task(live.execution.leave()))
+                tasks.append(asyncio.create_task(live.execution.suspend()))
             elif not live.execution.stopping:
                 live.execution.stop(verdict)
                 ending.append((live.execution.run, live.task))
