@@ -78,7 +78,7 @@ class Run:
         self._story.append(("committed", self.run_id, [record.seq for record in append.records]))
 
     def lease_lost(self) -> None:
-        self._story.append(("lost", self.run_id, []))
+        self._story.append(("lease_lost", self.run_id, []))
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ async def test_any_other_mistake_is_told_whole_and_tried_again(
     assert "Traceback" in caplog.text and "ValueError: odd" in caplog.text
 
 
-@pytest.mark.parametrize("breaks_at", ["take", "committed", "lost"])
+@pytest.mark.parametrize("breaks_at", ["take", "committed", "lease_lost"])
 async def test_a_run_that_breaks_costs_the_others_nothing(
     breaks_at: str, store: PacedStore, story: Story, new_run: NewRun, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -203,7 +203,7 @@ async def test_a_run_that_breaks_costs_the_others_nothing(
 
     bad, good = new_run("bad"), new_run("good")
     setattr(bad, breaks_at, broken)
-    store.lost = {"bad"} if breaks_at == "lost" else set()
+    store.lost = {"bad"} if breaks_at == "lease_lost" else set()
     for number in (1, 2):
         bad.say()
         good.say()
@@ -222,20 +222,20 @@ async def test_a_lost_lease_hits_its_run_only(store: PacedStore, story: Story, n
     for run in runs:
         run.say()
     await eventually(lambda: story.of("committed", "c"))
-    assert story.of("lost") == story.of("lost", "b") == [[]]
+    assert story.of("lease_lost") == story.of("lost", "b") == [[]]
     assert (story.of("shown", "a"), story.of("shown", "b"), story.of("shown", "c")) == ([[1], [2]], [], [[1]])
     assert story.of("committed", "b") == []
 
 
 async def test_after_a_lost_lease_the_others_go_on(store: PacedStore, story: Story, new_run: NewRun) -> None:
-    lost, good = new_run("lost"), new_run("good")
-    store.lost = {"lost"}
+    lost, good = new_run("lease_lost"), new_run("good")
+    store.lost = {"lease_lost"}
     for number in range(1, 4):
         lost.say()
         good.say()
         await eventually(lambda number=number: len(story.of("committed", "good")) == number)
     assert story.of("shown", "good") == [[1], [2], [3]]
-    assert (story.of("shown", "lost"), len(story.of("lost", "lost"))) == ([], 3)
+    assert (story.of("shown", "lease_lost"), len(story.of("lost", "lost"))) == ([], 3)
 
 
 async def test_a_dialect_that_breaks_costs_the_run_nothing(store: PacedStore, story: Story) -> None:
