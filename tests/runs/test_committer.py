@@ -78,7 +78,7 @@ class Run:
         self._story.append(("committed", self.run_id, [record.seq for record in append.records]))
 
     def lease_lost(self) -> None:
-        self._story.append(("lease_lost", self.run_id, []))
+        self._story.append(("lost", self.run_id, []))
 
 
 @pytest.fixture
@@ -222,20 +222,20 @@ async def test_a_lost_lease_hits_its_run_only(store: PacedStore, story: Story, n
     for run in runs:
         run.say()
     await eventually(lambda: story.of("committed", "c"))
-    assert story.of("lease_lost") == story.of("lost", "b") == [[]]
+    assert story.of("lost") == story.of("lost", "b") == [[]]
     assert (story.of("shown", "a"), story.of("shown", "b"), story.of("shown", "c")) == ([[1], [2]], [], [[1]])
     assert story.of("committed", "b") == []
 
 
 async def test_after_a_lost_lease_the_others_go_on(store: PacedStore, story: Story, new_run: NewRun) -> None:
-    lost, good = new_run("lease_lost"), new_run("good")
-    store.lost = {"lease_lost"}
+    lost, good = new_run("lost"), new_run("good")
+    store.lost = {"lost"}
     for number in range(1, 4):
         lost.say()
         good.say()
         await eventually(lambda number=number: len(story.of("committed", "good")) == number)
     assert story.of("shown", "good") == [[1], [2], [3]]
-    assert (story.of("shown", "lease_lost"), len(story.of("lost", "lost"))) == ([], 3)
+    assert (story.of("shown", "lost"), len(story.of("lost", "lost"))) == ([], 3)
 
 
 async def test_a_dialect_that_breaks_costs_the_run_nothing(store: PacedStore, story: Story) -> None:
