@@ -18,7 +18,7 @@ from limelight.events import Record
 from limelight.log_context import ids
 from limelight.runs.hub import INTERVAL
 from limelight.runs.metrics import NO_METRICS, RunMetrics, commit
-from limelight.runs.retry import is_told, rest
+from limelight.runs.retry import is_logged, pause_before_retry
 from limelight.stores.base import Append, Result, SessionRef, Store
 
 log = logging.getLogger(__name__)
@@ -132,11 +132,11 @@ class Committer:
                 await self._commit_one_by_one(work)
                 return
             except Exception as error:  # also for a bug of ours: what is not committed is neither delivered nor skipped
-                if not tries and not is_told(error):
+                if not tries and not is_logged(error):
                     odd = not isinstance(error, StoreError)
                     log.error("the log cannot be written, trying again: %s", error, exc_info=odd)
                 self.failing = True
-                await rest(tries)
+                await pause_before_retry(tries)
                 tries += 1
         self.failing = False
         for run, append in work:

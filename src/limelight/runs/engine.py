@@ -37,10 +37,10 @@ from limelight.redaction.events import Redaction
 from limelight.redaction.rules import NOTHING_HIDDEN, Hiding
 from limelight.runs.committer import Committer, is_large
 from limelight.runs.durations import Durations
-from limelight.runs.error_message import told
+from limelight.runs.error_message import error_message
 from limelight.runs.limits import ByteBudget, RunLimits
 from limelight.runs.metrics import NO_METRICS, RunMetrics, RunTimer
-from limelight.runs.retry import patiently
+from limelight.runs.retry import retry_while_unavailable
 from limelight.runs.run_state import state_after
 from limelight.runs.truncation import clean_text, fit, is_plain
 from limelight.runs.unstreamed_texts import WholeTexts
@@ -103,7 +103,7 @@ class Execution:
             limits.run_seconds,
             limits.silence_seconds,
             busy=lambda: self.grammar.busy or self._waits_for_store,
-            bark=lambda error: self.stop(self.failure(error)),
+            on_timeout=lambda error: self.stop(self.failure(error)),
         )
 
     @property
@@ -134,7 +134,7 @@ class Execution:
         if started is not None:
             self.emit(started)
         pump = asyncio.create_task(self._pump(play, prepare), name=f"limelight-{self.run.run_id}")
-        self._watchdog.look()
+        self._watchdog.check()
         await asyncio.wait({pump, self._verdict, self._suspended}, return_when=asyncio.FIRST_COMPLETED)
         if self._suspended.done():
             self._watchdog.stop()
@@ -182,7 +182,7 @@ class Execution:
         artifact = Artifact(artifact_id=artifact_id, ref=self.ref, name=name, media_type=media_type, body=data)
         if self._byte_budget.allows(size):  # otherwise the run ends with this file
             self._storing = True
-            await patiently(lambda: self._store.put_artifact(artifact, self.run.run_id))
+            await retry_while_unavailable(lambda: self._store.put_artifact(artifact, self.run.run_id))
             self._storing = False
         self._byte_budget.spend(size)
         self.emit(
@@ -207,7 +207,7 @@ class Execution:
         """The terminal event for an error. The traceback goes to the server's log, with the error_id."""
         error_id = sortable_id("err_")
         code = error.code if isinstance(error, LimelightError) else AgentFailed.code
-        message = told(error)
+        message = error_message(error)
         ours = isinstance(error, LimelightError) and error.__cause__ is None
         log.error(
             "run %s failed, %s (%s): %s",
@@ -277,7 +277,7 @@ class Execution:
         too late."""
         if self.grammar.terminal is not None or self._suspended.done() or self._byte_budget.is_spent:
             return
-        self._watchdog.heard = self._loop.time()
+        self._watchdog.last_event_at = self._loop.time()
         if self._unstreamed is None:
             self._process(event)
             return
@@ -381,7 +381,7 @@ class Execution:
     def committed(self, append: Append) -> None:
         self._buffer.committed()
         self._room.set()
-        self._watchdog.heard = self._loop.time()  # it may have been silent because it waited for this commit
+        self._watchdog.last_event_at = self._loop.time()  # it may have been silent because it waited for this commit
         if append.state in ("finished", "failed", "cancelled") and not self._written.done():
             self._written.set_result(None)
         self.timer.committed(append)

@@ -32,7 +32,7 @@ from limelight.runs.context import Asked, Life, RunContext
 from limelight.runs.engine import Execution
 from limelight.runs.metrics import NO_METRICS, RunMetrics, RunTimer, commit
 from limelight.runs.queries import records_of, whole_value
-from limelight.runs.retry import patiently
+from limelight.runs.retry import retry_while_unavailable
 from limelight.runs.run_options import Terms, kept_terms
 from limelight.runs.run_state import state_after
 from limelight.runs.truncation import fit
@@ -183,7 +183,7 @@ async def seal(
         RunTimer(run.agent, metrics).committed(append)
         return append.records
 
-    return await patiently(write)  # this process has the lease now, so no other one would do it
+    return await retry_while_unavailable(write)  # this process has the lease now, so no other one would do it
 
 
 async def _ending(store: Store, run: Run, terminal: Terminal, result_max: int) -> Append:

@@ -22,7 +22,7 @@ from limelight.runs.committer import Committer
 from limelight.runs.control import Control
 from limelight.runs.hub import Hub
 from limelight.runs.limits import Quota, RunLimits, TokenBuckets
-from limelight.runs.maintenance import Keeping
+from limelight.runs.maintenance import Maintenance
 from limelight.runs.memory import Memories
 from limelight.runs.recovery import Recovery
 from limelight.runs.retention_guard import RetentionGuard
@@ -98,7 +98,7 @@ class Parts:
         self.metrics.registry.register(Levels(store, self.sessions, self.pulse, self.retention, dialects))
         self.control = Control(store, self.sessions, agents)
         self._recover = Recovery(store, agents, self.sessions.seal, self.sessions.play).recover
-        self._keeping = Keeping(
+        self._maintenance = Maintenance(
             store,
             self.sessions.forget,
             memories.tidy,
@@ -136,7 +136,7 @@ class Parts:
                 await self.store.close()
                 raise
             self.control.start()
-            self._keeping.start()
+            self._maintenance.start()
             self.pulse.start()
             self.started = True
 
@@ -214,7 +214,7 @@ class Parts:
         await self.drain()
         self.started = False
         await self.pulse.stop()
-        await self._keeping.stop()
+        await self._maintenance.stop()
         await self.control.stop()
         await self._committer.stop()
         await self._close_agents()
