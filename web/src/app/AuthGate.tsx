@@ -1,6 +1,65 @@
-import { type ReactNode, useSyncExternalStore } from "react";
-import { access } from "../client/access";
-import { KeyScreen } from "./ApiKeyScreen";
+import { type FormEvent, type ReactNode, useEffect, useId, useState, useSyncExternalStore } from "react";
+import { access } from "../client/auth";
+import { Button } from "../ui/Button";
+import { address } from "../wire/api";
+import "./authGate.css";
+
+/** Asks for a key. It goes to the server and into a cookie that no script can read, and stays nowhere else. */
+export function KeyScreen({ onEnter }: { onEnter(key: string): Promise<void> }) {
+  const [key, setKey] = useState("");
+  const [refused, setRefused] = useState("");
+  const [isBusy, setBusy] = useState(false);
+  const field = useId();
+  useEffect(() => {
+    document.title = "Limelight";
+  }, []);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setRefused("");
+    try {
+      await onEnter(key.trim());
+    } catch (error) {
+      setRefused(error instanceof Error ? error.message : String(error));
+      setBusy(false);
+    }
+  };
+  return (
+    <main className="key-screen">
+      <form className="key-card" onSubmit={submit}>
+        <h1>
+          <img src={address("icon.svg")} alt="" width={28} height={28} />
+          Limelight
+        </h1>
+        <p>This server needs a key. Paste the one that you were given.</p>
+        <label htmlFor={field}>Key</label>
+        <input
+          id={field}
+          type="password"
+          autoComplete="current-password"
+          placeholder="lml_…"
+          spellCheck={false}
+          // biome-ignore lint/a11y/noAutofocus: there is nothing else to do here
+          autoFocus
+          required
+          value={key}
+          onChange={(event) => setKey(event.target.value)}
+        />
+        {refused && (
+          <p className="key-refused" role="alert">
+            {refused}
+          </p>
+        )}
+        <Button look="main" type="submit" disabled={isBusy || key.trim() === ""}>
+          {isBusy ? "Looking …" : "Continue"}
+        </Button>
+        <p className="key-hint">
+          Whoever runs the server makes keys with <code>limelight keys create --user NAME</code>.
+        </p>
+      </form>
+    </main>
+  );
+}
 
 /** The page, or what stands before it on a server that needs a key. */
 export function Door({ children }: { children: ReactNode }) {

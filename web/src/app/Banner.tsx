@@ -1,6 +1,6 @@
 import { PlugZap, Trash2, TriangleAlert } from "lucide-react";
 import type { LiveSession, SessionStore } from "../client/session";
-import { duration } from "../log/plainText";
+import { duration } from "../log/format";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/useNow";
 

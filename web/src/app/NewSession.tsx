@@ -1,9 +1,79 @@
-import { ChevronDown, TriangleAlert } from "lucide-react";
+import { ArrowUpRight, ChevronDown, TriangleAlert } from "lucide-react";
+import { memo } from "react";
 import { Composer } from "../chat/Composer";
+import { agentNamed } from "../client/agents";
 import { Button } from "../ui/Button";
 import { Menu, MenuItem } from "../ui/Menu";
-import type { AgentInfo } from "../wire/api";
-import { Welcome } from "./Welcome";
+import { type AgentInfo, address } from "../wire/api";
+import { promptsFor } from "./examplePrompts";
+import { isStandIn, RealModel, Snippet } from "./UnderstudyNotice";
+import "./welcome.css";
+
+interface WelcomeProps {
+  agents: readonly AgentInfo[];
+  agent: string;
+  onAsk: (text: string, agent?: string) => void;
+}
+
+const OWN_AGENT = `async def agent(messages, ctx):
+    """Repeats what you say."""
+    yield f"You said: {messages[-1].text}"`;
+const OWN_SERVE = "limelight serve my_agent.py:agent";
+const FRAMEWORK_SERVE = "limelight serve my_graph.py:graph";
+
+/** What the page shows before anything was asked. */
+export const Welcome = memo(function Welcome({ agents, agent, onAsk }: WelcomeProps) {
+  const chosen = agentNamed(agents, agent);
+  return (
+    <div className="welcome">
+      <div className="welcome-page">
+        <h1>Watch an agent work</h1>
+        <p className="welcome-lead">
+          Ask something, and see every step as it happens: thoughts, tools, code, sub-agents and the answer. You can
+          stop it, steer it and come back to it at any time.
+        </p>
+        <ul className="welcome-prompts" aria-label={`Try ${chosen?.title ?? "an agent"}`}>
+          {promptsFor(chosen?.name ?? "").map(({ text, shows }) => (
+            <li key={text}>
+              <button type="button" onClick={() => onAsk(text, chosen?.name)}>
+                <span className="welcome-prompt">{text}</span>
+                <span className="welcome-shows">{shows}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+        {isStandIn(chosen) && (
+          <div className="welcome-note">
+            <p>
+              A stand-in model plays here: it follows a script and does not think, but the tools are real. To use a real
+              model, start Limelight like this:
+            </p>
+            <RealModel />
+          </div>
+        )}
+        <details className="welcome-own">
+          <summary>Plug in your own agent</summary>
+          <p>
+            A function will do. Put this into <code>my_agent.py</code>:
+          </p>
+          <Snippet text={OWN_AGENT} label="Copy the agent" />
+          <p>Then serve it:</p>
+          <Snippet text={OWN_SERVE} label="Copy the command" />
+          <p>
+            An agent of LangGraph, deepagents, smolagents or Agno is served as it is, by its file and its name there:
+          </p>
+          <Snippet text={FRAMEWORK_SERVE} label="Copy the command for a framework" />
+          <p>
+            Programs talk to it too:{" "}
+            <a href={address("docs")} target="_blank" rel="noreferrer">
+              HTTP routes of this server <ArrowUpRight size={13} aria-hidden="true" />
+            </a>
+          </p>
+        </details>
+      </div>
+    </div>
+  );
+});
 
 interface Props {
   readonly agents: readonly AgentInfo[];

@@ -1,7 +1,6 @@
 import type { SessionStore } from "../client/session";
 import type { SessionList } from "../client/sessionList";
-import { DeleteSession } from "../sessions/DeleteSession";
-import { RenameDialog } from "../sessions/RenameDialog";
+import { DeleteSession, RenameDialog } from "../sessions/SessionDialogs";
 
 interface Props {
   readonly list: SessionList;

@@ -1,7 +1,7 @@
 import { Menu as MenuIcon, PanelRight, Search } from "lucide-react";
 import { useState } from "react";
 import type { LiveSession } from "../client/session";
-import { duration } from "../log/plainText";
+import { duration } from "../log/format";
 import type { Progress, RunView } from "../log/view";
 import { straight } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";

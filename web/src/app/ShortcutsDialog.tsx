@@ -1,6 +1,6 @@
 import { Dialog } from "../ui/Dialog";
 import { Keys } from "../ui/Kbd";
-import type { KeyInfo } from "./shortcuts";
+import type { KeyInfo } from "../ui/shortcuts";
 import "../ui/kbd.css";
 
 interface Props {

@@ -1,9 +1,20 @@
 import { useState } from "react";
 import { Button } from "../ui/Button";
+import { CopyButton } from "../ui/CopyButton";
 import { Dialog } from "../ui/Dialog";
 import type { AgentInfo } from "../wire/api";
-import { Snippet } from "./Command";
 import "./welcome.css";
+
+/** A few lines to copy. */
+export function Snippet({ text, label }: { text: string; label: string }) {
+  return (
+    <div className="welcome-snippet">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard has to get there */}
+      <pre tabIndex={0}>{text}</pre>
+      <CopyButton text={text} label={label} />
+    </div>
+  );
+}
 
 const REAL_MODEL = "LIMELIGHT_MODEL=gpt-5-mini OPENAI_API_KEY=sk-… limelight serve";
 

@@ -16,10 +16,10 @@ import {
 } from "lucide-react";
 import type { LiveSession, SessionStore } from "../client/session";
 import type { ExportForm } from "../client/sessionExport";
+import type { Binding, Command, KeyInfo } from "../ui/shortcuts";
 import type { AgentInfo } from "../wire/api";
 import type { Pane } from "./activePane";
 import { PANES } from "./SidePanel";
-import type { Binding, Command, KeyInfo } from "./shortcuts";
 import { useTheme } from "./theme";
 
 interface Given {

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useState } from "react";
 import { remember } from "../client/storage";
 import type { RunView } from "../log/view";
-import { useMedia } from "../ui/useMediaQuery";
+import { useMedia } from "../ui/hooks";
 import type { Pane } from "./activePane";
 import { useActivePane } from "./SidePanel";
 import { useRemembered } from "./useStoredState";

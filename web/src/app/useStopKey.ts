@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 import type { SessionStore } from "../client/session";
-import { isOverlaid } from "./shortcuts";
+import { isOverlaid } from "../ui/shortcuts";
 
 const ASKS_FOR = 3000;
 

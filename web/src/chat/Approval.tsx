@@ -1,14 +1,13 @@
 import { PauseCircle } from "lucide-react";
 import { memo, useEffect, useId, useMemo, useState } from "react";
-import { argsText, bytes, duration } from "../log/plainText";
+import { argsText, bytes, duration } from "../log/format";
 import type { ApprovalItem, Args, RunView } from "../log/view";
-import { visible } from "../text/invisibleCharacters";
+import { straight, visible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/useNow";
 import { api } from "../wire/api";
 import type { JsonObject } from "../wire/events";
-import { Arguments } from "./Arguments";
-import { askedCall, partsOf } from "./argumentParts";
+import { Arguments, askedCall, partsOf } from "./Arguments";
 import { useChat } from "./context";
 import { useDecisionDraft } from "./decisions";
 import "./approval.css";
@@ -234,5 +233,26 @@ function RejectReason({ reason, ...props }: RejectProps) {
         Cancel
       </Button>
     </form>
+  );
+}
+
+const WORDS = { approve: "Approved", edit: "Approved with changes", reject: "Rejected" };
+
+/** Who decided what about a question, in one line, and what was changed. */
+export function Decided({ asked }: { asked: ApprovalItem }) {
+  if (asked.decision === null) return <p className="decided">Waits for a decision.</p>;
+  const by = asked.by === "" ? "" : ` by ${asked.by}`;
+  const when = asked.decidedAt === null ? "" : ` at ${new Date(asked.decidedAt).toLocaleTimeString()}`;
+  const { name, editedArgs } = asked;
+  return (
+    <>
+      <p className="decided" data-decision={asked.decision}>
+        {WORDS[asked.decision]}
+        {by}
+        {when}
+        {asked.reason !== "" && `: ${straight(asked.reason)}`}
+      </p>
+      {editedArgs !== null && <Arguments parts={partsOf({ name, args: editedArgs, argsText: "", isPython: false })} />}
+    </>
   );
 }

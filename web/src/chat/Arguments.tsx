@@ -1,9 +1,61 @@
 import { memo, type ReactNode } from "react";
+import { codeOf, isPythonTool } from "../log/code";
+import type { ApprovalItem, Args, RunView, ToolItem } from "../log/view";
 import { CodeBlock } from "../text/CodeBlock";
 import { visible } from "../text/invisibleCharacters";
 import { Value } from "../text/JsonValue";
-import type { ArgumentParts } from "./argumentParts";
+import { languageName } from "../text/languages";
+import type { JsonObject, JsonValue } from "../wire/events";
 import "./approval.css";
+
+/** Arguments as people read them: code, short values, and texts with their line breaks. Pure. */
+
+export interface LongText {
+  readonly name: string;
+  readonly text: string;
+  /** "" for prose. */
+  readonly language: string;
+}
+
+export interface ArgumentParts {
+  readonly code: { readonly text: string; readonly language: string } | null;
+  /** What is left beside code and texts; null if nothing is. */
+  readonly values: Args | null;
+  readonly texts: readonly LongText[];
+}
+
+type Call = Pick<ToolItem, "name" | "args" | "argsText" | "isPython">;
+
+export function partsOf(call: Call): ArgumentParts {
+  const found = codeOf(call);
+  const args = call.args ?? call.argsText;
+  if (typeof args === "string") return { code: found, values: found === null && args !== "" ? args : null, texts: [] };
+  const code = Object.values(args).includes(found?.text ?? null) ? found : null;
+  const texts: LongText[] = [];
+  const values: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(args)) {
+    if (code !== null && value === code.text) continue;
+    if (typeof value === "string" && value.trim().includes("\n"))
+      texts.push({ name, text: value, language: languageOf(args) });
+    else values[name] = value;
+  }
+  return { code, values: Object.keys(values).length > 0 ? values : null, texts };
+}
+
+/** A question about a call as the call that it asks for. */
+export function askedCall(run: RunView, asked: ApprovalItem, args: Args): Call {
+  return { name: asked.name, args, argsText: "", isPython: isPythonTool(asked.name, run.pythonTools) };
+}
+
+/** What a text is that goes into a file, by the file's name. */
+function languageOf(args: JsonObject): string {
+  for (const key of ["path", "file_path", "filename", "file"]) {
+    const ending = typeof args[key] === "string" ? /\.(\w+)$/.exec(args[key])?.[1] : undefined;
+    const language = ending === undefined ? null : languageName(ending);
+    if (language !== null && language !== "markdown") return language;
+  }
+  return "";
+}
 
 /** Longer code comes in parts, as text. */
 const CODE_LIMIT = 100_000;

@@ -1,17 +1,153 @@
-import { memo } from "react";
+import { Brain, ChevronRight, ListTree, type LucideIcon } from "lucide-react";
+import { memo, useId } from "react";
 import { FileCard } from "../files/FileCard";
-import { plural } from "../log/plainText";
-import type { Item, RunView } from "../log/view";
-import { Markdown } from "../text/Markdown";
-import { useChat } from "./context";
-import { Decided } from "./DecisionLine";
-import { PlanCard } from "./PlanCard";
-import { Thought } from "./Reasoning";
-import { StepLine } from "./StepLine";
-import { Todos } from "./Todos";
-import { ToolRow } from "./ToolRow";
-import "./steps.css";
+import { duration, plural, tokenCount } from "../log/format";
+import type { Item, MessageItem, PlanItem, RunView, StepItem, TodosItem } from "../log/view";
 import { straight, visible } from "../text/invisibleCharacters";
+import { Markdown } from "../text/Markdown";
+import { StateIcon } from "../ui/StateIcon";
+import { useNow } from "../ui/useNow";
+import type { TodoStatus } from "../wire/events";
+import { Decided } from "./Approval";
+import { useChat } from "./context";
+import { ToolRow } from "./ToolRow";
+import { useOpened } from "./useCollapsed";
+import "./steps.css";
+
+/** What a text says, in a line: how it begins, or its last words while it grows. */
+export function gist(text: string, isGrowing: boolean): string {
+  const line = straight(text).trim().replace(/\s+/g, " ");
+  return isGrowing && line.length > 120 ? `…${line.slice(-120)}` : line.slice(0, 200);
+}
+
+interface StatusRowProps {
+  readonly itemKey: string;
+  readonly kind: "plan" | "thought";
+  readonly icon: LucideIcon;
+  readonly title: string;
+  /** What it says, in a line, while it is closed. */
+  readonly gist: string;
+  readonly text: string;
+  readonly time?: string;
+  readonly isGrowing?: boolean;
+  /** Open until the user says otherwise. */
+  readonly isOpenAtFirst?: boolean;
+}
+
+/** A text beside the work, a thought or a plan: one quiet line that opens. */
+export function QuietRow({ itemKey, kind, icon: Icon, title, gist, text, time, ...rest }: StatusRowProps) {
+  const { isGrowing = false, isOpenAtFirst = false } = rest;
+  const { focus } = useChat();
+  const isFocused = focus === itemKey;
+  const [isOpen, setOpen] = useOpened(itemKey, isOpenAtFirst || isFocused);
+  const id = useId();
+  return (
+    <div className={`${kind} ${isFocused ? "focused" : ""}`} data-item={itemKey}>
+      <button
+        type="button"
+        className="tool-line"
+        aria-expanded={isOpen}
+        aria-controls={isOpen ? id : undefined}
+        onClick={() => setOpen(!isOpen)}
+      >
+        <span className={`state ${isGrowing ? "state-running still" : "state-pending"}`}>
+          <Icon size={15} aria-hidden="true" />
+        </span>
+        <span className="tool-name quiet">{title}</span>
+        <span className="tool-about">{isOpen ? "" : gist}</span>
+        {time !== undefined && <span className="time">{time}</span>}
+        <ChevronRight className="chevron" size={14} aria-hidden="true" />
+      </button>
+      {isOpen && (
+        <div id={id} className="thought-text">
+          <Markdown text={text} streaming={isGrowing} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** What the agent means to do, in its own words. */
+export const PlanCard = memo(function PlanCard({ item }: { item: PlanItem }) {
+  return (
+    <QuietRow
+      itemKey={item.key}
+      kind="plan"
+      icon={ListTree}
+      title={item.update ? "Plan changed" : "Plan"}
+      gist={gist(item.text, item.isGrowing)}
+      text={item.text}
+      isGrowing={item.isGrowing}
+      isOpenAtFirst={!item.update}
+    />
+  );
+});
+
+/** Some models say what it is, which the row says already. */
+const NAME = /^\s*thoughts?:\s*/i;
+
+/** What the agent thinks. While it thinks, the end of the thought can be read in the line. */
+export const Thought = memo(function Thought({ item }: { item: MessageItem }) {
+  const isThinking = item.endedAt === null;
+  const now = useNow(isThinking);
+  return (
+    <QuietRow
+      itemKey={item.key}
+      kind="thought"
+      icon={Brain}
+      title={isThinking ? "Thinking" : "Thought"}
+      gist={gist(item.text.replace(NAME, ""), isThinking)}
+      text={item.text}
+      time={duration((item.endedAt ?? Math.max(now, item.at)) - item.at)}
+      isGrowing={isThinking}
+    />
+  );
+});
+
+/** Where a round of the agent's loop begins, and what it cost. */
+export const StepLine = memo(function StepLine({ item }: { item: StepItem }) {
+  const name = item.stepKind === "planning" ? "Planning" : `Step ${item.number}`;
+  const took = item.durationMs ?? (item.endedAt === null ? null : item.endedAt - item.at);
+  return (
+    <p className="step-line" data-item={item.key}>
+      <span>{name}</span>
+      {item.error !== null && <span className="step-error">{visible(item.error)}</span>}
+      <span className="time">
+        {item.tokens !== null && `${tokenCount(item.tokens.input + item.tokens.output)} tokens · `}
+        {took !== null && duration(took)}
+      </span>
+    </p>
+  );
+});
+
+/** What an agent has begun and not ticked is only running while the agent is. */
+function stateOf(status: TodoStatus, list: TodosItem["state"]): "pending" | TodosItem["state"] {
+  if (status === "completed") return "done";
+  if (status === "pending" || list === "done") return "pending";
+  return list;
+}
+
+/** The agent's list, as it stands now. */
+export const Todos = memo(function Todos({ item }: { item: TodosItem }) {
+  const { focus } = useChat();
+  const done = item.todos.filter((todo) => todo.status === "completed").length;
+  return (
+    <section className={`todos ${focus === item.key ? "focused" : ""}`} aria-label="To do" data-item={item.key}>
+      <p className="todos-count">
+        {done} of {item.todos.length} done
+      </p>
+      <ul>
+        {item.todos.map((todo, place) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the list is replaced as a whole, its places are what stays
+          <li key={place} className={`todo todo-${todo.status}`}>
+            <StateIcon state={stateOf(todo.status, item.state)} size={14} />
+            <span>{straight(todo.content)}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+});
 
 interface Props {
   readonly run: RunView;

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { bytes } from "../log/plainText";
+import { bytes } from "../log/format";
 import { Button } from "../ui/Button";
 import { ApiError } from "../wire/api";
 

@@ -1,5 +1,5 @@
 import { memo, useMemo, useState } from "react";
-import { textOf } from "../log/plainText";
+import { textOf } from "../log/format";
 import type { MessageItem, RunView, SourceItem } from "../log/view";
 import { AnswerBody } from "../text/AnswerBody";
 import { answerOf } from "../text/structuredAnswer";

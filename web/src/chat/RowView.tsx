@@ -1,15 +1,50 @@
+import { ChevronRight } from "lucide-react";
 import { memo } from "react";
-import type { RunView } from "../log/view";
+import { duration, plural, telling } from "../log/format";
+import type { Progress, RunView } from "../log/view";
+import { visible } from "../text/invisibleCharacters";
+import { useNow } from "../ui/useNow";
 import { Approval } from "./Approval";
 import { ItemBody } from "./ItemBody";
 import { Speech } from "./Message";
-import { PendingMessage } from "./PendingMessage";
 import { RunEnd } from "./RunEnd";
-import type { Row } from "./rows";
-import { StepsHeader } from "./StepsHeader";
+import { busyTools, type Row } from "./rows";
 import { Lanes } from "./SubAgents";
-import { UserMessage } from "./UserMessage";
+import { PendingMessage, UserMessage } from "./UserMessage";
 import "./message.css";
+
+interface Props {
+  readonly run: RunView;
+  readonly isOpen: boolean;
+  onToggle(run: RunView): void;
+}
+
+/** The one line that all steps of a run fold into. */
+export const StepsHeader = memo(function StepsHeader({ run, isOpen, onToggle }: Props) {
+  const isLive = run.endedAt === null;
+  const now = useNow(isLive);
+  const busy = isLive && !isOpen ? busyTools(run).map((tool) => `${tool.name} ${telling(tool.args)}`) : [];
+  const took = (run.endedAt ?? Math.max(now, run.startedAt)) - run.startedAt;
+  return (
+    <button type="button" className="steps-head" aria-expanded={isOpen} onClick={() => onToggle(run)}>
+      <ChevronRight className="chevron" size={15} aria-hidden="true" />
+      <span className="steps-title">Execution steps{counts(run)}</span>
+      <span className="tool-about">{visible(busy.join(", "))}</span>
+      <span className="time">{duration(took)}</span>
+    </button>
+  );
+});
+
+/** How many tools, and how many failed or have no result: what is folded must not look better than it was. */
+function counts(run: RunView): string {
+  if (run.tools === 0) return "";
+  const count = (state: Progress) =>
+    run.endedAt === null ? 0 : run.items.filter((item) => item.kind === "tool" && item.state === state).length;
+  const failed = count("failed");
+  const unseen = count("unseen");
+  const notes = [failed > 0 ? `, ${failed} failed` : "", unseen > 0 ? `, ${unseen} without a result` : ""];
+  return ` (${plural(run.tools, "tool")}${notes.join("")})`;
+}
 
 /** One row of the chat. */
 export const RowView = memo(function RowView({ row, onToggle }: { row: Row; onToggle(run: RunView): void }) {

@@ -1,7 +1,7 @@
 import { memo } from "react";
-import { duration, plural, telling, tokenCount } from "../log/plainText";
-import { tokensOfRun } from "../log/usage";
+import { duration, plural, telling, tokenCount } from "../log/format";
 import type { RunView } from "../log/view";
+import { tokensOfRun } from "../log/view";
 import { straight, visible } from "../text/invisibleCharacters";
 import { StateIcon } from "../ui/StateIcon";
 import { useNow } from "../ui/useNow";

@@ -2,7 +2,7 @@ import { memo, useEffect, useMemo, useState, useSyncExternalStore } from "react"
 import { VList } from "virtua";
 import { WholeResults, type WholeView } from "../client/fullResults";
 import { cutMessages, type Filter, failedAgents, type Hit, hitsOf } from "../log/filter";
-import { plural } from "../log/plainText";
+import { plural } from "../log/format";
 import type { MessageItem, RunView } from "../log/view";
 import { visible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";

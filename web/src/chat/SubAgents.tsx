@@ -1,6 +1,6 @@
 import { ChevronRight } from "lucide-react";
 import { memo, useId, useState } from "react";
-import { duration, plural, task, telling } from "../log/plainText";
+import { duration, plural, task, telling } from "../log/format";
 import type { AgentView, Item, RunView } from "../log/view";
 import { Button } from "../ui/Button";
 import { StateIcon } from "../ui/StateIcon";

@@ -6,7 +6,7 @@ import { fillGaps } from "../testing/jsdomPolyfills";
 import { made } from "../testing/sampleRuns";
 import { ApiError, api, type ToolCall } from "../wire/api";
 import type { JsonObject } from "../wire/events";
-import { ToolDetails } from "./ToolDetails";
+import { errorIn, ToolDetails } from "./ToolDetails";
 
 fillGaps();
 afterEach(cleanup);
@@ -120,4 +120,17 @@ it("shows what a call returned beside its error", () => {
 
 it("says nothing of an error where a call was stopped", () => {
   expect(show(failed("stopped"), { state: "stopped" })).toEqual([]);
+});
+
+it("is found in the result, where it is whole", () => {
+  const long = "x".repeat(5000);
+  expect(errorIn(`Error: ${long}`, `${long.slice(0, 1999)}…`)).toBe(long);
+  expect(errorIn("Error: no such file", "no such file")).toBe("no such file");
+  expect(errorIn("Error: Error: twice", "Error: twice")).toBe("Error: twice");
+  expect(errorIn("Error: once", "Error: once")).toBe("Error: once");
+});
+
+it("is not found in a result of another kind", () => {
+  expect(errorIn("three rows", "the fourth row is broken")).toBeNull();
+  expect(errorIn("", "rejected")).toBeNull();
 });

@@ -1,16 +1,29 @@
 import { type ReactNode, useMemo, useState } from "react";
-import { argsText, bytes, textOf } from "../log/plainText";
+import { argsText, bytes, textOf } from "../log/format";
 import type { RunView, ToolItem } from "../log/view";
+import { Printed } from "../text/AnsiText";
 import { Value } from "../text/JsonValue";
-import { Printed } from "../text/ToolOutput";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
 import { ApiError, api, type ToolCall } from "../wire/api";
-import { Arguments } from "./Arguments";
-import { partsOf } from "./argumentParts";
-import { Decided } from "./DecisionLine";
-import { errorIn } from "./errorText";
+import { Decided } from "./Approval";
+import { Arguments, partsOf } from "./Arguments";
 import { WholeButton } from "./LoadFullButton";
+
+/** What a call that failed says of itself. Pure. */
+
+const CALLED = "Error: ";
+
+/**
+ * The error as the result tells it: the log keeps the first 2,000 characters of an error, and the result has all of it.
+ * Null if the result is something else.
+ */
+export function errorIn(result: string, error: string): string | null {
+  const beginning = error.endsWith("…") ? error.slice(0, -1) : error;
+  for (const told of [result.startsWith(CALLED) ? result.slice(CALLED.length) : result, result])
+    if (told.startsWith(beginning)) return told;
+  return null;
+}
 
 const PREVIEW = 1200;
 const NO_RESULT_SEEN = "No result seen: the run ended without showing what became of this call.";

@@ -3,7 +3,7 @@ import { afterEach, expect, it } from "vitest";
 import { fillGaps } from "../testing/jsdomPolyfills";
 import { made } from "../testing/sampleRuns";
 import { type ChatContext, ChatProvider } from "./context";
-import { StepsHeader } from "./StepsHeader";
+import { StepsHeader } from "./RowView";
 import { ToolRow } from "./ToolRow";
 
 fillGaps();

@@ -1,13 +1,27 @@
 import { ChevronRight } from "lucide-react";
 import { memo, useId } from "react";
-import { duration, telling } from "../log/plainText";
+import { marked } from "../log/filter";
+import { duration, telling } from "../log/format";
 import type { RunView, ToolItem } from "../log/view";
+import { visible } from "../text/invisibleCharacters";
 import { StateIcon } from "../ui/StateIcon";
 import { useNow } from "../ui/useNow";
 import { useChat } from "./context";
-import { Marked } from "./SearchHighlight";
 import { ToolDetails } from "./ToolDetails";
 import { useOpened } from "./useCollapsed";
+
+/** A text with the words that the search looks for marked in it. */
+export function Marked({ text }: { text: string }) {
+  const { words } = useChat();
+  const shown = visible(text);
+  if (words.length === 0) return shown;
+  let at = 0;
+  return marked(shown, words).map((part) => {
+    const key = at;
+    at += part.text.length;
+    return part.hit ? <mark key={key}>{part.text}</mark> : <span key={key}>{part.text}</span>;
+  });
+}
 
 interface Props {
   readonly run: RunView;

@@ -1,11 +1,13 @@
-import { cleanup, render, screen } from "@testing-library/react";
+import { act, cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it, vi } from "vitest";
+import type { LiveSession, SessionStore } from "../client/session";
+import { Watchable } from "../client/store";
 import { fillGaps } from "../testing/jsdomPolyfills";
 import { made } from "../testing/sampleRuns";
 import { api } from "../wire/api";
 import { type ChatContext, ChatProvider } from "./context";
-import { UserMessage } from "./UserMessage";
+import { PendingMessage, UserMessage } from "./UserMessage";
 
 fillGaps();
 afterEach(cleanup);
@@ -35,4 +37,21 @@ it("says that the whole could not be read", async () => {
   show();
   await userEvent.click(screen.getByRole("button", { name: /^Show the whole/ }));
   expect((await screen.findByRole("alert")).textContent).toBe("It could not be read.");
+});
+
+afterEach(cleanup);
+
+it("says what it waits for, also when that changes under it", () => {
+  const live = (endedAt: number | null) => ({ view: { runs: [{ endedAt }] } }) as unknown as LiveSession;
+  const store = new Watchable(live(null));
+  const pending = { requestId: "r", text: "hi", ifBusy: "wait", at: 0, error: null, runId: null } as const;
+  const chat = { store: store as unknown as SessionStore, deciding: new Set<string>(), focus: null, words: [] };
+  render(
+    <ChatProvider value={{ ...chat, pick() {} }}>
+      <PendingMessage pending={pending} />
+    </ChatProvider>,
+  );
+  expect(screen.getByText(/Waits for its turn/)).toBeTruthy();
+  act(() => store.set(live(1)));
+  expect(screen.getByText(/Sending/)).toBeTruthy();
 });

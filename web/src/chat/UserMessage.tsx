@@ -1,9 +1,11 @@
 import { Link as LinkIcon } from "lucide-react";
-import { memo, useState } from "react";
+import { memo, useState, useSyncExternalStore } from "react";
 import { linkTo } from "../app/route";
-import { AttachmentCard } from "../files/AttachmentCard";
+import type { Pending } from "../client/outbox";
+import { AttachmentCard } from "../files/FileCard";
 import type { RunView } from "../log/view";
 import { straight } from "../text/invisibleCharacters";
+import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
 import { api } from "../wire/api";
 import { useChat } from "./context";
@@ -36,6 +38,31 @@ export const UserMessage = memo(function UserMessage({ run }: { run: RunView }) 
           <LinkIcon size={14} aria-hidden="true" />
         </a>
       </div>
+    </article>
+  );
+});
+
+/** A message that is no run yet: on its way, waiting for its turn, or refused. */
+export const PendingMessage = memo(function PendingMessage({ pending }: { pending: Pending }) {
+  const { store } = useChat();
+  const isBehind = useSyncExternalStore(store.subscribe, () =>
+    store.getSnapshot().view.runs.some((run) => run.endedAt === null),
+  );
+  const word = pending.error !== null ? `Not sent: ${pending.error}` : isBehind ? "Waits for its turn" : "Sending …";
+  return (
+    <article className="user user-pending" aria-label="Message that waits">
+      <div className="user-text">{pending.text}</div>
+      <p className={pending.error === null ? "quiet" : "tool-error"}>
+        {word}
+        {pending.error !== null && (
+          <Button look="quiet" onClick={() => store.retry(pending)}>
+            Try again
+          </Button>
+        )}
+        <Button look="quiet" onClick={() => store.withdraw(pending)}>
+          Withdraw
+        </Button>
+      </p>
     </article>
   );
 });

@@ -1,6 +1,6 @@
 /** Fetches the whole of calls of which the log has only the beginning, so that a search can look into all of it. */
 
-import { argsText, textOf } from "../log/plainText";
+import { argsText, textOf } from "../log/format";
 import type { Item, RunView, ToolItem } from "../log/view";
 import { api, type ToolCall } from "../wire/api";
 import { Watchable } from "./store";

@@ -1,21 +1,91 @@
-import { ArrowDownToLine, ChevronLeft, ChevronRight, CodeXml, Download, FileDiff } from "lucide-react";
-import { memo, useMemo, useRef, useState } from "react";
-import { useKeys } from "../app/shortcuts";
+import { ArrowDownToLine, ChevronDown, ChevronLeft, ChevronRight, CodeXml, Download, FileDiff } from "lucide-react";
+import { Fragment, memo, useMemo, useRef, useState } from "react";
 import { codeOf } from "../log/code";
-import { bytes } from "../log/plainText";
+import { bytes, duration } from "../log/format";
 import type { Item, RunView, ToolItem } from "../log/view";
 import { languageName } from "../text/languages";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
 import { download } from "../ui/download";
+import { Menu, MenuChoice, MenuChoices, MenuLabel } from "../ui/Menu";
+import { StateIcon } from "../ui/StateIcon";
+import { useKeys } from "../ui/shortcuts";
 import { api } from "../wire/api";
 import { CodeEditor } from "./CodeEditor";
 import { diffLines } from "./diff";
 import { Output } from "./Output";
-import { useVersion } from "./useVersion";
-import { VersionMenu } from "./VersionMenu";
-import { codeFileName, type Version, versionsOf } from "./versions";
+import { codeFileName, firstLine, type Version, versionsOf } from "./versions";
 import "./code.css";
+
+export interface Choice {
+  /** The place of the version that is shown; -1 if there is none. */
+  readonly index: number;
+  readonly isFollowing: boolean;
+  readonly pick: (key: string) => void;
+  readonly follow: () => void;
+}
+
+/** Which version is shown: the newest, until somebody picks one or asks for the code of a call elsewhere. */
+export function useVersion(versions: readonly Version[], focus: ToolItem | null): Choice {
+  const [picked, setPicked] = useState<string | null>(null);
+  const [lastFocus, setLastFocus] = useState<string | null>(null);
+  const focusKey = focus?.key ?? null;
+  if (focusKey !== lastFocus) {
+    setLastFocus(focusKey);
+    if (versions.some((version) => version.key === focusKey)) setPicked(focusKey);
+  }
+  const place = picked === null ? -1 : versions.findIndex((version) => version.key === picked);
+  return {
+    index: place < 0 ? versions.length - 1 : place,
+    isFollowing: place < 0,
+    pick: setPicked,
+    follow: () => setPicked(null),
+  };
+}
+
+interface VersionMenuProps {
+  readonly versions: readonly Version[];
+  readonly index: number;
+  readonly onPick: (key: string) => void;
+}
+
+/** "step 2 of 3", and the list of all of them. */
+export const VersionMenu = memo(function VersionMenu({ versions, index, onPick }: VersionMenuProps) {
+  const current = versions[index];
+  return (
+    <Menu
+      label="Versions of the code"
+      trigger={
+        <Button look="quiet" className="code-step">
+          step {index + 1} of {versions.length}
+          <ChevronDown size={14} aria-hidden="true" />
+        </Button>
+      }
+    >
+      <MenuChoices value={current?.key ?? ""} onChoose={onPick}>
+        {versions.map((version, place) => (
+          <Fragment key={version.key}>
+            {version.turn !== versions[place - 1]?.turn && <MenuLabel>Turn {version.turn || "?"}</MenuLabel>}
+            <MenuChoice value={version.key} about={<About version={version} place={place} />}>
+              <span className="code-choice">{firstLine(version.code.text) || "nothing yet"}</span>
+            </MenuChoice>
+          </Fragment>
+        ))}
+      </MenuChoices>
+    </Menu>
+  );
+});
+
+function About({ version: { item }, place }: { version: Version; place: number }) {
+  const spent = item.durationMs ?? (item.endedAt === null ? null : item.endedAt - item.ranAt);
+  return (
+    <span className="code-choice-about">
+      <StateIcon state={item.state} size={12} />
+      step {place + 1} · {item.name}
+      {spent !== null && ` · ${duration(spent)}`}
+    </span>
+  );
+}
 
 interface Props {
   readonly runs: readonly RunView[];

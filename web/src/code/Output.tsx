@@ -1,11 +1,41 @@
 import { memo, useLayoutEffect, useRef } from "react";
-import { bytes, duration } from "../log/plainText";
-import type { ToolItem } from "../log/view";
+import { bytes, duration, textOf } from "../log/format";
+import type { OutputPiece, ToolItem } from "../log/view";
 import { AnsiText } from "../text/AnsiText";
 import { Button } from "../ui/Button";
 import { STATE_WORDS, StateIcon } from "../ui/StateIcon";
 import { useNow } from "../ui/useNow";
-import { shownOf } from "./output";
+
+/** How much of a call's output stands beside its code. Pure. */
+
+export const MAX_PRINTED = 20_000;
+export const MAX_RESULT = 4_000;
+
+export interface Shown {
+  readonly pieces: readonly OutputPiece[];
+  /** Characters before them that are left out. */
+  readonly before: number;
+  readonly result: string;
+  /** Characters of the result that are left out; null if the server keeps the rest, and nobody counted. */
+  readonly after: number | null;
+}
+
+/** The end of what was printed, because it is live, and the beginning of what came back. */
+export function shownOf(item: ToolItem): Shown {
+  const pieces: OutputPiece[] = [];
+  let room = MAX_PRINTED;
+  let before = item.outputDropped;
+  for (const piece of item.output.toReversed()) {
+    const kept = room > 0 ? piece.text.slice(-room) : "";
+    if (kept === piece.text) pieces.unshift(piece);
+    else if (kept !== "") pieces.unshift({ ...piece, text: kept });
+    before += piece.text.length - kept.length;
+    room -= kept.length;
+  }
+  const whole = item.endedAt === null ? "" : textOf(item.result);
+  const result = whole.slice(0, MAX_RESULT);
+  return { pieces, before, result, after: item.resultCut ? null : whole.length - result.length };
+}
 
 interface Props {
   readonly item: ToolItem;

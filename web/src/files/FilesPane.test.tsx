@@ -2,10 +2,9 @@ import { cleanup, fireEvent, render, screen } from "@testing-library/react";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { ArtifactItem } from "../log/view";
 import { made, type Told } from "../testing/sampleRuns";
-import { AttachmentCard } from "./AttachmentCard";
-import { FileCard } from "./FileCard";
+import { AttachmentCard, FileCard } from "./FileCard";
+import { readText } from "./FilePreview";
 import FilesPane from "./FilesPane";
-import { readText } from "./readText";
 
 afterEach(() => {
   cleanup();

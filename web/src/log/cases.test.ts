@@ -4,8 +4,7 @@ import type { AnyEvent } from "../wire/events";
 import { codeOf } from "./code";
 import { noteGap, reduce } from "./reduce";
 import { MAX_OUTPUT } from "./tools";
-import { tokensOf, tokensOfRun } from "./usage";
-import { EMPTY, type RunView, type ToolItem } from "./view";
+import { EMPTY, type RunView, type ToolItem, tokensOf, tokensOfRun } from "./view";
 
 const START: AnyEvent = { kind: "run_started", agent: "deep", input: "go" };
 const CODE: AnyEvent = { kind: "tool_started", call_id: "c", name: "python", args: { code: "print(1)" } };

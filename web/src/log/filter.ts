@@ -1,7 +1,7 @@
 /** Search within a session: which items match, and where in a text the words stand. Pure. */
 
 import type { JsonValue } from "../wire/events";
-import { argsText, textOf } from "./plainText";
+import { argsText, textOf } from "./format";
 import type { AgentView, Item, OutputPiece, RunView } from "./view";
 
 export interface Filter {

@@ -3,8 +3,8 @@
 import type { AnyEvent, LogRecord, Plan, PlanDelta, RunStarted } from "../wire/events";
 import { RunDraft } from "./draft";
 import * as tools from "./tools";
-import { cutOf, NO_TOKENS, plus } from "./usage";
 import type { Gap, RunView, SessionView } from "./view";
+import { cutOf, NO_TOKENS, plus } from "./view";
 
 /** What the server says of calls that an agent left behind when it came to its end. */
 const CUT_OFF = "the run ended before this did";

@@ -11,9 +11,9 @@ import type {
 } from "../wire/events";
 import { codeOf, isPythonTool } from "./code";
 import type { RunDraft, ToolDraft } from "./draft";
-import { callLine, textOf } from "./plainText";
-import { cutOf } from "./usage";
+import { callLine, textOf } from "./format";
 import type { OutputPiece } from "./view";
+import { cutOf } from "./view";
 
 /** So much of what one call printed is kept; the whole of it is one request away. */
 export const MAX_OUTPUT = 1024 * 1024;

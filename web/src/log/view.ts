@@ -1,11 +1,11 @@
+import type { Attachment, Decision, JsonObject, JsonValue, OutputStream, Todo } from "../wire/events";
+
 /**
  * What the page shows of a session: plain immutable values, folded from Records by `reduce`.
  *
  * An item is one thing in the order in which it began. `key` is its address: the run and its place in it, the same for
  * everybody who reads the log. Nothing here knows React, the clock or the network.
  */
-
-import type { Attachment, Decision, JsonObject, JsonValue, OutputStream, Todo } from "../wire/events";
 
 /** Arguments as an object, or raw text if they were no valid JSON. */
 export type Args = JsonObject | string;
@@ -241,3 +241,25 @@ export interface Gap {
 }
 
 export const EMPTY: SessionView = { runs: [], seq: 0, gaps: [] };
+
+/** Small values that several parts of the fold share. */
+
+export const NO_TOKENS: Tokens = { input: 0, output: 0 };
+
+export function plus(one: Tokens, other: Tokens): Tokens {
+  return { input: one.input + other.input, output: one.output + other.output };
+}
+
+/** Where the whole is of what an event carries only the beginning of. */
+export function cutOf(event: { truncated?: boolean; size?: number; result_url?: string }): Cut | null {
+  return event.truncated ? { size: event.size ?? 0, url: event.result_url ?? "" } : null;
+}
+
+/** What an agent cost: the sum of its requests, or what its steps said where single requests are not told. */
+export function tokensOf(agent: AgentView): Tokens {
+  return agent.usage.input + agent.usage.output > 0 ? agent.usage : agent.stepUsage;
+}
+
+export function tokensOfRun(run: RunView): Tokens {
+  return [...run.agents.values()].map(tokensOf).reduce(plus, NO_TOKENS);
+}

@@ -1,10 +1,10 @@
 import { cleanup, render, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
-import type { Command } from "../app/shortcuts";
 import { SessionList } from "../client/sessionList";
 import { serve, session } from "../testing/fakeSessions";
 import { fillGaps } from "../testing/jsdomPolyfills";
+import type { Command } from "../ui/shortcuts";
 import { Palette } from "./Palette";
 
 beforeAll(fillGaps);

@@ -1,14 +1,26 @@
 import { Command as Cmdk } from "cmdk";
 import { MessageSquare, Search } from "lucide-react";
 import { useEffect, useState, useSyncExternalStore } from "react";
-import type { Command } from "../app/shortcuts";
 import { SessionList } from "../client/sessionList";
+import { straight } from "../text/invisibleCharacters";
 import { Dialog } from "../ui/Dialog";
 import { Keys } from "../ui/Kbd";
-import { matching } from "./commandSearch";
-import { SessionIcon } from "./SessionIcon";
+import type { Command } from "../ui/shortcuts";
+import { SessionIcon } from "./SessionRows";
 import "./palette.css";
-import { straight } from "../text/invisibleCharacters";
+
+/** The commands that have all the words, those that begin with the text first. Pure. */
+export function matching(commands: readonly Command[], text: string): readonly Command[] {
+  const wanted = text.trim().toLowerCase();
+  if (wanted === "") return commands;
+  const words = wanted.split(/\s+/);
+  const fitting = commands.filter((command) => {
+    const said = `${command.title} ${command.hint ?? ""}`.toLowerCase();
+    return words.every((word) => said.includes(word));
+  });
+  const rank = (command: Command) => (command.title.toLowerCase().startsWith(wanted) ? 0 : 1);
+  return fitting.toSorted((one, other) => rank(one) - rank(other));
+}
 
 interface Props {
   open: boolean;

@@ -1,8 +1,209 @@
-import { type KeyboardEvent, type RefObject, useCallback, useMemo, useRef, useState } from "react";
+import { Ellipsis, FileJson, FileText, Link, Pencil, Trash2 } from "lucide-react";
+import {
+  type KeyboardEvent,
+  type MouseEvent,
+  memo,
+  type RefObject,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
-import type { SessionEntry } from "../wire/api";
+import { hashOf, linkTo } from "../app/route";
+import { sessionExport } from "../client/sessionExport";
+import type { Progress } from "../log/view";
+import { straight } from "../text/invisibleCharacters";
+import { copyText } from "../ui/clipboard";
+import { Menu, MenuItem, MenuSeparator } from "../ui/Menu";
+import { StateIcon } from "../ui/StateIcon";
+import type { SessionEntry, SessionState } from "../wire/api";
 import { grouped, type ListRow, startOfDay } from "./groups";
-import { SessionRow } from "./SessionRow";
+
+const PROGRESS: Record<SessionState, Progress | null> = {
+  processing: "running",
+  completed: "done",
+  error: "failed",
+  idle: "stopped",
+  expired: null,
+};
+
+function progressOf({ state, turns, run_state }: Pick<SessionEntry, "state" | "turns" | "run_state">) {
+  if (turns === 0 && state === "idle") return null;
+  return state === "processing" && run_state === "waiting" ? "waiting" : PROGRESS[state];
+}
+
+/** How the newest run of a conversation went; a dot where that is long ago, or nothing was asked yet. */
+export function SessionIcon({ entry }: { entry: Pick<SessionEntry, "state" | "turns" | "run_state"> }) {
+  const progress = progressOf(entry);
+  return progress ? <StateIcon state={progress} size={14} /> : <span className="sessions-dot" aria-hidden="true" />;
+}
+
+interface RenameFieldProps {
+  title: string;
+  onRename: (title: string) => void;
+  onCancel: () => void;
+}
+
+const LONGEST = 200;
+
+/** The title of a conversation, to be written anew: Enter or a click elsewhere keeps it, Esc does not. */
+export function RenameField({ title, onRename, onCancel }: RenameFieldProps) {
+  const [text, setText] = useState(title);
+  const field = useRef<HTMLInputElement>(null);
+  const over = useRef(false);
+  useEffect(() => {
+    field.current?.focus();
+    field.current?.select();
+  }, []);
+  const finish = (keep: boolean) => {
+    if (over.current) return;
+    over.current = true;
+    const wanted = text.trim();
+    if (keep && wanted && wanted !== title) onRename(wanted);
+    else onCancel();
+  };
+  return (
+    <input
+      ref={field}
+      className="sessions-rename"
+      aria-label="Title"
+      maxLength={LONGEST}
+      value={text}
+      onChange={(event) => setText(event.target.value)}
+      onBlur={() => finish(true)}
+      onKeyDown={(event) => {
+        event.stopPropagation();
+        if (event.nativeEvent.isComposing || (event.key !== "Enter" && event.key !== "Escape")) return;
+        event.preventDefault();
+        finish(event.key === "Enter");
+      }}
+    />
+  );
+}
+
+interface RowProps {
+  entry: SessionEntry;
+  current: boolean;
+  /** The one that the Tab key comes to. */
+  active: boolean;
+  renaming: boolean;
+  onOpen: (id: string) => void;
+  onActive: (id: string) => void;
+  onRenaming: (id: string | null) => void;
+  onRename: (id: string, title: string) => void;
+  onRemove: (entry: SessionEntry) => void;
+}
+
+/** One conversation: how it went, its title, and a menu of what can be done with it. */
+export const SessionRow = memo(function SessionRow(props: RowProps) {
+  const { entry, current, active, renaming, onOpen, onActive, onRenaming, onRename, onRemove } = props;
+  const id = entry.session_id;
+  const title = straight(entry.title) || "New conversation";
+  const link = useRef<HTMLAnchorElement>(null);
+  const [menu, setMenu] = useState(false);
+  const [copyFailed, setCopyFailed] = useState(false);
+  const renameNext = useRef(false);
+  useEffect(() => {
+    if (!copyFailed) return;
+    const timer = setTimeout(() => setCopyFailed(false), 5_000);
+    return () => clearTimeout(timer);
+  }, [copyFailed]);
+  const tabIndex = active ? 0 : -1;
+
+  const open = (event: MouseEvent) => {
+    // A new tab is the browser's to open.
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    onOpen(id);
+  };
+  const copyLink = async () => setCopyFailed(!(await copyText(linkTo({ sessionId: id }))));
+  const close = () => {
+    onRenaming(null);
+    requestAnimationFrame(() => link.current?.focus());
+  };
+  if (renaming) {
+    return (
+      <div className="sessions-row sessions-editing" data-session={id}>
+        <SessionIcon entry={entry} />
+        <RenameField
+          title={entry.title}
+          onCancel={close}
+          onRename={(text) => {
+            onRename(id, text);
+            close();
+          }}
+        />
+      </div>
+    );
+  }
+  return (
+    <div className="sessions-row" data-session={id} data-menu={menu || undefined}>
+      <a
+        ref={link}
+        className="sessions-link"
+        href={hashOf({ sessionId: id })}
+        aria-current={current ? "page" : undefined}
+        title={title}
+        tabIndex={tabIndex}
+        onClick={open}
+        onFocus={() => onActive(id)}
+        onContextMenu={(event) => {
+          event.preventDefault();
+          onActive(id);
+          setMenu(true);
+        }}
+      >
+        <SessionIcon entry={entry} />
+        <span className="sessions-title" dir="auto">
+          {title}
+        </span>
+        {copyFailed && <span role="alert">Could not copy the link</span>}
+      </a>
+      <Menu
+        label={`More for ${title}`}
+        open={menu}
+        onOpenChange={setMenu}
+        onClosed={(event) => {
+          // The field that takes the place of this row has the focus.
+          if (!renameNext.current) return;
+          renameNext.current = false;
+          event.preventDefault();
+          onRenaming(id);
+        }}
+        trigger={
+          <button type="button" className="sessions-more" tabIndex={tabIndex} aria-label={`More for ${title}`}>
+            <Ellipsis size={15} aria-hidden="true" />
+          </button>
+        }
+      >
+        <MenuItem
+          icon={Pencil}
+          hint="F2"
+          onSelect={() => {
+            renameNext.current = true;
+          }}
+        >
+          Rename
+        </MenuItem>
+        <MenuItem icon={Link} onSelect={() => void copyLink()}>
+          Copy link
+        </MenuItem>
+        <MenuItem icon={FileText} onSelect={() => void sessionExport.start(id, title, "markdown")}>
+          Export as Markdown
+        </MenuItem>
+        <MenuItem icon={FileJson} onSelect={() => void sessionExport.start(id, title, "jsonl")}>
+          Export as JSON lines
+        </MenuItem>
+        <MenuSeparator />
+        <MenuItem icon={Trash2} hint="Del" danger onSelect={() => onRemove(entry)}>
+          Delete
+        </MenuItem>
+      </Menu>
+    </div>
+  );
+});
 
 interface Props {
   entries: readonly SessionEntry[];

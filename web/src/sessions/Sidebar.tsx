@@ -1,16 +1,104 @@
-import { BookOpen, Command, LogOut, Plus, Search, X } from "lucide-react";
+import { BookOpen, ChevronDown, Command, LogOut, Monitor, Moon, Plus, Search, Sun, X } from "lucide-react";
 import { useCallback, useRef, useState, useSyncExternalStore } from "react";
-import type { Theme } from "../app/theme";
+import type { Theme, ThemeChoice } from "../app/theme";
+import { sessionExport } from "../client/sessionExport";
 import type { SessionList } from "../client/sessionList";
 import { Button } from "../ui/Button";
 import { Keys } from "../ui/Kbd";
+import { Menu, MenuChoice, MenuChoices, MenuLabel } from "../ui/Menu";
 import { type AgentInfo, address, type Me, type SessionEntry } from "../wire/api";
-import { AgentMenu } from "./AgentMenu";
-import { DeleteSession } from "./DeleteSession";
-import { ExportNotice } from "./ExportNotice";
+import { DeleteSession } from "./SessionDialogs";
 import { SessionRows } from "./SessionRows";
-import { ThemeMenu } from "./ThemeMenu";
 import "./sessions.css";
+
+interface AgentMenuProps {
+  agents: readonly AgentInfo[];
+  agent: string;
+  onAgent: (name: string) => void;
+}
+
+/** Which agent a new conversation is with. */
+export function AgentMenu({ agents, agent, onAgent }: AgentMenuProps) {
+  const chosen = agents.find((one) => one.name === agent);
+  const title = chosen?.title || agent || "No agent";
+  return (
+    <Menu
+      label="Agent for new conversations"
+      side="top"
+      trigger={
+        <Button
+          look="quiet"
+          className="sessions-agent"
+          aria-label={`Agent for new conversations: ${title}`}
+          disabled={agents.length === 0}
+        >
+          <span className="sessions-title">{title}</span>
+          <ChevronDown size={14} aria-hidden="true" />
+        </Button>
+      }
+    >
+      <MenuLabel>Agent for new conversations</MenuLabel>
+      <MenuChoices value={agent} onChoose={onAgent}>
+        {agents.map((one) => (
+          <MenuChoice key={one.name} value={one.name} about={one.description}>
+            {one.title || one.name}
+            <span className="sessions-tag">{one.default ? `${one.framework} · default` : one.framework}</span>
+          </MenuChoice>
+        ))}
+      </MenuChoices>
+    </Menu>
+  );
+}
+
+const CHOICES: Record<ThemeChoice, { word: string; icon: typeof Sun }> = {
+  system: { word: "As the system", icon: Monitor },
+  light: { word: "Light", icon: Sun },
+  dark: { word: "Dark", icon: Moon },
+};
+
+export function ThemeMenu({ theme }: { theme: Theme }) {
+  const { word, icon: Icon } = CHOICES[theme.choice];
+  return (
+    <Menu
+      label="Light or dark"
+      side="top"
+      align="end"
+      trigger={
+        <Button look="quiet" aria-label={`Light or dark: ${word}`} title={`Light or dark: ${word}`}>
+          <Icon size={15} aria-hidden="true" />
+        </Button>
+      }
+    >
+      <MenuChoices value={theme.choice} onChoose={(choice) => theme.set(choice as ThemeChoice)}>
+        {Object.entries(CHOICES).map(([choice, { word: one }]) => (
+          <MenuChoice key={choice} value={choice}>
+            {one}
+          </MenuChoice>
+        ))}
+      </MenuChoices>
+    </Menu>
+  );
+}
+
+/** How far an export has come, or why it failed; nothing if there is none. */
+export function ExportNotice() {
+  const state = useSyncExternalStore(sessionExport.subscribe, sessionExport.getSnapshot);
+  return (
+    <div role="status">
+      {state && (
+        <div className={`sessions-notice ${state.error ? "sessions-bad" : ""}`}>
+          <span className="sessions-notice-words">
+            {state.error ? `Export failed: ${state.error}` : `Exporting “${state.title}”`}
+          </span>
+          <Button look="quiet" aria-label={state.error ? "Dismiss" : "Stop the export"} onClick={sessionExport.cancel}>
+            <X size={14} aria-hidden="true" />
+          </Button>
+          {!state.error && <progress aria-label="Export" value={state.share} max={1} />}
+        </div>
+      )}
+    </div>
+  );
+}
 
 interface Props {
   list: SessionList;

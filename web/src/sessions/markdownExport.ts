@@ -1,6 +1,6 @@
 /** A conversation as a document: each question, what was done, and the answer. Pure. */
 
-import { duration, plural, telling, textOf } from "../log/plainText";
+import { duration, plural, telling, textOf } from "../log/format";
 import type { AgentView, Item, RunView, ToolItem } from "../log/view";
 import { STATE_WORDS } from "../ui/StateIcon";
 import type { JsonValue } from "../wire/events";

@@ -1,14 +1,87 @@
-import "@xterm/xterm/css/xterm.css";
-import { ArrowDownToLine, SquareTerminal } from "lucide-react";
-import { type KeyboardEvent, memo, useEffect, useRef, useState } from "react";
+import { ArrowDownToLine, ChevronDown, ChevronUp, Search, SquareTerminal } from "lucide-react";
+import { type KeyboardEvent, memo, type RefObject, useEffect, useRef, useState } from "react";
 import type { RunView } from "../log/view";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
-import { Find } from "./FindBar";
-import { TerminalText } from "./TerminalText";
-import { plainTranscript, TerminalWriter } from "./transcript";
+import { plainEnd, plainTranscript, TerminalWriter } from "./transcript";
 import { Screen } from "./xtermScreen";
+import "@xterm/xterm/css/xterm.css";
 import "./terminal.css";
+
+interface FindBarProps {
+  readonly field: RefObject<HTMLInputElement | null>;
+  /** False if it is nowhere. */
+  readonly onFind: (text: string, direction: "typed" | "next" | "previous") => boolean;
+}
+
+/** A small field that finds text in the terminal. */
+export function Find({ field, onFind }: FindBarProps) {
+  const [text, setText] = useState("");
+  const [isFound, setFound] = useState(true);
+  const look = (typed: string) => {
+    setText(typed);
+    setFound(onFind(typed, "typed"));
+  };
+  const go = (direction: "next" | "previous") => setFound(onFind(text, direction));
+  return (
+    <div className="terminal-find">
+      <Search size={14} aria-hidden="true" />
+      <input
+        ref={field}
+        type="text"
+        aria-label="Find in the terminal"
+        placeholder="Find"
+        value={text}
+        spellCheck={false}
+        autoComplete="off"
+        onChange={(event) => look(event.target.value)}
+        onKeyDown={(event) => {
+          event.stopPropagation();
+          if (event.key === "Enter") go(event.shiftKey ? "previous" : "next");
+          if (event.key === "Escape") look("");
+        }}
+      />
+      <span className="terminal-matches" aria-live="polite">
+        {text !== "" && !isFound && "not found"}
+      </span>
+      {text !== "" && isFound && (
+        <>
+          <Button look="quiet" aria-label="Previous match" title="Previous match" onClick={() => go("previous")}>
+            <ChevronUp size={14} />
+          </Button>
+          <Button look="quiet" aria-label="Next match" title="Next match" onClick={() => go("next")}>
+            <ChevronDown size={14} />
+          </Button>
+        </>
+      )}
+    </div>
+  );
+}
+
+const SIZE = 10_000;
+const REST_MS = 1000;
+
+/** The end of the terminal as text, for those who do not see it; renewed once a second at most. */
+export const TerminalText = memo(function TerminalText({ runs }: { runs: readonly RunView[] }) {
+  const [shown, setShown] = useState(runs);
+  const newest = useRef(runs);
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  newest.current = runs;
+  useEffect(() => {
+    if (runs === shown || timer.current !== undefined) return;
+    timer.current = setTimeout(() => {
+      timer.current = undefined;
+      setShown(newest.current);
+    }, REST_MS);
+  }, [runs, shown]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return <Lines runs={shown} />;
+});
+
+const Lines = memo(function Lines({ runs }: { runs: readonly RunView[] }) {
+  const last = runs.findLast((run) => run.terminal.length > 0);
+  return <pre className="unseen">{last ? plainEnd(last, SIZE) : ""}</pre>;
+});
 
 const MOVES: Record<string, Parameters<Screen["scroll"]>[0]> = {
   PageUp: "page up",

@@ -5,7 +5,7 @@
  * `harmless`, a stream of its own for each stretch, so that no call can colour or cut what another one prints.
  */
 
-import { bytes } from "../log/plainText";
+import { bytes } from "../log/format";
 import type { RunView, TerminalPiece, ToolItem } from "../log/view";
 import { Harmless, plain } from "./sanitizeAnsi";
 

@@ -1,8 +1,67 @@
-import { memo, useState } from "react";
-import { Blocks } from "./blocks";
-import { Passage, Prose } from "./MarkdownBlock";
-import { Definitions, type Footnote } from "./references";
+import { toJsxRuntime } from "hast-util-to-jsx-runtime";
+import { memo, useMemo, useState } from "react";
+import { Fragment, jsx, jsxs } from "react/jsx-runtime";
+import remend from "remend";
+import { type Block, Blocks, fenceOf } from "./blocks";
+import { CodeBlock } from "./CodeBlock";
+import { visible } from "./invisibleCharacters";
+import { ELEMENTS } from "./markdownElements";
+import { PROSE_LIMIT, treeOf } from "./markdownTree";
+import { Definitions, type Footnote, type References, withCitations, withReferences } from "./references";
 import "./text.css";
+
+// Only marks that are open at the end are closed: images, tags and formulas show as they come.
+const UNFINISHED = { linkMode: "text-only", images: false, htmlTags: false, katex: false } as const;
+const ELEMENTS_OF_REACT = { Fragment, jsx, jsxs, components: ELEMENTS, passNode: true };
+
+interface ProseProps {
+  readonly text: string;
+  readonly isGrowing?: boolean;
+}
+
+/** One block of prose. It is parsed when its text changes, and only then. */
+export const Prose = memo(
+  function Prose({ text, isGrowing = false }: ProseProps) {
+    if (text.length > PROSE_LIMIT) return <pre className="text-plain">{visible(text)}</pre>;
+    return toJsxRuntime(treeOf(text, isGrowing), ELEMENTS_OF_REACT);
+  },
+  (one, other) => one.text === other.text,
+);
+
+const Fence = memo(function Fence({ text }: { text: string }) {
+  const { code, language } = useMemo(() => fenceOf(text), [text]);
+  return <CodeBlock code={code} language={language} />;
+});
+
+interface PassageProps {
+  readonly blocks: readonly Block[];
+  readonly lines: References["lines"];
+  readonly sources: readonly (string | null)[];
+  /** Whether its last block is still being written. */
+  readonly open: boolean;
+}
+
+function isSame(one: PassageProps, other: PassageProps): boolean {
+  return (
+    one.open === other.open &&
+    one.lines === other.lines &&
+    one.sources === other.sources &&
+    one.blocks.length === other.blocks.length &&
+    one.blocks.every((block, index) => block === other.blocks[index])
+  );
+}
+
+/** Some blocks in a row, so that a long text is not gone through block by block for each token. */
+export const Passage = memo(function Passage({ blocks, lines, sources, open }: PassageProps) {
+  const last = open ? blocks.at(-1) : undefined;
+  return blocks.map((block) => {
+    if (block.kind === "footnote") return null;
+    if (block.kind === "fence") return <Fence key={block.start} text={block.text} />;
+    const text = withCitations(withReferences(block, lines), sources);
+    const isOpen = block === last && text.length <= PROSE_LIMIT;
+    return <Prose key={block.start} text={isOpen ? remend(text, UNFINISHED) : text} isGrowing={isOpen} />;
+  });
+}, isSame);
 
 const NONE: readonly (string | null)[] = [];
 /** Blocks that are looked at together: for a token, one of each passage and those of the last one. */

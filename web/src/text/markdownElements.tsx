@@ -1,16 +1,74 @@
-/** What the elements of a markdown tree become on the page. */
-
 import type { Element, ElementContent } from "hast";
 import type { Components } from "hast-util-to-jsx-runtime";
-import type { ReactNode } from "react";
+import { ImageOff } from "lucide-react";
+import { type ReactNode, useRef } from "react";
+import { CopyButton } from "../ui/CopyButton";
 import { address } from "../wire/api";
 import { CodeBlock } from "./CodeBlock";
-import { isRightToLeft } from "./direction";
 import { Formula } from "./Formula";
-import { RemoteImage } from "./RemoteImage";
+import { visible } from "./invisibleCharacters";
 import { SafeLink } from "./SafeLink";
-import { Table } from "./Table";
-import { safeImage } from "./urls";
+import { safeAddress, safeImage } from "./urls";
+
+/** Which way a text runs. Pure. */
+
+const LETTER = /\p{L}/u;
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+
+/** As its first letter does. */
+export function isRightToLeft(text: string): boolean {
+  return RIGHT_TO_LEFT.test(LETTER.exec(text)?.[0] ?? "");
+}
+
+const SHOWN = 120;
+
+/** An image that is not fetched: what it shows in words, and where it is. A click opens it in a new tab. */
+export function RemoteImage({ address, alt }: { address: string; alt: string }) {
+  const href = safeAddress(address);
+  const where = visible(address);
+  const words = (
+    <>
+      <ImageOff size={14} aria-hidden="true" />
+      <span className="text-image-alt">{visible(alt) || "Image"}</span>
+      <span className="text-address">{where.length > SHOWN ? `${where.slice(0, SHOWN)}…` : where}</span>
+    </>
+  );
+  if (href === null || !href.startsWith("http")) return <span className="text-image-away">{words}</span>;
+  return (
+    <a
+      className="text-image-away"
+      href={href}
+      target="_blank"
+      rel="noopener noreferrer nofollow"
+      title="Open the image"
+    >
+      {words}
+    </a>
+  );
+}
+
+function asTabs(table: HTMLTableElement | null): string {
+  const cell = (element: HTMLTableCellElement) => (element.textContent ?? "").replace(/[\t\n]+/g, " ").trim();
+  return [...(table?.rows ?? [])].map((row) => [...row.cells].map(cell).join("\t")).join("\n");
+}
+
+/** A table that scrolls in itself, and can be copied into a sheet. */
+export function Table({ children }: { children: ReactNode }) {
+  const table = useRef<HTMLTableElement>(null);
+  return (
+    <div className="text-table">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <section className="text-table-scroll" tabIndex={0} aria-label="Table">
+        <table ref={table}>{children}</table>
+      </section>
+      <div className="text-table-copy">
+        <CopyButton text={() => asTabs(table.current)} label="Copy table" />
+      </div>
+    </div>
+  );
+}
+
+/** What the elements of a markdown tree become on the page. */
 
 interface Props {
   className?: string | undefined;

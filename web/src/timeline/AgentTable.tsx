@@ -1,5 +1,5 @@
 import { memo, useState } from "react";
-import { duration, plural, tokenCount } from "../log/plainText";
+import { duration, plural, tokenCount } from "../log/format";
 import { visible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { StateIcon } from "../ui/StateIcon";

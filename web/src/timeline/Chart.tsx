@@ -1,6 +1,9 @@
+import { Maximize2, ZoomIn, ZoomOut } from "lucide-react";
 import {
   type KeyboardEvent,
   memo,
+  type ReactNode,
+  type Ref,
   useCallback,
   useEffect,
   useId,
@@ -11,19 +14,150 @@ import {
 } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
 import type { Item } from "../log/view";
+import { visible } from "../text/invisibleCharacters";
+import { Button } from "../ui/Button";
+import { took } from "../ui/formatDuration";
+import { useEndOf, useWidth } from "../ui/hooks";
 import { Frame } from "../ui/ListContainer";
-import { useWidth } from "../ui/useElementWidth";
-import { useEndOf } from "../ui/useStickToEnd";
-import { Axis } from "./Axis";
-import { ChartRow } from "./ChartRow";
+import { STATE_WORDS, StateIcon } from "../ui/StateIcon";
 import { moved } from "./keyboardNavigation";
 import type { Row, Timeline } from "./layout";
-import { Hint } from "./Tooltip";
-import { tickStep } from "./ticks";
-import { useHint } from "./useTooltip";
-import { useZoom } from "./useZoom";
-import { ZoomButtons } from "./ZoomButtons";
-import { END_ROOM, labelsWidth } from "./zoom";
+import { Hint, useHint } from "./Tooltip";
+import { tickStep, ticks } from "./ticks";
+import { END_ROOM, labelsWidth, useZoom } from "./zoom";
+
+interface AxisProps {
+  readonly inner: Ref<HTMLDivElement>;
+  readonly labels: number;
+  readonly width: number;
+  readonly scale: number;
+  readonly step: number;
+  readonly span: number;
+  /** Which window's width of the track is looked at; the marks around it are drawn. */
+  readonly page: number;
+  readonly isRunning: boolean;
+  /** What stands above the names. */
+  readonly children: ReactNode;
+}
+
+/** Room for the word at the live edge. */
+const NOW_ROOM = 40;
+
+/** The time above the bars. It moves with them sideways but not down. */
+export const Axis = memo(function Axis({
+  inner,
+  labels,
+  width,
+  scale,
+  step,
+  span,
+  page,
+  isRunning,
+  children,
+}: AxisProps) {
+  const from = ((page - 1) * width) / scale;
+  const to = Math.max(Math.min(span, ((page + 2) * width) / scale), width / scale);
+  const isFree = (at: number) => !isRunning || Math.abs(at - span) * scale > NOW_ROOM;
+  const marks = ticks(from, to, step).filter((tick) => isFree(tick.at));
+  return (
+    <div className="timeline-axis">
+      <div className="timeline-axis-head" style={{ width: labels }}>
+        {children}
+      </div>
+      <div className="timeline-axis-window" aria-hidden="true">
+        <div ref={inner} className="timeline-axis-inner">
+          {marks.map((tick) => (
+            <span key={tick.at} className="timeline-tick" style={{ left: tick.at * scale }}>
+              {tick.label}
+            </span>
+          ))}
+          {isRunning && (
+            <span className="timeline-now-word" style={{ left: span * scale }}>
+              now
+            </span>
+          )}
+        </div>
+      </div>
+    </div>
+  );
+});
+
+interface ZoomButtonsProps {
+  readonly isFit: boolean;
+  readonly onZoom: (factor: number) => void;
+  readonly onFit: () => void;
+}
+
+export function ZoomButtons({ isFit, onZoom, onFit }: ZoomButtonsProps) {
+  return (
+    <div className="timeline-zoom" role="toolbar" aria-label="Zoom">
+      <Button look="quiet" aria-label="Zoom out" title="Zoom out (−)" disabled={isFit} onClick={() => onZoom(0.5)}>
+        <ZoomOut size={15} aria-hidden="true" />
+      </Button>
+      <Button look="quiet" aria-label="Zoom in" title="Zoom in (+, or Ctrl and the wheel)" onClick={() => onZoom(2)}>
+        <ZoomIn size={15} aria-hidden="true" />
+      </Button>
+      <Button look="quiet" aria-label="Show the whole run" title="Whole run (0)" disabled={isFit} onClick={onFit}>
+        <Maximize2 size={14} aria-hidden="true" />
+      </Button>
+    </div>
+  );
+}
+
+interface ChartRowProps {
+  readonly id: string;
+  readonly row: Row;
+  readonly index: number;
+  readonly scale: number;
+  readonly labels: number;
+  readonly isActive: boolean;
+  readonly isPicked: boolean;
+}
+
+const DEEPEST = 8;
+
+/** One line of the chart: who, and when. Clicks and keys are heard by the chart. */
+export const ChartRow = memo(function ChartRow({ id, row, index, scale, labels, isActive, isPicked }: ChartRowProps) {
+  const deep = Math.min(row.depth, DEEPEST);
+  const end = row.end * scale;
+  const isSeen = row.state !== "unseen";
+  return (
+    // biome-ignore lint/a11y/useFocusableInteractive: the chart has the focus and names its active row
+    <div
+      role="treeitem"
+      aria-level={row.depth + 1}
+      aria-selected={isPicked}
+      id={id}
+      data-row={index}
+      data-active={isActive ? "" : undefined}
+      className={`timeline-row timeline-row-${row.kind}`}
+    >
+      <div className="timeline-label" style={{ width: labels }}>
+        {Array.from({ length: deep }, (_, level) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: lines of the indentation have no other name
+          <span key={level} className="timeline-indent" aria-hidden="true" />
+        ))}
+        <StateIcon state={row.state} size={14} />
+        <span className="timeline-name">{visible(row.label)}</span>
+        {row.about && <span className="timeline-about">{visible(row.about)}</span>}
+      </div>
+      <div className="timeline-track">
+        {row.parts.map((part) => (
+          <span
+            key={`${part.kind} ${part.begin}`}
+            className={`timeline-bar timeline-bar-${row.kind} timeline-part-${part.kind} timeline-is-${row.state}`}
+            data-open={row.isOpen && part.end === row.end ? "" : undefined}
+            style={{ left: part.begin * scale, width: Math.max(2, (part.end - part.begin) * scale) }}
+          />
+        ))}
+        <span className="timeline-took" style={{ left: Math.max(end, row.begin * scale + 2) }}>
+          <span className="unseen">{`begins at ${took(row.begin)}, ${isSeen ? "took " : ""}`}</span>
+          {isSeen ? took(row.end - row.begin) : STATE_WORDS.unseen}
+        </span>
+      </div>
+    </div>
+  );
+});
 
 interface Props {
   readonly timeline: Timeline;

@@ -1,13 +1,125 @@
-import { memo, useCallback, useMemo } from "react";
+import { ChevronLeft, ChevronRight } from "lucide-react";
+import { memo, useCallback, useMemo, useState } from "react";
 import type { Item, RunView } from "../log/view";
+import { visible } from "../text/invisibleCharacters";
+import { Button } from "../ui/Button";
+import { useNow } from "../ui/useNow";
 import { AgentTable } from "./AgentTable";
 import { Chart } from "./Chart";
-import { Legend } from "./Legend";
-import { layout, type Row } from "./layout";
+import { isRunning, layout, type Row } from "./layout";
 import { summarise } from "./summary";
-import { TurnPicker } from "./TurnPicker";
-import { useSteady } from "./useThrottledRun";
 import "./timeline.css";
+
+interface Seen {
+  readonly run: RunView;
+  readonly now: number;
+}
+
+/** A run of so many items is drawn anew once a second only: laying it out takes some ms each time. */
+const LONG = 2000;
+const REST_MS = 1000;
+
+/** The run as it was at the last tick of the clock: tokens come faster than a picture should move. */
+export function useSteady(run: RunView): Seen {
+  const running = isRunning(run);
+  const now = useNow(running);
+  const [seen, setSeen] = useState<Seen>({ run, now });
+  const isLate = seen.run !== run && (!running || seen.run.runId !== run.runId);
+  const rest = running && run.items.length > LONG ? REST_MS : 1;
+  if (Math.abs(now - seen.now) < rest && !isLate) return seen;
+  const fresh = { run, now };
+  setSeen(fresh);
+  return fresh;
+}
+
+interface TurnPickerProps {
+  readonly runs: readonly RunView[];
+  readonly run: RunView;
+  readonly onPickRun: (run: RunView) => void;
+}
+
+const LINE = 60;
+/** So many turns on either side are offered: a list of thousands helps nobody, and costs a part of the page each. */
+const NEAR = 100;
+
+/** Which turn of the session is shown. */
+export const TurnPicker = memo(function TurnPicker({ runs, run, onPickRun }: TurnPickerProps) {
+  const at = runs.findIndex((one) => one.runId === run.runId);
+  const first = Math.max(0, at - NEAR);
+  const go = (to: number) => {
+    const next = runs[to];
+    if (next) onPickRun(next);
+  };
+  return (
+    <div className="timeline-turns">
+      <Button look="quiet" aria-label="Turn before" title="Turn before" disabled={at <= 0} onClick={() => go(at - 1)}>
+        <ChevronLeft size={15} aria-hidden="true" />
+      </Button>
+      <select aria-label="Turn" value={at} onChange={(event) => go(Number(event.target.value))}>
+        {runs.slice(first, at + NEAR + 1).map((one, index) => (
+          <option key={one.runId} value={first + index}>
+            {`Turn ${one.turn || first + index + 1} · ${visible(one.input.slice(0, LINE)).replace(/\s+/g, " ")}`}
+          </option>
+        ))}
+      </select>
+      <Button
+        look="quiet"
+        aria-label="Turn after"
+        title="Turn after"
+        disabled={at >= runs.length - 1}
+        onClick={() => go(at + 1)}
+      >
+        <ChevronRight size={15} aria-hidden="true" />
+      </Button>
+    </div>
+  );
+});
+
+interface Sign {
+  readonly word: string;
+  readonly look: string;
+  readonly occurs: (row: Row) => boolean;
+}
+
+const isOff = (row: Row) => row.state === "stopped" || row.state === "rejected";
+const waits = (row: Row) => row.parts.some((part) => part.kind === "wait");
+
+const SIGNS: readonly Sign[] = [
+  { word: "Agent", look: "timeline-bar-agent", occurs: (row) => row.kind === "agent" },
+  { word: "Step", look: "timeline-bar-step", occurs: (row) => row.kind === "step" },
+  { word: "Thinking", look: "timeline-bar-thought", occurs: (row) => row.kind === "thought" },
+  { word: "Text", look: "timeline-bar-text", occurs: (row) => row.kind === "text" },
+  { word: "Tool", look: "timeline-bar-tool", occurs: (row) => row.kind === "tool" },
+  {
+    word: "Writing arguments",
+    look: "timeline-bar-tool timeline-part-write",
+    occurs: (row) => row.parts.some((part) => part.kind === "write"),
+  },
+  { word: "Waiting for you", look: "timeline-bar-tool timeline-part-wait", occurs: waits },
+  { word: "Failed", look: "timeline-bar-tool timeline-is-failed", occurs: (row) => row.state === "failed" },
+  {
+    word: "No result seen",
+    look: "timeline-bar-tool timeline-is-unseen",
+    occurs: (row) => row.state === "unseen",
+  },
+  { word: "Stopped", look: "timeline-bar-tool timeline-is-stopped", occurs: isOff },
+];
+
+/** What the bars mean, as far as they occur. */
+export const Legend = memo(function Legend({ rows }: { rows: readonly Row[] }) {
+  return (
+    <ul className="timeline-legend" aria-label="Legend">
+      {SIGNS.filter((sign) => rows.some(sign.occurs)).map((sign) => (
+        <li key={sign.word}>
+          <span className="timeline-swatch" aria-hidden="true">
+            <span className={`timeline-bar ${sign.look}`} />
+          </span>
+          {sign.word}
+        </li>
+      ))}
+    </ul>
+  );
+});
 
 interface Props {
   readonly runs: readonly RunView[];

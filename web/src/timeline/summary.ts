@@ -1,7 +1,7 @@
 /** What each agent of a run took: time, tools and tokens, and what all of them took together. */
 
-import { NO_TOKENS, plus, tokensOf } from "../log/usage";
 import type { Progress, RunView, Tokens } from "../log/view";
+import { NO_TOKENS, plus, tokensOf } from "../log/view";
 import { agentState, spanOf } from "./layout";
 
 export interface AgentLine {

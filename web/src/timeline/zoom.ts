@@ -1,3 +1,5 @@
+import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
+
 /** How many px a ms is wide. Pure. */
 
 /** Room behind the last bar for what it says. */
@@ -20,4 +22,57 @@ export function bounded(wished: number, width: number, span: number): number | n
 
 export function labelsWidth(width: number): number {
   return Math.round(Math.min(300, Math.max(128, width * 0.38)));
+}
+
+interface Zoom {
+  readonly scale: number;
+  readonly isFit: boolean;
+  by(factor: number): void;
+  showAll(): void;
+}
+
+/** The scale of the chart: all of it, or what the user chose with the buttons or with Ctrl and the wheel. */
+export function useZoom(scroller: RefObject<HTMLElement | null>, labels: number, width: number, span: number): Zoom {
+  const [wished, setWished] = useState<number | null>(null);
+  const chosen = wished === null ? null : bounded(wished, width, span);
+  const scale = chosen ?? fitScale(width, span);
+  /** A time, and where in the window it has to stay. */
+  const anchor = useRef<{ time: number; x: number } | null>(null);
+  const latest = useRef({ scale, width, span });
+  useLayoutEffect(() => {
+    latest.current = { scale, width, span };
+    const element = scroller.current;
+    if (element === null || anchor.current === null) return;
+    element.scrollLeft = anchor.current.time * scale - anchor.current.x;
+    anchor.current = null;
+  }, [scale, width, span, scroller]);
+
+  const zoom = useCallback(
+    (factor: number, at?: number) => {
+      const element = scroller.current;
+      const now = latest.current;
+      const x = at ?? now.width / 2;
+      if (element !== null) anchor.current = { time: (element.scrollLeft + x) / now.scale, x };
+      setWished(bounded(now.scale * factor, now.width, now.span));
+    },
+    [scroller],
+  );
+
+  useEffect(() => {
+    const element = scroller.current;
+    if (element === null) return;
+    const turn = (event: WheelEvent) => {
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      const x = event.clientX - element.getBoundingClientRect().left - labels;
+      zoom(Math.exp(-event.deltaY * (event.deltaMode === 0 ? 0.004 : 0.1)), Math.max(0, x));
+    };
+    // React listens passively, and then the browser would zoom the page.
+    element.addEventListener("wheel", turn, { passive: false });
+    return () => element.removeEventListener("wheel", turn);
+  }, [scroller, labels, zoom]);
+
+  const by = useCallback((factor: number) => zoom(factor), [zoom]);
+  const showAll = useCallback(() => setWished(null), []);
+  return { scale, isFit: chosen === null, by, showAll };
 }

@@ -1,4 +1,4 @@
-import { keyCaps } from "../app/shortcuts";
+import { keyCaps } from "./shortcuts";
 import "./kbd.css";
 
 /** A key, or several, as caps. */

@@ -1,4 +1,4 @@
-import { duration } from "../log/plainText";
+import { duration } from "../log/format";
 
 /** A time span, exact below a second: in a timeline many things are short. */
 export function took(ms: number): string {

@@ -3,8 +3,8 @@ import userEvent from "@testing-library/user-event";
 import { afterEach, expect, test, vi } from "vitest";
 import type { AgentInfo } from "../wire/api";
 import { promptsFor } from "./examplePrompts";
+import { Welcome } from "./NewSession";
 import { StandInLine } from "./UnderstudyNotice";
-import { Welcome } from "./Welcome";
 
 const deep: AgentInfo = {
   name: "deep",

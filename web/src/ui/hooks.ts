@@ -1,4 +1,32 @@
-import { type RefObject, useCallback, useLayoutEffect, useRef } from "react";
+import { type RefObject, useCallback, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
+
+/** The width of an element as it is now. */
+export function useWidth(ref: RefObject<HTMLElement | null>, atFirst: number): number {
+  const [width, setWidth] = useState(atFirst);
+  useLayoutEffect(() => {
+    const element = ref.current;
+    if (element === null) return;
+    const measure = () => setWidth(element.clientWidth || atFirst);
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [ref, atFirst]);
+  return width;
+}
+
+/** Whether the window fits a media query, e.g. `(max-width: 899px)`. */
+export function useMedia(query: string): boolean {
+  const watch = useCallback(
+    (changed: () => void) => {
+      const media = matchMedia(query);
+      media.addEventListener("change", changed);
+      return () => media.removeEventListener("change", changed);
+    },
+    [query],
+  );
+  return useSyncExternalStore(watch, () => matchMedia(query).matches);
+}
 
 const NEAR = 24;
 

@@ -1,8 +1,9 @@
-/** Whether the server lets us in. It is locked as soon as anything is refused for want of a key. */
-
-import { api, whenUnauthorized } from "../wire/api";
+import { useEffect, useState } from "react";
+import { api, type Me, whenUnauthorized } from "../wire/api";
 import { forgetMessages, recall, remember } from "./storage";
 import { Watchable } from "./store";
+
+/** Whether the server lets us in. It is locked as soon as anything is refused for want of a key. */
 
 export class Access extends Watchable<{ readonly isLocked: boolean }> {
   /** For tests, in which there is no page to load. */
@@ -43,3 +44,18 @@ export class Access extends Watchable<{ readonly isLocked: boolean }> {
 }
 
 export const access = new Access();
+
+/** Who the server takes us for; null on one that needs no key, where there is nobody else to be. */
+
+export function useMe(): Me | null {
+  const [me, setMe] = useState<Me | null>(null);
+  useEffect(() => {
+    const abort = new AbortController();
+    api.me(abort.signal).then(
+      (found) => setMe(found.open ? null : found),
+      () => {}, // the list of agents says what is wrong with the server
+    );
+    return () => abort.abort();
+  }, []);
+  return me;
+}

@@ -2,7 +2,7 @@ import { cleanup, render, screen } from "@testing-library/react";
 import { afterEach, expect, it } from "vitest";
 import { made, type Told } from "../testing/sampleRuns";
 import { type ChatContext, ChatProvider } from "./context";
-import { Todos } from "./Todos";
+import { Todos } from "./ItemBody";
 
 afterEach(cleanup);
 

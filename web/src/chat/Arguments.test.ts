@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Args } from "../log/view";
-import { partsOf } from "./argumentParts";
+import { partsOf } from "./Arguments";
 
 const call = (args: Args | null, isPython = false) => ({ name: "write", args, argsText: '{"path', isPython });
 

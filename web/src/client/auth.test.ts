@@ -2,7 +2,7 @@
 
 import { beforeEach, expect, it, vi } from "vitest";
 import { api } from "../wire/api";
-import { Access } from "./access";
+import { Access } from "./auth";
 import { recall, remember } from "./storage";
 
 let user = "ann";

@@ -2,7 +2,7 @@ import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { fillGaps } from "../testing/jsdomPolyfills";
-import { RenameDialog } from "./RenameDialog";
+import { RenameDialog } from "./SessionDialogs";
 
 beforeAll(fillGaps);
 afterEach(cleanup);

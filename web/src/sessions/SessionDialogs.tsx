@@ -1,10 +1,11 @@
 import { type RefObject, useRef, useState } from "react";
 import { Button } from "../ui/Button";
+import { ConfirmDialog } from "../ui/ConfirmDialog";
 import { Dialog } from "../ui/Dialog";
 import type { SessionEntry } from "../wire/api";
 import "./sessions.css";
 
-interface Props {
+interface RenameProps {
   /** The one to be renamed; null if none is. */
   entry: Pick<SessionEntry, "session_id" | "title"> | null;
   onClose: () => void;
@@ -12,7 +13,7 @@ interface Props {
 }
 
 /** Renames a conversation from anywhere, also where the list is out of sight. */
-export function RenameDialog({ entry, onClose, onRename }: Props) {
+export function RenameDialog({ entry, onClose, onRename }: RenameProps) {
   const field = useRef<HTMLInputElement>(null);
   const done = (title: string) => {
     if (entry && title !== entry.title) onRename(entry.session_id, title);
@@ -63,5 +64,29 @@ function Fields({ field, title, onDone, onCancel }: FieldsProps) {
         </Button>
       </footer>
     </form>
+  );
+}
+
+interface DeleteProps {
+  /** The one to be deleted; null if none is. */
+  entry: Pick<SessionEntry, "session_id" | "title" | "state"> | null;
+  onClose: () => void;
+  onDelete: (id: string) => void;
+}
+
+/** Asks before a conversation is deleted. */
+export function DeleteSession({ entry, onClose, onDelete }: DeleteProps) {
+  return (
+    <ConfirmDialog
+      open={entry !== null}
+      onOpenChange={(open) => open || onClose()}
+      title="Delete this conversation?"
+      confirm="Delete"
+      danger
+      onConfirm={() => entry && onDelete(entry.session_id)}
+    >
+      “{entry?.title || "New conversation"}” and all its results and files will be gone for good.
+      {entry?.state === "processing" && " The agent is still at work and will be stopped."}
+    </ConfirmDialog>
   );
 }

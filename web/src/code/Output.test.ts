@@ -3,7 +3,7 @@ import { reduce } from "../log/reduce";
 import { EMPTY, type ToolItem } from "../log/view";
 import { recordsOf } from "../testing/golden";
 import type { AnyEvent } from "../wire/events";
-import { MAX_PRINTED, MAX_RESULT, shownOf } from "./output";
+import { MAX_PRINTED, MAX_RESULT, shownOf } from "./Output";
 
 function call(...events: AnyEvent[]): ToolItem {
   const start: AnyEvent = { kind: "tool_started", call_id: "c", name: "python", args: {} };
