@@ -1,10 +1,10 @@
 import type { RunView } from "../log/view";
-import { visible } from "../text/invisibleCharacters";
+import { escapeInvisible } from "../text/invisibleCharacters";
 
 /** Tells those who cannot see the page what matters: that the agent works, asks, or is done. */
 export function Announcer({ run }: { run: RunView | undefined }) {
   return (
-    <p className="unseen" role="status">
+    <p className="visually-hidden" role="status">
       {run === undefined ? "" : said(run)}
     </p>
   );
@@ -19,7 +19,7 @@ function said(run: RunView): string {
     case "finished":
       return "The agent has answered.";
     case "failed":
-      return `The run failed: ${visible(run.failure?.message ?? "")}`;
+      return `The run failed: ${escapeInvisible(run.failure?.message ?? "")}`;
     case "cancelled":
       return "The agent was stopped.";
   }

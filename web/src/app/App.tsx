@@ -1,32 +1,32 @@
 import { useCallback, useEffect, useState } from "react";
 import { folds } from "../chat/collapsed";
-import { agentNamed, useAgents } from "../client/agents";
-import { access, useMe } from "../client/auth";
+import { findAgent, useAgents } from "../client/agents";
+import { access, useCurrentUser } from "../client/auth";
 import { sessionExport } from "../client/sessionExport";
 import { SessionList } from "../client/sessionList";
 import { useSession } from "../client/useSession";
 import { Palette } from "../sessions/Palette";
 import { Sidebar } from "../sessions/Sidebar";
-import { useKeys } from "../ui/shortcuts";
+import { useShortcuts } from "../ui/shortcuts";
 import { alignClock } from "../ui/useNow";
 import { Unreachable } from "./Banner";
 import { Conversation } from "./Conversation";
 import { Drawer } from "./Drawer";
 import { NarrowTabs } from "./NarrowTabs";
-import { Start } from "./NewSession";
-import { Missing } from "./NotFound";
+import { NewSession } from "./NewSession";
+import { NotFound } from "./NotFound";
 import { useRoute } from "./route";
 import { SessionDialogs } from "./SessionDialogs";
-import { SessionHead } from "./SessionHeader";
-import { KeysDialog } from "./ShortcutsDialog";
-import { Side } from "./SidePanel";
+import { SessionHeader } from "./SessionHeader";
+import { ShortcutsDialog } from "./ShortcutsDialog";
+import { SidePanel } from "./SidePanel";
 import { useTheme } from "./theme";
-import { isStandIn } from "./UnderstudyNotice";
-import { FIELD_KEYS, useCommands } from "./useCommands";
+import { usesUnderstudy } from "./UnderstudyNotice";
+import { LOCAL_SHORTCUTS, useCommands } from "./useCommands";
 import { useVisit } from "./useNavigation";
 import { usePanes } from "./usePanes";
 import { useStopKey } from "./useStopKey";
-import { useRemembered } from "./useStoredState";
+import { useStoredState } from "./useStoredState";
 import { useTitle } from "./useTitle";
 import "./app.css";
 
@@ -35,10 +35,10 @@ export function App() {
   const route = useRoute();
   const theme = useTheme();
   const { agents, version, error } = useAgents();
-  const me = useMe();
+  const me = useCurrentUser();
   const [list] = useState(() => new SessionList());
   const { store, live, isMissing, isWaiting } = useSession(route.sessionId);
-  const [agent, setAgent] = useRemembered("agent", "");
+  const [agent, setAgent] = useStoredState("agent", "");
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   const [areKeysOpen, setKeysOpen] = useState(false);
   const [isSearching, setSearching] = useState(false);
@@ -50,7 +50,7 @@ export function App() {
   const named = runs.find((one) => one.runId === route.runId);
   const run = named ?? newest;
   const focus = route.item === null || run?.runId !== route.runId ? null : (run?.items[route.item] ?? null);
-  const chosen = agentNamed(agents, agent);
+  const chosen = findAgent(agents, agent);
   const by = live?.info?.agent_type ?? newest?.agent ?? "";
   const panes = usePanes(route.sessionId, newest);
   const visit = useVisit(route, chosen?.name, panes.hold);
@@ -92,7 +92,7 @@ export function App() {
     onDelete: () => setAsked("delete"),
     onExport: (form) => route.sessionId !== null && void sessionExport.start(route.sessionId, title, form),
   });
-  useKeys(bindings);
+  useShortcuts(bindings);
 
   const sidebar = (
     <Sidebar
@@ -113,14 +113,14 @@ export function App() {
     />
   );
   const side = live !== null && (panes.isNarrow ? panes.tab !== "chat" : panes.hasSide) && (
-    <Side
+    <SidePanel
       runs={runs}
       run={run}
       focus={focus}
       pane={panes.isNarrow && panes.tab !== "chat" ? panes.tab : panes.pane}
       onPane={panes.show}
-      onPick={visit.pick}
-      onPickRun={visit.pickRun}
+      onSelect={visit.pick}
+      onSelectRun={visit.pickRun}
       {...(panes.isNarrow ? {} : { onClose: panes.toggleSide })}
     />
   );
@@ -134,7 +134,7 @@ export function App() {
         sidebar
       )}
       <main className="middle">
-        <SessionHead
+        <SessionHeader
           live={live}
           isMissing={isMissing}
           title={title}
@@ -148,10 +148,10 @@ export function App() {
         {panes.isNarrow && live !== null && <NarrowTabs tab={panes.tab} onTab={panes.showTab} />}
         {panes.isNarrow && side}
         {route.sessionId === null && (
-          <Start agents={agents} agent={chosen} trouble={error} onAgent={setAgent} onAsk={visit.ask} />
+          <NewSession agents={agents} agent={chosen} trouble={error} onAgent={setAgent} onAsk={visit.ask} />
         )}
         {isWaiting && <Unreachable />}
-        {isMissing && <Missing onNew={visit.begin} />}
+        {isMissing && <NotFound onNew={visit.begin} />}
         {live !== null && store !== null && (
           <div className="middle-chat" hidden={panes.isNarrow && panes.tab !== "chat"}>
             <Conversation
@@ -161,9 +161,9 @@ export function App() {
               route={route}
               isSearching={isSearching}
               asksToStop={asksToStop}
-              isStandIn={isStandIn(agents.find((one) => one.name === by))}
+              usesUnderstudy={usesUnderstudy(agents.find((one) => one.name === by))}
               onSearchEnd={searchEnd}
-              onPick={visit.pick}
+              onSelect={visit.pick}
               onAsked={visit.leaveItem}
             />
           </div>
@@ -179,7 +179,7 @@ export function App() {
         onClose={() => setAsked(null)}
         onRemoved={visit.removed}
       />
-      <KeysDialog open={areKeysOpen} onOpenChange={setKeysOpen} keys={[...bindings, ...FIELD_KEYS]} />
+      <ShortcutsDialog open={areKeysOpen} onOpenChange={setKeysOpen} keys={[...bindings, ...LOCAL_SHORTCUTS]} />
     </div>
   );
 }

@@ -2,7 +2,7 @@ import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { api } from "../wire/api";
-import { Door } from "./AuthGate";
+import { AuthGate } from "./AuthGate";
 
 const KEY = "lml_right";
 let isIn = false;
@@ -30,7 +30,7 @@ afterEach(() => {
 });
 
 async function locked() {
-  render(<Door>the page</Door>);
+  render(<AuthGate>the page</AuthGate>);
   await expect(api.agents()).rejects.toThrow();
   return screen.findByLabelText("Key");
 }

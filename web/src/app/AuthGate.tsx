@@ -1,11 +1,11 @@
 import { type FormEvent, type ReactNode, useEffect, useId, useState, useSyncExternalStore } from "react";
 import { access } from "../client/auth";
 import { Button } from "../ui/Button";
-import { address } from "../wire/api";
+import { serverUrl } from "../wire/api";
 import "./authGate.css";
 
 /** Asks for a key. It goes to the server and into a cookie that no script can read, and stays nowhere else. */
-export function KeyScreen({ onEnter }: { onEnter(key: string): Promise<void> }) {
+export function ApiKeyScreen({ onEnter }: { onEnter(key: string): Promise<void> }) {
   const [key, setKey] = useState("");
   const [refused, setRefused] = useState("");
   const [isBusy, setBusy] = useState(false);
@@ -28,7 +28,7 @@ export function KeyScreen({ onEnter }: { onEnter(key: string): Promise<void> }) 
     <main className="key-screen">
       <form className="key-card" onSubmit={submit}>
         <h1>
-          <img src={address("icon.svg")} alt="" width={28} height={28} />
+          <img src={serverUrl("icon.svg")} alt="" width={28} height={28} />
           Limelight
         </h1>
         <p>This server needs a key. Paste the one that you were given.</p>
@@ -50,7 +50,7 @@ export function KeyScreen({ onEnter }: { onEnter(key: string): Promise<void> }) 
             {refused}
           </p>
         )}
-        <Button look="main" type="submit" disabled={isBusy || key.trim() === ""}>
+        <Button variant="main" type="submit" disabled={isBusy || key.trim() === ""}>
           {isBusy ? "Looking …" : "Continue"}
         </Button>
         <p className="key-hint">
@@ -62,7 +62,7 @@ export function KeyScreen({ onEnter }: { onEnter(key: string): Promise<void> }) 
 }
 
 /** The page, or what stands before it on a server that needs a key. */
-export function Door({ children }: { children: ReactNode }) {
+export function AuthGate({ children }: { children: ReactNode }) {
   const { isLocked } = useSyncExternalStore(access.subscribe, access.getSnapshot);
-  return isLocked ? <KeyScreen onEnter={access.enter} /> : children;
+  return isLocked ? <ApiKeyScreen onEnter={access.enter} /> : children;
 }

@@ -1,6 +1,6 @@
 import { PlugZap, Trash2, TriangleAlert } from "lucide-react";
 import type { LiveSession, SessionStore } from "../client/session";
-import { duration } from "../log/format";
+import { formatDuration } from "../log/format";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/useNow";
 
@@ -21,7 +21,7 @@ export function Banner({ live, store }: { live: LiveSession; store: SessionStore
           ? "This conversation was deleted. What you see is what was there."
           : `The server does not show this conversation: ${notice ?? link.reason}`}
         {link.why === "refused" && (
-          <Button look="quiet" onClick={() => store.reconnect()}>
+          <Button variant="quiet" onClick={() => store.reconnect()}>
             Try again
           </Button>
         )}
@@ -32,7 +32,7 @@ export function Banner({ live, store }: { live: LiveSession; store: SessionStore
     <p className="banner banner-bad" role="alert">
       <TriangleAlert size={15} aria-hidden="true" />
       {notice}
-      <Button look="quiet" onClick={() => store.note(null)}>
+      <Button variant="quiet" onClick={() => store.note(null)}>
         Dismiss
       </Button>
     </p>
@@ -51,7 +51,7 @@ export function Unreachable() {
 
 function Lost({ since, reason, onTry }: { since: number; reason: string; onTry(): void }) {
   useNow();
-  const ago = duration(Date.now() - since);
+  const ago = formatDuration(Date.now() - since);
   return (
     <p className="banner" role="status">
       <PlugZap size={15} aria-hidden="true" />
@@ -59,7 +59,7 @@ function Lost({ since, reason, onTry }: { since: number; reason: string; onTry()
         Disconnected since {new Date(since).toLocaleTimeString()} <span aria-hidden="true">({ago})</span>
         {reason === "" ? "" : `: ${reason.replace(/\.$/, "")}`}. It comes back by itself.
       </span>
-      <Button look="quiet" onClick={onTry}>
+      <Button variant="quiet" onClick={onTry}>
         Try now
       </Button>
     </p>

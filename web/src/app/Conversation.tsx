@@ -9,7 +9,7 @@ import { api } from "../wire/api";
 import { Announcer } from "./Announcer";
 import { Banner } from "./Banner";
 import type { Route } from "./route";
-import { StandInLine } from "./UnderstudyNotice";
+import { UnderstudyNotice } from "./UnderstudyNotice";
 
 interface Props {
   readonly live: LiveSession;
@@ -18,16 +18,16 @@ interface Props {
   readonly isSearching: boolean;
   readonly asksToStop: boolean;
   /** The model of its agent is the stand-in. */
-  readonly isStandIn: boolean;
+  readonly usesUnderstudy: boolean;
   onSearchEnd(): void;
-  onPick(run: RunView, item: Item | null): void;
+  onSelect(run: RunView, item: Item | null): void;
   /** The user has asked something, and wants to see what comes of it. */
   onAsked(): void;
 }
 
 /** One session: what was said and done, and the field to go on. */
 export const Conversation = memo(function Conversation(props: Props) {
-  const { live, store, route, onPick, onSearchEnd } = props;
+  const { live, store, route, onSelect, onSearchEnd } = props;
   const [filter, setFilter] = useState<Filter>(NO_FILTER);
   useEffect(() => {
     if (!props.isSearching) setFilter(NO_FILTER);
@@ -35,9 +35,9 @@ export const Conversation = memo(function Conversation(props: Props) {
   const pick = useCallback(
     (run: RunView, item: Item | null) => {
       onSearchEnd();
-      onPick(run, item);
+      onSelect(run, item);
     },
-    [onPick, onSearchEnd],
+    [onSelect, onSearchEnd],
   );
   const newest = live.view.runs[live.view.runs.length - 1];
   const isEnded = live.link.kind === "ended";
@@ -50,7 +50,7 @@ export const Conversation = memo(function Conversation(props: Props) {
       <Announcer run={newest} />
       <div className="chat">
         {live.loading === null || live.view.seq > 0 || isEnded ? (
-          <Chat live={live} store={store} route={route} filter={filter} onPick={pick} />
+          <Chat live={live} store={store} route={route} filter={filter} onSelect={pick} />
         ) : (
           <Loading part={live.loading} />
         )}
@@ -68,7 +68,7 @@ export const Conversation = memo(function Conversation(props: Props) {
         }}
         onStop={() => store.stop()}
       >
-        {props.isStandIn && <StandInLine />}
+        {props.usesUnderstudy && <UnderstudyNotice />}
       </Composer>
     </>
   );
@@ -76,7 +76,7 @@ export const Conversation = memo(function Conversation(props: Props) {
 
 /** The log has only the beginning of a long message. */
 function lastMessage(run: RunView | undefined): string | (() => Promise<string>) {
-  return run?.inputCut ? () => api.text(`runs/${run.runId}/input`) : (run?.input ?? "");
+  return run?.inputTruncation ? () => api.text(`runs/${run.runId}/input`) : (run?.input ?? "");
 }
 
 function Loading({ part }: { part: number }) {

@@ -14,7 +14,7 @@ export function Drawer({ isOpen, onOpenChange, children }: Props) {
       <Dialog.Portal>
         <Dialog.Overlay className="dialog-veil" />
         <Dialog.Content className="drawer" aria-describedby={undefined}>
-          <Dialog.Title className="unseen">Conversations</Dialog.Title>
+          <Dialog.Title className="visually-hidden">Conversations</Dialog.Title>
           {children}
         </Dialog.Content>
       </Dialog.Portal>

@@ -6,7 +6,7 @@ interface State {
 }
 
 /** If a part of the page breaks, it says so in its place, and the rest goes on. */
-export class Trouble extends Component<{ children: ReactNode }, State> {
+export class ErrorBoundary extends Component<{ children: ReactNode }, State> {
   override state: State = { error: null };
 
   static getDerivedStateFromError(error: Error): State {

@@ -4,7 +4,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import type { AgentInfo } from "../wire/api";
 import { promptsFor } from "./examplePrompts";
 import { Welcome } from "./NewSession";
-import { StandInLine } from "./UnderstudyNotice";
+import { UnderstudyNotice } from "./UnderstudyNotice";
 
 const deep: AgentInfo = {
   name: "deep",
@@ -35,7 +35,7 @@ test("says that a stand-in plays, and only then", () => {
 });
 
 test("a quiet line leads to how to use a real model", async () => {
-  render(<StandInLine />);
+  render(<UnderstudyNotice />);
   expect(screen.queryByText(/LIMELIGHT_MODEL=/)).toBe(null);
   await userEvent.setup().click(screen.getByRole("button", { name: "Use a real one" }));
   expect(within(screen.getByRole("dialog")).getByText(/LIMELIGHT_MODEL=.* limelight serve$/)).toBeTruthy();

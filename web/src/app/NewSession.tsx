@@ -1,12 +1,12 @@
 import { ArrowUpRight, ChevronDown, TriangleAlert } from "lucide-react";
 import { memo } from "react";
 import { Composer } from "../chat/Composer";
-import { agentNamed } from "../client/agents";
+import { findAgent } from "../client/agents";
 import { Button } from "../ui/Button";
 import { Menu, MenuItem } from "../ui/Menu";
-import { type AgentInfo, address } from "../wire/api";
+import { type AgentInfo, serverUrl } from "../wire/api";
 import { promptsFor } from "./examplePrompts";
-import { isStandIn, RealModel, Snippet } from "./UnderstudyNotice";
+import { RealModelCommand, Snippet, usesUnderstudy } from "./UnderstudyNotice";
 import "./welcome.css";
 
 interface WelcomeProps {
@@ -23,7 +23,7 @@ const FRAMEWORK_SERVE = "limelight serve my_graph.py:graph";
 
 /** What the page shows before anything was asked. */
 export const Welcome = memo(function Welcome({ agents, agent, onAsk }: WelcomeProps) {
-  const chosen = agentNamed(agents, agent);
+  const chosen = findAgent(agents, agent);
   return (
     <div className="welcome">
       <div className="welcome-page">
@@ -42,13 +42,13 @@ export const Welcome = memo(function Welcome({ agents, agent, onAsk }: WelcomePr
             </li>
           ))}
         </ul>
-        {isStandIn(chosen) && (
+        {usesUnderstudy(chosen) && (
           <div className="welcome-note">
             <p>
               A stand-in model plays here: it follows a script and does not think, but the tools are real. To use a real
               model, start Limelight like this:
             </p>
-            <RealModel />
+            <RealModelCommand />
           </div>
         )}
         <details className="welcome-own">
@@ -65,7 +65,7 @@ export const Welcome = memo(function Welcome({ agents, agent, onAsk }: WelcomePr
           <Snippet text={FRAMEWORK_SERVE} label="Copy the command for a framework" />
           <p>
             Programs talk to it too:{" "}
-            <a href={address("docs")} target="_blank" rel="noreferrer">
+            <a href={serverUrl("docs")} target="_blank" rel="noreferrer">
               HTTP routes of this server <ArrowUpRight size={13} aria-hidden="true" />
             </a>
           </p>
@@ -85,7 +85,7 @@ interface Props {
 }
 
 /** A new conversation: what this is, and the field to begin. */
-export function Start({ agents, agent, trouble, onAgent, onAsk }: Props) {
+export function NewSession({ agents, agent, trouble, onAgent, onAsk }: Props) {
   return (
     <div className="start">
       {trouble !== null && (
@@ -102,7 +102,7 @@ export function Start({ agents, agent, trouble, onAgent, onAsk }: Props) {
           label="Agent"
           side="top"
           trigger={
-            <Button look="quiet" className="start-agent" aria-label={`Agent: ${agent?.title ?? "none"}`}>
+            <Button variant="quiet" className="start-agent" aria-label={`Agent: ${agent?.title ?? "none"}`}>
               <span>{agent?.title ?? "Agent"}</span> <ChevronDown size={14} aria-hidden="true" />
             </Button>
           }

@@ -1,11 +1,11 @@
 import { Button } from "../ui/Button";
 
-export function Missing({ onNew }: { onNew(): void }) {
+export function NotFound({ onNew }: { onNew(): void }) {
   return (
     <div className="missing">
       <h2>There is no such conversation</h2>
       <p className="quiet">It was deleted, or the link is of another server or another user.</p>
-      <Button look="main" onClick={onNew}>
+      <Button variant="main" onClick={onNew}>
         New conversation
       </Button>
     </div>

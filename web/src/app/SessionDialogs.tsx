@@ -1,6 +1,6 @@
 import type { SessionStore } from "../client/session";
 import type { SessionList } from "../client/sessionList";
-import { DeleteSession, RenameDialog } from "../sessions/SessionDialogs";
+import { DeleteDialog, RenameDialog } from "../sessions/SessionDialogs";
 
 interface Props {
   readonly list: SessionList;
@@ -25,7 +25,7 @@ export function SessionDialogs({ list, store, title, asked, onClose, onRemoved }
   return (
     <>
       <RenameDialog entry={asked === "rename" ? entry : null} onClose={onClose} onRename={rename} />
-      <DeleteSession entry={asked === "delete" ? entry : null} onClose={onClose} onDelete={remove} />
+      <DeleteDialog entry={asked === "delete" ? entry : null} onClose={onClose} onDelete={remove} />
     </>
   );
 }

@@ -1,9 +1,9 @@
 import { Menu as MenuIcon, PanelRight, Search } from "lucide-react";
 import { useState } from "react";
 import type { LiveSession } from "../client/session";
-import { duration } from "../log/format";
+import { formatDuration } from "../log/format";
 import type { Progress, RunView } from "../log/view";
-import { straight } from "../text/invisibleCharacters";
+import { escapeBidi } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { StateIcon } from "../ui/StateIcon";
 import { useNow } from "../ui/useNow";
@@ -22,12 +22,12 @@ interface Props {
 }
 
 /** The line above the conversation: what it is, who works, since when. */
-export function SessionHead(props: Props) {
+export function SessionHeader(props: Props) {
   const { live, title, agent } = props;
   const run = live?.view.runs[live.view.runs.length - 1];
   return (
     <header className="session-head">
-      <Button look="quiet" className="only-narrow" aria-label="Conversations" onClick={props.onMenu}>
+      <Button variant="quiet" className="only-narrow" aria-label="Conversations" onClick={props.onMenu}>
         <MenuIcon size={18} aria-hidden="true" />
       </Button>
       {live === null ? (
@@ -39,7 +39,7 @@ export function SessionHead(props: Props) {
       {run !== undefined && <RunClock run={run} />}
       {live !== null && (
         <Button
-          look="quiet"
+          variant="quiet"
           aria-label="Search in steps and results"
           title="Search in steps and results ( / )"
           onClick={props.onSearch}
@@ -49,7 +49,7 @@ export function SessionHead(props: Props) {
       )}
       {live !== null && (
         <Button
-          look="quiet"
+          variant="quiet"
           className="only-wide"
           aria-label={props.hasSide ? "Hide the side" : "Show the side"}
           aria-pressed={props.hasSide}
@@ -75,7 +75,7 @@ function RunClock({ run }: { run: RunView }) {
   return (
     <span className="session-clock">
       <StateIcon state={STATES[run.state]} />
-      {duration((run.endedAt ?? Math.max(now, run.startedAt)) - run.startedAt)}
+      {formatDuration((run.endedAt ?? Math.max(now, run.startedAt)) - run.startedAt)}
     </span>
   );
 }
@@ -90,7 +90,7 @@ function Title({ title, onRename }: { title: string; onRename(title: string): vo
     return (
       <h1 className="session-title">
         <button type="button" title="Rename" onClick={() => setDraft(title)}>
-          {straight(title) || "Untitled"}
+          {escapeBidi(title) || "Untitled"}
         </button>
       </h1>
     );

@@ -1,16 +1,16 @@
 import { Dialog } from "../ui/Dialog";
-import { Keys } from "../ui/Kbd";
-import type { KeyInfo } from "../ui/shortcuts";
+import { Kbd } from "../ui/Kbd";
+import type { ShortcutInfo } from "../ui/shortcuts";
 import "../ui/kbd.css";
 
 interface Props {
   open: boolean;
   onOpenChange: (open: boolean) => void;
-  keys: readonly KeyInfo[];
+  keys: readonly ShortcutInfo[];
 }
 
 /** Every key that does something, by group. */
-export function KeysDialog({ open, onOpenChange, keys }: Props) {
+export function ShortcutsDialog({ open, onOpenChange, keys }: Props) {
   const groups = [...new Set(keys.map(groupOf))];
   return (
     <Dialog open={open} onOpenChange={onOpenChange} title="Keys">
@@ -24,7 +24,7 @@ export function KeysDialog({ open, onOpenChange, keys }: Props) {
                 <div key={`${one.keys} ${one.title}`} className="keys-row">
                   <dt>{one.title}</dt>
                   <dd>
-                    <Keys keys={one.keys} />
+                    <Kbd keys={one.keys} />
                   </dd>
                 </div>
               ))}
@@ -35,6 +35,6 @@ export function KeysDialog({ open, onOpenChange, keys }: Props) {
   );
 }
 
-function groupOf(one: KeyInfo): string {
+function groupOf(one: ShortcutInfo): string {
   return one.group ?? "Anywhere";
 }

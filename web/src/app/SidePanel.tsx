@@ -1,11 +1,11 @@
 import { Clock, Code, Files, SquareTerminal, X } from "lucide-react";
 import { Tabs } from "radix-ui";
 import { lazy, type ReactNode, Suspense, useRef } from "react";
-import { recall } from "../client/storage";
+import { readStored } from "../client/storage";
 import type { Item, RunView } from "../log/view";
 import { Button } from "../ui/Button";
-import { type Pane, paneOf } from "./activePane";
-import { Trouble } from "./ErrorBoundary";
+import { activePane, type Pane } from "./activePane";
+import { ErrorBoundary } from "./ErrorBoundary";
 
 const CodePane = lazy(() => import("../code/CodePane"));
 const TerminalPane = lazy(() => import("../terminal/TerminalPane"));
@@ -26,17 +26,17 @@ interface Props {
   readonly focus: Item | null;
   readonly pane: Pane;
   onPane(pane: Pane): void;
-  onPick(run: RunView, item: Item): void;
-  onPickRun(run: RunView): void;
+  onSelect(run: RunView, item: Item): void;
+  onSelectRun(run: RunView): void;
   onClose?(): void;
 }
 
 /** The right side: what the agent makes and does, each in the form that fits it. */
-export function Side(props: Props) {
-  const { runs, run, focus, pane, onPane, onPick, onClose } = props;
+export function SidePanel(props: Props) {
+  const { runs, run, focus, pane, onPane, onSelect, onClose } = props;
   const pick = (item: Item) => {
     const owner = runs.find((one) => item.key.startsWith(`${one.runId}/`));
-    if (owner !== undefined) onPick(owner, item);
+    if (owner !== undefined) onSelect(owner, item);
   };
   return (
     <Tabs.Root className="side" value={pane} onValueChange={(value) => onPane(value as Pane)}>
@@ -50,17 +50,17 @@ export function Side(props: Props) {
           ))}
         </Tabs.List>
         {onClose && (
-          <Button look="quiet" aria-label="Hide this side" title="Hide this side" onClick={onClose}>
+          <Button variant="quiet" aria-label="Hide this side" title="Hide this side" onClick={onClose}>
             <X size={15} aria-hidden="true" />
           </Button>
         )}
       </header>
       <Tabs.Content value={pane} className="side-body" tabIndex={-1}>
-        <Trouble key={pane}>
+        <ErrorBoundary key={pane}>
           <Suspense fallback={<p className="quiet side-wait">Loading …</p>}>
-            {shown(pane, runs, run, focus, pick, props.onPickRun, onPane)}
+            {shown(pane, runs, run, focus, pick, props.onSelectRun, onPane)}
           </Suspense>
-        </Trouble>
+        </ErrorBoundary>
       </Tabs.Content>
     </Tabs.Root>
   );
@@ -81,7 +81,7 @@ function shown(
         <CodePane
           runs={runs}
           focus={focus?.kind === "tool" ? focus : null}
-          onPick={pick}
+          onSelect={pick}
           onTerminal={() => onPane("terminal")}
         />
       );
@@ -91,16 +91,16 @@ function shown(
       return run === undefined ? (
         <p className="quiet side-wait">When the agent works, its steps appear here over time.</p>
       ) : (
-        <TimelinePane runs={runs} run={run} focus={focus} onPick={pick} onPickRun={pickRun} />
+        <TimelinePane runs={runs} run={run} focus={focus} onSelect={pick} onSelectRun={pickRun} />
       );
     case "files":
-      return <FilesPane runs={runs} onPick={pick} />;
+      return <FilesPane runs={runs} onSelect={pick} />;
   }
 }
 
 /** Which pane to show by itself. Once the user has picked one, theirs stays. */
 export function useActivePane(run: RunView | undefined): Pane {
-  const last = useRef<Pane>(recall<Pane>("pane", "timeline"));
-  if (run !== undefined) last.current = paneOf(run) ?? last.current;
+  const last = useRef<Pane>(readStored<Pane>("pane", "timeline"));
+  if (run !== undefined) last.current = activePane(run) ?? last.current;
   return last.current;
 }

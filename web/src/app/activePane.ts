@@ -6,7 +6,7 @@ import type { RunView } from "../log/view";
 export type Pane = "code" | "terminal" | "timeline" | "files";
 
 /** Code while code is written or runs, of whatever tool; the terminal while a tool prints; null if it does neither. */
-export function paneOf(run: RunView): Pane | null {
+export function activePane(run: RunView): Pane | null {
   if (run.endedAt !== null) return null;
   const piece = run.terminal[run.terminal.length - 1];
   let pane: Pane | null = null;

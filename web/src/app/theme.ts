@@ -1,8 +1,8 @@
 /** Light, dark, or as the system is. `public/theme.js` does the same before the first paint, so that nothing flashes. */
 
 import { useSyncExternalStore } from "react";
-import { PREFIX, recall, remember } from "../client/storage";
-import { Watchable } from "../client/store";
+import { KEY_PREFIX, readStored, writeStored } from "../client/storage";
+import { Store } from "../client/store";
 
 export type ThemeChoice = "system" | "light" | "dark";
 
@@ -14,10 +14,10 @@ export interface Theme {
 
 const KEY = "theme";
 const system = typeof matchMedia === "function" ? matchMedia("(prefers-color-scheme: dark)") : null;
-const theme = new Watchable<Theme>(made(stored()));
+const theme = new Store<Theme>(made(stored()));
 
 function stored(): ThemeChoice {
-  const choice = recall<unknown>(KEY, "system");
+  const choice = readStored<unknown>(KEY, "system");
   return choice === "light" || choice === "dark" ? choice : "system";
 }
 
@@ -26,7 +26,7 @@ function made(choice: ThemeChoice): Theme {
 }
 
 function set(choice: ThemeChoice): void {
-  remember(KEY, choice === "system" ? null : choice);
+  writeStored(KEY, choice === "system" ? null : choice);
   apply(choice);
 }
 
@@ -40,7 +40,7 @@ apply(stored());
 system?.addEventListener("change", () => apply(theme.getSnapshot().choice));
 // Another tab has chosen.
 window.addEventListener("storage", (event) => {
-  if (event.key === null || event.key === PREFIX + KEY) apply(stored());
+  if (event.key === null || event.key === KEY_PREFIX + KEY) apply(stored());
 });
 
 export function useTheme(): Theme {

@@ -16,7 +16,7 @@ import {
 } from "lucide-react";
 import type { LiveSession, SessionStore } from "../client/session";
 import type { ExportForm } from "../client/sessionExport";
-import type { Binding, Command, KeyInfo } from "../ui/shortcuts";
+import type { Command, Shortcut, ShortcutInfo } from "../ui/shortcuts";
 import type { AgentInfo } from "../wire/api";
 import type { Pane } from "./activePane";
 import { PANES } from "./SidePanel";
@@ -42,7 +42,7 @@ interface Given {
 }
 
 /** Keys that work in one place only, and are bound there. */
-export const FIELD_KEYS: readonly KeyInfo[] = [
+export const LOCAL_SHORTCUTS: readonly ShortcutInfo[] = [
   { keys: "enter", title: "Send, or queue while the agent works", group: "While you write" },
   { keys: "mod+enter", title: "Interrupt the agent and send", group: "While you write" },
   { keys: "shift+enter", title: "New line", group: "While you write" },
@@ -53,7 +53,7 @@ export const FIELD_KEYS: readonly KeyInfo[] = [
 ];
 
 /** All that can be done from the palette, and the keys for it. */
-export function useCommands(given: Given): { commands: readonly Command[]; bindings: readonly Binding[] } {
+export function useCommands(given: Given): { commands: readonly Command[]; bindings: readonly Shortcut[] } {
   const theme = useTheme();
   const hasSession = given.live !== null;
   const newest = given.live?.view.runs[given.live.view.runs.length - 1];
@@ -145,8 +145,8 @@ export function useCommands(given: Given): { commands: readonly Command[]; bindi
   return { commands, bindings: bindingsOf(commands, given) };
 }
 
-function bindingsOf(commands: readonly Command[], given: Given): readonly Binding[] {
-  const own: Binding[] = [
+function bindingsOf(commands: readonly Command[], given: Given): readonly Shortcut[] {
+  const own: Shortcut[] = [
     { keys: "mod+k", title: "Conversations and commands", inFields: true, overDialogs: true, run: given.onPalette },
   ];
   for (const { id, title, keys, disabled, run } of commands) {

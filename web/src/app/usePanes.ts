@@ -1,10 +1,10 @@
 import { useCallback, useEffect, useState } from "react";
-import { remember } from "../client/storage";
+import { writeStored } from "../client/storage";
 import type { RunView } from "../log/view";
-import { useMedia } from "../ui/hooks";
+import { useMediaQuery } from "../ui/hooks";
 import type { Pane } from "./activePane";
 import { useActivePane } from "./SidePanel";
-import { useRemembered } from "./useStoredState";
+import { useStoredState } from "./useStoredState";
 
 export interface Panes {
   readonly isNarrow: boolean;
@@ -22,8 +22,8 @@ export interface Panes {
 
 /** Which pane is shown: the one that the agent works in, until the user picks one, or a step. */
 export function usePanes(sessionId: string | null, newest: RunView | undefined): Panes {
-  const isNarrow = useMedia("(max-width: 899px)");
-  const [hasSide, setHasSide] = useRemembered("side", true);
+  const isNarrow = useMediaQuery("(max-width: 899px)");
+  const [hasSide, setHasSide] = useStoredState("side", true);
   const [picked, setPicked] = useState<Pane | null>(null);
   const [tab, showTab] = useState<Pane | "chat">("chat");
   const active = useActivePane(newest);
@@ -35,7 +35,7 @@ export function usePanes(sessionId: string | null, newest: RunView | undefined):
   const show = useCallback(
     (wanted: Pane) => {
       setPicked(wanted);
-      remember("pane", wanted);
+      writeStored("pane", wanted);
       if (isNarrow) showTab(wanted);
       else setHasSide(true);
     },

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 import type { SessionStore } from "../client/session";
-import { isOverlaid } from "../ui/shortcuts";
+import { isOverlayOpen } from "../ui/shortcuts";
 
 const ASKS_FOR = 3000;
 
@@ -18,7 +18,7 @@ export function useStopKey(store: SessionStore | null): boolean {
       if (wanted) timer = setTimeout(() => ask(false), ASKS_FOR);
     };
     const press = (event: KeyboardEvent) => {
-      if (event.key !== "Escape" || event.defaultPrevented || isOverlaid()) return;
+      if (event.key !== "Escape" || event.defaultPrevented || isOverlayOpen()) return;
       if (isAsking) store.stop();
       ask(!isAsking);
     };

@@ -1,12 +1,12 @@
 import { useCallback, useState } from "react";
-import { recall, remember } from "../client/storage";
+import { readStored, writeStored } from "../client/storage";
 
 /** A choice that outlives a reload. */
-export function useRemembered<T>(key: string, first: T): [T, (value: T) => void] {
-  const [value, setValue] = useState<T>(() => recall(key, first));
+export function useStoredState<T>(key: string, first: T): [T, (value: T) => void] {
+  const [value, setValue] = useState<T>(() => readStored(key, first));
   const choose = useCallback(
     (next: T) => {
-      remember(key, next);
+      writeStored(key, next);
       setValue(next);
     },
     [key],

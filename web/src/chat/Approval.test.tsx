@@ -2,19 +2,19 @@ import { act, cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it, vi } from "vitest";
 import type { ApprovalItem, Args } from "../log/view";
-import { fillGaps } from "../testing/jsdomPolyfills";
-import { made } from "../testing/sampleRuns";
-import { api, type WholeApproval } from "../wire/api";
+import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
+import { sampleRun } from "../testing/sampleRuns";
+import { type ApprovalDetails, api } from "../wire/api";
 import { Approval } from "./Approval";
 import { type ChatContext, ChatProvider } from "./context";
 
-fillGaps();
+installJsdomPolyfills();
 afterEach(cleanup);
 
 const decide = vi.fn();
 
-function show(approvalId: string, args: Args, isCut = false) {
-  const run = made([1, { kind: "run_started", agent: "a", turn: 1 }]);
+function show(approvalId: string, args: Args, isTruncated = false) {
+  const run = sampleRun([1, { kind: "run_started", agent: "a", turn: 1 }]);
   const asked: ApprovalItem = {
     kind: "approval",
     key: "run_0/1",
@@ -25,7 +25,7 @@ function show(approvalId: string, args: Args, isCut = false) {
     callId: "c",
     name: "write_file",
     args,
-    argsCut: isCut ? { size: 20_000, url: "" } : null,
+    argsTruncation: isTruncated ? { size: 20_000, url: "" } : null,
     decisions: ["approve", "edit", "reject"],
     expiresAt: null,
     decision: null,
@@ -53,7 +53,7 @@ it("shows a text with its line breaks", () => {
 });
 
 it("lets only whole arguments be edited", async () => {
-  let arrive = (_whole: WholeApproval) => {};
+  let arrive = (_whole: ApprovalDetails) => {};
   vi.spyOn(api, "approval").mockReturnValue(
     new Promise((resolve) => {
       arrive = resolve;

@@ -1,13 +1,13 @@
 import { PauseCircle } from "lucide-react";
 import { memo, useEffect, useId, useMemo, useState } from "react";
-import { argsText, bytes, duration } from "../log/format";
+import { argsText, formatBytes, formatDuration } from "../log/format";
 import type { ApprovalItem, Args, RunView } from "../log/view";
-import { straight, visible } from "../text/invisibleCharacters";
+import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/useNow";
 import { api } from "../wire/api";
 import type { JsonObject } from "../wire/events";
-import { Arguments, askedCall, partsOf } from "./Arguments";
+import { Arguments, callOf, splitArguments } from "./Arguments";
 import { useChat } from "./context";
 import { useDecisionDraft } from "./decisions";
 import "./approval.css";
@@ -27,11 +27,13 @@ export const Approval = memo(function Approval({ run, asked }: { run: RunView; a
   const may = (decision: "approve" | "edit" | "reject") => asked.decisions.includes(decision);
   const agent = run.agents.get(asked.agentId);
   return (
-    <section className="approval" aria-label={`Approve ${visible(asked.name)}?`} data-item={asked.key}>
+    <section className="approval" aria-label={`Approve ${escapeInvisible(asked.name)}?`} data-item={asked.key}>
       <header className="approval-head">
         <PauseCircle size={16} aria-hidden="true" />
-        <strong>Approve {visible(asked.name)}?</strong>
-        {agent !== undefined && agent.agentId !== "" && <span className="quiet">asked by {visible(agent.name)}</span>}
+        <strong>Approve {escapeInvisible(asked.name)}?</strong>
+        {agent !== undefined && agent.agentId !== "" && (
+          <span className="quiet">asked by {escapeInvisible(agent.name)}</span>
+        )}
         <Expiry asked={asked} />
       </header>
       {mode === "edit" ? (
@@ -56,7 +58,7 @@ export const Approval = memo(function Approval({ run, asked }: { run: RunView; a
           ) : (
             <div className="approval-buttons">
               {may("approve") && (
-                <Button look="main" disabled={isSent} onClick={() => store.decide(asked, "approve")}>
+                <Button variant="main" disabled={isSent} onClick={() => store.decide(asked, "approve")}>
                   Approve
                 </Button>
               )}
@@ -69,7 +71,7 @@ export const Approval = memo(function Approval({ run, asked }: { run: RunView; a
                 </Button>
               )}
               {may("reject") && (
-                <Button look="danger" disabled={isSent} onClick={() => change({ mode: "reject" })}>
+                <Button variant="danger" disabled={isSent} onClick={() => change({ mode: "reject" })}>
                   Reject
                 </Button>
               )}
@@ -90,12 +92,12 @@ interface Asked {
 
 /** Long arguments come as a preview: nobody should agree to what they have not been able to read. */
 function useWholeArgs(run: RunView, asked: ApprovalItem): Asked {
-  const isCut = asked.argsCut !== null;
-  const [now, setNow] = useState<Omit<Asked, "retry">>({ args: asked.args, state: isCut ? "loading" : "whole" });
+  const isTruncated = asked.argsTruncation !== null;
+  const [now, setNow] = useState<Omit<Asked, "retry">>({ args: asked.args, state: isTruncated ? "loading" : "whole" });
   const [tries, setTries] = useState(0);
   // biome-ignore lint/correctness/useExhaustiveDependencies: each try reads anew
   useEffect(() => {
-    if (!isCut) return;
+    if (!isTruncated) return;
     const leaving = new AbortController();
     setNow((before) => ({ ...before, state: "loading" }));
     api.approval(run.runId, asked.approvalId, leaving.signal).then(
@@ -103,18 +105,18 @@ function useWholeArgs(run: RunView, asked: ApprovalItem): Asked {
       () => leaving.signal.aborted || setNow((before) => ({ ...before, state: "failed" })),
     );
     return () => leaving.abort();
-  }, [run.runId, asked.approvalId, isCut, tries]);
+  }, [run.runId, asked.approvalId, isTruncated, tries]);
   return { ...now, retry: () => setTries(tries + 1) };
 }
 
 function ShownArgs({ run, asked, whole }: { run: RunView; asked: ApprovalItem; whole: Asked }) {
-  const parts = useMemo(() => partsOf(askedCall(run, asked, whole.args)), [run, asked, whole.args]);
+  const parts = useMemo(() => splitArguments(callOf(run, asked, whole.args)), [run, asked, whole.args]);
   return (
     <>
       <Arguments parts={parts} />
       {whole.state !== "whole" && (
         <p className="approval-cut" role="status">
-          Only the beginning is shown, of {bytes(asked.argsCut?.size ?? 0)}.{" "}
+          Only the beginning is shown, of {formatBytes(asked.argsTruncation?.size ?? 0)}.{" "}
           {whole.state === "loading" ? "Loading the rest …" : "The rest could not be read."}
           {whole.state === "failed" && <Button onClick={whole.retry}>Try again</Button>}
         </p>
@@ -127,7 +129,7 @@ function Expiry({ asked }: { asked: ApprovalItem }) {
   const now = useNow(asked.expiresAt !== null);
   if (asked.expiresAt === null) return null;
   const left = asked.expiresAt - now;
-  return <span className="time">{left > 0 ? `${duration(left)} left` : "expired"}</span>;
+  return <span className="time">{left > 0 ? `${formatDuration(left)} left` : "expired"}</span>;
 }
 
 interface EditProps {
@@ -148,7 +150,7 @@ function EditArgs({ text, isSent, onChange, onCancel, onSend }: EditProps) {
   };
   return (
     <>
-      <label className="unseen" htmlFor={id}>
+      <label className="visually-hidden" htmlFor={id}>
         New arguments as JSON
       </label>
       <textarea
@@ -168,10 +170,10 @@ function EditArgs({ text, isSent, onChange, onCancel, onSend }: EditProps) {
         </p>
       )}
       <div className="approval-buttons">
-        <Button look="main" disabled={isSent} onClick={send}>
+        <Button variant="main" disabled={isSent} onClick={send}>
           Approve with changes
         </Button>
-        <Button look="quiet" onClick={onCancel}>
+        <Button variant="quiet" onClick={onCancel}>
           Cancel
         </Button>
       </div>
@@ -214,7 +216,7 @@ function RejectReason({ reason, ...props }: RejectProps) {
         props.onSend(reason.trim());
       }}
     >
-      <label className="unseen" htmlFor={id}>
+      <label className="visually-hidden" htmlFor={id}>
         Why not (the agent reads it)
       </label>
       <input
@@ -226,10 +228,10 @@ function RejectReason({ reason, ...props }: RejectProps) {
         dir="auto"
         onChange={(event) => props.onChange(event.target.value)}
       />
-      <Button look="danger" type="submit" disabled={props.isSent}>
+      <Button variant="danger" type="submit" disabled={props.isSent}>
         Reject
       </Button>
-      <Button look="quiet" onClick={props.onCancel}>
+      <Button variant="quiet" onClick={props.onCancel}>
         Cancel
       </Button>
     </form>
@@ -239,7 +241,7 @@ function RejectReason({ reason, ...props }: RejectProps) {
 const WORDS = { approve: "Approved", edit: "Approved with changes", reject: "Rejected" };
 
 /** Who decided what about a question, in one line, and what was changed. */
-export function Decided({ asked }: { asked: ApprovalItem }) {
+export function DecisionLine({ asked }: { asked: ApprovalItem }) {
   if (asked.decision === null) return <p className="decided">Waits for a decision.</p>;
   const by = asked.by === "" ? "" : ` by ${asked.by}`;
   const when = asked.decidedAt === null ? "" : ` at ${new Date(asked.decidedAt).toLocaleTimeString()}`;
@@ -250,9 +252,11 @@ export function Decided({ asked }: { asked: ApprovalItem }) {
         {WORDS[asked.decision]}
         {by}
         {when}
-        {asked.reason !== "" && `: ${straight(asked.reason)}`}
+        {asked.reason !== "" && `: ${escapeBidi(asked.reason)}`}
       </p>
-      {editedArgs !== null && <Arguments parts={partsOf({ name, args: editedArgs, argsText: "", isPython: false })} />}
+      {editedArgs !== null && (
+        <Arguments parts={splitArguments({ name, args: editedArgs, argsText: "", isPython: false })} />
+      )}
     </>
   );
 }

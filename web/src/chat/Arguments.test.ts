@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Args } from "../log/view";
-import { partsOf } from "./Arguments";
+import { splitArguments } from "./Arguments";
 
 const call = (args: Args | null, isPython = false) => ({ name: "write", args, argsText: '{"path', isPython });
 
@@ -16,14 +16,14 @@ it.each([
   ["no\njson", "no\njson", []],
   [null, '{"path', []],
 ])("shows texts with their line breaks apart from short values (%#)", (args, values, texts) => {
-  expect(partsOf(call(args))).toEqual({ code: null, values, texts });
+  expect(splitArguments(call(args))).toEqual({ code: null, values, texts });
 });
 
 it("shows code once", () => {
-  expect(partsOf(call({ code: "a\nb", timeout: 3 }, true))).toMatchObject({
+  expect(splitArguments(call({ code: "a\nb", timeout: 3 }, true))).toMatchObject({
     code: { text: "a\nb", language: "python" },
     values: { timeout: 3 },
     texts: [],
   });
-  expect(partsOf(call({ timeout: 3 }, true))).toEqual({ code: null, values: { timeout: 3 }, texts: [] });
+  expect(splitArguments(call({ timeout: 3 }, true))).toEqual({ code: null, values: { timeout: 3 }, texts: [] });
 });

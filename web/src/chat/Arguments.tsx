@@ -2,8 +2,8 @@ import { memo, type ReactNode } from "react";
 import { codeOf, isPythonTool } from "../log/code";
 import type { ApprovalItem, Args, RunView, ToolItem } from "../log/view";
 import { CodeBlock } from "../text/CodeBlock";
-import { visible } from "../text/invisibleCharacters";
-import { Value } from "../text/JsonValue";
+import { escapeInvisible } from "../text/invisibleCharacters";
+import { JsonView } from "../text/JsonView";
 import { languageName } from "../text/languages";
 import type { JsonObject, JsonValue } from "../wire/events";
 import "./approval.css";
@@ -26,7 +26,7 @@ export interface ArgumentParts {
 
 type Call = Pick<ToolItem, "name" | "args" | "argsText" | "isPython">;
 
-export function partsOf(call: Call): ArgumentParts {
+export function splitArguments(call: Call): ArgumentParts {
   const found = codeOf(call);
   const args = call.args ?? call.argsText;
   if (typeof args === "string") return { code: found, values: found === null && args !== "" ? args : null, texts: [] };
@@ -43,7 +43,7 @@ export function partsOf(call: Call): ArgumentParts {
 }
 
 /** A question about a call as the call that it asks for. */
-export function askedCall(run: RunView, asked: ApprovalItem, args: Args): Call {
+export function callOf(run: RunView, asked: ApprovalItem, args: Args): Call {
   return { name: asked.name, args, argsText: "", isPython: isPythonTool(asked.name, run.pythonTools) };
 }
 
@@ -69,14 +69,14 @@ export const Arguments = memo(function Arguments({ parts, head }: { parts: Argum
       {(values !== null || texts.length > 0) && (
         <section className="part">
           {head}
-          {values !== null && <Value value={values} />}
+          {values !== null && <JsonView value={values} />}
           {texts.map(({ name, text, language }) => (
             <div key={name} className="argument">
-              <p className="argument-name">{visible(name)}</p>
+              <p className="argument-name">{escapeInvisible(name)}</p>
               {language !== "" && text.length <= CODE_LIMIT ? (
                 <CodeBlock code={text} language={language} />
               ) : (
-                <Value value={text} isText />
+                <JsonView value={text} isText />
               )}
             </div>
           ))}

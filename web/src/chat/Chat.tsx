@@ -3,17 +3,17 @@ import { memo, useCallback, useEffect, useMemo, useRef, useState, useSyncExterna
 import { Virtualizer, type VirtualizerHandle } from "virtua";
 import type { Route } from "../app/route";
 import type { LiveSession, SessionStore } from "../client/session";
-import { type Filter, isActive, wordsOf } from "../log/filter";
+import { type Filter, isActive, searchTerms } from "../log/filter";
 import type { Item, RunView } from "../log/view";
 import { Button } from "../ui/Button";
-import { Frame } from "../ui/ListContainer";
+import { ListContainer } from "../ui/ListContainer";
 import { folds } from "./collapsed";
 import { type ChatContext, ChatProvider } from "./context";
 import { RowView } from "./RowView";
 import { rowsOf } from "./rows";
-import { Hits } from "./SearchResults";
-import { useFollow } from "./useAutoScroll";
-import { useSeek } from "./useScrollTo";
+import { SearchResults } from "./SearchResults";
+import { useAutoScroll } from "./useAutoScroll";
+import { useScrollTo } from "./useScrollTo";
 import "./chat.css";
 
 interface Props {
@@ -21,27 +21,27 @@ interface Props {
   readonly store: SessionStore;
   readonly route: Route;
   readonly filter: Filter;
-  onPick(run: RunView, item: Item | null): void;
+  onSelect(run: RunView, item: Item | null): void;
 }
 
 /** The browser's own mark of when all of the history can be read; benchmarks look at it. */
 const LOADED = "limelight:loaded";
 
 /** The conversation: a virtual list that follows its end while the user is there. */
-export const Chat = memo(function Chat({ live, store, route, filter, onPick }: Props) {
+export const Chat = memo(function Chat({ live, store, route, filter, onSelect }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   const list = useRef<VirtualizerHandle>(null);
-  const following = useFollow(box, inner);
+  const following = useAutoScroll(box, inner);
   const { isFollowing, toEnd } = following;
   const { isOpen, toggle } = useFolds(live, isFollowing, route);
   const rows = useMemo(() => rowsOf(live.view, live.pending, isOpen), [live.view, live.pending, isOpen]);
   const context = useMemo<ChatContext>(
-    () => ({ store, deciding: live.deciding, focus: focusKey(route), words: wordsOf(filter.text), pick: onPick }),
-    [store, live.deciding, route, filter, onPick],
+    () => ({ store, deciding: live.deciding, focus: focusKey(route), words: searchTerms(filter.text), pick: onSelect }),
+    [store, live.deciding, route, filter, onSelect],
   );
   const places = useMemo(() => ({ rows: list, box }), []);
-  useSeek(live, rows, route, places, following);
+  useScrollTo(live, rows, route, places, following);
   useToEndWhenAsked(live.pending.length, toEnd);
   const isLoaded = live.loading === null;
   useEffect(() => {
@@ -52,7 +52,7 @@ export const Chat = memo(function Chat({ live, store, route, filter, onPick }: P
   const isSearching = isActive(filter);
   return (
     <ChatProvider value={context}>
-      {isSearching && <Hits runs={live.view.runs} filter={filter} />}
+      {isSearching && <SearchResults runs={live.view.runs} filter={filter} />}
       <div
         className="chat-scroll"
         ref={box}
@@ -64,7 +64,7 @@ export const Chat = memo(function Chat({ live, store, route, filter, onPick }: P
         inert={isSearching}
       >
         <div ref={inner}>
-          <Virtualizer ref={list} data={rows} scrollRef={box} bufferSize={400} as={Frame}>
+          <Virtualizer ref={list} data={rows} scrollRef={box} bufferSize={400} as={ListContainer}>
             {(row) => <RowView key={row.key} row={row} onToggle={toggle} />}
           </Virtualizer>
           <div className="chat-foot" />

@@ -1,10 +1,10 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it } from "vitest";
-import { fillGaps } from "../testing/jsdomPolyfills";
+import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import { Composer } from "./Composer";
 
-fillGaps();
+installJsdomPolyfills();
 afterEach(() => {
   cleanup();
   localStorage.clear();

@@ -1,6 +1,6 @@
 import { ArrowUp, ChevronDown, Square } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
-import { recall, remember } from "../client/storage";
+import { readStored, writeStored } from "../client/storage";
 import { Button } from "../ui/Button";
 import { Menu, MenuItem } from "../ui/Menu";
 import "./composer.css";
@@ -54,7 +54,7 @@ export function Composer(props: Props) {
   };
   return (
     <div className="composer">
-      <label className="unseen" htmlFor={id}>
+      <label className="visually-hidden" htmlFor={id}>
         Message
       </label>
       <textarea
@@ -92,7 +92,12 @@ function SendButton(props: { isBusy: boolean; isDisabled: boolean; onSend(ifBusy
   const { isBusy, isDisabled, onSend } = props;
   return (
     <span className="send">
-      <Button look="main" disabled={isDisabled} aria-label={isBusy ? "Queue" : "Send"} onClick={() => onSend("wait")}>
+      <Button
+        variant="main"
+        disabled={isDisabled}
+        aria-label={isBusy ? "Queue" : "Send"}
+        onClick={() => onSend("wait")}
+      >
         {isBusy ? "Queue" : <ArrowUp size={16} aria-hidden="true" />}
       </Button>
       {isBusy && (
@@ -101,7 +106,7 @@ function SendButton(props: { isBusy: boolean; isDisabled: boolean; onSend(ifBusy
           align="end"
           side="top"
           trigger={
-            <Button look="main" disabled={isDisabled} aria-label="How to send">
+            <Button variant="main" disabled={isDisabled} aria-label="How to send">
               <ChevronDown size={14} aria-hidden="true" />
             </Button>
           }
@@ -121,13 +126,13 @@ function SendButton(props: { isBusy: boolean; isDisabled: boolean; onSend(ifBusy
 /** What was typed and not sent, per session; a reload does not lose it. */
 function useDraft(sessionId: string | null): [string, (text: string) => void] {
   const key = `draft.${sessionId ?? "new"}`;
-  const [text, setText] = useState(() => recall(key, ""));
+  const [text, setText] = useState(() => readStored(key, ""));
   useEffect(() => {
-    const timer = setTimeout(() => remember(key, text === "" ? null : text), 300);
+    const timer = setTimeout(() => writeStored(key, text === "" ? null : text), 300);
     return () => clearTimeout(timer);
   }, [key, text]);
   const change = (next: string) => {
-    if (next === "") remember(key, null);
+    if (next === "") writeStored(key, null);
     setText(next);
   };
   return [text, change];

@@ -1,12 +1,12 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import { afterEach, expect, it } from "vitest";
-import { made, type Told } from "../testing/sampleRuns";
+import { sampleRun, type TimedEvent } from "../testing/sampleRuns";
 import { type ChatContext, ChatProvider } from "./context";
 import { Todos } from "./ItemBody";
 
 afterEach(cleanup);
 
-const PLAN: Told = [
+const PLAN: TimedEvent = [
   1,
   {
     kind: "plan",
@@ -19,8 +19,8 @@ const PLAN: Told = [
 ];
 
 /** The states of a list, as somebody sees them who cannot see its icons. */
-function states(...told: readonly Told[]): readonly (string | null)[] {
-  const list = made(...told).items.find((item) => item.kind === "todos");
+function states(...told: readonly TimedEvent[]): readonly (string | null)[] {
+  const list = sampleRun(...told).items.find((item) => item.kind === "todos");
   if (list === undefined) throw new Error("no list");
   const context = { focus: null } as unknown as ChatContext;
   render(
@@ -47,10 +47,10 @@ it("shows what was never ticked as not done when the run has finished", () => {
 });
 
 it("ends with its sub-agent", () => {
-  const begun: Told = [0.5, { kind: "agent_started", agent_id: "a", name: "reader" }];
-  const plan: Told = [1, { ...PLAN[1], agent_id: "a" } as Told[1]];
+  const begun: TimedEvent = [0.5, { kind: "agent_started", agent_id: "a", name: "reader" }];
+  const plan: TimedEvent = [1, { ...PLAN[1], agent_id: "a" } as TimedEvent[1]];
   expect(states(begun, plan, [2, { kind: "agent_finished", agent_id: "a" }])).toEqual(["done", "pending", "pending"]);
   cleanup();
-  const failed: Told = [2, { kind: "agent_finished", agent_id: "a", error: "lost" }];
+  const failed: TimedEvent = [2, { kind: "agent_finished", agent_id: "a", error: "lost" }];
   expect(states(begun, plan, failed)).toEqual(["done", "stopped", "pending"]);
 });

@@ -1,22 +1,22 @@
 import { Brain, ChevronRight, ListTree, type LucideIcon } from "lucide-react";
 import { memo, useId } from "react";
 import { FileCard } from "../files/FileCard";
-import { duration, plural, tokenCount } from "../log/format";
+import { formatDuration, formatTokens, plural } from "../log/format";
 import type { Item, MessageItem, PlanItem, RunView, StepItem, TodosItem } from "../log/view";
-import { straight, visible } from "../text/invisibleCharacters";
+import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 import { Markdown } from "../text/Markdown";
 import { StateIcon } from "../ui/StateIcon";
 import { useNow } from "../ui/useNow";
 import type { TodoStatus } from "../wire/events";
-import { Decided } from "./Approval";
+import { DecisionLine } from "./Approval";
 import { useChat } from "./context";
 import { ToolRow } from "./ToolRow";
-import { useOpened } from "./useCollapsed";
+import { useCollapsed } from "./useCollapsed";
 import "./steps.css";
 
 /** What a text says, in a line: how it begins, or its last words while it grows. */
-export function gist(text: string, isGrowing: boolean): string {
-  const line = straight(text).trim().replace(/\s+/g, " ");
+export function preview(text: string, isGrowing: boolean): string {
+  const line = escapeBidi(text).trim().replace(/\s+/g, " ");
   return isGrowing && line.length > 120 ? `…${line.slice(-120)}` : line.slice(0, 200);
 }
 
@@ -26,7 +26,7 @@ interface StatusRowProps {
   readonly icon: LucideIcon;
   readonly title: string;
   /** What it says, in a line, while it is closed. */
-  readonly gist: string;
+  readonly preview: string;
   readonly text: string;
   readonly time?: string;
   readonly isGrowing?: boolean;
@@ -35,11 +35,11 @@ interface StatusRowProps {
 }
 
 /** A text beside the work, a thought or a plan: one quiet line that opens. */
-export function QuietRow({ itemKey, kind, icon: Icon, title, gist, text, time, ...rest }: StatusRowProps) {
+export function StatusRow({ itemKey, kind, icon: Icon, title, preview, text, time, ...rest }: StatusRowProps) {
   const { isGrowing = false, isOpenAtFirst = false } = rest;
   const { focus } = useChat();
   const isFocused = focus === itemKey;
-  const [isOpen, setOpen] = useOpened(itemKey, isOpenAtFirst || isFocused);
+  const [isOpen, setOpen] = useCollapsed(itemKey, isOpenAtFirst || isFocused);
   const id = useId();
   return (
     <div className={`${kind} ${isFocused ? "focused" : ""}`} data-item={itemKey}>
@@ -54,7 +54,7 @@ export function QuietRow({ itemKey, kind, icon: Icon, title, gist, text, time, .
           <Icon size={15} aria-hidden="true" />
         </span>
         <span className="tool-name quiet">{title}</span>
-        <span className="tool-about">{isOpen ? "" : gist}</span>
+        <span className="tool-about">{isOpen ? "" : preview}</span>
         {time !== undefined && <span className="time">{time}</span>}
         <ChevronRight className="chevron" size={14} aria-hidden="true" />
       </button>
@@ -70,12 +70,12 @@ export function QuietRow({ itemKey, kind, icon: Icon, title, gist, text, time, .
 /** What the agent means to do, in its own words. */
 export const PlanCard = memo(function PlanCard({ item }: { item: PlanItem }) {
   return (
-    <QuietRow
+    <StatusRow
       itemKey={item.key}
       kind="plan"
       icon={ListTree}
       title={item.update ? "Plan changed" : "Plan"}
-      gist={gist(item.text, item.isGrowing)}
+      preview={preview(item.text, item.isGrowing)}
       text={item.text}
       isGrowing={item.isGrowing}
       isOpenAtFirst={!item.update}
@@ -87,18 +87,18 @@ export const PlanCard = memo(function PlanCard({ item }: { item: PlanItem }) {
 const NAME = /^\s*thoughts?:\s*/i;
 
 /** What the agent thinks. While it thinks, the end of the thought can be read in the line. */
-export const Thought = memo(function Thought({ item }: { item: MessageItem }) {
+export const Reasoning = memo(function Reasoning({ item }: { item: MessageItem }) {
   const isThinking = item.endedAt === null;
   const now = useNow(isThinking);
   return (
-    <QuietRow
+    <StatusRow
       itemKey={item.key}
       kind="thought"
       icon={Brain}
       title={isThinking ? "Thinking" : "Thought"}
-      gist={gist(item.text.replace(NAME, ""), isThinking)}
+      preview={preview(item.text.replace(NAME, ""), isThinking)}
       text={item.text}
-      time={duration((item.endedAt ?? Math.max(now, item.at)) - item.at)}
+      time={formatDuration((item.endedAt ?? Math.max(now, item.at)) - item.at)}
       isGrowing={isThinking}
     />
   );
@@ -111,10 +111,10 @@ export const StepLine = memo(function StepLine({ item }: { item: StepItem }) {
   return (
     <p className="step-line" data-item={item.key}>
       <span>{name}</span>
-      {item.error !== null && <span className="step-error">{visible(item.error)}</span>}
+      {item.error !== null && <span className="step-error">{escapeInvisible(item.error)}</span>}
       <span className="time">
-        {item.tokens !== null && `${tokenCount(item.tokens.input + item.tokens.output)} tokens · `}
-        {took !== null && duration(took)}
+        {item.tokens !== null && `${formatTokens(item.tokens.input + item.tokens.output)} tokens · `}
+        {took !== null && formatDuration(took)}
       </span>
     </p>
   );
@@ -141,7 +141,7 @@ export const Todos = memo(function Todos({ item }: { item: TodosItem }) {
           // biome-ignore lint/suspicious/noArrayIndexKey: the list is replaced as a whole, its places are what stays
           <li key={place} className={`todo todo-${todo.status}`}>
             <StateIcon state={stateOf(todo.status, item.state)} size={14} />
-            <span>{straight(todo.content)}</span>
+            <span>{escapeBidi(todo.content)}</span>
           </li>
         ))}
       </ul>
@@ -172,7 +172,7 @@ export const ItemBody = memo(function ItemBody({ run, item, isNested = false }: 
         </div>
       );
     case "thought":
-      return <Thought item={item} />;
+      return <Reasoning item={item} />;
     case "tool":
       return <ToolRow run={run} tool={item} />;
     case "plan":
@@ -184,14 +184,14 @@ export const ItemBody = memo(function ItemBody({ run, item, isNested = false }: 
     case "status":
       return (
         <p {...place} className={`status-line ${place.className ?? ""}`}>
-          {straight(item.text)}
+          {escapeBidi(item.text)}
         </p>
       );
     case "approval":
       return (
         <div {...place}>
-          <p className="quiet">Asked for {visible(item.name)}</p>
-          <Decided asked={item} />
+          <p className="quiet">Asked for {escapeInvisible(item.name)}</p>
+          <DecisionLine asked={item} />
         </div>
       );
     case "artifact":
@@ -203,7 +203,7 @@ export const ItemBody = memo(function ItemBody({ run, item, isNested = false }: 
     case "source":
       return (
         <p {...place} className="status-line">
-          Cited {straight(item.title)}
+          Cited {escapeBidi(item.title)}
         </p>
       );
     case "agent":

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { bytes } from "../log/format";
+import { formatBytes } from "../log/format";
 import { Button } from "../ui/Button";
 import { ApiError } from "../wire/api";
 
@@ -12,7 +12,7 @@ interface Props<T> {
 }
 
 /** Fetches the whole of what the log has only the beginning of. */
-export function WholeButton<T>({ what, size, load, onWhole }: Props<T>) {
+export function LoadFullButton<T>({ what, size, load, onWhole }: Props<T>) {
   const [trouble, setTrouble] = useState<string | null>(null);
   const [isLoading, setLoading] = useState(false);
   const show = async () => {
@@ -28,7 +28,7 @@ export function WholeButton<T>({ what, size, load, onWhole }: Props<T>) {
   return (
     <>
       <Button className="whole-button" disabled={isLoading} onClick={show}>
-        {isLoading ? "Loading …" : `Show ${what} (${bytes(size)})`}
+        {isLoading ? "Loading …" : `Show ${what} (${formatBytes(size)})`}
       </Button>
       {trouble !== null && (
         <p className="tool-error" role="alert">

@@ -4,18 +4,18 @@ import { afterEach, expect, it, vi } from "vitest";
 import { reduce } from "../log/reduce";
 import { EMPTY, type Item, type RunView } from "../log/view";
 import { recordsOf } from "../testing/golden";
-import { fillGaps } from "../testing/jsdomPolyfills";
+import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import { sourceOf } from "../text/structuredAnswer";
 import { ApiError, api } from "../wire/api";
 import type { AnyEvent } from "../wire/events";
 import { type ChatContext, ChatProvider } from "./context";
-import { Speech } from "./Message";
+import { Message } from "./Message";
 
 vi.mock("../text/structuredAnswer", { spy: true });
-fillGaps();
+installJsdomPolyfills();
 afterEach(cleanup);
 
-function answered(content: string, isCut = false): RunView {
+function answered(content: string, isTruncated = false): RunView {
   const { runs } = reduce(
     EMPTY,
     recordsOf([
@@ -25,7 +25,7 @@ function answered(content: string, isCut = false): RunView {
   );
   const run = runs[0];
   if (run?.answer == null) throw new Error("no answer");
-  return { ...run, answer: { ...run.answer, cut: isCut ? { size: 20_000, url: "" } : null } };
+  return { ...run, answer: { ...run.answer, cut: isTruncated ? { size: 20_000, url: "" } : null } };
 }
 
 const CONTEXT = { focus: null } as unknown as ChatContext;
@@ -34,7 +34,7 @@ function drawn(run: RunView, item: Item | null = null) {
   if (item !== null && item.kind !== "text") throw new Error("no text");
   return (
     <ChatProvider value={CONTEXT}>
-      <Speech run={run} item={item} isAnswer />
+      <Message run={run} item={item} isAnswer />
     </ChatProvider>
   );
 }

@@ -1,5 +1,5 @@
 import { memo, useMemo, useState } from "react";
-import { textOf } from "../log/format";
+import { valueText } from "../log/format";
 import type { MessageItem, RunView, SourceItem } from "../log/view";
 import { AnswerBody } from "../text/AnswerBody";
 import { answerOf } from "../text/structuredAnswer";
@@ -7,7 +7,7 @@ import { CopyButton } from "../ui/CopyButton";
 import { api } from "../wire/api";
 import type { JsonValue } from "../wire/events";
 import { useChat } from "./context";
-import { WholeButton } from "./LoadFullButton";
+import { LoadFullButton } from "./LoadFullButton";
 
 const NONE: readonly string[] = [];
 
@@ -22,12 +22,12 @@ interface Props {
  * What the agent says, and its answer as a document: title, text, sources. One component, so that a text which turns out
  * to be the answer, or only a step towards it, keeps its place in the page and is not drawn anew.
  */
-export const Speech = memo(function Speech({ run, item, isAnswer }: Props) {
+export const Message = memo(function Message({ run, item, isAnswer }: Props) {
   const { focus } = useChat();
   const [whole, setWhole] = useState<string | null>(null);
   const given = isAnswer ? run.answer : null;
   const spoken =
-    item !== null && (given === null || !given.cut || isWhole(item.text, given.content)) ? item.text : null;
+    item !== null && (given === null || !given.cut || isComplete(item.text, given.content)) ? item.text : null;
   const content = whole ?? (given?.cut ? (spoken ?? given.content) : (given?.content ?? spoken ?? ""));
   const shown = useMemo(
     () => (given === null ? { title: "", content, sources: NONE } : answerOf({ ...given, content })),
@@ -37,7 +37,7 @@ export const Speech = memo(function Speech({ run, item, isAnswer }: Props) {
   const listed = given === null ? "[]" : JSON.stringify([...new Set([...shown.sources, ...cited(run)])]);
   const sources = useMemo(() => JSON.parse(listed) as readonly string[], [listed]);
   const load = () => api.text(`runs/${run.runId}/answer`);
-  const isCut = given?.cut != null && spoken === null && whole === null;
+  const isTruncated = given?.cut != null && spoken === null && whole === null;
   return (
     <article
       className={`${given === null ? "speech" : "answer"} ${item !== null && item.key === focus ? "focused" : ""}`}
@@ -50,10 +50,15 @@ export const Speech = memo(function Speech({ run, item, isAnswer }: Props) {
         sources={sources}
         streaming={given === null && item?.endedAt === null}
       />
-      {isCut && <WholeButton what="the whole answer" size={given.cut?.size ?? 0} load={load} onWhole={setWhole} />}
+      {isTruncated && (
+        <LoadFullButton what="the whole answer" size={given.cut?.size ?? 0} load={load} onWhole={setWhole} />
+      )}
       {given !== null && (
         <div className="answer-tools">
-          <CopyButton text={isCut ? async () => readable(await load()) : textOf(shown.content)} label="Copy answer" />
+          <CopyButton
+            text={isTruncated ? async () => readable(await load()) : valueText(shown.content)}
+            label="Copy answer"
+          />
         </div>
       )}
     </article>
@@ -61,7 +66,7 @@ export const Speech = memo(function Speech({ run, item, isAnswer }: Props) {
 });
 
 /** Whether what was said is the answer of which the log has the beginning. */
-function isWhole(text: string, beginning: JsonValue): boolean {
+function isComplete(text: string, beginning: JsonValue): boolean {
   return (
     typeof beginning === "string" && text.length > beginning.length && text.startsWith(beginning.replace(/…$/, ""))
   );
@@ -69,7 +74,7 @@ function isWhole(text: string, beginning: JsonValue): boolean {
 
 /** A whole answer as the page shows it: of an object only its content. */
 function readable(content: string): string {
-  return textOf(answerOf({ content, title: "", sources: [] }).content);
+  return valueText(answerOf({ content, title: "", sources: [] }).content);
 }
 
 function cited(run: RunView): readonly string[] {

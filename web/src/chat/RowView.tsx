@@ -1,15 +1,15 @@
 import { ChevronRight } from "lucide-react";
 import { memo } from "react";
-import { duration, plural, telling } from "../log/format";
+import { formatDuration, plural, summarizeArgs } from "../log/format";
 import type { Progress, RunView } from "../log/view";
-import { visible } from "../text/invisibleCharacters";
+import { escapeInvisible } from "../text/invisibleCharacters";
 import { useNow } from "../ui/useNow";
 import { Approval } from "./Approval";
 import { ItemBody } from "./ItemBody";
-import { Speech } from "./Message";
+import { Message } from "./Message";
 import { RunEnd } from "./RunEnd";
-import { busyTools, type Row } from "./rows";
-import { Lanes } from "./SubAgents";
+import { type Row, runningTools } from "./rows";
+import { SubAgents } from "./SubAgents";
 import { PendingMessage, UserMessage } from "./UserMessage";
 import "./message.css";
 
@@ -23,14 +23,14 @@ interface Props {
 export const StepsHeader = memo(function StepsHeader({ run, isOpen, onToggle }: Props) {
   const isLive = run.endedAt === null;
   const now = useNow(isLive);
-  const busy = isLive && !isOpen ? busyTools(run).map((tool) => `${tool.name} ${telling(tool.args)}`) : [];
+  const busy = isLive && !isOpen ? runningTools(run).map((tool) => `${tool.name} ${summarizeArgs(tool.args)}`) : [];
   const took = (run.endedAt ?? Math.max(now, run.startedAt)) - run.startedAt;
   return (
     <button type="button" className="steps-head" aria-expanded={isOpen} onClick={() => onToggle(run)}>
       <ChevronRight className="chevron" size={15} aria-hidden="true" />
       <span className="steps-title">Execution steps{counts(run)}</span>
-      <span className="tool-about">{visible(busy.join(", "))}</span>
-      <span className="time">{duration(took)}</span>
+      <span className="tool-about">{escapeInvisible(busy.join(", "))}</span>
+      <span className="time">{formatDuration(took)}</span>
     </button>
   );
 });
@@ -61,7 +61,7 @@ function body(row: Row, onToggle: (run: RunView) => void) {
       return (
         <div className={row.isAnswer || row.item.kind === "artifact" ? undefined : "step"}>
           {row.item.kind === "text" ? (
-            <Speech run={row.run} item={row.item} isAnswer={row.isAnswer} />
+            <Message run={row.run} item={row.item} isAnswer={row.isAnswer} />
           ) : (
             <ItemBody run={row.run} item={row.item} />
           )}
@@ -70,11 +70,11 @@ function body(row: Row, onToggle: (run: RunView) => void) {
     case "lanes":
       return (
         <div className="step">
-          <Lanes run={row.run} items={row.items} />
+          <SubAgents run={row.run} items={row.items} />
         </div>
       );
     case "answer":
-      return <Speech run={row.run} item={null} isAnswer={true} />;
+      return <Message run={row.run} item={null} isAnswer={true} />;
     case "approval":
       return <Approval run={row.run} asked={row.asked} />;
     case "end":

@@ -2,17 +2,17 @@ import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it, vi } from "vitest";
 import type { RunView, ToolItem } from "../log/view";
-import { fillGaps } from "../testing/jsdomPolyfills";
-import { made } from "../testing/sampleRuns";
+import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
+import { sampleRun } from "../testing/sampleRuns";
 import { ApiError, api, type ToolCall } from "../wire/api";
 import type { JsonObject } from "../wire/events";
-import { errorIn, ToolDetails } from "./ToolDetails";
+import { findErrorText, ToolDetails } from "./ToolDetails";
 
-fillGaps();
+installJsdomPolyfills();
 afterEach(cleanup);
 
 function called(output: string, result: string, args: JsonObject = {}): RunView {
-  return made(
+  return sampleRun(
     [1, { kind: "tool_started", call_id: "c1", name: "run", args }],
     [2, { kind: "tool_output_delta", call_id: "c1", text: output }],
     [3, { kind: "tool_finished", call_id: "c1", result }],
@@ -46,9 +46,9 @@ it("shows arguments with line breaks as text", () => {
 
 it("copies the whole of a cut result, and says why the whole arguments are not shown", async () => {
   const user = userEvent.setup();
-  const call = vi.spyOn(api, "call").mockResolvedValue({ result: "all of it" } as ToolCall);
+  const call = vi.spyOn(api, "toolCall").mockResolvedValue({ result: "all of it" } as ToolCall);
   const cut = { size: 20_000, url: "" };
-  show(called("", "all"), { resultCut: cut, argsCut: cut });
+  show(called("", "all"), { resultTruncation: cut, argsTruncation: cut });
   await user.click(screen.getByRole("button", { name: "Copy result" }));
   await screen.findByRole("button", { name: "Copied" });
   expect(await navigator.clipboard.readText()).toBe("all of it");
@@ -58,7 +58,7 @@ it("copies the whole of a cut result, and says why the whole arguments are not s
 });
 
 it("says that no result was seen, and shows none", () => {
-  const run = made(
+  const run = sampleRun(
     [1, { kind: "tool_started", call_id: "c1", name: "run", args: {} }],
     [2, { kind: "tool_finished", call_id: "c1", result: "No result seen", result_seen: false }],
   );
@@ -70,7 +70,7 @@ it("says that no result was seen, and shows none", () => {
 
 function failed(error: string): RunView {
   const kept = error.length > 2000 ? `${error.slice(0, 1999)}…` : error;
-  return made(
+  return sampleRun(
     [1, { kind: "tool_started", call_id: "c1", name: "run", args: {} }],
     [2, { kind: "tool_finished", call_id: "c1", result: `Error: ${error}`.slice(0, 10_000), error: kept }],
   );
@@ -94,8 +94,8 @@ it("shows and copies the whole of an error that the log has whole", async () => 
 it("fetches the whole of an error that is longer than the log keeps", async () => {
   const user = userEvent.setup();
   const error = `first${"-".repeat(50_000)}last`;
-  const call = vi.spyOn(api, "call").mockResolvedValue({ result: `Error: ${error}`, output: "" } as ToolCall);
-  show(failed(error), { resultCut: { size: 50_016, url: "" } });
+  const call = vi.spyOn(api, "toolCall").mockResolvedValue({ result: `Error: ${error}`, output: "" } as ToolCall);
+  show(failed(error), { resultTruncation: { size: 50_016, url: "" } });
   await user.click(screen.getByRole("button", { name: "Copy error" }));
   await screen.findByRole("button", { name: "Copied" });
   expect(await navigator.clipboard.readText()).toBe(error);
@@ -111,7 +111,7 @@ it("fetches the whole of an error that is longer than the log keeps", async () =
 });
 
 it("shows what a call returned beside its error", () => {
-  const run = made(
+  const run = sampleRun(
     [1, { kind: "tool_started", call_id: "c1", name: "run", args: {} }],
     [2, { kind: "tool_finished", call_id: "c1", result: "three rows", error: "the fourth is broken" }],
   );
@@ -124,13 +124,13 @@ it("says nothing of an error where a call was stopped", () => {
 
 it("is found in the result, where it is whole", () => {
   const long = "x".repeat(5000);
-  expect(errorIn(`Error: ${long}`, `${long.slice(0, 1999)}…`)).toBe(long);
-  expect(errorIn("Error: no such file", "no such file")).toBe("no such file");
-  expect(errorIn("Error: Error: twice", "Error: twice")).toBe("Error: twice");
-  expect(errorIn("Error: once", "Error: once")).toBe("Error: once");
+  expect(findErrorText(`Error: ${long}`, `${long.slice(0, 1999)}…`)).toBe(long);
+  expect(findErrorText("Error: no such file", "no such file")).toBe("no such file");
+  expect(findErrorText("Error: Error: twice", "Error: twice")).toBe("Error: twice");
+  expect(findErrorText("Error: once", "Error: once")).toBe("Error: once");
 });
 
 it("is not found in a result of another kind", () => {
-  expect(errorIn("three rows", "the fourth row is broken")).toBeNull();
-  expect(errorIn("", "rejected")).toBeNull();
+  expect(findErrorText("three rows", "the fourth row is broken")).toBeNull();
+  expect(findErrorText("", "rejected")).toBeNull();
 });

@@ -1,14 +1,14 @@
 import { type ReactNode, useMemo, useState } from "react";
-import { argsText, bytes, textOf } from "../log/format";
+import { argsText, formatBytes, valueText } from "../log/format";
 import type { RunView, ToolItem } from "../log/view";
-import { Printed } from "../text/AnsiText";
-import { Value } from "../text/JsonValue";
+import { ToolOutput } from "../text/AnsiText";
+import { JsonView } from "../text/JsonView";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
 import { ApiError, api, type ToolCall } from "../wire/api";
-import { Decided } from "./Approval";
-import { Arguments, partsOf } from "./Arguments";
-import { WholeButton } from "./LoadFullButton";
+import { DecisionLine } from "./Approval";
+import { Arguments, splitArguments } from "./Arguments";
+import { LoadFullButton } from "./LoadFullButton";
 
 /** What a call that failed says of itself. Pure. */
 
@@ -18,7 +18,7 @@ const CALLED = "Error: ";
  * The error as the result tells it: the log keeps the first 2,000 characters of an error, and the result has all of it.
  * Null if the result is something else.
  */
-export function errorIn(result: string, error: string): string | null {
+export function findErrorText(result: string, error: string): string | null {
   const beginning = error.endsWith("…") ? error.slice(0, -1) : error;
   for (const told of [result.startsWith(CALLED) ? result.slice(CALLED.length) : result, result])
     if (told.startsWith(beginning)) return told;
@@ -36,35 +36,35 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
   const showAll = async () => {
     setShowsAll(true);
     setTrouble(null);
-    if (whole !== null || (tool.resultCut === null && tool.outputDropped === 0)) return;
+    if (whole !== null || (tool.resultTruncation === null && tool.outputDropped === 0)) return;
     try {
-      setWhole(await api.call(run.runId, tool.callId));
+      setWhole(await api.toolCall(run.runId, tool.callId));
     } catch (error) {
       setShowsAll(false);
       setTrouble(error instanceof ApiError ? error.message : "The whole result could not be read.");
     }
   };
   // What is copied is the whole, also while only its beginning is shown.
-  const fetched = () => api.call(run.runId, tool.callId);
-  const result = textOf(whole?.result ?? tool.result);
+  const fetched = () => api.toolCall(run.runId, tool.callId);
+  const result = valueText(whole?.result ?? tool.result);
   const output = whole?.output ?? tool.output.map((piece) => piece.text).join("");
   const failed = tool.error === null || tool.state === "stopped" ? null : tool.error;
-  const told = failed === null ? null : errorIn(result, failed);
+  const told = failed === null ? null : findErrorText(result, failed);
   const error = told ?? failed;
   const hasResult =
     tool.endedAt !== null && (tool.error === null || (failed !== null && told === null && result !== ""));
-  const isCut =
-    tool.resultCut !== null ||
+  const isTruncated =
+    tool.resultTruncation !== null ||
     tool.outputDropped > 0 ||
     [output, error ?? "", hasResult ? result : ""].some((text) => text.length > PREVIEW);
   const shown = (text: string) => (showsAll || text.length <= PREVIEW ? text : `${text.slice(0, PREVIEW)}…`);
   const asked = tool.approval === null ? undefined : run.items[tool.approval];
   /** To copy: what is here, or what has to be fetched first. */
   const all = (text: string, of: (call: ToolCall) => string) =>
-    tool.resultCut !== null && whole === null ? async () => of(await fetched()) : text;
+    tool.resultTruncation !== null && whole === null ? async () => of(await fetched()) : text;
   return (
     <>
-      {asked?.kind === "approval" && <Decided asked={asked} />}
+      {asked?.kind === "approval" && <DecisionLine asked={asked} />}
       <ToolArguments run={run} tool={tool} />
       {output !== "" && (
         <Part
@@ -72,17 +72,17 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
           text={output}
           copy={tool.outputDropped > 0 && whole === null ? async () => (await fetched()).output : output}
         >
-          <Printed text={output} isPreview={!showsAll} isCut={tool.outputDropped > 0 && whole === null} />
+          <ToolOutput text={output} isPreview={!showsAll} isTruncated={tool.outputDropped > 0 && whole === null} />
         </Part>
       )}
       {failed !== null && error !== null && (
         <Part
           title="Error"
           text={error}
-          copy={told === null ? failed : all(told, (call) => errorIn(textOf(call.result), failed) ?? failed)}
+          copy={told === null ? failed : all(told, (call) => findErrorText(valueText(call.result), failed) ?? failed)}
         >
           <div className="tool-error" role="note">
-            <Value value={shown(error)} isText />
+            <JsonView value={shown(error)} isText />
           </div>
         </Part>
       )}
@@ -90,16 +90,16 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
         <Part
           title="Result"
           text={tool.state === "unseen" ? "" : result}
-          copy={all(result, (call) => textOf(call.result))}
+          copy={all(result, (call) => valueText(call.result))}
           empty={tool.state === "unseen" ? NO_RESULT_SEEN : "It returned nothing."}
         >
-          {result !== "" && <Value value={showsAll ? (whole?.result ?? tool.result) : shown(result)} />}
+          {result !== "" && <JsonView value={showsAll ? (whole?.result ?? tool.result) : shown(result)} />}
         </Part>
       )}
-      {isCut && !showsAll && (
+      {isTruncated && !showsAll && (
         <Button onClick={showAll}>
           Show whole {told === null ? "result" : "error"}
-          {tool.resultCut === null ? "" : ` (${bytes(tool.resultCut.size)})`}
+          {tool.resultTruncation === null ? "" : ` (${formatBytes(tool.resultTruncation.size)})`}
         </Button>
       )}
       {trouble !== null && (
@@ -114,14 +114,16 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
 function ToolArguments({ run, tool }: { run: RunView; tool: ToolItem }) {
   const [whole, setWhole] = useState<ToolCall | null>(null);
   const args = whole?.args ?? tool.args;
-  const parts = useMemo(() => partsOf({ ...tool, args }), [tool, args]);
-  const load = () => api.call(run.runId, tool.callId);
-  const isCut = tool.argsCut !== null && whole === null;
-  const copy = isCut ? async () => argsText((await load()).args ?? "") : argsText(args ?? tool.argsText);
+  const parts = useMemo(() => splitArguments({ ...tool, args }), [tool, args]);
+  const load = () => api.toolCall(run.runId, tool.callId);
+  const isTruncated = tool.argsTruncation !== null && whole === null;
+  const copy = isTruncated ? async () => argsText((await load()).args ?? "") : argsText(args ?? tool.argsText);
   return (
     <>
       <Arguments parts={parts} head={<PartHead title="Arguments" copy={copy} />} />
-      {isCut && <WholeButton what="whole arguments" size={tool.argsCut?.size ?? 0} load={load} onWhole={setWhole} />}
+      {isTruncated && (
+        <LoadFullButton what="whole arguments" size={tool.argsTruncation?.size ?? 0} load={load} onWhole={setWhole} />
+      )}
     </>
   );
 }

@@ -1,16 +1,16 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import { afterEach, expect, it } from "vitest";
-import { fillGaps } from "../testing/jsdomPolyfills";
-import { made } from "../testing/sampleRuns";
+import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
+import { sampleRun } from "../testing/sampleRuns";
 import { type ChatContext, ChatProvider } from "./context";
 import { StepsHeader } from "./RowView";
 import { ToolRow } from "./ToolRow";
 
-fillGaps();
+installJsdomPolyfills();
 afterEach(cleanup);
 
 const CHAT = { deciding: new Set(), focus: null, words: [], pick: () => {} } as unknown as ChatContext;
-const UNSEEN = made(
+const UNSEEN = sampleRun(
   [1, { kind: "tool_started", call_id: "c1", name: "send_mail", args: { to: "ann" } }],
   [5, { kind: "tool_finished", call_id: "c1", result: "No result seen", result_seen: false }],
   [6, { kind: "final_answer", content: "Sent." }],

@@ -1,22 +1,22 @@
 import { ChevronRight } from "lucide-react";
 import { memo, useId } from "react";
-import { marked } from "../log/filter";
-import { duration, telling } from "../log/format";
+import { highlightMatches } from "../log/filter";
+import { formatDuration, summarizeArgs } from "../log/format";
 import type { RunView, ToolItem } from "../log/view";
-import { visible } from "../text/invisibleCharacters";
+import { escapeInvisible } from "../text/invisibleCharacters";
 import { StateIcon } from "../ui/StateIcon";
 import { useNow } from "../ui/useNow";
 import { useChat } from "./context";
 import { ToolDetails } from "./ToolDetails";
-import { useOpened } from "./useCollapsed";
+import { useCollapsed } from "./useCollapsed";
 
 /** A text with the words that the search looks for marked in it. */
-export function Marked({ text }: { text: string }) {
+export function SearchHighlight({ text }: { text: string }) {
   const { words } = useChat();
-  const shown = visible(text);
+  const shown = escapeInvisible(text);
   if (words.length === 0) return shown;
   let at = 0;
-  return marked(shown, words).map((part) => {
+  return highlightMatches(shown, words).map((part) => {
     const key = at;
     at += part.text.length;
     return part.hit ? <mark key={key}>{part.text}</mark> : <span key={key}>{part.text}</span>;
@@ -39,7 +39,7 @@ function isSameCall(one: Props, other: Props): boolean {
 export const ToolRow = memo(function ToolRow({ run, tool, title }: Props) {
   const { focus } = useChat();
   const isFocused = focus === tool.key;
-  const [isOpen, setOpen] = useOpened(tool.key, tool.state === "failed" || isFocused);
+  const [isOpen, setOpen] = useCollapsed(tool.key, tool.state === "failed" || isFocused);
   const id = useId();
   return (
     <div className={`tool tool-${tool.state} ${isFocused ? "focused" : ""}`} data-item={tool.key}>
@@ -52,10 +52,10 @@ export const ToolRow = memo(function ToolRow({ run, tool, title }: Props) {
       >
         <StateIcon state={tool.state} />
         <span className="tool-name">
-          <Marked text={title ?? tool.name} />
+          <SearchHighlight text={title ?? tool.name} />
         </span>
         <span className="tool-about">
-          <Marked text={title === undefined ? telling(tool.args) : ""} />
+          <SearchHighlight text={title === undefined ? summarizeArgs(tool.args) : ""} />
         </span>
         <ToolTime tool={tool} />
         <ChevronRight className="chevron" size={14} aria-hidden="true" />
@@ -81,7 +81,7 @@ function ToolTime({ tool }: { tool: ToolItem }) {
   return (
     <span className="time">
       {word}
-      {duration(took)}
+      {formatDuration(took)}
     </span>
   );
 }

@@ -2,18 +2,18 @@ import { act, cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it, vi } from "vitest";
 import type { LiveSession, SessionStore } from "../client/session";
-import { Watchable } from "../client/store";
-import { fillGaps } from "../testing/jsdomPolyfills";
-import { made } from "../testing/sampleRuns";
+import { Store } from "../client/store";
+import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
+import { sampleRun } from "../testing/sampleRuns";
 import { api } from "../wire/api";
 import { type ChatContext, ChatProvider } from "./context";
 import { PendingMessage, UserMessage } from "./UserMessage";
 
-fillGaps();
+installJsdomPolyfills();
 afterEach(cleanup);
 
 function show() {
-  const run = { ...made(), input: "begin", inputCut: { size: 20_000, url: "" } };
+  const run = { ...sampleRun(), input: "begin", inputTruncation: { size: 20_000, url: "" } };
   render(
     <ChatProvider value={{ store: { sessionId: "s" } } as unknown as ChatContext}>
       <UserMessage run={run} />
@@ -43,7 +43,7 @@ afterEach(cleanup);
 
 it("says what it waits for, also when that changes under it", () => {
   const live = (endedAt: number | null) => ({ view: { runs: [{ endedAt }] } }) as unknown as LiveSession;
-  const store = new Watchable(live(null));
+  const store = new Store(live(null));
   const pending = { requestId: "r", text: "hi", ifBusy: "wait", at: 0, error: null, runId: null } as const;
   const chat = { store: store as unknown as SessionStore, deciding: new Set<string>(), focus: null, words: [] };
   render(

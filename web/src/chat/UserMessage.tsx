@@ -1,15 +1,15 @@
 import { Link as LinkIcon } from "lucide-react";
 import { memo, useState, useSyncExternalStore } from "react";
 import { linkTo } from "../app/route";
-import type { Pending } from "../client/outbox";
+import type { OutboxMessage } from "../client/outbox";
 import { AttachmentCard } from "../files/FileCard";
 import type { RunView } from "../log/view";
-import { straight } from "../text/invisibleCharacters";
+import { escapeBidi } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
 import { api } from "../wire/api";
 import { useChat } from "./context";
-import { WholeButton } from "./LoadFullButton";
+import { LoadFullButton } from "./LoadFullButton";
 
 /** What the user asked. It is shown as it was typed. */
 export const UserMessage = memo(function UserMessage({ run }: { run: RunView }) {
@@ -19,16 +19,19 @@ export const UserMessage = memo(function UserMessage({ run }: { run: RunView }) 
   return (
     <article className="user" aria-label="You asked">
       <div className="user-text" dir="auto">
-        {straight(whole ?? run.input)}
+        {escapeBidi(whole ?? run.input)}
       </div>
-      {run.inputCut !== null && whole === null && (
-        <WholeButton what="the whole message" size={run.inputCut.size} load={load} onWhole={setWhole} />
+      {run.inputTruncation !== null && whole === null && (
+        <LoadFullButton what="the whole message" size={run.inputTruncation.size} load={load} onWhole={setWhole} />
       )}
       {run.attachments.map((attachment) => (
         <AttachmentCard key={attachment.artifact_id ?? attachment.url ?? attachment.name} attachment={attachment} />
       ))}
       <div className="user-tools">
-        <CopyButton text={run.inputCut !== null && whole === null ? load : (whole ?? run.input)} label="Copy message" />
+        <CopyButton
+          text={run.inputTruncation !== null && whole === null ? load : (whole ?? run.input)}
+          label="Copy message"
+        />
         <a
           className="button button-quiet"
           href={linkTo({ sessionId: store.sessionId, runId: run.runId })}
@@ -43,7 +46,7 @@ export const UserMessage = memo(function UserMessage({ run }: { run: RunView }) 
 });
 
 /** A message that is no run yet: on its way, waiting for its turn, or refused. */
-export const PendingMessage = memo(function PendingMessage({ pending }: { pending: Pending }) {
+export const PendingMessage = memo(function PendingMessage({ pending }: { pending: OutboxMessage }) {
   const { store } = useChat();
   const isBehind = useSyncExternalStore(store.subscribe, () =>
     store.getSnapshot().view.runs.some((run) => run.endedAt === null),
@@ -55,11 +58,11 @@ export const PendingMessage = memo(function PendingMessage({ pending }: { pendin
       <p className={pending.error === null ? "quiet" : "tool-error"}>
         {word}
         {pending.error !== null && (
-          <Button look="quiet" onClick={() => store.retry(pending)}>
+          <Button variant="quiet" onClick={() => store.retry(pending)}>
             Try again
           </Button>
         )}
-        <Button look="quiet" onClick={() => store.withdraw(pending)}>
+        <Button variant="quiet" onClick={() => store.withdraw(pending)}>
           Withdraw
         </Button>
       </p>

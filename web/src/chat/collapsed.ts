@@ -1,14 +1,14 @@
-import { recall, remember } from "../client/storage";
-import { Watchable } from "../client/store";
+import { readStored, writeStored } from "../client/storage";
+import { Store } from "../client/store";
 import type { RunView } from "../log/view";
 
 const KEY = "folds";
 const MOST_REMEMBERED = 300;
 
 /** Of which runs the user wants to see the steps, and of which not. The browser remembers it. */
-class Folds extends Watchable<ReadonlyMap<string, boolean>> {
+class Folds extends Store<ReadonlyMap<string, boolean>> {
   constructor() {
-    super(new Map(recall<[string, boolean][]>(KEY, [])));
+    super(new Map(readStored<[string, boolean][]>(KEY, [])));
   }
 
   choose(runs: readonly RunView[], open: boolean): void {
@@ -17,7 +17,7 @@ class Folds extends Watchable<ReadonlyMap<string, boolean>> {
       chosen.delete(runId); // so that it counts among the newest
       chosen.set(runId, open);
     }
-    remember(KEY, [...chosen].slice(-MOST_REMEMBERED));
+    writeStored(KEY, [...chosen].slice(-MOST_REMEMBERED));
     this.set(chosen);
   }
 }

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
 import { dialectTranscripts, sourceTranscripts, transcript } from "../testing/golden";
-import { made, type Told } from "../testing/sampleRuns";
-import { grouped, itemsOf, outermost, rowOf, rowsOf, rowsOfRun } from "./rows";
+import { sampleRun, type TimedEvent } from "../testing/sampleRuns";
+import { buildRunRows, groupSubAgents, outermostItem, rowIndexOf, rowsOf, visibleItems } from "./rows";
 
 function runOf(name: string, count?: number): RunView {
   const view = reduce(EMPTY, transcript(name).slice(0, count));
@@ -22,40 +22,42 @@ describe("rows", () => {
   });
 
   it("fold to the answer", () => {
-    const rows = rowsOfRun(runOf("one_tool"), false);
+    const rows = buildRunRows(runOf("one_tool"), false);
     expect(rows.map((row) => row.kind)).toEqual(["user", "steps", "item", "end"]);
     expect(rows[2]).toMatchObject({ isAnswer: true, item: { kind: "text" } });
   });
 
   it("show files when the steps are folded", () => {
-    const kinds = rowsOfRun(runOf("code_output"), false).map((row) => (row.kind === "item" ? row.item.kind : row.kind));
+    const kinds = buildRunRows(runOf("code_output"), false).map((row) =>
+      row.kind === "item" ? row.item.kind : row.kind,
+    );
     expect(kinds).toEqual(["user", "steps", "artifact", "text", "end"]);
   });
 
   it("put sub-agents that work at once side by side", () => {
-    const lanes = rowsOfRun(runOf("sub_agents"), true).filter((row) => row.kind === "lanes");
+    const lanes = buildRunRows(runOf("sub_agents"), true).filter((row) => row.kind === "lanes");
     expect(lanes).toHaveLength(1);
     expect(lanes[0]?.kind === "lanes" && lanes[0].items).toHaveLength(2);
   });
 
   describe("of sub-agents", () => {
-    const started = (at: number, id: string): Told[] => [
+    const started = (at: number, id: string): TimedEvent[] => [
       [at, { kind: "tool_started", call_id: id, name: "task", args: {} }],
       [at, { kind: "agent_started", agent_id: id, name: id, call_id: id }],
     ];
-    const ended = (at: number, id: string): Told[] => [
+    const ended = (at: number, id: string): TimedEvent[] => [
       [at, { kind: "agent_finished", agent_id: id }],
       [at, { kind: "tool_finished", call_id: id, result: "" }],
     ];
-    const tool = (at: number, id: string): Told[] => [
+    const tool = (at: number, id: string): TimedEvent[] => [
       [at, { kind: "tool_started", call_id: id, name: "ls", args: {} }],
       [at, { kind: "tool_finished", call_id: id, result: "" }],
     ];
     /** Each row as the calls in it, at every moment on the way; the last is the end. */
-    function growing(...told: readonly Told[]): readonly string[][] {
+    function growing(...told: readonly TimedEvent[]): readonly string[][] {
       return told.map((_, place) => {
-        const run = made(...told.slice(0, place + 1));
-        return rowsOfRun(run, true).flatMap((row) => {
+        const run = sampleRun(...told.slice(0, place + 1));
+        return buildRunRows(run, true).flatMap((row) => {
           const items = row.kind === "lanes" ? row.items : row.kind === "item" ? [row.item] : [];
           return items.length > 0
             ? [items.map((item) => (item.kind === "tool" ? item.callId : item.kind)).join(" ")]
@@ -89,41 +91,44 @@ describe("rows", () => {
     });
 
     it("join others in a lane of their own too", () => {
-      const inside = (told: readonly Told[]): Told[] =>
+      const inside = (told: readonly TimedEvent[]): TimedEvent[] =>
         told.map(
           ([at, event]) =>
-            [at, { ...event, ...(event.kind.startsWith("agent") ? { parent_id: "X" } : { agent_id: "X" }) }] as Told,
+            [
+              at,
+              { ...event, ...(event.kind.startsWith("agent") ? { parent_id: "X" } : { agent_id: "X" }) },
+            ] as TimedEvent,
         );
-      const run = made(...started(0, "X"), ...inside([...started(1, "A"), ...tool(2, "ls"), ...started(3, "B")]));
-      const groups = grouped(run, itemsOf(run, "X"));
+      const run = sampleRun(...started(0, "X"), ...inside([...started(1, "A"), ...tool(2, "ls"), ...started(3, "B")]));
+      const groups = groupSubAgents(run, visibleItems(run, "X"));
       expect(groups.map(({ lanes }) => lanes?.length ?? 0)).toEqual([2, 0]);
     });
   });
 
   it("ask below the steps, also when these are folded", () => {
     const asking = runOf("approval", 3);
-    expect(rowsOfRun(asking, false).map((row) => row.kind)).toEqual(["user", "steps", "approval", "end"]);
-    expect(rowsOfRun(runOf("approval"), false).some((row) => row.kind === "approval")).toBe(false);
+    expect(buildRunRows(asking, false).map((row) => row.kind)).toEqual(["user", "steps", "approval", "end"]);
+    expect(buildRunRows(runOf("approval"), false).some((row) => row.kind === "approval")).toBe(false);
   });
 
   it("keep what the agent says last in sight while it works", () => {
     const speaking = runOf("text", 2);
-    expect(rowsOfRun(speaking, false).map((row) => row.kind)).toEqual(["user", "item", "end"]);
+    expect(buildRunRows(speaking, false).map((row) => row.kind)).toEqual(["user", "item", "end"]);
   });
 
   it("show an answer that was never streamed", () => {
-    expect(rowsOfRun(runOf("answer_never_streamed"), false).map((row) => row.kind)).toContain("answer");
+    expect(buildRunRows(runOf("answer_never_streamed"), false).map((row) => row.kind)).toContain("answer");
   });
 
   it("stay when their run grows, but for those that say something new", () => {
     let growing = EMPTY;
-    let rows: ReturnType<typeof rowsOfRun> = [];
+    let rows: ReturnType<typeof buildRunRows> = [];
     const said = (row: (typeof rows)[number]) => ({ ...row, run: null });
     for (const record of transcript("sub_agents")) {
       growing = reduce(growing, [record]);
       for (const run of growing.runs) {
-        rows = rowsOfRun(run, true, rows);
-        expect(rows.map(said)).toEqual(rowsOfRun(run, true).map(said));
+        rows = buildRunRows(run, true, rows);
+        expect(rows.map(said)).toEqual(buildRunRows(run, true).map(said));
       }
     }
     const view = reduce(EMPTY, transcript("one_tool").slice(0, -2));
@@ -148,9 +153,9 @@ describe("rows", () => {
     const run = runOf("sub_agents");
     const inner = run.items.find((item) => item.kind === "tool" && item.name === "readurl");
     if (inner === undefined) throw new Error("no such call");
-    expect(outermost(run, inner)).toMatchObject({ callId: "c1" });
-    const rows = rowsOfRun(run, true);
-    expect(rows[rowOf(rows, run, inner)]?.kind).toBe("lanes");
-    expect(rowOf(rowsOfRun(run, false), run, inner)).toBe(-1);
+    expect(outermostItem(run, inner)).toMatchObject({ callId: "c1" });
+    const rows = buildRunRows(run, true);
+    expect(rows[rowIndexOf(rows, run, inner)]?.kind).toBe("lanes");
+    expect(rowIndexOf(buildRunRows(run, false), run, inner)).toBe(-1);
   });
 });

@@ -1,6 +1,6 @@
 /** The chat as a flat list of rows, which is what a virtual list can show. Pure. */
 
-import type { Pending } from "../client/outbox";
+import type { OutboxMessage } from "../client/outbox";
 import type { ApprovalItem, Item, RunView, SessionView, ToolItem } from "../log/view";
 
 export type Row =
@@ -18,7 +18,7 @@ export type Row =
   | { readonly kind: "answer"; readonly key: string; readonly run: RunView }
   | { readonly kind: "approval"; readonly key: string; readonly run: RunView; readonly asked: ApprovalItem }
   | { readonly kind: "end"; readonly key: string; readonly run: RunView }
-  | { readonly kind: "pending"; readonly key: string; readonly pending: Pending };
+  | { readonly kind: "pending"; readonly key: string; readonly pending: OutboxMessage };
 
 type ItemRow = Extract<Row, { kind: "item" }>;
 type UserRow = Extract<Row, { kind: "user" }>;
@@ -27,13 +27,13 @@ const cache = new WeakMap<RunView, { open: boolean; rows: readonly Row[] }>();
 /** The rows that were made last. While a run grows most of its rows stay, and those that stay are not drawn again. */
 let last: { readonly runId: string; readonly rows: readonly Row[] } = { runId: "", rows: [] };
 
-export function rowsOf(view: SessionView, pending: readonly Pending[], isOpen: (run: RunView) => boolean): Row[] {
+export function rowsOf(view: SessionView, pending: readonly OutboxMessage[], isOpen: (run: RunView) => boolean): Row[] {
   const rows: Row[] = view.gaps.map(({ from, to }) => ({ kind: "gap", key: `gap ${from}`, from, to }));
   for (const run of view.runs) {
     const open = isOpen(run);
     let known = cache.get(run);
     if (known === undefined || known.open !== open) {
-      known = { open, rows: rowsOfRun(run, open, last.runId === run.runId ? last.rows : []) };
+      known = { open, rows: buildRunRows(run, open, last.runId === run.runId ? last.rows : []) };
       cache.set(run, known);
       last = { runId: run.runId, rows: known.rows };
     }
@@ -44,20 +44,20 @@ export function rowsOf(view: SessionView, pending: readonly Pending[], isOpen: (
 }
 
 /** The rows of a run. A row of `before` that would say the same is taken over, if it has kept its place. */
-export function rowsOfRun(run: RunView, open: boolean, before: readonly Row[] = []): readonly Row[] {
+export function buildRunRows(run: RunView, open: boolean, before: readonly Row[] = []): readonly Row[] {
   const rows: Row[] = [userRow(run, before[0])];
-  const items = itemsOf(run, "");
-  const speech = spokenAnswer(run, items);
-  const hasSteps = items.some((item) => item !== speech && folds(item));
+  const items = visibleItems(run, "");
+  const speech = streamedAnswer(run, items);
+  const hasSteps = items.some((item) => item !== speech && isCollapsible(item));
   if (hasSteps) rows.push({ kind: "steps", key: `${run.runId} steps`, run, open });
-  for (const { first, lanes } of grouped(run, items)) {
+  for (const { first, lanes } of groupSubAgents(run, items)) {
     const isAnswer = first === speech;
-    if (!open && !isAnswer && folds(first)) continue;
+    if (!open && !isAnswer && isCollapsible(first)) continue;
     if (lanes !== null) rows.push({ kind: "lanes", key: first.key, run, items: lanes });
     else rows.push(itemRow(run, first, isAnswer, before[rows.length]));
   }
   if (run.answer !== null && speech === null) rows.push({ kind: "answer", key: `${run.runId} answer`, run });
-  for (const asked of openQuestions(run)) rows.push({ kind: "approval", key: `${asked.key} asks`, run, asked });
+  for (const asked of openApprovals(run)) rows.push({ kind: "approval", key: `${asked.key} asks`, run, asked });
   rows.push({ kind: "end", key: `${run.runId} end`, run });
   return rows;
 }
@@ -67,7 +67,7 @@ function userRow(run: RunView, old: Row | undefined): UserRow {
     old?.kind === "user" &&
     old.run.runId === run.runId &&
     old.run.input === run.input &&
-    old.run.inputCut === run.inputCut &&
+    old.run.inputTruncation === run.inputTruncation &&
     old.run.attachments === run.attachments;
   return isSame ? old : { kind: "user", key: `${run.runId} user`, run };
 }
@@ -80,7 +80,7 @@ function itemRow(run: RunView, item: Item, isAnswer: boolean, old: Row | undefin
 }
 
 /** What an agent did, in order, without what is shown in another place. */
-export function itemsOf(run: RunView, agentId: string): readonly Item[] {
+export function visibleItems(run: RunView, agentId: string): readonly Item[] {
   const places = run.agents.get(agentId)?.items ?? [];
   let steps = 0;
   for (const place of places) if (run.items[place]?.kind === "step") steps += 1;
@@ -100,12 +100,12 @@ function isShown(item: Item, steps: number): boolean {
 }
 
 /** Files stay to be seen when the steps are folded. */
-function folds(item: Item): boolean {
+function isCollapsible(item: Item): boolean {
   return item.kind !== "artifact";
 }
 
 /** The text that is the answer; while the agent works, what it says last may become it. */
-function spokenAnswer(run: RunView, items: readonly Item[]): Item | null {
+function streamedAnswer(run: RunView, items: readonly Item[]): Item | null {
   if (run.answer !== null) return run.answer.item === null ? null : (run.items[run.answer.item] ?? null);
   for (let place = items.length - 1; place >= 0; place--) {
     const item = items[place];
@@ -115,7 +115,7 @@ function spokenAnswer(run: RunView, items: readonly Item[]): Item | null {
   return null;
 }
 
-export function isLane(run: RunView, item: Item): boolean {
+export function isSubAgent(run: RunView, item: Item): boolean {
   if (item.kind === "agent") return true;
   return item.kind === "tool" && item.agentIds.length > 0 && item.agentIds.some((id) => run.agents.has(id));
 }
@@ -131,12 +131,12 @@ export interface Group {
  * while another was still at work. What the agent did meanwhile by itself stands below them. Where something stands does
  * not depend on what ends later, so nothing changes its place when that happens.
  */
-export function grouped(run: RunView, items: readonly Item[]): readonly Group[] {
+export function groupSubAgents(run: RunView, items: readonly Item[]): readonly Group[] {
   const groups: Group[] = [];
   let lanes: Item[] = [];
   let until = Number.NEGATIVE_INFINITY;
   for (const item of items) {
-    if (!isLane(run, item)) {
+    if (!isSubAgent(run, item)) {
       groups.push({ first: item, lanes: null });
       continue;
     }
@@ -155,13 +155,13 @@ function endOf(run: RunView, item: Item): number {
   return ended ?? Number.POSITIVE_INFINITY;
 }
 
-function openQuestions(run: RunView): readonly ApprovalItem[] {
+function openApprovals(run: RunView): readonly ApprovalItem[] {
   if (run.state !== "waiting") return [];
   return run.items.filter((item): item is ApprovalItem => item.kind === "approval" && item.decision === null);
 }
 
 /** The item of the main agent that this one is inside of: itself, or the one that started the sub-agent. */
-export function outermost(run: RunView, item: Item): Item {
+export function outermostItem(run: RunView, item: Item): Item {
   let found = item;
   for (
     let agent = run.agents.get(item.agentId);
@@ -180,8 +180,8 @@ export function outermost(run: RunView, item: Item): Item {
 }
 
 /** Where an item is in the list; -1 if it is folded away. */
-export function rowOf(rows: readonly Row[], run: RunView, item: Item): number {
-  const outer = outermost(run, item);
+export function rowIndexOf(rows: readonly Row[], run: RunView, item: Item): number {
+  const outer = outermostItem(run, item);
   return rows.findIndex((row) => {
     if (row.kind === "item") return row.item.key === outer.key;
     if (row.kind === "lanes") return row.items.some((one) => one.key === outer.key);
@@ -190,7 +190,7 @@ export function rowOf(rows: readonly Row[], run: RunView, item: Item): number {
 }
 
 /** The tools that run now, for the line that sums up what is folded. */
-export function busyTools(run: RunView): readonly ToolItem[] {
+export function runningTools(run: RunView): readonly ToolItem[] {
   const tools: ToolItem[] = [];
   for (const [name, index] of run.open) {
     const item = name.startsWith("tool ") ? run.items[index] : undefined;

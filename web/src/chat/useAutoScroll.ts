@@ -1,15 +1,15 @@
 import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
 
 /** How near the end counts as the end. */
-export const NEAR = 48;
+export const END_TOLERANCE = 48;
 /** What moves within so many ms of a hand was moved by the user, and not by rows that found their height. */
 const BY_HAND = 1000;
 /** How the user takes over. */
-export const HANDS = ["wheel", "touchmove", "pointerdown", "keydown"] as const;
+export const USER_INPUT = ["wheel", "touchmove", "pointerdown", "keydown"] as const;
 /** What the user opens has grown by then. */
 const OPENING = 600;
 
-export interface Following {
+export interface AutoScroll {
   readonly isFollowing: boolean;
   /** Go to the end, and stay there. */
   readonly toEnd: () => void;
@@ -21,7 +21,7 @@ export interface Following {
  * Keeps a scrolling box at its end while the user is there and the log grows. Whoever scrolls up, or opens something to
  * read it, stays where they are until they come back or ask for the end.
  */
-export function useFollow(box: RefObject<HTMLElement | null>, inner: RefObject<HTMLElement | null>): Following {
+export function useAutoScroll(box: RefObject<HTMLElement | null>, inner: RefObject<HTMLElement | null>): AutoScroll {
   const [isFollowing, setFollowing] = useState(true);
   const following = useRef(true);
   const staysUntil = useRef(0);
@@ -51,7 +51,7 @@ export function useFollow(box: RefObject<HTMLElement | null>, inner: RefObject<H
     let touchedAt = Number.NEGATIVE_INFINITY;
     let openedAt = Number.NEGATIVE_INFINITY;
     let lastTop = 0;
-    const isAtEnd = () => element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
+    const isAtEnd = () => element.scrollHeight - element.scrollTop - element.clientHeight < END_TOLERANCE;
     const touched = (event: Event) => {
       touchedAt = performance.now();
       staysUntil.current = 0;
@@ -75,12 +75,12 @@ export function useFollow(box: RefObject<HTMLElement | null>, inner: RefObject<H
       else if (!isAtEnd()) follow(false);
     });
     element.addEventListener("scroll", scrolled, { passive: true });
-    for (const hand of HANDS) element.addEventListener(hand, touched, { passive: true });
+    for (const hand of USER_INPUT) element.addEventListener(hand, touched, { passive: true });
     grown.observe(content);
     grown.observe(element);
     return () => {
       element.removeEventListener("scroll", scrolled);
-      for (const hand of HANDS) element.removeEventListener(hand, touched);
+      for (const hand of USER_INPUT) element.removeEventListener(hand, touched);
       grown.disconnect();
     };
   }, [box, inner, follow, toEnd]);

@@ -4,7 +4,7 @@ import { useState } from "react";
 const choices = new Map<string, boolean>();
 
 /** Open or not, as the user chose; until then as `otherwise` says. */
-export function useOpened(key: string, otherwise: boolean): [boolean, (open: boolean) => void] {
+export function useCollapsed(key: string, otherwise: boolean): [boolean, (open: boolean) => void] {
   const [chosen, setChosen] = useState(() => choices.get(key));
   const choose = (open: boolean) => {
     choices.set(key, open);

@@ -2,8 +2,8 @@ import { type RefObject, useCallback, useEffect, useRef } from "react";
 import type { VirtualizerHandle } from "virtua";
 import type { Route } from "../app/route";
 import type { LiveSession } from "../client/session";
-import { type Row, rowOf } from "./rows";
-import { type Following, HANDS, NEAR } from "./useAutoScroll";
+import { type Row, rowIndexOf } from "./rows";
+import { type AutoScroll, END_TOLERANCE, USER_INPUT } from "./useAutoScroll";
 
 const LOOK_EVERY = 50;
 const MOST_LOOKS = 40;
@@ -24,7 +24,13 @@ interface List {
 }
 
 /** Takes the reader to what they want to see: what the address names, or where the newest answer begins. */
-export function useSeek(live: LiveSession, rows: readonly Row[], route: Route, list: List, following: Following): void {
+export function useScrollTo(
+  live: LiveSession,
+  rows: readonly Row[],
+  route: Route,
+  list: List,
+  following: AutoScroll,
+): void {
   const settle = useSettling(list);
   useAddress(live, rows, route, settle, following);
   useAnswerThatCameWhole(live, rows, settle, following);
@@ -44,7 +50,13 @@ function useSettling(list: List): Settle {
 }
 
 /** Goes to what the address names, once for each address; without one to the last question of what is over. */
-function useAddress(live: LiveSession, rows: readonly Row[], route: Route, settle: Settle, { stay, toEnd }: Following) {
+function useAddress(
+  live: LiveSession,
+  rows: readonly Row[],
+  route: Route,
+  settle: Settle,
+  { stay, toEnd }: AutoScroll,
+) {
   const done = useRef<Route | null>(null);
   useEffect(() => {
     if (done.current === route || live.loading !== null || rows.length === 0) return;
@@ -60,7 +72,7 @@ function useAddress(live: LiveSession, rows: readonly Row[], route: Route, settl
       settle(question(newest.runId), "start", null, toEnd);
       return;
     }
-    const place = item ? rowOf(rows, run, item) : question(run.runId);
+    const place = item ? rowIndexOf(rows, run, item) : question(run.runId);
     if (place < 0) return;
     done.current = route;
     stay(SEEKING);
@@ -73,7 +85,7 @@ function useAnswerThatCameWhole(
   live: LiveSession,
   rows: readonly Row[],
   settle: Settle,
-  { isFollowing, stay, toEnd }: Following,
+  { isFollowing, stay, toEnd }: AutoScroll,
 ) {
   const newest = live.view.runs[live.view.runs.length - 1];
   const watched = useRef<string | null>(null);
@@ -102,12 +114,12 @@ function settle(list: List, place: number, align: Align, key: string | null, atE
   let last = Number.NaN;
   const give = () => {
     clearInterval(timer);
-    for (const hand of HANDS) window.removeEventListener(hand, end, CAUGHT);
+    for (const hand of USER_INPUT) window.removeEventListener(hand, end, CAUGHT);
   };
   const end = () => {
     give();
     const box = list.box.current;
-    if (box !== null && box.scrollHeight - box.scrollTop - box.clientHeight < NEAR) atEnd?.();
+    if (box !== null && box.scrollHeight - box.scrollTop - box.clientHeight < END_TOLERANCE) atEnd?.();
   };
   const look = () => {
     const element = key === null ? null : document.querySelector(`[data-item="${CSS.escape(key)}"]`);
@@ -125,7 +137,7 @@ function settle(list: List, place: number, align: Align, key: string | null, atE
     end();
   };
   const timer = setInterval(look, LOOK_EVERY);
-  for (const hand of HANDS) window.addEventListener(hand, end, CAUGHT);
+  for (const hand of USER_INPUT) window.addEventListener(hand, end, CAUGHT);
   look();
   return give;
 }

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { AgentInfo } from "../wire/api";
-import { agentNamed, loadAgents } from "./agents";
+import { findAgent, loadAgents } from "./agents";
 
 const deep: AgentInfo = { name: "deep", title: "Deep", description: "", framework: "langgraph", default: false };
 const demo: AgentInfo = { ...deep, name: "demo", title: "Demo", default: true };
@@ -43,7 +43,7 @@ test("nobody waits any more: no further request", async () => {
 });
 
 test("the chosen agent, else the default", () => {
-  expect(agentNamed([deep, demo], "deep")).toBe(deep);
-  expect(agentNamed([deep, demo], "gone")).toBe(demo);
-  expect(agentNamed([], "deep")).toBe(undefined);
+  expect(findAgent([deep, demo], "deep")).toBe(deep);
+  expect(findAgent([deep, demo], "gone")).toBe(demo);
+  expect(findAgent([], "deep")).toBe(undefined);
 });

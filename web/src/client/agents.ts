@@ -52,6 +52,6 @@ function rest(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** The one that is chosen, or the default, or the first. */
-export function agentNamed(agents: readonly AgentInfo[], name: string): AgentInfo | undefined {
+export function findAgent(agents: readonly AgentInfo[], name: string): AgentInfo | undefined {
   return agents.find((one) => one.name === name) ?? agents.find((one) => one.default) ?? agents[0];
 }

@@ -2,8 +2,8 @@
 
 import { beforeEach, expect, it, vi } from "vitest";
 import { api } from "../wire/api";
-import { Access } from "./auth";
-import { recall, remember } from "./storage";
+import { AuthStore } from "./auth";
+import { readStored, writeStored } from "./storage";
 
 let user = "ann";
 const reload = vi.fn();
@@ -18,15 +18,19 @@ beforeEach(() => {
 });
 
 function unsent(): boolean {
-  return recall("outbox.ann-s.1", "") !== "" || recall("draft.ann-s", "") !== "" || recall("fresh.ann-s", "") !== "";
+  return (
+    readStored("outbox.ann-s.1", "") !== "" ||
+    readStored("draft.ann-s", "") !== "" ||
+    readStored("fresh.ann-s", "") !== ""
+  );
 }
 
 function write(): void {
-  for (const key of ["outbox.ann-s.1", "draft.ann-s", "fresh.ann-s"]) remember(key, "mine");
+  for (const key of ["outbox.ann-s.1", "draft.ann-s", "fresh.ann-s"]) writeStored(key, "mine");
 }
 
 it("keeps what somebody wrote for them, and for nobody else", async () => {
-  const access = new Access();
+  const access = new AuthStore();
   access.reload = reload;
   user = "ann";
   await access.enter("key of ann");
@@ -42,7 +46,7 @@ it("keeps what somebody wrote for them, and for nobody else", async () => {
 });
 
 it("forgets what was not sent with the key", async () => {
-  const access = new Access();
+  const access = new AuthStore();
   write();
   await access.leave();
   expect(unsent()).toBe(false);

@@ -1,11 +1,11 @@
 import { useEffect, useState } from "react";
-import { api, type Me, whenUnauthorized } from "../wire/api";
-import { forgetMessages, recall, remember } from "./storage";
-import { Watchable } from "./store";
+import { api, type CurrentUser, whenUnauthorized } from "../wire/api";
+import { readStored, removeUnsentMessages, writeStored } from "./storage";
+import { Store } from "./store";
 
 /** Whether the server lets us in. It is locked as soon as anything is refused for want of a key. */
 
-export class Access extends Watchable<{ readonly isLocked: boolean }> {
+export class AuthStore extends Store<{ readonly isLocked: boolean }> {
   /** For tests, in which there is no page to load. */
   reload = () => location.reload();
 
@@ -18,8 +18,8 @@ export class Access extends Watchable<{ readonly isLocked: boolean }> {
   readonly enter = async (key: string): Promise<void> => {
     await api.login(key);
     const { user } = await api.me();
-    const isAnother = user !== recall("user", user);
-    remember("user", user);
+    const isAnother = user !== readStored("user", user);
+    writeStored("user", user);
     if (isAnother) {
       // Nothing of the one before is shown to this one, or sent in their name.
       this.beginAnew();
@@ -34,7 +34,7 @@ export class Access extends Watchable<{ readonly isLocked: boolean }> {
   };
 
   private beginAnew(): void {
-    forgetMessages();
+    removeUnsentMessages();
     location.hash = "#/";
   }
 
@@ -43,12 +43,12 @@ export class Access extends Watchable<{ readonly isLocked: boolean }> {
   }
 }
 
-export const access = new Access();
+export const access = new AuthStore();
 
 /** Who the server takes us for; null on one that needs no key, where there is nobody else to be. */
 
-export function useMe(): Me | null {
-  const [me, setMe] = useState<Me | null>(null);
+export function useCurrentUser(): CurrentUser | null {
+  const [me, setMe] = useState<CurrentUser | null>(null);
   useEffect(() => {
     const abort = new AbortController();
     api.me(abort.signal).then(

@@ -1,11 +1,11 @@
 import { describe, expect, it, vi } from "vitest";
 import type { RunView, ToolItem } from "../log/view";
-import { made } from "../testing/sampleRuns";
+import { sampleRun } from "../testing/sampleRuns";
 import type { ToolCall } from "../wire/api";
-import { AT_ONCE, WholeResults } from "./fullResults";
+import { FullResults, MAX_CONCURRENT } from "./fullResults";
 
 function runOf(count: number, size = 9000): RunView {
-  return made(
+  return sampleRun(
     ...Array.from({ length: count }, (_, at) => [
       [at, { kind: "tool_started", call_id: `c${at}`, name: "read", args: {} }] as const,
       [at, { kind: "tool_finished", call_id: `c${at}`, result: "be…", truncated: true, size }] as const,
@@ -35,12 +35,12 @@ describe("whole results", () => {
   it("asks for a few at once, and says when one has come", async () => {
     const { asked, fetchCall } = slowServer();
     const run = runOf(6);
-    const results = new WholeResults(fetchCall);
+    const results = new FullResults(fetchCall);
     const changed = vi.fn();
     results.subscribe(changed);
     results.want([run]);
     results.want([run]);
-    expect(asked).toHaveLength(AT_ONCE);
+    expect(asked).toHaveLength(MAX_CONCURRENT);
     expect(results.getSnapshot().pending).toBe(6);
     const before = results.getSnapshot();
     changed.mockClear();
@@ -49,7 +49,7 @@ describe("whole results", () => {
     expect(changed).toHaveBeenCalled();
     expect(results.getSnapshot()).not.toBe(before);
     expect(results.getSnapshot()).toBe(results.getSnapshot());
-    expect(asked).toHaveLength(AT_ONCE + 1);
+    expect(asked).toHaveLength(MAX_CONCURRENT + 1);
     const [first, second] = toolsOf(run);
     expect(first && results.getSnapshot().of(first)).toContain("needle");
     expect(second && results.getSnapshot().of(second)).toBeUndefined();
@@ -57,8 +57,10 @@ describe("whole results", () => {
 
   it("leaves out what is whole, runs or is too large", () => {
     const { asked, fetchCall } = slowServer();
-    const results = new WholeResults(fetchCall);
-    results.want([made([0, { kind: "tool_started", call_id: "c", name: "read", args: {}, truncated: true, size: 9 }])]);
+    const results = new FullResults(fetchCall);
+    results.want([
+      sampleRun([0, { kind: "tool_started", call_id: "c", name: "read", args: {}, truncated: true, size: 9 }]),
+    ]);
     results.want([runOf(1, 6 * 1024 * 1024)]);
     expect(asked).toHaveLength(0);
     expect(results.getSnapshot()).toMatchObject({ pending: 0, tooLarge: 1 });
@@ -66,7 +68,7 @@ describe("whole results", () => {
 
   it("counts failures and tries them again when asked again", async () => {
     const { asked, fetchCall } = slowServer();
-    const results = new WholeResults(fetchCall);
+    const results = new FullResults(fetchCall);
     const run = runOf(1);
     results.want([run]);
     asked[0]?.refuse();
@@ -81,7 +83,7 @@ describe("whole results", () => {
 
   it("keeps what was asked for last when there is too much", async () => {
     const { asked, fetchCall } = slowServer();
-    const results = new WholeResults(fetchCall, 100);
+    const results = new FullResults(fetchCall, 100);
     const run = runOf(3);
     const [one, two, three] = toolsOf(run);
     if (!one || !two || !three) throw new Error("three calls");
@@ -99,11 +101,11 @@ describe("whole results", () => {
 
   it("gives up what is under way when nobody looks any more, and can begin anew", async () => {
     const { asked, fetchCall } = slowServer();
-    const results = new WholeResults(fetchCall);
+    const results = new FullResults(fetchCall);
     const run = runOf(6);
     results.want([run]);
     results.rest();
-    expect(results.getSnapshot().pending).toBe(AT_ONCE);
+    expect(results.getSnapshot().pending).toBe(MAX_CONCURRENT);
     results.dispose();
     expect(asked.every((call) => call.signal.aborted)).toBe(true);
     const changed = vi.fn();
@@ -113,6 +115,6 @@ describe("whole results", () => {
     expect(changed).not.toHaveBeenCalled();
     expect(results.getSnapshot().pending).toBe(0);
     results.want([run]);
-    expect(asked).toHaveLength(2 * AT_ONCE);
+    expect(asked).toHaveLength(2 * MAX_CONCURRENT);
   });
 });

@@ -1,17 +1,17 @@
 /** Fetches the whole of calls of which the log has only the beginning, so that a search can look into all of it. */
 
-import { argsText, textOf } from "../log/format";
+import { argsText, valueText } from "../log/format";
 import type { Item, RunView, ToolItem } from "../log/view";
 import { api, type ToolCall } from "../wire/api";
-import { Watchable } from "./store";
+import { Store } from "./store";
 
-export const AT_ONCE = 4;
+export const MAX_CONCURRENT = 4;
 /** What is larger is not fetched for a search. */
 export const MAX_RESULT = 5 * 1024 * 1024;
 /** Characters that are kept of all calls together; those that were not looked at the longest go first. */
 const MAX_KEPT = 64 * 1024 * 1024;
 
-export interface WholeView {
+export interface FullResultsState {
   /** The whole of a call, if it is there. */
   readonly of: (item: Item) => string | undefined;
   readonly pending: number;
@@ -28,7 +28,7 @@ interface Wanted {
   readonly callId: string;
 }
 
-export class WholeResults {
+export class FullResults {
   private readonly kept = new Map<string, string>();
   /** All that was ever asked for: what failed or had to go is not asked for again by itself. */
   private readonly asked = new Set<string>();
@@ -38,15 +38,15 @@ export class WholeResults {
   private fetching = 0;
   private size = 0;
   private abort = new AbortController();
-  private readonly view: Watchable<WholeView>;
+  private readonly view: Store<FullResultsState>;
   readonly subscribe: (changed: () => void) => () => void;
-  readonly getSnapshot: () => WholeView;
+  readonly getSnapshot: () => FullResultsState;
 
   constructor(
-    private readonly fetchCall: Fetch = api.call,
+    private readonly fetchCall: Fetch = api.toolCall,
     private readonly maxKept = MAX_KEPT,
   ) {
-    this.view = new Watchable(this.look());
+    this.view = new Store(this.look());
     this.subscribe = this.view.subscribe;
     this.getSnapshot = this.view.getSnapshot;
   }
@@ -88,14 +88,15 @@ export class WholeResults {
   }
 
   private wantOne(run: RunView, item: ToolItem): void {
-    if (item.endedAt === null || !isCut(item) || this.asked.has(item.key)) return;
+    if (item.endedAt === null || !isTruncated(item) || this.asked.has(item.key)) return;
     this.asked.add(item.key);
-    if (Math.max(item.resultCut?.size ?? 0, item.argsCut?.size ?? 0) > MAX_RESULT) this.tooLarge.add(item.key);
+    if (Math.max(item.resultTruncation?.size ?? 0, item.argsTruncation?.size ?? 0) > MAX_RESULT)
+      this.tooLarge.add(item.key);
     else this.waiting.push({ key: item.key, runId: run.runId, callId: item.callId });
   }
 
   private fetchMore(): void {
-    while (this.fetching < AT_ONCE) {
+    while (this.fetching < MAX_CONCURRENT) {
       const next = this.waiting.shift();
       if (next === undefined) return;
       this.fetching += 1;
@@ -136,7 +137,7 @@ export class WholeResults {
     return text;
   }
 
-  private look(): WholeView {
+  private look(): FullResultsState {
     const { waiting, fetching, failed, tooLarge } = this;
     // A new function each time, so that what depends on it is computed anew when something has arrived.
     const of = (item: Item) => this.find(item.key);
@@ -148,11 +149,11 @@ export class WholeResults {
   }
 }
 
-export function isCut(item: ToolItem): boolean {
-  return item.resultCut !== null || item.argsCut !== null || item.outputDropped > 0;
+export function isTruncated(item: ToolItem): boolean {
+  return item.resultTruncation !== null || item.argsTruncation !== null || item.outputDropped > 0;
 }
 
 function wholeText(call: ToolCall): string {
-  const parts = [call.args === null ? "" : argsText(call.args), call.output, textOf(call.result)];
+  const parts = [call.args === null ? "" : argsText(call.args), call.output, valueText(call.result)];
   return parts.filter(Boolean).join("\n").slice(0, MAX_RESULT);
 }

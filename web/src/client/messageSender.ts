@@ -1,8 +1,8 @@
 /** Sends the messages of one session: as many at a time as the server takes, and each until it is a run. */
 
 import type { SessionView } from "../log/view";
-import { isKept, keep, kept, keysOf, type Pending, unseen } from "./outbox";
-import { onChangedElsewhere } from "./storage";
+import { isInOutbox, loadOutbox, type OutboxMessage, outboxKeyPrefix, saveOutbox, withoutStarted } from "./outbox";
+import { onOtherTabChange } from "./storage";
 
 /** The server takes five queries of a socket that are no runs yet. The fifth is for one that is not to wait. */
 const IN_FLIGHT = 4;
@@ -11,8 +11,8 @@ const LONGEST = 1_000_000;
 /** What the server says of a query that somebody withdrew. */
 const WITHDRAWN = "Query was stopped while it waited";
 
-export class Sending {
-  private all: readonly Pending[];
+export class MessageSender {
+  private all: readonly OutboxMessage[];
   /** What this socket has sent and is no run yet. */
   private readonly inFlight = new Set<string>();
   /** What another tab sends. */
@@ -22,31 +22,31 @@ export class Sending {
   constructor(
     private readonly sessionId: string,
     private readonly send: (message: object) => boolean,
-    private readonly changed: (pending: readonly Pending[]) => void,
+    private readonly changed: (pending: readonly OutboxMessage[]) => void,
   ) {
-    this.all = kept(sessionId);
-    this.close = onChangedElsewhere(keysOf(sessionId), () => this.takeOver());
+    this.all = loadOutbox(sessionId);
+    this.close = onOtherTabChange(outboxKeyPrefix(sessionId), () => this.takeOver());
   }
 
-  get pending(): readonly Pending[] {
+  get pending(): readonly OutboxMessage[] {
     return this.all;
   }
 
-  ask(text: string, ifBusy: Pending["ifBusy"]): void {
+  ask(text: string, ifBusy: OutboxMessage["ifBusy"]): void {
     // Later than the one before, also within the same millisecond: their order is by time.
     const at = Math.max(Date.now(), ...this.all.map((other) => other.at + 1));
     this.post([...this.all, { requestId: newId(), text, ifBusy, at, error: null, runId: null }]);
     this.transmit();
   }
 
-  withdraw(one: Pending): void {
+  withdraw(one: OutboxMessage): void {
     const isSent = this.inFlight.delete(one.requestId) || this.elsewhere.has(one.requestId);
     if (isSent && one.error === null) this.send({ type: "cancel", request_id: one.requestId });
     this.post(this.all.filter((other) => other.requestId !== one.requestId));
     this.transmit();
   }
 
-  retry(one: Pending): void {
+  retry(one: OutboxMessage): void {
     const again = { ...one, error: null, requestId: newId() };
     this.post(this.all.map((other) => (other.requestId === one.requestId ? again : other)));
     this.transmit();
@@ -71,7 +71,7 @@ export class Sending {
     // A server that stops is back soon, and is told again then.
     if (one === undefined || code === "shutting_down") return;
     // The server says the same when a request before it failed; only what somebody took out of storage is unwanted.
-    const isWithdrawn = message === WITHDRAWN && !isKept(this.sessionId, one);
+    const isWithdrawn = message === WITHDRAWN && !isInOutbox(this.sessionId, one);
     if (isWithdrawn) this.post(this.all.filter((other) => other !== one));
     else this.mark(requestId, { error: message });
     this.arrived(requestId);
@@ -79,17 +79,17 @@ export class Sending {
 
   /** The log has grown: some may have become runs. */
   seen(before: SessionView, after: SessionView, skew: number): void {
-    const left = unseen(this.all, before, after, skew);
+    const left = withoutStarted(this.all, before, after, skew);
     if (left !== this.all) this.post(left);
   }
 
-  private post(pending: readonly Pending[]): void {
-    keep(this.sessionId, this.all, pending);
+  private post(pending: readonly OutboxMessage[]): void {
+    saveOutbox(this.sessionId, this.all, pending);
     this.all = pending;
     this.changed(pending);
   }
 
-  private mark(requestId: string, part: Partial<Pending>): void {
+  private mark(requestId: string, part: Partial<OutboxMessage>): void {
     this.post(this.all.map((one) => (one.requestId === requestId ? { ...one, ...part } : one)));
   }
 
@@ -112,7 +112,7 @@ export class Sending {
 
   /** Another tab has sent something, or taken something away. What it sent we send only when we connect anew. */
   private takeOver(): void {
-    const pending = kept(this.sessionId);
+    const pending = loadOutbox(this.sessionId);
     const known = new Set(this.all.map((one) => one.requestId));
     for (const { requestId } of pending) if (!known.delete(requestId)) this.elsewhere.add(requestId);
     for (const gone of known) this.inFlight.delete(gone);

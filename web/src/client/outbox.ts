@@ -6,9 +6,9 @@
  */
 
 import type { SessionView } from "../log/view";
-import { recall, remember, remembered } from "./storage";
+import { readStored, storedKeys, writeStored } from "./storage";
 
-export interface Pending {
+export interface OutboxMessage {
   readonly requestId: string;
   readonly text: string;
   readonly ifBusy: "wait" | "cancel";
@@ -23,30 +23,30 @@ export interface Pending {
 const CLOCK_TOLERANCE = 5000;
 
 /** How the keys of a session's messages begin. */
-export const keysOf = (sessionId: string) => `outbox.${sessionId}.`;
+export const outboxKeyPrefix = (sessionId: string) => `outbox.${sessionId}.`;
 
-export function kept(sessionId: string): readonly Pending[] {
-  const beginning = keysOf(sessionId);
+export function loadOutbox(sessionId: string): readonly OutboxMessage[] {
+  const beginning = outboxKeyPrefix(sessionId);
   // Ids of messages have no dots, those of sessions may: `a.` is the beginning of `a.b.` too.
-  const keys = remembered(beginning).filter((key) => !key.slice(beginning.length).includes("."));
-  const all = keys.map((key) => recall<Pending | null>(key, null)).filter((one) => one !== null);
+  const keys = storedKeys(beginning).filter((key) => !key.slice(beginning.length).includes("."));
+  const all = keys.map((key) => readStored<OutboxMessage | null>(key, null)).filter((one) => one !== null);
   return all.sort((a, b) => a.at - b.at);
 }
 
-export function isKept(sessionId: string, one: Pending): boolean {
-  return recall<Pending | null>(keysOf(sessionId) + one.requestId, null) !== null;
+export function isInOutbox(sessionId: string, one: OutboxMessage): boolean {
+  return readStored<OutboxMessage | null>(outboxKeyPrefix(sessionId) + one.requestId, null) !== null;
 }
 
 /** Note what has changed. A message that another tab has taken away meanwhile does not come back by that. */
-export function keep(sessionId: string, before: readonly Pending[], after: readonly Pending[]): void {
+export function saveOutbox(sessionId: string, before: readonly OutboxMessage[], after: readonly OutboxMessage[]): void {
   const old = new Map(before.map((one) => [one.requestId, one]));
   for (const one of after) {
     const known = old.get(one.requestId);
     old.delete(one.requestId);
-    if (known === undefined || (known !== one && isKept(sessionId, one)))
-      remember(keysOf(sessionId) + one.requestId, one);
+    if (known === undefined || (known !== one && isInOutbox(sessionId, one)))
+      writeStored(outboxKeyPrefix(sessionId) + one.requestId, one);
   }
-  for (const requestId of old.keys()) remember(keysOf(sessionId) + requestId, null);
+  for (const requestId of old.keys()) writeStored(outboxKeyPrefix(sessionId) + requestId, null);
 }
 
 /**
@@ -54,12 +54,12 @@ export function keep(sessionId: string, before: readonly Pending[], after: reado
  * the question itself tells, so that no message is ever seen twice. Only of a run that is new and that began after the
  * message was written: people ask the same thing again. `skew` is how far our clock is ahead of the server's.
  */
-export function unseen(
-  pending: readonly Pending[],
+export function withoutStarted(
+  pending: readonly OutboxMessage[],
   before: SessionView,
   after: SessionView,
   skew: number,
-): readonly Pending[] {
+): readonly OutboxMessage[] {
   if (pending.length === 0) return pending;
   const known = new Set(before.runs.map((run) => run.runId));
   const all = new Set(after.runs.map((run) => run.runId));

@@ -1,19 +1,23 @@
 // @vitest-environment jsdom
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { FakeSocket, newest } from "../testing/fakeSocket";
-import { Link, type LinkStatus } from "./reconnectingSocket";
+import { FakeSocket, newestSocket } from "../testing/fakeSocket";
+import { ReconnectingSocket, type SocketStatus } from "./reconnectingSocket";
 
 describe("a link", () => {
-  let link: Link;
-  let told: LinkStatus[];
+  let link: ReconnectingSocket;
+  let told: SocketStatus[];
   beforeEach(() => {
     vi.useFakeTimers();
     vi.spyOn(Math, "random").mockReturnValue(0.5);
     vi.stubGlobal("WebSocket", FakeSocket);
     FakeSocket.all = [];
     told = [];
-    link = new Link(() => "api", { open() {}, message: () => link.greeted(), status: (status) => told.push(status) });
+    link = new ReconnectingSocket(() => "api", {
+      open() {},
+      message: () => link.greeted(),
+      status: (status) => told.push(status),
+    });
   });
   afterEach(() => {
     link.close();
@@ -22,12 +26,12 @@ describe("a link", () => {
   });
 
   it("says that a silent server is lost, since it was last heard, before it tries again", () => {
-    newest().open();
+    newestSocket().open();
     const heard = Date.now();
     vi.advanceTimersByTime(30_000);
     expect(FakeSocket.all).toHaveLength(2);
     expect(told.at(-1)).toMatchObject({ kind: "lost", since: heard });
-    newest().open();
+    newestSocket().open();
     expect(told.at(-1)).toEqual({ kind: "open" });
   });
 
@@ -45,7 +49,7 @@ describe("a link", () => {
 
   it("leaves an open socket alone however long it took", () => {
     vi.advanceTimersByTime(7_000);
-    newest().open();
+    newestSocket().open();
     vi.advanceTimersByTime(7_000);
     expect(told.at(-1)).toEqual({ kind: "open" });
   });
@@ -54,14 +58,14 @@ describe("a link", () => {
     link.hurry();
     expect(FakeSocket.all).toHaveLength(2);
     expect(FakeSocket.all[0]?.readyState).toBe(3);
-    newest().open();
+    newestSocket().open();
     link.hurry();
     expect(FakeSocket.all).toHaveLength(2);
   });
 
   it("does not go back to a deleted session by itself", () => {
-    newest().open();
-    newest().cut(4404, "session deleted");
+    newestSocket().open();
+    newestSocket().cut(4404, "session deleted");
     window.dispatchEvent(new Event("online"));
     document.dispatchEvent(new Event("visibilitychange"));
     expect(FakeSocket.all).toHaveLength(1);
@@ -72,7 +76,7 @@ describe("a link", () => {
   it.each(["too_many_streams", "too_many_requests", "store_unavailable", "issuer_unavailable", "shutting_down"])(
     "comes back after a refusal that passes: %s",
     (code) => {
-      newest().cut(1008, code);
+      newestSocket().cut(1008, code);
       expect(told.at(-1)).toMatchObject({ kind: "lost", reason: code });
       vi.advanceTimersByTime(400);
       expect(FakeSocket.all).toHaveLength(2);
@@ -82,7 +86,7 @@ describe("a link", () => {
   it("comes back not before the server wants it to, and later each time", () => {
     const begun = Date.now();
     expect(link.refused("store_unavailable", "the disk is full", 5)).toBe(true);
-    newest().cut(1013, "store_unavailable");
+    newestSocket().cut(1013, "store_unavailable");
     const lost = { kind: "lost", since: begun, reason: "the disk is full" };
     expect(told.at(-1)).toEqual({ ...lost, next: begun + 5400 });
     window.dispatchEvent(new Event("online"));
@@ -91,19 +95,19 @@ describe("a link", () => {
     vi.advanceTimersByTime(1);
     expect(FakeSocket.all).toHaveLength(2);
     link.refused("store_unavailable", "the disk is full", 5);
-    newest().cut(1013, "store_unavailable");
+    newestSocket().cut(1013, "store_unavailable");
     expect(told.at(-1)).toEqual({ ...lost, next: Date.now() + 5800 });
     // What the user wants is done at once.
     link.hurry();
-    newest().open();
+    newestSocket().open();
     expect(told.at(-1)).toEqual({ kind: "open" });
-    newest().cut();
+    newestSocket().cut();
     expect(told.at(-1)).toEqual({ kind: "lost", since: Date.now(), next: Date.now() + 400 });
   });
 
   it("does not come back after another refusal, until it is told to", () => {
     expect(link.refused("too_many_sessions", "you have 3 sessions", 0)).toBe(false);
-    newest().cut(1008, "too_many_sessions");
+    newestSocket().cut(1008, "too_many_sessions");
     expect(told.at(-1)).toMatchObject({ kind: "ended", why: "refused" });
     vi.advanceTimersByTime(60_000);
     expect(FakeSocket.all).toHaveLength(1);
@@ -112,9 +116,9 @@ describe("a link", () => {
   });
 
   it("sends nothing to a server that has not taken it in", () => {
-    newest().readyState = 1;
+    newestSocket().readyState = 1;
     expect(link.send({ type: "cancel" })).toBe(false);
-    newest().open();
+    newestSocket().open();
     expect(link.send({ type: "cancel" })).toBe(true);
   });
 });

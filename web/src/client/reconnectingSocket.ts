@@ -4,9 +4,9 @@
  * It knows nothing of what it carries but when it was last heard.
  */
 
-import { address } from "../wire/api";
+import { serverUrl } from "../wire/api";
 
-export type LinkStatus =
+export type SocketStatus =
   | { readonly kind: "connecting" }
   | { readonly kind: "open" }
   /** It will be tried again by itself. `reason` is what the server said, if it was there. */
@@ -14,10 +14,10 @@ export type LinkStatus =
   /** It will not. */
   | { readonly kind: "ended"; readonly why: "deleted" | "refused"; readonly reason: string };
 
-export interface LinkEvents {
+export interface SocketEvents {
   open(): void;
   message(text: string): void;
-  status(status: LinkStatus): void;
+  status(status: SocketStatus): void;
 }
 
 const FIRST_WAIT = 400;
@@ -39,7 +39,7 @@ const PASSING: readonly string[] = [
   "shutting_down",
 ];
 
-export class Link {
+export class ReconnectingSocket {
   private socket: WebSocket | null = null;
   private attempts = 0;
   private lostSince: number | null = null;
@@ -58,7 +58,7 @@ export class Link {
   /** `path` is asked anew for each attempt, because the place to go on from moves. */
   constructor(
     private readonly path: () => string,
-    private readonly events: LinkEvents,
+    private readonly events: SocketEvents,
   ) {
     window.addEventListener("online", this.wake);
     document.addEventListener("visibilitychange", this.wake);
@@ -129,7 +129,7 @@ export class Link {
 
   private connect(): void {
     if (this.lostSince === null) this.events.status({ kind: "connecting" });
-    const socket = new WebSocket(address(this.path()).replace(/^http/, "ws"));
+    const socket = new WebSocket(serverUrl(this.path()).replace(/^http/, "ws"));
     this.socket = socket;
     socket.onmessage = (event: MessageEvent<string>) => {
       this.heardAt = Date.now();

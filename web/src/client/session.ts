@@ -5,24 +5,24 @@
  * was shown stays through a cut; what was missed is asked for from exactly there.
  */
 
-import { noteGap, reduce } from "../log/reduce";
+import { addGap, reduce } from "../log/reduce";
 import { type ApprovalItem, type Args, EMPTY, type Item, type RunView, type SessionView } from "../log/view";
 import type { Decision, LogRecord } from "../wire/events";
 import { type Frame, parseFrame, type SessionInfo } from "../wire/frames";
-import { Sending } from "./messageSender";
-import type { Pending } from "./outbox";
-import { Link, type LinkStatus } from "./reconnectingSocket";
-import { lookUp } from "./sessionExists";
-import { Watchable } from "./store";
+import { MessageSender } from "./messageSender";
+import type { OutboxMessage } from "./outbox";
+import { ReconnectingSocket, type SocketStatus } from "./reconnectingSocket";
+import { sessionExists } from "./sessionExists";
+import { Store } from "./store";
 
 export interface LiveSession {
   readonly sessionId: string;
   readonly view: SessionView;
   readonly info: SessionInfo | null;
-  readonly link: LinkStatus;
+  readonly link: SocketStatus;
   /** How much of a long log has come, 0 to 1; null once all of it is there. */
   readonly loading: number | null;
-  readonly pending: readonly Pending[];
+  readonly pending: readonly OutboxMessage[];
   /** Approvals whose decision is on its way. */
   readonly deciding: ReadonlySet<string>;
   /** What the server said was wrong with what the user did last. */
@@ -31,16 +31,16 @@ export interface LiveSession {
   readonly clockSkew: number;
 }
 
-const DELETED: LinkStatus = { kind: "ended", why: "deleted", reason: "" };
+const DELETED: SocketStatus = { kind: "ended", why: "deleted", reason: "" };
 const PACE = 40;
 const SLICE = 500;
 /** So many ms are folded at a stretch, less than a frame; nobody waits for a page that nobody sees. */
 const STRETCH = 12;
 const UNSEEN_STRETCH = 500;
 
-export class SessionStore extends Watchable<LiveSession> {
-  private readonly link: Link;
-  private readonly sending: Sending;
+export class SessionStore extends Store<LiveSession> {
+  private readonly link: ReconnectingSocket;
+  private readonly sending: MessageSender;
   private readonly inbox: LogRecord[] = [];
   private folding = false;
   /** The end of the log as the server told it: up to there it is history. */
@@ -70,26 +70,26 @@ export class SessionStore extends Watchable<LiveSession> {
       clockSkew: 0,
     });
     const send = (message: object) => this.link.send(message);
-    this.sending = new Sending(sessionId, send, (pending) => this.change({ pending }));
+    this.sending = new MessageSender(sessionId, send, (pending) => this.change({ pending }));
     this.change({ pending: this.sending.pending });
-    this.link = new Link(() => this.path(), {
+    this.link = new ReconnectingSocket(() => this.path(), {
       open: () => this.resend(),
       message: (text) => this.take(parseFrame(text)),
       status: (link) => this.linked(link),
     });
   }
 
-  ask(text: string, ifBusy: Pending["ifBusy"]): void {
+  ask(text: string, ifBusy: OutboxMessage["ifBusy"]): void {
     this.sending.ask(text, ifBusy);
   }
 
   /** Take back a message that has not begun. */
-  withdraw(one: Pending): void {
+  withdraw(one: OutboxMessage): void {
     this.sending.withdraw(one);
   }
 
   /** Send a refused message again. */
-  retry(one: Pending): void {
+  retry(one: OutboxMessage): void {
     this.sending.retry(one);
     if (this.now.link.kind === "ended") this.reconnect();
   }
@@ -135,7 +135,7 @@ export class SessionStore extends Watchable<LiveSession> {
     this.set({ ...this.now, ...part });
   }
 
-  private linked(link: LinkStatus): void {
+  private linked(link: SocketStatus): void {
     this.change({ link });
     if (link.kind !== "ended" || this.looking !== null) return;
     // Nobody will take them any more; who wrote them gets them back.
@@ -166,7 +166,7 @@ export class SessionStore extends Watchable<LiveSession> {
         return this.foldSoon();
       case "gap":
         this.foldNow();
-        this.folded = noteGap(this.folded, frame.gap);
+        this.folded = addGap(this.folded, frame.gap);
         return this.foldSoon();
       case "state":
         this.link.greeted();
@@ -264,7 +264,7 @@ export class SessionStore extends Watchable<LiveSession> {
     this.looking = looking;
     const since = this.now.link.kind === "lost" ? this.now.link.since : Date.now();
     const waiting = (ms: number) => this.change({ link: { kind: "lost", since, next: Date.now() + ms } });
-    const isThere = await lookUp(this.sessionId, looking.signal, waiting).catch(() => null);
+    const isThere = await sessionExists(this.sessionId, looking.signal, waiting).catch(() => null);
     if (isThere === null || looking.signal.aborted) return;
     this.looking = null;
     if (!isThere) return this.change({ link: DELETED });

@@ -8,7 +8,11 @@ const TOO_MANY = 429;
  * Whether there is a session of this name, asked until the server knows: connecting instead would make one. `waiting` is
  * told how long it is until the next attempt. Rejects only if the caller has left.
  */
-export async function lookUp(sessionId: string, left: AbortSignal, waiting: (ms: number) => void): Promise<boolean> {
+export async function sessionExists(
+  sessionId: string,
+  left: AbortSignal,
+  waiting: (ms: number) => void,
+): Promise<boolean> {
   for (let wait = FIRST_WAIT; ; wait = Math.min(LONGEST_WAIT, 2 * wait)) {
     try {
       await api.session(sessionId, left);

@@ -1,10 +1,10 @@
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
-import { markdown } from "../sessions/markdownExport";
+import { toMarkdown } from "../sessions/markdownExport";
 import { download, fileName } from "../ui/download";
-import { ApiError, address, api } from "../wire/api";
+import { ApiError, api, serverUrl } from "../wire/api";
 import type { LogRecord } from "../wire/events";
-import { Watchable } from "./store";
+import { Store } from "./store";
 
 /** A session's log as text, one JSON line for each Record, as far as it goes now. */
 
@@ -45,7 +45,7 @@ export async function* recordLines(sessionId: string, signal: AbortSignal): Asyn
 async function* frames(sessionId: string, after: number, signal: AbortSignal): AsyncGenerator<string[]> {
   const mine = new AbortController();
   const path = `sessions/${encodeURIComponent(sessionId)}/stream?format=records&after=${after}`;
-  const response = await fetch(address(path), { signal: AbortSignal.any([signal, mine.signal]) });
+  const response = await fetch(serverUrl(path), { signal: AbortSignal.any([signal, mine.signal]) });
   if (!response.ok || response.body === null) throw new ApiError(`The server answered ${response.status}.`, "", 0);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -80,7 +80,7 @@ export interface ExportState {
 }
 
 export class SessionExport {
-  private readonly state = new Watchable<ExportState | null>(null);
+  private readonly state = new Store<ExportState | null>(null);
   private abort = new AbortController();
 
   readonly subscribe = this.state.subscribe;
@@ -123,12 +123,12 @@ async function save(lines: readonly string[], title: string, form: ExportForm, s
   }
   const records = lines.map((line) => JSON.parse(line) as LogRecord);
   const runs = await Promise.all(reduce(EMPTY, records).runs.map((run) => whole(run, signal)));
-  if (!signal.aborted) download(fileName(title, "md"), [markdown(title, runs)], "text/markdown");
+  if (!signal.aborted) download(fileName(title, "md"), [toMarkdown(title, runs)], "text/markdown");
 }
 
 /** The run with its whole question and answer, where the log has only their beginnings. */
 async function whole(run: RunView, signal: AbortSignal): Promise<RunView> {
-  const input = run.inputCut?.url ? await api.text(run.inputCut.url, signal) : run.input;
+  const input = run.inputTruncation?.url ? await api.text(run.inputTruncation.url, signal) : run.input;
   const cut = run.answer?.cut;
   if (run.answer === null || !cut?.url) return { ...run, input };
   const text = await api.text(cut.url, signal);

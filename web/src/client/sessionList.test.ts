@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { SessionEntry, SessionPage } from "../wire/api";
 import { SessionList } from "./sessionList";
-import { recall, remember } from "./storage";
+import { readStored, writeStored } from "./storage";
 
 type Answer = SessionPage | SessionEntry | number | Error;
 
@@ -204,13 +204,13 @@ test("what is removed goes at once, and comes back if the server cannot be reach
   await request(-1).answer(new TypeError("network"));
   await done;
   expect(ids(list)).toEqual(["b", "a"]);
-  remember("draft.a", "half a question");
+  writeStored("draft.a", "half a question");
   const again = list.remove("a");
-  expect(recall("draft.a", "")).toBe("half a question");
+  expect(readStored("draft.a", "")).toBe("half a question");
   await request(-1).answer(404);
   await again;
   expect(ids(list)).toEqual(["b"]);
-  expect(recall("draft.a", "")).toBe("");
+  expect(readStored("draft.a", "")).toBe("");
 });
 
 test("an error keeps what is shown, and goes with the next answer", async () => {

@@ -1,6 +1,6 @@
 import { ApiError, api, type SessionEntry, type SessionPage } from "../wire/api";
-import { forgetSession } from "./storage";
-import { Watchable } from "./store";
+import { removeSessionData } from "./storage";
+import { Store } from "./store";
 
 /** How pages of sessions, last active first, become one list. Pure. */
 
@@ -67,7 +67,7 @@ const PAGE = 50;
 const MOST = 200;
 
 export class SessionList {
-  private readonly state = new Watchable<SessionListState>({
+  private readonly state = new Store<SessionListState>({
     entries: [],
     q: "",
     hasMore: false,
@@ -155,7 +155,7 @@ export class SessionList {
     this.renamed.set(id, title);
     this.show();
     await this.change(
-      () => api.rename(id, title),
+      () => api.renameSession(id, title),
       () => this.renamed.get(id) === title && this.renamed.delete(id),
       (entry) => (entry.session_id === id ? { ...entry, title } : entry),
     );
@@ -165,11 +165,11 @@ export class SessionList {
     this.removed.add(id);
     this.show();
     await this.change(
-      () => api.remove(id).catch(unlessGone),
+      () => api.deleteSession(id).catch(unlessGone),
       () => this.removed.delete(id),
       (entry) => (entry.session_id === id ? null : entry),
     );
-    forgetSession(id);
+    removeSessionData(id);
   };
 
   /** Ask no more. Whoever subscribes next opens it again. */

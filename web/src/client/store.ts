@@ -1,5 +1,5 @@
 /** A value that can be watched, in the form that React's `useSyncExternalStore` takes. */
-export class Watchable<T> {
+export class Store<T> {
   private readonly watchers = new Set<() => void>();
 
   constructor(private value: T) {}

@@ -1,9 +1,9 @@
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { newId } from "./messageSender";
-import { keep } from "./outbox";
+import { saveOutbox } from "./outbox";
 import { type LiveSession, SessionStore } from "./session";
-import { lookUp } from "./sessionExists";
-import { recall, remember } from "./storage";
+import { sessionExists } from "./sessionExists";
+import { readStored, writeStored } from "./storage";
 
 const NOTHING = { subscribe: () => () => {}, getSnapshot: () => null };
 
@@ -25,7 +25,7 @@ export function useSession(sessionId: string | null): OpenSession {
     if (sessionId === null) return;
     let store: SessionStore | null = null;
     const leaving = new AbortController();
-    const agent = recall<string | null>(`fresh.${sessionId}`, null);
+    const agent = readStored<string | null>(`fresh.${sessionId}`, null);
     const open = () => {
       if (leaving.signal.aborted) return;
       setWaiting(false);
@@ -35,7 +35,7 @@ export function useSession(sessionId: string | null): OpenSession {
     // Connecting would make a session that is not there; only the one that asks its first question means that.
     if (agent !== null) open();
     else
-      lookUp(sessionId, leaving.signal, () => setWaiting(true)).then(
+      sessionExists(sessionId, leaving.signal, () => setWaiting(true)).then(
         (isThere) => {
           if (isThere) return open();
           setWaiting(false);
@@ -55,7 +55,7 @@ export function useSession(sessionId: string | null): OpenSession {
     (store ?? NOTHING).getSnapshot as () => LiveSession | null,
   );
   useEffect(() => {
-    if (live !== null && live.view.seq > 0) remember(`fresh.${live.sessionId}`, null);
+    if (live !== null && live.view.seq > 0) writeStored(`fresh.${live.sessionId}`, null);
   }, [live]);
   return { store, live, isWaiting, isMissing: sessionId !== null && opened.id === sessionId && opened.store === null };
 }
@@ -63,7 +63,7 @@ export function useSession(sessionId: string | null): OpenSession {
 /** A new session with its first question, which is sent as soon as somebody opens it. */
 export function beginSession(text: string, agent: string): string {
   const sessionId = newId();
-  remember(`fresh.${sessionId}`, agent);
-  keep(sessionId, [], [{ requestId: newId(), text, ifBusy: "wait", at: Date.now(), error: null, runId: null }]);
+  writeStored(`fresh.${sessionId}`, agent);
+  saveOutbox(sessionId, [], [{ requestId: newId(), text, ifBusy: "wait", at: Date.now(), error: null, runId: null }]);
   return sessionId;
 }

@@ -8,7 +8,7 @@ import type { DiffLine } from "./diff";
 
 /** How code looks in CodeMirror: the page's own colours, so that light and dark need nothing else. */
 
-const look = EditorView.theme({
+const theme = EditorView.theme({
   "&": { height: "100%", backgroundColor: "var(--back)", color: "var(--ink)", fontSize: "12.5px" },
   "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.6" },
@@ -24,7 +24,7 @@ const look = EditorView.theme({
   ".cm-line.code-removed": { backgroundColor: "color-mix(in srgb, var(--bad) 12%, transparent)" },
 });
 
-const colours = HighlightStyle.define([
+const highlightStyle = HighlightStyle.define([
   { tag: [tags.keyword, tags.operatorKeyword, tags.modifier, tags.self], color: "var(--code-keyword)" },
   { tag: [tags.string, tags.special(tags.string), tags.regexp, tags.attributeValue], color: "var(--code-string)" },
   { tag: [tags.number, tags.bool, tags.null, tags.atom, tags.escape], color: "var(--code-number)" },
@@ -40,7 +40,7 @@ const colours = HighlightStyle.define([
   { tag: [tags.className, tags.typeName, tags.tagName, tags.attributeName, tags.namespace], color: "var(--code-type)" },
 ]);
 
-export const codeLook = [look, syntaxHighlighting(colours)];
+export const editorTheme = [theme, syntaxHighlighting(highlightStyle)];
 
 interface Props {
   readonly text: string;
@@ -115,7 +115,7 @@ function newEditor(parent: HTMLElement): Editor {
         compartments.language.of([]),
         compartments.label.of([]),
         compartments.marks.of(marking(null)),
-        codeLook,
+        editorTheme,
       ],
     }),
   });

@@ -28,8 +28,8 @@ function after(count: number): SessionView {
   return reduce(EMPTY, recordsOf(EVENTS).slice(0, count));
 }
 
-function pane(count: number, focus: ToolItem | null = null, onPick = () => {}) {
-  return <CodePane runs={after(count).runs} focus={focus} onPick={onPick} />;
+function pane(count: number, focus: ToolItem | null = null, onSelect = () => {}) {
+  return <CodePane runs={after(count).runs} focus={focus} onSelect={onSelect} />;
 }
 
 const code = () => screen.getByRole("textbox").textContent;
@@ -139,9 +139,11 @@ it("copies and saves all of code that is shown in part", async () => {
   const view = after(6);
   const runs = view.runs.map((run) => ({
     ...run,
-    items: run.items.map((item) => (item.kind === "tool" && item.callId === "d" ? { ...item, argsCut: cut } : item)),
+    items: run.items.map((item) =>
+      item.kind === "tool" && item.callId === "d" ? { ...item, argsTruncation: cut } : item,
+    ),
   }));
-  const call = vi.spyOn(api, "call").mockResolvedValue({
+  const call = vi.spyOn(api, "toolCall").mockResolvedValue({
     call_id: "d",
     name: "run_sql",
     args: { code: "select 2 from everything" },
@@ -152,7 +154,7 @@ it("copies and saves all of code that is shown in part", async () => {
     size: 60,
   });
   const user = userEvent.setup();
-  render(<CodePane runs={runs} focus={null} onPick={() => {}} />);
+  render(<CodePane runs={runs} focus={null} onSelect={() => {}} />);
   await user.click(screen.getByRole("button", { name: "Copy the code" }));
   await screen.findByRole("button", { name: "Copied" });
   expect(await navigator.clipboard.readText()).toBe("select 2 from everything");

@@ -1,15 +1,15 @@
 import { ArrowDownToLine, ChevronDown, ChevronLeft, ChevronRight, CodeXml, Download, FileDiff } from "lucide-react";
 import { Fragment, memo, useMemo, useRef, useState } from "react";
 import { codeOf } from "../log/code";
-import { bytes, duration } from "../log/format";
+import { formatBytes, formatDuration } from "../log/format";
 import type { Item, RunView, ToolItem } from "../log/view";
 import { languageName } from "../text/languages";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
 import { download } from "../ui/download";
-import { Menu, MenuChoice, MenuChoices, MenuLabel } from "../ui/Menu";
+import { Menu, MenuLabel, MenuRadioGroup, MenuRadioItem } from "../ui/Menu";
 import { StateIcon } from "../ui/StateIcon";
-import { useKeys } from "../ui/shortcuts";
+import { useShortcuts } from "../ui/shortcuts";
 import { api } from "../wire/api";
 import { CodeEditor } from "./CodeEditor";
 import { diffLines } from "./diff";
@@ -46,32 +46,32 @@ export function useVersion(versions: readonly Version[], focus: ToolItem | null)
 interface VersionMenuProps {
   readonly versions: readonly Version[];
   readonly index: number;
-  readonly onPick: (key: string) => void;
+  readonly onSelect: (key: string) => void;
 }
 
 /** "step 2 of 3", and the list of all of them. */
-export const VersionMenu = memo(function VersionMenu({ versions, index, onPick }: VersionMenuProps) {
+export const VersionMenu = memo(function VersionMenu({ versions, index, onSelect }: VersionMenuProps) {
   const current = versions[index];
   return (
     <Menu
       label="Versions of the code"
       trigger={
-        <Button look="quiet" className="code-step">
+        <Button variant="quiet" className="code-step">
           step {index + 1} of {versions.length}
           <ChevronDown size={14} aria-hidden="true" />
         </Button>
       }
     >
-      <MenuChoices value={current?.key ?? ""} onChoose={onPick}>
+      <MenuRadioGroup value={current?.key ?? ""} onChange={onSelect}>
         {versions.map((version, place) => (
           <Fragment key={version.key}>
             {version.turn !== versions[place - 1]?.turn && <MenuLabel>Turn {version.turn || "?"}</MenuLabel>}
-            <MenuChoice value={version.key} about={<About version={version} place={place} />}>
+            <MenuRadioItem value={version.key} about={<About version={version} place={place} />}>
               <span className="code-choice">{firstLine(version.code.text) || "nothing yet"}</span>
-            </MenuChoice>
+            </MenuRadioItem>
           </Fragment>
         ))}
-      </MenuChoices>
+      </MenuRadioGroup>
     </Menu>
   );
 });
@@ -82,7 +82,7 @@ function About({ version: { item }, place }: { version: Version; place: number }
     <span className="code-choice-about">
       <StateIcon state={item.state} size={12} />
       step {place + 1} · {item.name}
-      {spent !== null && ` · ${duration(spent)}`}
+      {spent !== null && ` · ${formatDuration(spent)}`}
     </span>
   );
 }
@@ -91,13 +91,13 @@ interface Props {
   readonly runs: readonly RunView[];
   /** The call that was chosen elsewhere, if one was. */
   readonly focus: ToolItem | null;
-  readonly onPick: (item: Item) => void;
+  readonly onSelect: (item: Item) => void;
   /** Show a call in the terminal, if there is one beside. */
   readonly onTerminal?: (item: ToolItem) => void;
 }
 
 /** Every version of the code that the agent ran, with its output. */
-const CodePane = memo(function CodePane({ runs, focus, onPick, onTerminal }: Props) {
+const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: Props) {
   const pane = useRef<HTMLDivElement>(null);
   const versions = useMemo(() => versionsOf(runs), [runs]);
   const choice = useVersion(versions, focus);
@@ -110,7 +110,7 @@ const CodePane = memo(function CodePane({ runs, focus, onPick, onTerminal }: Pro
     const picked = versions.find((one) => one.key === key);
     if (picked === undefined) return;
     choice.pick(key);
-    onPick(picked.item);
+    onSelect(picked.item);
   };
   const pickAt = (index: number) => pick(versions[index]?.key ?? "");
 
@@ -118,7 +118,7 @@ const CodePane = memo(function CodePane({ runs, focus, onPick, onTerminal }: Pro
     // Hidden behind another tab it has no box.
     if (pane.current?.getClientRects().length) pickAt(choice.index + by);
   };
-  useKeys([
+  useShortcuts([
     { keys: "[", title: "Previous step", run: () => stepBy(-1) },
     { keys: "]", title: "Next step", run: () => stepBy(1) },
   ]);
@@ -137,7 +137,7 @@ const CodePane = memo(function CodePane({ runs, focus, onPick, onTerminal }: Pro
     <div className="code-pane" ref={pane}>
       <div className="code-bar">
         <Button
-          look="quiet"
+          variant="quiet"
           aria-label="Previous step"
           title="Previous step ( [ )"
           disabled={before === undefined}
@@ -145,9 +145,9 @@ const CodePane = memo(function CodePane({ runs, focus, onPick, onTerminal }: Pro
         >
           <ChevronLeft size={15} />
         </Button>
-        <VersionMenu versions={versions} index={choice.index} onPick={pick} />
+        <VersionMenu versions={versions} index={choice.index} onSelect={pick} />
         <Button
-          look="quiet"
+          variant="quiet"
           aria-label="Next step"
           title="Next step ( ] )"
           disabled={choice.index >= versions.length - 1}
@@ -157,13 +157,13 @@ const CodePane = memo(function CodePane({ runs, focus, onPick, onTerminal }: Pro
         </Button>
         <span className="code-space" />
         {!choice.isFollowing && (
-          <Button look="quiet" title="Show the newest step, always" onClick={choice.follow}>
+          <Button variant="quiet" title="Show the newest step, always" onClick={choice.follow}>
             <ArrowDownToLine size={14} aria-hidden="true" />
             Follow
           </Button>
         )}
         <Button
-          look="quiet"
+          variant="quiet"
           className="code-toggle"
           aria-label="Changes"
           aria-pressed={showsChanges}
@@ -174,15 +174,15 @@ const CodePane = memo(function CodePane({ runs, focus, onPick, onTerminal }: Pro
           <FileDiff size={14} aria-hidden="true" />
           <span className="code-word">Changes</span>
         </Button>
-        <CopyButton label="Copy the code" text={version.item.argsCut === null ? version.code.text : whole} />
+        <CopyButton label="Copy the code" text={version.item.argsTruncation === null ? version.code.text : whole} />
         <Button
-          look="quiet"
+          variant="quiet"
           aria-label={`Download ${name}`}
           title={`Download ${name}`}
           onClick={async () => {
             setDownloadFailed(false);
             try {
-              const text = version.item.argsCut === null ? version.code.text : await whole();
+              const text = version.item.argsTruncation === null ? version.code.text : await whole();
               download(name, [text], "text/plain");
             } catch {
               setDownloadFailed(true);
@@ -195,7 +195,7 @@ const CodePane = memo(function CodePane({ runs, focus, onPick, onTerminal }: Pro
       </div>
       <div className="code-parts">
         <Code version={version} before={showsChanges ? before : undefined} number={choice.index + 1} />
-        <Output key={version.key} item={version.item} isWhole={version.code.isWhole} onTerminal={onTerminal} />
+        <Output key={version.key} item={version.item} isComplete={version.code.isComplete} onTerminal={onTerminal} />
       </div>
     </div>
   );
@@ -215,8 +215,10 @@ const Code = memo(function Code({
   const text = useMemo(() => (lines ? lines.map((line) => line.text).join("\n") : now), [lines, now]);
   return (
     <div className="code-side">
-      {item.argsCut && (
-        <p className="code-left">Only the beginning; {bytes(item.argsCut.size)} in all: open the tool's row</p>
+      {item.argsTruncation && (
+        <p className="code-left">
+          Only the beginning; {formatBytes(item.argsTruncation.size)} in all: open the tool's row
+        </p>
       )}
       <CodeEditor text={text} lines={lines} language={code.language} label={`Code of step ${number}`} />
     </div>
@@ -231,7 +233,7 @@ function trimmed(code: string): string {
 async function wholeCode(runs: readonly RunView[], { item }: Version): Promise<string> {
   const run = runs.find((one) => one.items[item.index]?.key === item.key);
   if (run === undefined) throw new Error("the call is gone");
-  const { args } = await api.call(run.runId, item.callId);
+  const { args } = await api.toolCall(run.runId, item.callId);
   const code = codeOf({ ...item, args });
   if (code === null) throw new Error("the whole of the call has no code");
   return code.text;

@@ -1,9 +1,9 @@
 import { memo, useLayoutEffect, useRef } from "react";
-import { bytes, duration, textOf } from "../log/format";
+import { formatBytes, formatDuration, valueText } from "../log/format";
 import type { OutputPiece, ToolItem } from "../log/view";
 import { AnsiText } from "../text/AnsiText";
 import { Button } from "../ui/Button";
-import { STATE_WORDS, StateIcon } from "../ui/StateIcon";
+import { STATE_LABELS, StateIcon } from "../ui/StateIcon";
 import { useNow } from "../ui/useNow";
 
 /** How much of a call's output stands beside its code. Pure. */
@@ -32,14 +32,14 @@ export function shownOf(item: ToolItem): Shown {
     before += piece.text.length - kept.length;
     room -= kept.length;
   }
-  const whole = item.endedAt === null ? "" : textOf(item.result);
+  const whole = item.endedAt === null ? "" : valueText(item.result);
   const result = whole.slice(0, MAX_RESULT);
-  return { pieces, before, result, after: item.resultCut ? null : whole.length - result.length };
+  return { pieces, before, result, after: item.resultTruncation ? null : whole.length - result.length };
 }
 
 interface Props {
   readonly item: ToolItem;
-  readonly isWhole: boolean;
+  readonly isComplete: boolean;
   readonly onTerminal: ((item: ToolItem) => void) | undefined;
 }
 
@@ -47,7 +47,7 @@ interface Props {
 const NEAR = 30;
 
 /** What a call printed and what came back, live. */
-export const Output = memo(function Output({ item, isWhole, onTerminal }: Props) {
+export const Output = memo(function Output({ item, isComplete, onTerminal }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   useLayoutEffect(() => {
@@ -56,7 +56,7 @@ export const Output = memo(function Output({ item, isWhole, onTerminal }: Props)
   const { pieces, before, result, after } = shownOf(item);
   const isEmpty = pieces.length === 0 && result === "";
   const rest = onTerminal && (
-    <Button look="quiet" className="code-terminal" onClick={() => onTerminal(item)}>
+    <Button variant="quiet" className="code-terminal" onClick={() => onTerminal(item)}>
       open in terminal
     </Button>
   );
@@ -64,8 +64,8 @@ export const Output = memo(function Output({ item, isWhole, onTerminal }: Props)
     <section className="code-output" aria-label="Output">
       <header className="code-output-head">
         <StateIcon state={item.state} size={14} />
-        <span>{isWhole ? STATE_WORDS[item.state] : "being written"}</span>
-        {isWhole && <Spent item={item} />}
+        <span>{isComplete ? STATE_LABELS[item.state] : "being written"}</span>
+        {isComplete && <Spent item={item} />}
       </header>
       {/* biome-ignore lint/a11y/useSemanticElements: a region that scrolls has to be focusable */}
       <div
@@ -98,11 +98,11 @@ export const Output = memo(function Output({ item, isWhole, onTerminal }: Props)
         {after !== 0 && (
           <p className="code-left">
             {after === null
-              ? `… ${bytes(item.resultCut?.size ?? 0)} in all: open the tool's row`
+              ? `… ${formatBytes(item.resultTruncation?.size ?? 0)} in all: open the tool's row`
               : `… ${after.toLocaleString("en")} more characters: open the tool's row`}
           </p>
         )}
-        {isEmpty && isWhole && (
+        {isEmpty && isComplete && (
           <p className="code-left">{item.endedAt === null ? "Nothing printed yet" : "It printed nothing"}</p>
         )}
       </div>
@@ -114,5 +114,5 @@ function Spent({ item }: { item: ToolItem }) {
   const isRunning = item.state === "running";
   const now = useNow(isRunning);
   const ms = item.durationMs ?? (item.endedAt ?? (isRunning ? now : item.ranAt)) - item.ranAt;
-  return <span className="code-spent">{duration(ms)}</span>;
+  return <span className="code-spent">{formatDuration(ms)}</span>;
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { seeded } from "../testing/recordSlices";
+import { seededRandom } from "../testing/recordSlices";
 import { diffLines } from "./diff";
 
 function shown(before: string, after: string): string {
@@ -18,7 +18,7 @@ it("marks what was added, removed and kept", () => {
 });
 
 it("holds both versions, whatever they are", () => {
-  const random = seeded(3);
+  const random = seededRandom(3);
   const text = () =>
     Array.from({ length: Math.floor(random() * 12) }, () => "abcd"[Math.floor(random() * 4)]).join("\n");
   for (let round = 0; round < 300; round++) {

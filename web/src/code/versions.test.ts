@@ -19,7 +19,7 @@ it("are the calls with code, and the one that is being written", () => {
     { kind: "tool_args_delta", call_id: "e", text: '{"code": "tw' },
     { kind: "tool_started", call_id: "f", name: "python" },
   );
-  expect(versionsOf(runs).map(({ code, turn }) => [turn, code.text, code.isWhole])).toEqual([
+  expect(versionsOf(runs).map(({ code, turn }) => [turn, code.text, code.isComplete])).toEqual([
     [1, "one", true],
     [1, "tw", false],
   ]);

@@ -1,6 +1,6 @@
 /** Every version of the code that the agents ran, in the order in which it began to be written. Pure. */
 
-import { type Code, codeOf, unfinishedCode } from "../log/code";
+import { type Code, codeOf, partialCode } from "../log/code";
 import type { RunView, ToolItem } from "../log/view";
 
 export interface Version {
@@ -48,8 +48,8 @@ function versionAt(run: RunView, index: number): Version | null {
 /** Arguments that are too long for the log come as the beginning of their text; the code in it is read all the same. */
 function readable(item: ToolItem): Code | null {
   const code = codeOf(item);
-  if (code === null || item.argsCut === null || typeof item.args !== "string") return code;
-  return { ...code, text: unfinishedCode(item.args) ?? code.text };
+  if (code === null || item.argsTruncation === null || typeof item.args !== "string") return code;
+  return { ...code, text: partialCode(item.args) ?? code.text };
 }
 
 /** The first line that says what it is about: neither a comment nor an import, if there is another. */

@@ -10,11 +10,11 @@ import {
   type LucideIcon,
 } from "lucide-react";
 import { memo, useState } from "react";
-import { bytes } from "../log/format";
+import { formatBytes } from "../log/format";
 import type { ArtifactItem } from "../log/view";
-import { visible } from "../text/invisibleCharacters";
+import { escapeInvisible } from "../text/invisibleCharacters";
 import { SafeLink } from "../text/SafeLink";
-import { artifactAddress } from "../wire/api";
+import { artifactUrl } from "../wire/api";
 import type { Attachment } from "../wire/events";
 import { type FileKind, kindOf } from "./fileKinds";
 import "./files.css";
@@ -35,7 +35,7 @@ export function FileIcon({ kind }: { kind: FileKind }) {
 
 /** A name as text. Its own direction must not turn what stands beside it, and its ending stays in sight. */
 export function FileName({ name, mediaType }: { name: string; mediaType: string }) {
-  const shown = visible(name).replace(/\s+/g, " ").trim() || `unnamed ${mediaType.split("/", 1)[0] || "file"}`;
+  const shown = escapeInvisible(name).replace(/\s+/g, " ").trim() || `unnamed ${mediaType.split("/", 1)[0] || "file"}`;
   const ending = /^(.+)(.{9})$/su.exec(shown);
   return (
     <bdi className="files-name" title={shown}>
@@ -50,7 +50,7 @@ export function DownloadLink({ artifactId, name }: { artifactId: string; name: s
   return (
     <a
       className="button button-quiet"
-      href={artifactAddress(artifactId)}
+      href={artifactUrl(artifactId)}
       download=""
       aria-label={`Download ${name || "file"}`}
       title="Download"
@@ -61,7 +61,7 @@ export function DownloadLink({ artifactId, name }: { artifactId: string; name: s
 }
 
 /** An image of this server, in a box whose height is known before it has come. */
-export const Picture = memo(function Picture({ artifactId, name }: { artifactId: string; name: string }) {
+export const ImagePreview = memo(function ImagePreview({ artifactId, name }: { artifactId: string; name: string }) {
   const [state, setState] = useState<"loading" | "there" | "broken">("loading");
   if (state === "broken")
     return (
@@ -72,8 +72,8 @@ export const Picture = memo(function Picture({ artifactId, name }: { artifactId:
   return (
     <div className="files-picture" data-state={state}>
       <img
-        src={artifactAddress(artifactId)}
-        alt={visible(name) || "Image"}
+        src={artifactUrl(artifactId)}
+        alt={escapeInvisible(name) || "Image"}
         loading="lazy"
         decoding="async"
         onLoad={() => setState("there")}
@@ -88,11 +88,11 @@ export const FileCard = memo(function FileCard({ item }: { item: ArtifactItem })
   const kind = kindOf(item.mediaType, item.name);
   return (
     <div className="files-card">
-      {kind === "image" && <Picture artifactId={item.artifactId} name={item.name} />}
+      {kind === "image" && <ImagePreview artifactId={item.artifactId} name={item.name} />}
       <div className="files-card-line">
         <FileIcon kind={kind} />
         <FileName name={item.name} mediaType={item.mediaType} />
-        <span className="files-size">{bytes(item.size)}</span>
+        <span className="files-size">{formatBytes(item.size)}</span>
         <DownloadLink artifactId={item.artifactId} name={item.name} />
       </div>
     </div>
@@ -105,14 +105,14 @@ export const AttachmentCard = memo(function AttachmentCard({ attachment }: { att
   const kind = kindOf(mediaType, name);
   return (
     <div className="files-card">
-      {kind === "image" && artifactId !== "" && <Picture artifactId={artifactId} name={name} />}
+      {kind === "image" && artifactId !== "" && <ImagePreview artifactId={artifactId} name={name} />}
       <div className="files-card-line">
         <FileIcon kind={kind} />
         {(name !== "" || url === "") && <FileName name={name} mediaType={mediaType} />}
         {artifactId === "" && url !== "" && (
           <span className="files-address">
             <SafeLink href={url} label={url}>
-              {visible(url)}
+              {escapeInvisible(url)}
             </SafeLink>
           </span>
         )}

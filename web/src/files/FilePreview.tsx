@@ -1,20 +1,20 @@
 import { memo, useEffect, useMemo, useState } from "react";
-import { Highlighted } from "../text/Highlighted";
-import { visible } from "../text/invisibleCharacters";
+import { HighlightedCode } from "../text/HighlightedCode";
+import { escapeInvisible } from "../text/invisibleCharacters";
 import { CopyButton } from "../ui/CopyButton";
-import { artifactAddress } from "../wire/api";
+import { artifactUrl } from "../wire/api";
 import { parseCsv } from "./csv";
-import { Picture } from "./FileCard";
+import { ImagePreview } from "./FileCard";
 import { kindOf, languageOf, MAX_SHOWN } from "./fileKinds";
 import type { FileVersion } from "./files";
 
-export class Unreadable extends Error {}
+export class UnreadableFile extends Error {}
 
 /** The text of a kept file, if it is one and not too long. How long it is may only be known by reading. */
-export async function readText(artifactId: string, signal: AbortSignal, max = MAX_SHOWN): Promise<string> {
-  const response = await fetch(artifactAddress(artifactId), { signal });
-  if (response.status === 404) throw new Unreadable("This file is no longer kept.");
-  if (!response.ok || response.body === null) throw new Unreadable(`The server answered ${response.status}.`);
+export async function fetchText(artifactId: string, signal: AbortSignal, max = MAX_SHOWN): Promise<string> {
+  const response = await fetch(artifactUrl(artifactId), { signal });
+  if (response.status === 404) throw new UnreadableFile("This file is no longer kept.");
+  if (!response.ok || response.body === null) throw new UnreadableFile(`The server answered ${response.status}.`);
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
   let text = "";
@@ -23,21 +23,21 @@ export async function readText(artifactId: string, signal: AbortSignal, max = MA
     size += part.value.byteLength;
     if (size > max) {
       await reader.cancel();
-      throw new Unreadable("This file is too long to be shown here.");
+      throw new UnreadableFile("This file is too long to be shown here.");
     }
     text += decoder.decode(part.value, { stream: true });
   }
   text += decoder.decode();
-  if (text.includes("\0")) throw new Unreadable("This file is no text.");
+  if (text.includes("\0")) throw new UnreadableFile("This file is no text.");
   return text;
 }
 
 type Loaded = { readonly text: string } | { readonly problem: string } | null;
 
 /** What is in a file. */
-export const Preview = memo(function Preview({ file }: { file: FileVersion }) {
+export const FilePreview = memo(function FilePreview({ file }: { file: FileVersion }) {
   const kind = kindOf(file.mediaType, file.name);
-  if (kind === "image") return <Picture artifactId={file.artifactId} name={file.name} />;
+  if (kind === "image") return <ImagePreview artifactId={file.artifactId} name={file.name} />;
   return <TextPreview key={file.artifactId} file={file} isTable={kind === "table"} />;
 });
 
@@ -45,11 +45,11 @@ function TextPreview({ file, isTable }: { file: FileVersion; isTable: boolean })
   const [loaded, setLoaded] = useState<Loaded>(null);
   useEffect(() => {
     const abort = new AbortController();
-    readText(file.artifactId, abort.signal).then(
+    fetchText(file.artifactId, abort.signal).then(
       (text) => setLoaded({ text }),
       (error: unknown) => {
         if (abort.signal.aborted) return;
-        setLoaded({ problem: error instanceof Unreadable ? error.message : "The server cannot be reached." });
+        setLoaded({ problem: error instanceof UnreadableFile ? error.message : "The server cannot be reached." });
       },
     );
     return () => abort.abort();
@@ -73,7 +73,7 @@ function TextPreview({ file, isTable }: { file: FileVersion; isTable: boolean })
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
         <section className="files-text" tabIndex={0} aria-label="Text of the file">
           <pre>
-            <Highlighted code={loaded.text} language={languageOf(file.mediaType, file.name)} />
+            <HighlightedCode code={loaded.text} language={languageOf(file.mediaType, file.name)} />
           </pre>
         </section>
       )}
@@ -94,7 +94,7 @@ function SheetTable({ text }: { text: string }) {
               {head?.map((value, column) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: a place in a sheet is its name
                 <th key={column} scope="col">
-                  {visible(value)}
+                  {escapeInvisible(value)}
                 </th>
               ))}
             </tr>
@@ -106,7 +106,7 @@ function SheetTable({ text }: { text: string }) {
                 {row.map((value, column) => (
                   // biome-ignore lint/suspicious/noArrayIndexKey: a place in a sheet is its name
                   <td key={column} className={isNumber(value) ? "files-number" : undefined}>
-                    {visible(value)}
+                    {escapeInvisible(value)}
                   </td>
                 ))}
               </tr>
@@ -114,7 +114,9 @@ function SheetTable({ text }: { text: string }) {
           </tbody>
         </table>
       </section>
-      {sheet.isCut && <p className="files-note">The first {sheet.rows.length} rows. Download it for all of them.</p>}
+      {sheet.isTruncated && (
+        <p className="files-note">The first {sheet.rows.length} rows. Download it for all of them.</p>
+      )}
     </>
   );
 }

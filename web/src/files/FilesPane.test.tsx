@@ -1,9 +1,9 @@
 import { cleanup, fireEvent, render, screen } from "@testing-library/react";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { ArtifactItem } from "../log/view";
-import { made, type Told } from "../testing/sampleRuns";
+import { sampleRun, type TimedEvent } from "../testing/sampleRuns";
 import { AttachmentCard, FileCard } from "./FileCard";
-import { readText } from "./FilePreview";
+import { fetchText } from "./FilePreview";
 import FilesPane from "./FilesPane";
 
 afterEach(() => {
@@ -11,7 +11,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-const file = (name: string, media_type: string, size = 9): Told[] => [
+const file = (name: string, media_type: string, size = 9): TimedEvent[] => [
   [1, { kind: "tool_started", call_id: "c1", name: "write_file", args: {} }],
   [2, { kind: "artifact_made", artifact_id: "art/1", name, media_type, size, call_id: "c1" }],
 ];
@@ -25,11 +25,11 @@ function answering(body: BodyInit, status = 200) {
 describe("the files pane", () => {
   it("fetches a text only when it is opened, and shows markup as text", async () => {
     const fetched = answering("<script>alert(1)</script>");
-    const run = made(...file("a.txt", "text/plain"), [
+    const run = sampleRun(...file("a.txt", "text/plain"), [
       3,
       { kind: "artifact_made", artifact_id: "b", name: "b.zip", media_type: "application/zip", size: 1 },
     ]);
-    render(<FilesPane runs={[run]} onPick={() => {}} />);
+    render(<FilesPane runs={[run]} onSelect={() => {}} />);
     expect(fetched).not.toHaveBeenCalled();
     expect(screen.queryByRole("button", { name: /b\.zip/ })).toBeNull();
     fireEvent.click(screen.getByRole("button", { name: /a\.txt/ }));
@@ -40,28 +40,28 @@ describe("the files pane", () => {
 
   it("shows values in a table", async () => {
     answering("name,sum\nNorth,12\n");
-    render(<FilesPane runs={[made(...file("a.csv", "text/csv"))]} onPick={() => {}} />);
+    render(<FilesPane runs={[sampleRun(...file("a.csv", "text/csv"))]} onSelect={() => {}} />);
     expect(await screen.findByRole("columnheader", { name: "sum" })).toBeTruthy();
     expect(screen.getByRole("cell", { name: "12" })).toBeTruthy();
   });
 
   it("says why something cannot be shown", async () => {
     answering("", 404);
-    render(<FilesPane runs={[made(...file("a.txt", "text/plain"))]} onPick={() => {}} />);
+    render(<FilesPane runs={[sampleRun(...file("a.txt", "text/plain"))]} onSelect={() => {}} />);
     expect((await screen.findByRole("alert")).textContent).toBe("This file is no longer kept.");
   });
 
   it("goes to the call that made a file", () => {
     answering("");
-    const run = made(...file("a.txt", "text/plain"));
-    const onPick = vi.fn();
-    render(<FilesPane runs={[run]} onPick={onPick} />);
+    const run = sampleRun(...file("a.txt", "text/plain"));
+    const onSelect = vi.fn();
+    render(<FilesPane runs={[run]} onSelect={onSelect} />);
     fireEvent.click(screen.getByRole("button", { name: "write_file" }));
-    expect(onPick).toHaveBeenCalledWith(run.items[0]);
+    expect(onSelect).toHaveBeenCalledWith(run.items[0]);
   });
 
   it("says so when there is none", () => {
-    render(<FilesPane runs={[made()]} onPick={() => {}} />);
+    render(<FilesPane runs={[sampleRun()]} onSelect={() => {}} />);
     expect(screen.getByText(/No files yet/)).toBeTruthy();
   });
 });
@@ -105,11 +105,11 @@ describe("readText", () => {
 
   it("stops at what is too long or no text", async () => {
     answering("0123456789");
-    await expect(readText("a", signal, 9)).rejects.toThrow("too long");
+    await expect(fetchText("a", signal, 9)).rejects.toThrow("too long");
     answering("a\0b");
-    await expect(readText("a", signal)).rejects.toThrow("no text");
+    await expect(fetchText("a", signal)).rejects.toThrow("no text");
     answering("", 500);
-    await expect(readText("a", signal)).rejects.toThrow("500");
+    await expect(fetchText("a", signal)).rejects.toThrow("500");
   });
 
   it("joins letters that came in two pieces", async () => {
@@ -122,6 +122,6 @@ describe("readText", () => {
       },
     });
     answering(stream);
-    expect(await readText("a", signal)).toBe("é");
+    expect(await fetchText("a", signal)).toBe("é");
   });
 });

@@ -1,24 +1,24 @@
 import { ChevronRight, FolderOpen } from "lucide-react";
 import { memo, useId, useMemo, useState } from "react";
-import { bytes, plural } from "../log/format";
+import { formatBytes, plural } from "../log/format";
 import type { Item, RunView } from "../log/view";
-import { visible } from "../text/invisibleCharacters";
+import { escapeInvisible } from "../text/invisibleCharacters";
 import { SafeLink } from "../text/SafeLink";
 import { Button } from "../ui/Button";
 import { DownloadLink, FileIcon, FileName } from "./FileCard";
-import { Preview } from "./FilePreview";
+import { FilePreview } from "./FilePreview";
 import { canShow, kindOf } from "./fileKinds";
 import { type FileGroup, type FileVersion, filesKey, filesOf } from "./files";
 import "./files.css";
 
 interface FileRowProps {
   readonly file: FileVersion;
-  readonly onPick: (item: Item) => void;
+  readonly onSelect: (item: Item) => void;
   readonly isOpenAtFirst?: boolean;
 }
 
 /** One file: what it is, where it came from, and what is in it. */
-export const FileRow = memo(function FileRow({ file, onPick, isOpenAtFirst = false }: FileRowProps) {
+export const FileRow = memo(function FileRow({ file, onSelect, isOpenAtFirst = false }: FileRowProps) {
   const [isOpen, setOpen] = useState(isOpenAtFirst);
   const id = useId();
   const kind = kindOf(file.mediaType, file.name);
@@ -46,32 +46,32 @@ export const FileRow = memo(function FileRow({ file, onPick, isOpenAtFirst = fal
         ) : (
           <span className="files-open files-closed">{title}</span>
         )}
-        {file.size !== null && <span className="files-size">{bytes(file.size)}</span>}
+        {file.size !== null && <span className="files-size">{formatBytes(file.size)}</span>}
         {file.artifactId !== "" && <DownloadLink artifactId={file.artifactId} name={file.name} />}
       </div>
       <div className="files-origin">
-        <Origin file={file} onPick={onPick} />
+        <Origin file={file} onSelect={onSelect} />
         <time dateTime={new Date(file.at).toISOString()} title={new Date(file.at).toLocaleString()}>
           {new Date(file.at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}
         </time>
       </div>
       {isOpen && isShown && (
         <div id={id} className="files-body">
-          <Preview file={file} />
+          <FilePreview file={file} />
         </div>
       )}
     </>
   );
 });
 
-function Origin({ file, onPick }: { file: FileVersion; onPick: (item: Item) => void }) {
+function Origin({ file, onSelect }: { file: FileVersion; onSelect: (item: Item) => void }) {
   const { item, madeBy, agent, url } = file;
   if (item === null)
     return url !== "" && file.artifactId === "" ? (
       <span className="files-address">
         sent by you as{" "}
         <SafeLink href={url} label={url}>
-          {visible(url)}
+          {escapeInvisible(url)}
         </SafeLink>
       </span>
     ) : (
@@ -80,8 +80,8 @@ function Origin({ file, onPick }: { file: FileVersion; onPick: (item: Item) => v
   return (
     <span>
       made by{" "}
-      <Button look="quiet" className="files-maker" title="Show in the chat" onClick={() => onPick(madeBy ?? item)}>
-        {visible(madeBy?.name || agent || "the agent")}
+      <Button variant="quiet" className="files-maker" title="Show in the chat" onClick={() => onSelect(madeBy ?? item)}>
+        {escapeInvisible(madeBy?.name || agent || "the agent")}
       </Button>
     </span>
   );
@@ -89,11 +89,11 @@ function Origin({ file, onPick }: { file: FileVersion; onPick: (item: Item) => v
 
 interface Props {
   readonly runs: readonly RunView[];
-  readonly onPick: (item: Item) => void;
+  readonly onSelect: (item: Item) => void;
 }
 
 /** Everything that came out of the session as a file, and what was put into it. */
-const FilesPane = memo(function FilesPane({ runs, onPick }: Props) {
+const FilesPane = memo(function FilesPane({ runs, onSelect }: Props) {
   const groups = useGroups(runs);
   if (groups.length === 0)
     return (
@@ -107,14 +107,14 @@ const FilesPane = memo(function FilesPane({ runs, onPick }: Props) {
       <ul className="files-list">
         {groups.map((group) => (
           <li key={group.key}>
-            <FileRow file={group.newest} onPick={onPick} isOpenAtFirst={groups.length === 1 || isPicture(group)} />
+            <FileRow file={group.newest} onSelect={onSelect} isOpenAtFirst={groups.length === 1 || isPicture(group)} />
             {group.older.length > 0 && (
               <details className="files-older">
                 <summary>{plural(group.older.length, "earlier version")}</summary>
                 <ul className="files-list">
                   {group.older.map((file) => (
                     <li key={file.key}>
-                      <FileRow file={file} onPick={onPick} />
+                      <FileRow file={file} onSelect={onSelect} />
                     </li>
                   ))}
                 </ul>

@@ -3,7 +3,7 @@
 export interface Sheet {
   readonly rows: readonly (readonly string[])[];
   /** There is more than was read. */
-  readonly isCut: boolean;
+  readonly isTruncated: boolean;
 }
 
 /** The sign between values: the most frequent one of the first line. */
@@ -43,5 +43,5 @@ export function parseCsv(text: string, separator = separatorOf(text), maxRows = 
     endValue();
     rows.push(row);
   }
-  return { rows, isCut: text.slice(at).trim() !== "" };
+  return { rows, isTruncated: text.slice(at).trim() !== "" };
 }

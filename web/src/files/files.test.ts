@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { session } from "../testing/sampleRuns";
+import { sampleSession } from "../testing/sampleRuns";
 import type { AnyEvent } from "../wire/events";
 import { parseCsv } from "./csv";
 import { canShow, kindOf, languageOf } from "./fileKinds";
@@ -14,7 +14,7 @@ const made = (artifact_id: string, name: string, call_id = ""): AnyEvent => ({
   call_id,
 });
 
-const { runs } = session(
+const { runs } = sampleSession(
   [
     [
       0,
@@ -112,13 +112,13 @@ describe("sheets", () => {
     ['"open, to the end\nof it', [["open, to the end\nof it"]]],
     ["", []],
   ])("%j", (text, rows) => {
-    expect(parseCsv(text)).toEqual({ rows, isCut: false });
+    expect(parseCsv(text)).toEqual({ rows, isTruncated: false });
   });
 
   it("reads no more than it shows", () => {
     const sheet = parseCsv("a,b,c\n".repeat(1000), ",", 10, 2);
     expect(sheet.rows).toHaveLength(10);
     expect(sheet.rows[0]).toEqual(["a", "b"]);
-    expect(sheet.isCut).toBe(true);
+    expect(sheet.isTruncated).toBe(true);
   });
 });

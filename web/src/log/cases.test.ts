@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { recordsOf, transcript } from "../testing/golden";
 import type { AnyEvent } from "../wire/events";
 import { codeOf } from "./code";
-import { noteGap, reduce } from "./reduce";
+import { addGap, reduce } from "./reduce";
 import { MAX_OUTPUT } from "./tools";
 import { EMPTY, type RunView, type ToolItem, tokensOf, tokensOfRun } from "./view";
 
@@ -82,7 +82,7 @@ describe("arguments that stream", () => {
       { kind: "tool_started", call_id: "c", name: "python" },
       { kind: "tool_args_delta", call_id: "c", text: '{"code": "a = \\"é\\"\\nprint(a)\\u00' },
     );
-    expect(codeOf(call(run, "c"))).toEqual({ text: 'a = "é"\nprint(a)', language: "python", isWhole: false });
+    expect(codeOf(call(run, "c"))).toEqual({ text: 'a = "é"\nprint(a)', language: "python", isComplete: false });
     expect(run.codes).toEqual([]);
   });
 });
@@ -114,7 +114,7 @@ describe("approvals", () => {
     const edited = decided("edit", { args: { code: "print(2)" }, truncated: true, size: 9, result_url: "/whole" });
     const run = folded(CODE, ask, edited);
     expect(codeOf(call(run, "c"))?.text).toBe("print(2)");
-    expect(call(run, "c").argsCut).toEqual({ size: 9, url: "/whole" });
+    expect(call(run, "c").argsTruncation).toEqual({ size: 9, url: "/whole" });
     expect(run.items[1]).toMatchObject({ decision: "edit", by: "ada", editedArgs: { code: "print(2)" } });
   });
 
@@ -188,7 +188,7 @@ describe("the end", () => {
       { kind: "agent_started", agent_id: "a", name: "helper" },
       { kind: "approval_requested", approval_id: "p", name: "publish", args: {} },
     ];
-    const before = noteGap(reduce(EMPTY, recordsOf(begin)), { from: 7, to: 20 });
+    const before = addGap(reduce(EMPTY, recordsOf(begin)), { from: 7, to: 20 });
     const run = only(reduce(before, recordsOf([{ kind: "run_finished" }], "run_0", 20)).runs);
     expect(run.open.size).toBe(0);
     expect(run.state).toBe("finished");
@@ -201,8 +201,8 @@ describe("the end", () => {
 
 it("says where the whole of a truncated result is", () => {
   const tool = call(golden("truncated_result"), "c1");
-  expect(tool.resultCut?.size).toBeGreaterThan(String(tool.result).length);
-  expect(tool.resultCut?.url).toContain("c1");
+  expect(tool.resultTruncation?.size).toBeGreaterThan(String(tool.result).length);
+  expect(tool.resultTruncation?.url).toContain("c1");
 });
 
 describe("output", () => {
@@ -241,7 +241,7 @@ it("counts each call with code as a version", () => {
     { kind: "tool_started", call_id: "e", name: "python", args: "print(2)" },
   );
   expect(run.codes).toEqual([0, 2]);
-  expect(codeOf(call(run, "e"))).toEqual({ text: "print(2)", language: "python", isWhole: true });
+  expect(codeOf(call(run, "e"))).toEqual({ text: "print(2)", language: "python", isComplete: true });
 });
 
 it("takes the agent's own word for which tools are Python", () => {
@@ -325,7 +325,7 @@ describe("a gap", () => {
   const records = transcript("sub_agents");
 
   it.each(records.map((record) => record.seq))("before record %i leaves the rest readable", (seq) => {
-    const gapped = noteGap(EMPTY, { from: 1, to: seq - 1 });
+    const gapped = addGap(EMPTY, { from: 1, to: seq - 1 });
     const view = reduce(gapped, records.slice(seq - 1));
     const run = only(view.runs);
     expect(view.seq).toBe(records.length);
@@ -336,9 +336,9 @@ describe("a gap", () => {
   });
 
   it("is told once, and never goes back", () => {
-    const view = noteGap(EMPTY, { from: 1, to: 5 });
+    const view = addGap(EMPTY, { from: 1, to: 5 });
     expect(view).toMatchObject({ seq: 5, gaps: [{ from: 1, to: 5 }] });
-    expect(noteGap(view, { from: 1, to: 5 })).toBe(view);
+    expect(addGap(view, { from: 1, to: 5 })).toBe(view);
     expect(reduce(view, records.slice(0, 5))).toBe(view);
   });
 });

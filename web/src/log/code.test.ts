@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { codeOf, unfinishedCode } from "./code";
+import { codeOf, partialCode } from "./code";
 
 const tool = { name: "python", args: null, argsText: "", isPython: true };
 
@@ -8,15 +8,15 @@ it("reads code out of arguments at every length", () => {
   const whole = JSON.stringify({ note: 'not "code": here', code }).replace("🐝", "\\ud83d\\udc1d");
   const begin = whole.indexOf('"code":"') + '"code":"'.length;
   for (let until = 0; until <= whole.length; until++) {
-    const text = unfinishedCode(whole.slice(0, until));
+    const text = partialCode(whole.slice(0, until));
     if (until < begin) expect(text).toBeNull();
     else expect(code.startsWith((text ?? "nothing").replace(/[\ud800-\udbff]$/, ""))).toBe(true);
   }
-  expect(unfinishedCode(whole)).toBe(code);
+  expect(partialCode(whole)).toBe(code);
 });
 
 it("reads long code", () => {
-  expect(unfinishedCode(`{"code": "${"x\\n".repeat(1_000_000)}`)?.length).toBe(2_000_000);
+  expect(partialCode(`{"code": "${"x\\n".repeat(1_000_000)}`)?.length).toBe(2_000_000);
 });
 
 it("takes code of tools that are not Python from an argument that is named so", () => {

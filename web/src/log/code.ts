@@ -8,7 +8,7 @@ export interface Code {
   readonly text: string;
   readonly language: string;
   /** False while the arguments are still being written. */
-  readonly isWhole: boolean;
+  readonly isComplete: boolean;
 }
 
 /** The agent's own list of Python tools, or the usual names if it has none. */
@@ -19,13 +19,13 @@ export function isPythonTool(name: string, ofAgent: readonly string[]): boolean 
 /** The code of a call, if it has some: of Python tools whatever they are given, of others what they call `code`. */
 export function codeOf(tool: Pick<ToolItem, "name" | "args" | "argsText" | "isPython">): Code | null {
   if (tool.args === null) {
-    const text = unfinishedCode(tool.argsText, keysOf(tool));
-    return text === null ? null : { text, language: languageOf(tool.name, {}, tool.isPython), isWhole: false };
+    const text = partialCode(tool.argsText, keysOf(tool));
+    return text === null ? null : { text, language: languageOf(tool.name, {}, tool.isPython), isComplete: false };
   }
   const named = typeof tool.args === "string" ? null : codeArgument(tool.args, keysOf(tool));
   if (!tool.isPython && named === null) return null;
   const text = named ?? (typeof tool.args === "string" ? tool.args : JSON.stringify(tool.args));
-  return { text, language: languageOf(tool.name, tool.args, tool.isPython), isWhole: true };
+  return { text, language: languageOf(tool.name, tool.args, tool.isPython), isComplete: true };
 }
 
 /** A `source` or a `script` of another tool may be an address. */
@@ -52,7 +52,7 @@ function languageOf(name: string, args: Args | JsonObject, isPython: boolean): s
 }
 
 /** The code in arguments of which only the beginning is there yet. */
-export function unfinishedCode(argsText: string, keys: readonly string[] = table.code_keys): string | null {
+export function partialCode(argsText: string, keys: readonly string[] = table.code_keys): string | null {
   const begin = new RegExp(`"(?:${keys.join("|")})"\\s*:\\s*"`).exec(argsText);
   if (begin === null) return null;
   const rest = argsText.slice(begin.index + begin[0].length);

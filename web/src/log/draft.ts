@@ -20,7 +20,7 @@ export class RunDraft {
   private readonly ownItems = new Set<number>();
   private readonly ownAgents = new Set<string>();
   private readonly ownLists = new Set<string>();
-  private readonly ownOutputs = new Map<number, Printed>();
+  private readonly ownOutputs = new Map<number, OutputBuffer>();
   private readonly ownFields = new Set<"items" | "open" | "agents" | "terminal">();
 
   constructor(run: RunView) {
@@ -86,7 +86,7 @@ export class RunDraft {
   }
 
   /** What a call printed, to be added to, with its size. */
-  outputOf(tool: ToolDraft): Printed {
+  outputOf(tool: ToolDraft): OutputBuffer {
     const known = this.ownOutputs.get(tool.index);
     if (known) return known;
     const pieces = tool.output.slice();
@@ -193,7 +193,7 @@ export class RunDraft {
 
 export type ToolDraft = Mutable<ToolItem>;
 
-interface Printed {
+interface OutputBuffer {
   readonly pieces: OutputPiece[];
   size: number;
 }

@@ -1,12 +1,21 @@
 import { describe, expect, it } from "vitest";
-import { golden, made, only } from "../testing/sampleRuns";
-import { cutMessages, type Filter, hitsOf, isActive, marked, matches, NO_FILTER, toolNames } from "./filter";
+import { goldenSession, onlyRun, sampleRun } from "../testing/sampleRuns";
+import {
+  countTools,
+  countTruncatedMessages,
+  type Filter,
+  findHits,
+  highlightMatches,
+  isActive,
+  matches,
+  NO_FILTER,
+} from "./filter";
 import type { Item, RunView } from "./view";
 
 const found = (run: RunView, filter: Partial<Filter>, whole?: (item: Item) => string | undefined) =>
   run.items.filter((item) => matches(item, { ...NO_FILTER, ...filter }, run, whole)).map((item) => item.index);
 
-const run = made(
+const run = sampleRun(
   [0, { kind: "reasoning_delta", message_id: "m0", text: "Which sales?" }],
   [1, { kind: "tool_started", call_id: "c1", name: "read_file", args: { path: 'Q1 "sales".csv' } }],
   [2, { kind: "tool_output_delta", call_id: "c1", text: "mean \u001b[31m41" }],
@@ -47,19 +56,19 @@ describe("matches", () => {
     expect(found(run, { tool: "fetch" })).toEqual([2]);
     expect(found(run, { tool: "fetch", text: "sales" })).toEqual([]);
     expect(found(run, { tool: "read_file", text: "sales" })).toEqual([1]);
-    expect(found(only(golden("cancelled")), { errorsOnly: true })).toEqual([]);
-    expect(found(only(golden("tool_error")), { errorsOnly: true })).not.toEqual([]);
+    expect(found(onlyRun(goldenSession("cancelled")), { errorsOnly: true })).toEqual([]);
+    expect(found(onlyRun(goldenSession("tool_error")), { errorsOnly: true })).not.toEqual([]);
   });
 
   it("looks into what was fetched", () => {
-    const cut = only(golden("truncated_result"));
+    const cut = onlyRun(goldenSession("truncated_result"));
     expect(found(cut, { text: "needle" })).toEqual([]);
     expect(found(cut, { text: "needle" }, () => "hay Needle hay")).not.toEqual([]);
   });
 });
 
 describe("hitsOf", () => {
-  const told = made(
+  const told = sampleRun(
     [1, { kind: "tool_started", call_id: "c1", name: "task", args: {} }],
     [2, { kind: "agent_started", agent_id: "a1", name: "digger", call_id: "c1" }],
     [3, { kind: "agent_finished", agent_id: "a1", error: "hit rock" }],
@@ -77,9 +86,9 @@ describe("hitsOf", () => {
       },
     ],
   );
-  const failed = made([1, { kind: "run_failed", message: "no shovel", code: "agent_error", error_id: "err_7" }]);
+  const failed = sampleRun([1, { kind: "run_failed", message: "no shovel", code: "agent_error", error_id: "err_7" }]);
   const kinds = (of: RunView, filter: Partial<Filter>) =>
-    hitsOf(of, { ...NO_FILTER, ...filter }).map((hit) => (hit.kind === "item" ? hit.item.kind : hit.kind));
+    findHits(of, { ...NO_FILTER, ...filter }).map((hit) => (hit.kind === "item" ? hit.item.kind : hit.kind));
 
   it.each([
     [told, { text: "go" }, ["question", "answer"]],
@@ -99,12 +108,12 @@ describe("hitsOf", () => {
 
   it("counts messages that it sees the beginning of", () => {
     const cut = { size: 9, url: "" };
-    expect(cutMessages([told, { ...told, inputCut: cut }])).toBe(1);
+    expect(countTruncatedMessages([told, { ...told, inputTruncation: cut }])).toBe(1);
   });
 });
 
 it("counts the names of tools", () => {
-  expect(toolNames([run, only(golden("sub_agents"))])).toEqual([
+  expect(countTools([run, onlyRun(goldenSession("sub_agents"))])).toEqual([
     { name: "task", count: 2 },
     { name: "fetch", count: 1 },
     { name: "read_file", count: 1 },
@@ -121,7 +130,7 @@ describe("marked", () => {
     ["nothing", [], "nothing"],
     ["", ["a"], ""],
   ])("%s", (text, words, shown) => {
-    const stretches = marked(text, words);
+    const stretches = highlightMatches(text, words);
     expect(stretches.map((part) => (part.hit ? `[${part.text}]` : part.text)).join("")).toBe(shown);
     expect(stretches.map((part) => part.text).join("")).toBe(text);
   });

@@ -1,7 +1,7 @@
 /** Search within a session: which items match, and where in a text the words stand. Pure. */
 
 import type { JsonValue } from "../wire/events";
-import { argsText, textOf } from "./format";
+import { argsText, valueText } from "./format";
 import type { AgentView, Item, OutputPiece, RunView } from "./view";
 
 export interface Filter {
@@ -13,18 +13,18 @@ export interface Filter {
 
 export const NO_FILTER: Filter = { text: "", errorsOnly: false, tool: "" };
 
-export interface Stretch {
+export interface TextSegment {
   readonly text: string;
   readonly hit: boolean;
 }
 
 /** What a search found: an item of a run, or what its user asked, what it answered, why it failed. */
-export type Hit =
+export type SearchHit =
   | { readonly kind: "question" | "answer" | "failure"; readonly run: RunView; readonly item: Item | null }
   | { readonly kind: "item"; readonly run: RunView; readonly item: Item };
 
 /** The whole of a call of which the log has only the beginning, if it has been fetched. */
-export type WholeOf = (item: Item) => string | undefined;
+export type FullTextOf = (item: Item) => string | undefined;
 
 export interface ToolCount {
   readonly name: string;
@@ -35,13 +35,13 @@ export function isActive(filter: Filter): boolean {
   return filter.errorsOnly || filter.tool !== "" || filter.text.trim() !== "";
 }
 
-export function wordsOf(text: string): readonly string[] {
+export function searchTerms(text: string): readonly string[] {
   return text.trim().split(/\s+/u).filter(Boolean);
 }
 
 /** All that the filter asks for in a run, in the order in which it is read. */
-export function hitsOf(run: RunView, filter: Filter, whole?: WholeOf): Hit[] {
-  const hits: Hit[] = [];
+export function findHits(run: RunView, filter: Filter, whole?: FullTextOf): SearchHit[] {
+  const hits: SearchHit[] = [];
   const ofRun = filter.tool === "";
   if (ofRun && !filter.errorsOnly && hasWords(questionOf(run), filter))
     hits.push({ kind: "question", run, item: null });
@@ -58,10 +58,10 @@ export function hitsOf(run: RunView, filter: Filter, whole?: WholeOf): Hit[] {
 }
 
 /** Questions and answers of which only the beginning is here, so that a search cannot see all of them. */
-export function cutMessages(runs: readonly RunView[]): number {
+export function countTruncatedMessages(runs: readonly RunView[]): number {
   let count = 0;
-  for (const { inputCut, answer } of runs) {
-    if (inputCut !== null) count += 1;
+  for (const { inputTruncation, answer } of runs) {
+    if (inputTruncation !== null) count += 1;
     if (answer?.cut != null && answer.item === null) count += 1;
   }
   return count;
@@ -71,7 +71,7 @@ export function cutMessages(runs: readonly RunView[]): number {
  * Whether an item is what the filter asks for: every word must occur somewhere in it. With only words, what was said and
  * thought counts too.
  */
-export function matches(item: Item, filter: Filter, run: RunView, whole?: WholeOf): boolean {
+export function matches(item: Item, filter: Filter, run: RunView, whole?: FullTextOf): boolean {
   if (filter.tool !== "" && !((item.kind === "tool" || item.kind === "approval") && item.name === filter.tool))
     return false;
   if (filter.errorsOnly && !isFailed(item, run)) return false;
@@ -95,7 +95,7 @@ export function failedAgents(item: Item, run: RunView): readonly AgentView[] {
 }
 
 /** The tools that were called, the most frequent first. */
-export function toolNames(runs: readonly RunView[]): ToolCount[] {
+export function countTools(runs: readonly RunView[]): ToolCount[] {
   const counts = new Map<string, number>();
   for (const run of runs)
     for (const item of run.items) if (item.kind === "tool") counts.set(item.name, (counts.get(item.name) ?? 0) + 1);
@@ -105,10 +105,10 @@ export function toolNames(runs: readonly RunView[]): ToolCount[] {
 }
 
 /** A text in stretches, those that are one of the words apart from the rest. */
-export function marked(text: string, words: readonly string[]): Stretch[] {
+export function highlightMatches(text: string, words: readonly string[]): TextSegment[] {
   const known = words.filter(Boolean).sort((one, other) => other.length - one.length);
   if (known.length === 0 || text === "") return text === "" ? [] : [{ text, hit: false }];
-  const stretches: Stretch[] = [];
+  const stretches: TextSegment[] = [];
   let from = 0;
   for (const found of text.matchAll(new RegExp(known.map(escaped).join("|"), "giu"))) {
     if (found.index > from) stretches.push({ text: text.slice(from, found.index), hit: false });
@@ -136,7 +136,7 @@ function questionOf(run: RunView): string[] {
 function answerTexts({ answer }: RunView, spoken: Item | null): string[] {
   if (answer === null) return [];
   const said = spoken?.kind === "text" ? [spoken.text] : [];
-  return [answer.title, ...read(answer.content, textOf(answer.content)), ...said, ...answer.sources];
+  return [answer.title, ...read(answer.content, valueText(answer.content)), ...said, ...answer.sources];
 }
 
 function failureOf({ failure, reason }: RunView): string[] {
@@ -147,7 +147,7 @@ function failureOf({ failure, reason }: RunView): string[] {
 let last: { readonly text: string; readonly patterns: readonly RegExp[] } = { text: "", patterns: [] };
 
 function patternsOf(text: string): readonly RegExp[] {
-  if (last.text !== text) last = { text, patterns: wordsOf(text).map((word) => new RegExp(escaped(word), "iu")) };
+  if (last.text !== text) last = { text, patterns: searchTerms(text).map((word) => new RegExp(escaped(word), "iu")) };
   return last.patterns;
 }
 
@@ -162,7 +162,7 @@ function textsOf(item: Item): string[] {
         item.name,
         ...(item.args === null ? [item.argsText] : read(item.args, argsText(item.args))),
         printed(item.output),
-        ...read(item.result, textOf(item.result)),
+        ...read(item.result, valueText(item.result)),
         item.error ?? "",
       ];
     case "approval":

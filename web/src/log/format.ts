@@ -3,7 +3,7 @@
 import type { JsonObject, JsonValue } from "../wire/events";
 import type { Args, ToolItem } from "./view";
 
-const TELLING = [
+const SUMMARY_KEYS = [
   "path",
   "file_path",
   "filename",
@@ -26,7 +26,7 @@ const TELLING = [
 const LINE = 80;
 
 /** A result as text: what is text stays, anything else is JSON. */
-export function textOf(value: JsonValue): string {
+export function valueText(value: JsonValue): string {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }
 
@@ -36,10 +36,10 @@ export function argsText(args: Args): string {
 }
 
 /** The one argument that tells what a call is about; "" if none does. */
-export function telling(args: Args | null): string {
+export function summarizeArgs(args: Args | null): string {
   if (args === null) return "";
   if (typeof args === "string") return oneLine(args);
-  const keys = [...TELLING.filter((key) => key in args), ...Object.keys(args)];
+  const keys = [...SUMMARY_KEYS.filter((key) => key in args), ...Object.keys(args)];
   for (const key of keys) {
     const text = scalar(args[key]);
     if (text) return oneLine(text);
@@ -48,18 +48,18 @@ export function telling(args: Args | null): string {
 }
 
 /** What a sub-agent was asked to do, from the arguments of the call that started it. */
-export function task(args: Args | null): string {
-  if (args === null || typeof args === "string") return telling(args);
+export function subAgentTask(args: Args | null): string {
+  if (args === null || typeof args === "string") return summarizeArgs(args);
   for (const key of ["description", "task", "question", "request", "prompt", "query", "instructions"]) {
     const value = (args as JsonObject)[key];
     if (typeof value === "string" && value) return value;
   }
-  return telling(args);
+  return summarizeArgs(args);
 }
 
 /** A call as one line of a terminal. */
 export function callLine(tool: Pick<ToolItem, "name" | "args">): string {
-  const about = telling(tool.args);
+  const about = summarizeArgs(tool.args);
   return about ? `${tool.name} ${about}` : tool.name;
 }
 
@@ -76,7 +76,7 @@ function oneLine(text: string): string {
 }
 
 /** A time span: 30 ms, 0.4 s, 12 s, 3 min 05 s, 1 h 02 min. */
-export function duration(ms: number): string {
+export function formatDuration(ms: number): string {
   if (ms < 95) return `${Math.max(0, Math.round(ms))} ms`;
   const seconds = ms / 1000;
   if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
@@ -88,7 +88,7 @@ export function duration(ms: number): string {
 }
 
 /** A size in bytes: 512 B, 3.4 kB, 1.2 MB. */
-export function bytes(size: number): string {
+export function formatBytes(size: number): string {
   if (size < 1000) return `${size} B`;
   const units = ["kB", "MB", "GB", "TB"];
   let value = size / 1000;
@@ -101,7 +101,7 @@ export function bytes(size: number): string {
 }
 
 /** A count of tokens: 840, 1.2k, 34k, 1.3M. */
-export function tokenCount(count: number): string {
+export function formatTokens(count: number): string {
   if (count < 1000) return String(count);
   if (count < 999_500) return count < 9950 ? `${(count / 1000).toFixed(1)}k` : `${Math.round(count / 1000)}k`;
   return `${(count / 1_000_000).toFixed(1)}M`;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { dialectTranscripts, sourceTranscripts, type Transcript } from "../testing/golden";
-import { frozen, inChunks, joined, seeded, withoutTimes } from "../testing/recordSlices";
+import { deepFreeze, joinDeltas, randomChunks, seededRandom, withoutTimes } from "../testing/recordSlices";
 import { reduce } from "./reduce";
 import { EMPTY, type Item, type RunView, type SessionView } from "./view";
 
@@ -15,13 +15,14 @@ describe.each(ALL)("$name", ({ records }) => {
 
   it("is the same record by record, at once and in chunks", () => {
     expect(records.reduce((view, record) => reduce(view, [record]), EMPTY)).toEqual(whole);
-    for (const seed of [1, 2, 3, 4, 5]) expect(inChunks(records, seeded(seed)).reduce(reduce, EMPTY)).toEqual(whole);
+    for (const seed of [1, 2, 3, 4, 5])
+      expect(randomChunks(records, seededRandom(seed)).reduce(reduce, EMPTY)).toEqual(whole);
   });
 
   it("is not changed by records that come twice", () => {
     expect(reduce(whole, records)).toBe(whole);
     expect(reduce(EMPTY, [...records, ...records])).toEqual(whole);
-    const random = seeded(7);
+    const random = seededRandom(7);
     let view: SessionView = EMPTY;
     for (let until = 1; until <= records.length; until += 1 + Math.floor(random() * 4)) {
       const from = Math.floor(random() * until);
@@ -31,11 +32,11 @@ describe.each(ALL)("$name", ({ records }) => {
   });
 
   it("is the same from joined deltas, apart from times", () => {
-    expect(withoutTimes(reduce(EMPTY, joined(records)))).toEqual(withoutTimes(whole));
+    expect(withoutTimes(reduce(EMPTY, joinDeltas(records)))).toEqual(withoutTimes(whole));
   });
 
   it("never changes the view that it is given", () => {
-    records.reduce((view, record) => frozen(reduce(view, [record])), frozen({ ...EMPTY }));
+    records.reduce((view, record) => deepFreeze(reduce(view, [record])), deepFreeze({ ...EMPTY }));
   });
 
   it("keeps the identity of all that is equal", () => {

@@ -4,7 +4,7 @@ import type { AnyEvent, LogRecord, Plan, PlanDelta, RunStarted } from "../wire/e
 import { RunDraft } from "./draft";
 import * as tools from "./tools";
 import type { Gap, RunView, SessionView } from "./view";
-import { cutOf, NO_TOKENS, plus } from "./view";
+import { addTokens, NO_TOKENS, truncationOf } from "./view";
 
 /** What the server says of calls that an agent left behind when it came to its end. */
 const CUT_OFF = "the run ended before this did";
@@ -32,7 +32,7 @@ export function reduce(view: SessionView, records: readonly LogRecord[]): Sessio
 }
 
 /** Records that are no longer kept. */
-export function noteGap(view: SessionView, gap: Gap): SessionView {
+export function addGap(view: SessionView, gap: Gap): SessionView {
   return gap.to <= view.seq ? view : { ...view, seq: gap.to, gaps: [...view.gaps, gap] };
 }
 
@@ -44,7 +44,7 @@ function begun(record: LogRecord): RunView {
     framework: "",
     pythonTools: [],
     input: "",
-    inputCut: null,
+    inputTruncation: null,
     attachments: [],
     turn: 0,
     state: "running",
@@ -166,7 +166,7 @@ function begin(draft: RunDraft, event: RunStarted, at: number): void {
   run.framework = event.framework ?? "";
   run.pythonTools = event.python_tools ?? [];
   run.input = event.input ?? "";
-  run.inputCut = cutOf(event);
+  run.inputTruncation = truncationOf(event);
   run.attachments = event.attachments ?? [];
   run.turn = event.turn ?? 1;
   run.startedAt = at;
@@ -253,7 +253,7 @@ function step(
   if (event.input_tokens == null && event.output_tokens == null) return;
   open.tokens = { input: event.input_tokens ?? 0, output: event.output_tokens ?? 0 };
   const agent = draft.agent(agentId);
-  if (agent) agent.stepUsage = plus(agent.stepUsage, open.tokens);
+  if (agent) agent.stepUsage = addTokens(agent.stepUsage, open.tokens);
 }
 
 function startAgent(draft: RunDraft, event: Extract<AnyEvent, { kind: "agent_started" }>, at: number): void {
@@ -278,7 +278,7 @@ function finishAgent(draft: RunDraft, agentId: string, error: string | null, at:
 function spend(draft: RunDraft, agentId: string, event: Extract<AnyEvent, { kind: "usage" }>): void {
   const agent = draft.agent(agentId);
   if (agent === null) return;
-  agent.usage = plus(agent.usage, { input: event.input_tokens ?? 0, output: event.output_tokens ?? 0 });
+  agent.usage = addTokens(agent.usage, { input: event.input_tokens ?? 0, output: event.output_tokens ?? 0 });
   agent.model = event.model || agent.model;
 }
 
@@ -288,7 +288,7 @@ function answer(draft: RunDraft, event: Extract<AnyEvent, { kind: "final_answer"
     content: event.content ?? "",
     title: event.title ?? "",
     sources: event.sources ?? [],
-    cut: cutOf(event),
+    cut: truncationOf(event),
     item: item < 0 ? null : item,
   };
 }

@@ -11,9 +11,9 @@ import type {
 } from "../wire/events";
 import { codeOf, isPythonTool } from "./code";
 import type { RunDraft, ToolDraft } from "./draft";
-import { callLine, textOf } from "./format";
+import { callLine, valueText } from "./format";
 import type { OutputPiece } from "./view";
-import { cutOf } from "./view";
+import { truncationOf } from "./view";
 
 /** So much of what one call printed is kept; the whole of it is one request away. */
 export const MAX_OUTPUT = 1024 * 1024;
@@ -29,7 +29,7 @@ export function start(draft: RunDraft, event: ToolStarted, at: number): void {
       name: event.name,
       args: event.args ?? null,
       argsText: "",
-      argsCut: cutOf(event),
+      argsTruncation: truncationOf(event),
       isPython: isPythonTool(event.name, draft.run.pythonTools),
       state: "running",
       ranAt: at,
@@ -38,7 +38,7 @@ export function start(draft: RunDraft, event: ToolStarted, at: number): void {
       output: [],
       outputDropped: 0,
       result: "",
-      resultCut: null,
+      resultTruncation: null,
       error: null,
       agentIds: [],
       approval: null,
@@ -63,7 +63,7 @@ export function ready(draft: RunDraft, event: ToolReady, at: number): void {
   if (tool === null) return;
   tool.args = event.args;
   tool.argsText = "";
-  tool.argsCut = cutOf(event);
+  tool.argsTruncation = truncationOf(event);
   tool.ranAt = at;
   announce(draft, tool);
 }
@@ -102,11 +102,11 @@ export function finish(draft: RunDraft, event: ToolFinished, at: number): void {
   tool.endedAt = at;
   tool.durationMs = event.duration_ms ?? null;
   tool.result = event.result ?? "";
-  tool.resultCut = cutOf(event);
+  tool.resultTruncation = truncationOf(event);
   tool.error = event.error ?? null;
   if (tool.error === null) tool.state = event.result_seen === false ? "unseen" : "done";
   else tool.state = wasRejected ? "rejected" : "failed";
-  draft.print(tool.index, tool.error === null ? "result" : "error", textOf(tool.result));
+  draft.print(tool.index, tool.error === null ? "result" : "error", valueText(tool.result));
 }
 
 export function ask(draft: RunDraft, event: ApprovalRequested, at: number): void {
@@ -120,7 +120,7 @@ export function ask(draft: RunDraft, event: ApprovalRequested, at: number): void
       callId: tool?.callId ?? "",
       name: event.name,
       args: event.args,
-      argsCut: cutOf(event),
+      argsTruncation: truncationOf(event),
       decisions: event.decisions ?? ["approve", "edit", "reject"],
       expiresAt: event.expires_at ?? null,
       decision: null,
@@ -152,7 +152,7 @@ export function decide(draft: RunDraft, event: ApprovalResolved, at: number): vo
     tool.ranAt = at;
     if (event.decision === "edit" && event.args != null) {
       tool.args = event.args;
-      tool.argsCut = cutOf(event);
+      tool.argsTruncation = truncationOf(event);
     }
   }
   if (!draft.isWaiting) draft.run.state = "running";

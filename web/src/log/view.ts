@@ -16,7 +16,7 @@ export type RunState = "running" | "waiting" | "finished" | "failed" | "cancelle
 export type Progress = "running" | "waiting" | "done" | "failed" | "stopped" | "rejected" | "unseen";
 
 /** Where the whole of something is that came as a preview. */
-export interface Cut {
+export interface Truncation {
   readonly size: number;
   readonly url: string;
 }
@@ -48,7 +48,7 @@ export interface ToolItem extends Base {
   readonly args: Args | null;
   /** Arguments as far as they have been written, while `args` is null. */
   readonly argsText: string;
-  readonly argsCut: Cut | null;
+  readonly argsTruncation: Truncation | null;
   readonly isPython: boolean;
   readonly state: Progress;
   /** When it began to run: its arguments were whole, and a person had agreed if one was asked. */
@@ -59,7 +59,7 @@ export interface ToolItem extends Base {
   /** Characters of output that are no longer kept here. */
   readonly outputDropped: number;
   readonly result: JsonValue;
-  readonly resultCut: Cut | null;
+  readonly resultTruncation: Truncation | null;
   readonly error: string | null;
   /** The sub-agents that it started. */
   readonly agentIds: readonly string[];
@@ -111,7 +111,7 @@ export interface ApprovalItem extends Base {
   readonly callId: string;
   readonly name: string;
   readonly args: Args;
-  readonly argsCut: Cut | null;
+  readonly argsTruncation: Truncation | null;
   readonly decisions: readonly Decision[];
   readonly expiresAt: number | null;
   /** Null while it waits for a person. */
@@ -180,7 +180,7 @@ export interface AnswerView {
   readonly content: JsonValue;
   readonly title: string;
   readonly sources: readonly string[];
-  readonly cut: Cut | null;
+  readonly cut: Truncation | null;
   /** The place of the text that is the answer; null if it was never streamed. */
   readonly item: number | null;
 }
@@ -204,7 +204,7 @@ export interface RunView {
   readonly framework: string;
   readonly pythonTools: readonly string[];
   readonly input: string;
-  readonly inputCut: Cut | null;
+  readonly inputTruncation: Truncation | null;
   readonly attachments: readonly Attachment[];
   readonly turn: number;
   readonly state: RunState;
@@ -246,12 +246,12 @@ export const EMPTY: SessionView = { runs: [], seq: 0, gaps: [] };
 
 export const NO_TOKENS: Tokens = { input: 0, output: 0 };
 
-export function plus(one: Tokens, other: Tokens): Tokens {
+export function addTokens(one: Tokens, other: Tokens): Tokens {
   return { input: one.input + other.input, output: one.output + other.output };
 }
 
 /** Where the whole is of what an event carries only the beginning of. */
-export function cutOf(event: { truncated?: boolean; size?: number; result_url?: string }): Cut | null {
+export function truncationOf(event: { truncated?: boolean; size?: number; result_url?: string }): Truncation | null {
   return event.truncated ? { size: event.size ?? 0, url: event.result_url ?? "" } : null;
 }
 
@@ -261,5 +261,5 @@ export function tokensOf(agent: AgentView): Tokens {
 }
 
 export function tokensOfRun(run: RunView): Tokens {
-  return [...run.agents.values()].map(tokensOf).reduce(plus, NO_TOKENS);
+  return [...run.agents.values()].map(tokensOf).reduce(addTokens, NO_TOKENS);
 }

@@ -2,12 +2,12 @@ import { cleanup, render, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { SessionList } from "../client/sessionList";
-import { serve, session } from "../testing/fakeSessions";
-import { fillGaps } from "../testing/jsdomPolyfills";
+import { fakeSessionServer, sessionEntry } from "../testing/fakeSessions";
+import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import type { Command } from "../ui/shortcuts";
 import { Palette } from "./Palette";
 
-beforeAll(fillGaps);
+beforeAll(installJsdomPolyfills);
 afterEach(() => {
   cleanup();
   vi.unstubAllGlobals();
@@ -29,7 +29,7 @@ function options(): (string | null)[] {
 }
 
 test("recent conversations and all commands to begin with", async () => {
-  serve(...["a", "b", "c", "d", "e", "f"].map((id) => session(id, `About ${id}`)));
+  fakeSessionServer(...["a", "b", "c", "d", "e", "f"].map((id) => sessionEntry(id, `About ${id}`)));
   show([command("new", "New conversation")]);
   await waitFor(() =>
     expect(options()).toEqual(["About a", "About b", "About c", "About d", "About e", "New conversation"]),
@@ -37,7 +37,7 @@ test("recent conversations and all commands to begin with", async () => {
 });
 
 test("typing finds commands, and conversations on the server", async () => {
-  serve(session("a", "Bees"), session("b", "Keys of a piano"));
+  fakeSessionServer(sessionEntry("a", "Bees"), sessionEntry("b", "Keys of a piano"));
   const keys = command("keys", "Keys");
   const { user, onOpen, onOpenChange } = show([command("new", "New conversation"), command("k", "Show keys"), keys]);
   await user.type(screen.getByRole("combobox"), "key");
@@ -50,7 +50,7 @@ test("typing finds commands, and conversations on the server", async () => {
 });
 
 test("what cannot be done now is passed over", async () => {
-  serve();
+  fakeSessionServer();
   const stop = command("stop", "Stop the agent", { disabled: true });
   const { user } = show([stop]);
   await user.type(screen.getByRole("combobox"), "stop{Enter}");
@@ -59,7 +59,7 @@ test("what cannot be done now is passed over", async () => {
 });
 
 test("says when nothing fits", async () => {
-  serve(session("a", "Bees"));
+  fakeSessionServer(sessionEntry("a", "Bees"));
   const { user } = show([command("new", "New conversation")]);
   await user.type(screen.getByRole("combobox"), "xyz");
   expect(await screen.findByText("Nothing fits “xyz”.")).toBeTruthy();

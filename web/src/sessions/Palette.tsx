@@ -2,15 +2,15 @@ import { Command as Cmdk } from "cmdk";
 import { MessageSquare, Search } from "lucide-react";
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { SessionList } from "../client/sessionList";
-import { straight } from "../text/invisibleCharacters";
+import { escapeBidi } from "../text/invisibleCharacters";
 import { Dialog } from "../ui/Dialog";
-import { Keys } from "../ui/Kbd";
+import { Kbd } from "../ui/Kbd";
 import type { Command } from "../ui/shortcuts";
 import { SessionIcon } from "./SessionRows";
 import "./palette.css";
 
 /** The commands that have all the words, those that begin with the text first. Pure. */
-export function matching(commands: readonly Command[], text: string): readonly Command[] {
+export function matchCommands(commands: readonly Command[], text: string): readonly Command[] {
   const wanted = text.trim().toLowerCase();
   if (wanted === "") return commands;
   const words = wanted.split(/\s+/);
@@ -36,7 +36,7 @@ const FOUND = 20;
 /** Everything by typing: conversations and commands. */
 export function Palette({ open, onOpenChange, ...rest }: Props) {
   return (
-    <Dialog open={open} onOpenChange={onOpenChange} title="Search and commands" titleUnseen className="palette-dialog">
+    <Dialog open={open} onOpenChange={onOpenChange} title="Search and commands" hideTitle className="palette-dialog">
       <Choices {...rest} onClose={() => onOpenChange(false)} />
     </Dialog>
   );
@@ -45,7 +45,7 @@ export function Palette({ open, onOpenChange, ...rest }: Props) {
 function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOpenChange"> & { onClose: () => void }) {
   const [text, setText] = useState("");
   const { found, searching } = useFound(list, text);
-  const chosen = matching(commands, text);
+  const chosen = matchCommands(commands, text);
   const close = (run: () => void) => {
     onClose();
     // The dialog gives the focus back first; then the command may take it.
@@ -61,7 +61,7 @@ function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOp
         >
           <SessionIcon entry={entry} />
           <span className="palette-title" dir="auto">
-            {straight(entry.title) || "New conversation"}
+            {escapeBidi(entry.title) || "New conversation"}
           </span>
           <span className="palette-hint">{entry.agent}</span>
         </Cmdk.Item>
@@ -82,7 +82,7 @@ function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOp
             <Icon size={15} aria-hidden="true" />
             <span className="palette-title">{command.title}</span>
             {command.hint && <span className="palette-hint">{command.hint}</span>}
-            {command.keys && <Keys keys={command.keys} />}
+            {command.keys && <Kbd keys={command.keys} />}
           </Cmdk.Item>
         );
       })}

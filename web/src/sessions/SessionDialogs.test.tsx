@@ -1,10 +1,10 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
-import { fillGaps } from "../testing/jsdomPolyfills";
+import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import { RenameDialog } from "./SessionDialogs";
 
-beforeAll(fillGaps);
+beforeAll(installJsdomPolyfills);
 afterEach(cleanup);
 
 test("the title is ready to be written over, and an empty one is not taken", async () => {

@@ -24,7 +24,7 @@ export function RenameDialog({ entry, onClose, onRename }: RenameProps) {
       open={entry !== null}
       onOpenChange={(open) => open || onClose()}
       title="Rename this conversation"
-      focusFirst={field}
+      initialFocus={field}
     >
       {entry && <Fields field={field} title={entry.title} onDone={done} onCancel={onClose} />}
     </Dialog>
@@ -59,7 +59,7 @@ function Fields({ field, title, onDone, onCancel }: FieldsProps) {
       />
       <footer className="dialog-foot">
         <Button onClick={onCancel}>Cancel</Button>
-        <Button look="main" type="submit" disabled={!wanted}>
+        <Button variant="main" type="submit" disabled={!wanted}>
           Rename
         </Button>
       </footer>
@@ -75,7 +75,7 @@ interface DeleteProps {
 }
 
 /** Asks before a conversation is deleted. */
-export function DeleteSession({ entry, onClose, onDelete }: DeleteProps) {
+export function DeleteDialog({ entry, onClose, onDelete }: DeleteProps) {
   return (
     <ConfirmDialog
       open={entry !== null}

@@ -14,7 +14,7 @@ import { Virtualizer, type VirtualizerHandle } from "virtua";
 import { hashOf, linkTo } from "../app/route";
 import { sessionExport } from "../client/sessionExport";
 import type { Progress } from "../log/view";
-import { straight } from "../text/invisibleCharacters";
+import { escapeBidi } from "../text/invisibleCharacters";
 import { copyText } from "../ui/clipboard";
 import { Menu, MenuItem, MenuSeparator } from "../ui/Menu";
 import { StateIcon } from "../ui/StateIcon";
@@ -100,7 +100,7 @@ interface RowProps {
 export const SessionRow = memo(function SessionRow(props: RowProps) {
   const { entry, current, active, renaming, onOpen, onActive, onRenaming, onRename, onRemove } = props;
   const id = entry.session_id;
-  const title = straight(entry.title) || "New conversation";
+  const title = escapeBidi(entry.title) || "New conversation";
   const link = useRef<HTMLAnchorElement>(null);
   const [menu, setMenu] = useState(false);
   const [copyFailed, setCopyFailed] = useState(false);
@@ -165,7 +165,7 @@ export const SessionRow = memo(function SessionRow(props: RowProps) {
         label={`More for ${title}`}
         open={menu}
         onOpenChange={setMenu}
-        onClosed={(event) => {
+        onCloseAutoFocus={(event) => {
           // The field that takes the place of this row has the focus.
           if (!renameNext.current) return;
           renameNext.current = false;

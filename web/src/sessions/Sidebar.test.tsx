@@ -3,8 +3,8 @@ import userEvent from "@testing-library/user-event";
 import type { ReactNode } from "react";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { SessionList } from "../client/sessionList";
-import { serve, session } from "../testing/fakeSessions";
-import { fillGaps } from "../testing/jsdomPolyfills";
+import { fakeSessionServer, sessionEntry } from "../testing/fakeSessions";
+import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import type { AgentInfo } from "../wire/api";
 import { Sidebar } from "./Sidebar";
 
@@ -25,7 +25,7 @@ const AGENTS: AgentInfo[] = [
   { name: "demo", title: "Demo", description: "Looks up.", framework: "function", default: false },
 ];
 
-beforeAll(fillGaps);
+beforeAll(installJsdomPolyfills);
 afterEach(() => {
   cleanup();
   vi.unstubAllGlobals();
@@ -48,11 +48,11 @@ function titles(): string[] {
 
 test("conversations with their state and title, in groups", async () => {
   const old = new Date(2020, 4, 5).getTime();
-  serve(
-    session("a", "Bees", { state: "processing", run_state: "running" }),
-    session("d", "Owls", { state: "processing", run_state: "waiting" }),
-    session("b", "Tides", { state: "error" }),
-    session("c", "Kites", { state: "expired", active_at: old }),
+  fakeSessionServer(
+    sessionEntry("a", "Bees", { state: "processing", run_state: "running" }),
+    sessionEntry("d", "Owls", { state: "processing", run_state: "waiting" }),
+    sessionEntry("b", "Tides", { state: "error" }),
+    sessionEntry("c", "Kites", { state: "expired", active_at: old }),
   );
   await show("b");
   expect(screen.getAllByRole("heading").map((one) => one.textContent)).toEqual(["Today", "May 2020"]);
@@ -65,7 +65,7 @@ test("conversations with their state and title, in groups", async () => {
 
 test("a title is text, whatever is in it", async () => {
   const hostile = "<img src=x onerror=alert(1)>";
-  serve(session("a/../b", hostile));
+  fakeSessionServer(sessionEntry("a/../b", hostile));
   const { container } = await show();
   const link = screen.getByRole("link", { name: `done ${hostile}` });
   expect(link.textContent).toBe(hostile);
@@ -74,7 +74,7 @@ test("a title is text, whatever is in it", async () => {
 });
 
 test("arrow keys walk, Enter opens, and Tab comes to one row only", async () => {
-  serve(session("a", "Bees"), session("b", "Tides"), session("c", "Kites"));
+  fakeSessionServer(sessionEntry("a", "Bees"), sessionEntry("b", "Tides"), sessionEntry("c", "Kites"));
   const { user, onOpen } = await show("b");
   screen.getByRole("link", { name: /Tides/ }).focus();
   await user.keyboard("{ArrowDown}");
@@ -88,7 +88,7 @@ test("arrow keys walk, Enter opens, and Tab comes to one row only", async () => 
 });
 
 test("F2 renames in place; Esc leaves it as it was", async () => {
-  const server = serve(session("a", "Bees"));
+  const server = fakeSessionServer(sessionEntry("a", "Bees"));
   const { user } = await show();
   screen.getByRole("link", { name: /Bees/ }).focus();
   await user.keyboard("{F2}");
@@ -102,7 +102,7 @@ test("F2 renames in place; Esc leaves it as it was", async () => {
 });
 
 test("the menu renames too, and the field has the focus", async () => {
-  serve(session("a", "Bees"));
+  fakeSessionServer(sessionEntry("a", "Bees"));
   const { user } = await show();
   await user.click(screen.getByRole("button", { name: "More for Bees" }));
   await user.click(await screen.findByRole("menuitem", { name: /Rename/ }));
@@ -112,7 +112,7 @@ test("the menu renames too, and the field has the focus", async () => {
 });
 
 test("deleting asks first", async () => {
-  const server = serve(session("a", "Bees"), session("b", "Tides"));
+  const server = fakeSessionServer(sessionEntry("a", "Bees"), sessionEntry("b", "Tides"));
   const { user, onRemoved } = await show("a");
   screen.getByRole("link", { name: /Bees/ }).focus();
   await user.keyboard("{Delete}");
@@ -128,7 +128,7 @@ test("deleting asks first", async () => {
 });
 
 test("what the server refuses comes back, with the reason", async () => {
-  const server = serve(session("a", "Bees"));
+  const server = fakeSessionServer(sessionEntry("a", "Bees"));
   const { user } = await show();
   server.refuses = true;
   screen.getByRole("link", { name: /Bees/ }).focus();
@@ -138,7 +138,7 @@ test("what the server refuses comes back, with the reason", async () => {
 });
 
 test("a right click opens the menu; links can be copied", async () => {
-  serve(session("a", "Bees"));
+  fakeSessionServer(sessionEntry("a", "Bees"));
   const { user } = await show();
   await user.pointer({ target: screen.getByRole("link", { name: /Bees/ }), keys: "[MouseRight]" });
   await user.click(await screen.findByRole("menuitem", { name: "Copy link" }));
@@ -146,7 +146,7 @@ test("a right click opens the menu; links can be copied", async () => {
 });
 
 test("a link that cannot be copied is not left unsaid", async () => {
-  serve(session("a", "Bees"));
+  fakeSessionServer(sessionEntry("a", "Bees"));
   const { user } = await show();
   vi.spyOn(navigator.clipboard, "writeText").mockRejectedValue(new Error("refused"));
   await user.pointer({ target: screen.getByRole("link", { name: /Bees/ }), keys: "[MouseRight]" });
@@ -155,7 +155,7 @@ test("a link that cannot be copied is not left unsaid", async () => {
 });
 
 test("search, and an empty result says so", async () => {
-  serve(session("a", "Bees"), session("b", "Tides"));
+  fakeSessionServer(sessionEntry("a", "Bees"), sessionEntry("b", "Tides"));
   const { user } = await show();
   const field = screen.getByRole("textbox", { name: "Search conversations" });
   await user.type(field, "tid");
@@ -168,7 +168,7 @@ test("search, and an empty result says so", async () => {
 });
 
 test("the agent for new conversations, and light or dark", async () => {
-  serve(session("a", "Bees"));
+  fakeSessionServer(sessionEntry("a", "Bees"));
   const { user, onAgent, theme } = await show();
   await user.click(screen.getByRole("button", { name: "Agent for new conversations: Deep agent" }));
   const chosen = await screen.findByRole("menuitemradio", { name: /Deep agent/ });

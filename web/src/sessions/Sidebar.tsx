@@ -4,10 +4,10 @@ import type { Theme, ThemeChoice } from "../app/theme";
 import { sessionExport } from "../client/sessionExport";
 import type { SessionList } from "../client/sessionList";
 import { Button } from "../ui/Button";
-import { Keys } from "../ui/Kbd";
-import { Menu, MenuChoice, MenuChoices, MenuLabel } from "../ui/Menu";
-import { type AgentInfo, address, type Me, type SessionEntry } from "../wire/api";
-import { DeleteSession } from "./SessionDialogs";
+import { Kbd } from "../ui/Kbd";
+import { Menu, MenuLabel, MenuRadioGroup, MenuRadioItem } from "../ui/Menu";
+import { type AgentInfo, type CurrentUser, type SessionEntry, serverUrl } from "../wire/api";
+import { DeleteDialog } from "./SessionDialogs";
 import { SessionRows } from "./SessionRows";
 import "./sessions.css";
 
@@ -27,7 +27,7 @@ export function AgentMenu({ agents, agent, onAgent }: AgentMenuProps) {
       side="top"
       trigger={
         <Button
-          look="quiet"
+          variant="quiet"
           className="sessions-agent"
           aria-label={`Agent for new conversations: ${title}`}
           disabled={agents.length === 0}
@@ -38,14 +38,14 @@ export function AgentMenu({ agents, agent, onAgent }: AgentMenuProps) {
       }
     >
       <MenuLabel>Agent for new conversations</MenuLabel>
-      <MenuChoices value={agent} onChoose={onAgent}>
+      <MenuRadioGroup value={agent} onChange={onAgent}>
         {agents.map((one) => (
-          <MenuChoice key={one.name} value={one.name} about={one.description}>
+          <MenuRadioItem key={one.name} value={one.name} about={one.description}>
             {one.title || one.name}
             <span className="sessions-tag">{one.default ? `${one.framework} · default` : one.framework}</span>
-          </MenuChoice>
+          </MenuRadioItem>
         ))}
-      </MenuChoices>
+      </MenuRadioGroup>
     </Menu>
   );
 }
@@ -64,18 +64,18 @@ export function ThemeMenu({ theme }: { theme: Theme }) {
       side="top"
       align="end"
       trigger={
-        <Button look="quiet" aria-label={`Light or dark: ${word}`} title={`Light or dark: ${word}`}>
+        <Button variant="quiet" aria-label={`Light or dark: ${word}`} title={`Light or dark: ${word}`}>
           <Icon size={15} aria-hidden="true" />
         </Button>
       }
     >
-      <MenuChoices value={theme.choice} onChoose={(choice) => theme.set(choice as ThemeChoice)}>
+      <MenuRadioGroup value={theme.choice} onChange={(choice) => theme.set(choice as ThemeChoice)}>
         {Object.entries(CHOICES).map(([choice, { word: one }]) => (
-          <MenuChoice key={choice} value={choice}>
+          <MenuRadioItem key={choice} value={choice}>
             {one}
-          </MenuChoice>
+          </MenuRadioItem>
         ))}
-      </MenuChoices>
+      </MenuRadioGroup>
     </Menu>
   );
 }
@@ -90,7 +90,11 @@ export function ExportNotice() {
           <span className="sessions-notice-words">
             {state.error ? `Export failed: ${state.error}` : `Exporting “${state.title}”`}
           </span>
-          <Button look="quiet" aria-label={state.error ? "Dismiss" : "Stop the export"} onClick={sessionExport.cancel}>
+          <Button
+            variant="quiet"
+            aria-label={state.error ? "Dismiss" : "Stop the export"}
+            onClick={sessionExport.cancel}
+          >
             <X size={14} aria-hidden="true" />
           </Button>
           {!state.error && <progress aria-label="Export" value={state.share} max={1} />}
@@ -105,7 +109,7 @@ interface Props {
   agents: readonly AgentInfo[];
   version?: string;
   /** Who is signed in, on a server with keys. */
-  me?: Me | null;
+  me?: CurrentUser | null;
   /** What else went wrong. */
   notice?: string;
   current: string | null;
@@ -167,7 +171,7 @@ export function Sidebar(props: Props) {
     <nav className="sessions" aria-label="Conversations">
       <header className="sessions-head">
         <span className="sessions-brand">
-          <img src={address("icon.svg")} alt="" width={20} height={20} />
+          <img src={serverUrl("icon.svg")} alt="" width={20} height={20} />
           Limelight
         </span>
         <div className="sessions-actions">
@@ -175,10 +179,10 @@ export function Sidebar(props: Props) {
             <Plus size={15} aria-hidden="true" />
             New
           </Button>
-          <Button look="quiet" className="sessions-palette" onClick={onPalette}>
+          <Button variant="quiet" className="sessions-palette" onClick={onPalette}>
             <Command size={15} aria-hidden="true" />
-            <span className="unseen">Search and commands</span>
-            <Keys keys="mod+k" />
+            <span className="visually-hidden">Search and commands</span>
+            <Kbd keys="mod+k" />
           </Button>
         </div>
         {/* biome-ignore lint/a11y/useSemanticElements: a search element is not yet in all browsers */}
@@ -198,7 +202,7 @@ export function Sidebar(props: Props) {
             }}
           />
           {q && (
-            <Button look="quiet" aria-label="Clear the search" onClick={clear}>
+            <Button variant="quiet" aria-label="Clear the search" onClick={clear}>
               <X size={14} aria-hidden="true" />
             </Button>
           )}
@@ -226,7 +230,7 @@ export function Sidebar(props: Props) {
         <span className="sessions-gap" />
         <a
           className="button button-quiet"
-          href={address("docs")}
+          href={serverUrl("docs")}
           target="_blank"
           rel="noreferrer"
           aria-label="Documentation"
@@ -236,13 +240,13 @@ export function Sidebar(props: Props) {
         </a>
         <ThemeMenu theme={theme} />
         {me !== null && (
-          <Button look="quiet" aria-label={`Sign out ${me.user}`} title={`Sign out ${me.user}`} onClick={onSignOut}>
+          <Button variant="quiet" aria-label={`Sign out ${me.user}`} title={`Sign out ${me.user}`} onClick={onSignOut}>
             <LogOut size={15} aria-hidden="true" />
           </Button>
         )}
         {version && <span className="sessions-version">{version}</span>}
       </footer>
-      <DeleteSession entry={doomed} onClose={() => setDoomed(null)} onDelete={remove} />
+      <DeleteDialog entry={doomed} onClose={() => setDoomed(null)} onDelete={remove} />
     </nav>
   );
 }

@@ -3,11 +3,11 @@ import { reduce } from "../log/reduce";
 import { EMPTY } from "../log/view";
 import { dialectTranscripts, sourceTranscripts } from "../testing/golden";
 import type { AnyEvent, LogRecord } from "../wire/events";
-import { markdown } from "./markdownExport";
+import { toMarkdown } from "./markdownExport";
 
 function of(events: readonly AnyEvent[]): string {
   const records: LogRecord[] = events.map((event, at) => ({ seq: at + 1, run_id: "run_1", at: 1000 * at, event }));
-  return markdown("Bees", reduce(EMPTY, records).runs);
+  return toMarkdown("Bees", reduce(EMPTY, records).runs);
 }
 
 test("a question, its steps and its answer", () => {
@@ -69,7 +69,7 @@ test("without an answer, what was said counts", () => {
 
 test.each([...dialectTranscripts(), ...sourceTranscripts()])("$name becomes a document", ({ records }) => {
   const { runs } = reduce(EMPTY, records);
-  const text = markdown("t", runs);
+  const text = toMarkdown("t", runs);
   expect(text.match(/^## Question$/gm)).toHaveLength(runs.length);
   const tools = text.match(/^ *- `/gm)?.length ?? 0;
   expect(tools).toBe(runs.reduce((sum, run) => sum + run.items.filter((item) => item.kind === "tool").length, 0));

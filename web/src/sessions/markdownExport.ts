@@ -1,11 +1,11 @@
 /** A conversation as a document: each question, what was done, and the answer. Pure. */
 
-import { duration, plural, telling, textOf } from "../log/format";
+import { formatDuration, plural, summarizeArgs, valueText } from "../log/format";
 import type { AgentView, Item, RunView, ToolItem } from "../log/view";
-import { STATE_WORDS } from "../ui/StateIcon";
+import { STATE_LABELS } from "../ui/StateIcon";
 import type { JsonValue } from "../wire/events";
 
-export function markdown(title: string, runs: readonly RunView[]): string {
+export function toMarkdown(title: string, runs: readonly RunView[]): string {
   const parts = [`# ${line(title) || "Conversation"}`, ...runs.flatMap(runParts)];
   return `${parts.filter((part) => part !== "").join("\n\n")}\n`;
 }
@@ -17,7 +17,7 @@ function runParts(run: RunView): string[] {
 function stepParts(run: RunView): string[] {
   const steps = stepLines(run, run.agents.get(""), "");
   if (steps.length === 0) return [];
-  const took = run.endedAt === null ? "" : `, ${duration(run.endedAt - run.startedAt)}`;
+  const took = run.endedAt === null ? "" : `, ${formatDuration(run.endedAt - run.startedAt)}`;
   return [`### Execution steps (${plural(run.tools, "tool")}${took})`, steps.join("\n")];
 }
 
@@ -38,14 +38,14 @@ function itemLines(run: RunView, item: Item, indent: string): string[] {
 function agentLines(run: RunView, agentId: string, indent: string): string[] {
   const agent = run.agents.get(agentId);
   if (agent === undefined) return [];
-  const state = agent.state === "done" ? "" : ` (${STATE_WORDS[agent.state]})`;
+  const state = agent.state === "done" ? "" : ` (${STATE_LABELS[agent.state]})`;
   return [`${indent}- sub-agent ${code(agent.name)}${state}`, ...stepLines(run, agent, `${indent}  `)];
 }
 
 function toolWords(tool: ToolItem): string {
-  const about = telling(tool.args);
-  const took = tool.durationMs === null ? [] : [duration(tool.durationMs)];
-  const state = tool.state === "done" ? [] : [STATE_WORDS[tool.state]];
+  const about = summarizeArgs(tool.args);
+  const took = tool.durationMs === null ? [] : [formatDuration(tool.durationMs)];
+  const state = tool.state === "done" ? [] : [STATE_LABELS[tool.state]];
   const notes = [...state, ...took].join(", ");
   const error = tool.error === null ? "" : `: ${code(tool.error)}`;
   return `${code(tool.name)}${about ? ` ${code(about)}` : ""}${notes ? ` (${notes})` : ""}${error}`;
@@ -60,7 +60,7 @@ function answerParts(run: RunView): string[] {
 }
 
 function answerText(content: JsonValue): string {
-  return typeof content === "string" ? content : `\`\`\`json\n${textOf(content)}\n\`\`\``;
+  return typeof content === "string" ? content : `\`\`\`json\n${valueText(content)}\n\`\`\``;
 }
 
 /** What the main agent said, where there was no answer. */

@@ -5,14 +5,14 @@ import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
 import { recordsOf } from "../testing/golden";
 import type { AnyEvent } from "../wire/events";
-import { plain } from "./sanitizeAnsi";
+import { stripAnsi } from "./sanitizeAnsi";
 import TerminalPane from "./TerminalPane";
 import type { Written } from "./transcript";
-import { Screen, type Watcher } from "./xtermScreen";
+import { type ScreenListener, XtermScreen } from "./xtermScreen";
 
 // xterm.js needs a canvas, which jsdom has not.
 vi.mock("./xtermScreen", () => ({
-  Screen: vi.fn(
+  XtermScreen: vi.fn(
     class {
       write = vi.fn();
       scroll = vi.fn();
@@ -35,11 +35,11 @@ function runsAfter(count: number, runId = "run_0"): readonly RunView[] {
 }
 
 function xterm() {
-  const made = vi.mocked(Screen);
+  const made = vi.mocked(XtermScreen);
   const [, watcher] = made.mock.calls.at(-1) ?? [];
   const instance = made.mock.instances.at(-1);
   if (watcher === undefined || instance === undefined) throw new Error("no screen");
-  return { watcher: watcher as Watcher, instance: vi.mocked(instance) };
+  return { watcher: watcher as ScreenListener, instance: vi.mocked(instance) };
 }
 
 function written(): Written[] {
@@ -47,7 +47,7 @@ function written(): Written[] {
 }
 
 beforeEach(() => {
-  vi.mocked(Screen).mockClear();
+  vi.mocked(XtermScreen).mockClear();
 });
 afterEach(cleanup);
 
@@ -61,7 +61,7 @@ it("says so when nothing was printed", () => {
 it("writes only what is new", () => {
   const { rerender } = render(<TerminalPane runs={runsAfter(3)} />);
   rerender(<TerminalPane runs={runsAfter(4)} />);
-  expect(written().map(({ text }) => plain(text))).toEqual(["— turn 1 · go —\n❯ python print(1)\none\n", "two\n"]);
+  expect(written().map(({ text }) => stripAnsi(text))).toEqual(["— turn 1 · go —\n❯ python print(1)\none\n", "two\n"]);
 });
 
 it("starts over for another session", () => {

@@ -4,7 +4,7 @@ import type { RunView } from "../log/view";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
 import { plainEnd, plainTranscript, TerminalWriter } from "./transcript";
-import { Screen } from "./xtermScreen";
+import { XtermScreen } from "./xtermScreen";
 import "@xterm/xterm/css/xterm.css";
 import "./terminal.css";
 
@@ -15,7 +15,7 @@ interface FindBarProps {
 }
 
 /** A small field that finds text in the terminal. */
-export function Find({ field, onFind }: FindBarProps) {
+export function FindBar({ field, onFind }: FindBarProps) {
   const [text, setText] = useState("");
   const [isFound, setFound] = useState(true);
   const look = (typed: string) => {
@@ -46,10 +46,10 @@ export function Find({ field, onFind }: FindBarProps) {
       </span>
       {text !== "" && isFound && (
         <>
-          <Button look="quiet" aria-label="Previous match" title="Previous match" onClick={() => go("previous")}>
+          <Button variant="quiet" aria-label="Previous match" title="Previous match" onClick={() => go("previous")}>
             <ChevronUp size={14} />
           </Button>
-          <Button look="quiet" aria-label="Next match" title="Next match" onClick={() => go("next")}>
+          <Button variant="quiet" aria-label="Next match" title="Next match" onClick={() => go("next")}>
             <ChevronDown size={14} />
           </Button>
         </>
@@ -80,10 +80,10 @@ export const TerminalText = memo(function TerminalText({ runs }: { runs: readonl
 
 const Lines = memo(function Lines({ runs }: { runs: readonly RunView[] }) {
   const last = runs.findLast((run) => run.terminal.length > 0);
-  return <pre className="unseen">{last ? plainEnd(last, SIZE) : ""}</pre>;
+  return <pre className="visually-hidden">{last ? plainEnd(last, SIZE) : ""}</pre>;
 });
 
-const MOVES: Record<string, Parameters<Screen["scroll"]>[0]> = {
+const MOVES: Record<string, Parameters<XtermScreen["scroll"]>[0]> = {
   PageUp: "page up",
   PageDown: "page down",
   Home: "begin",
@@ -96,14 +96,14 @@ const MOVES: Record<string, Parameters<Screen["scroll"]>[0]> = {
 const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunView[] }) {
   const host = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
-  const screen = useRef<Screen | null>(null);
+  const screen = useRef<XtermScreen | null>(null);
   const writer = useRef<TerminalWriter | null>(null);
   const [isFollowing, setFollowing] = useState(true);
   const [hasSelection, setHasSelection] = useState(false);
 
   useEffect(() => {
     if (host.current === null) return;
-    const made = new Screen(host.current, {
+    const made = new XtermScreen(host.current, {
       onFollow: setFollowing,
       onSelect: setHasSelection,
     });
@@ -140,7 +140,7 @@ const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunVi
   return (
     <div className="terminal-pane">
       <div className="terminal-bar">
-        <Find field={field} onFind={(text, direction) => screen.current?.find(text, direction) ?? false} />
+        <FindBar field={field} onFind={(text, direction) => screen.current?.find(text, direction) ?? false} />
         {hasSelection && (
           <span className="terminal-copy">
             selection

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { seeded } from "../testing/recordSlices";
-import { Harmless, harmless, plain } from "./sanitizeAnsi";
+import { seededRandom } from "../testing/recordSlices";
+import { AnsiSanitizer, sanitizeAnsi, stripAnsi } from "./sanitizeAnsi";
 
 const E = "\u001b";
 
@@ -17,7 +17,7 @@ describe("what passes", () => {
     `${E}[38:2::1:2:3mx`,
     `${E}[K`,
     `${E}[2K`,
-  ])("%j", (text) => expect(harmless(text)).toBe(text));
+  ])("%j", (text) => expect(sanitizeAnsi(text)).toBe(text));
 });
 
 describe("what is dropped", () => {
@@ -47,20 +47,20 @@ describe("what is dropped", () => {
     [`${E}[?Kx${E}[3Kx`, "xx"],
     [`a${E}\nb`, "a\nb"],
     ["user\u202Etxt.exe\u2066\u2069", "user�txt.exe��"],
-  ])("%j", (text, shown) => expect(harmless(text)).toBe(shown));
+  ])("%j", (text, shown) => expect(sanitizeAnsi(text)).toBe(shown));
 });
 
 describe("a sequence that never ends", () => {
   it("gives way at the end of its line", () => {
-    expect(harmless(`a${E}]0;title\nnext line`)).toBe("a\nnext line");
-    expect(harmless(`a${E}[31\nnext line`)).toBe("a\nnext line");
+    expect(sanitizeAnsi(`a${E}]0;title\nnext line`)).toBe("a\nnext line");
+    expect(sanitizeAnsi(`a${E}[31\nnext line`)).toBe("a\nnext line");
   });
 
   it.each(["]", "P", "_", "^", "X", "[", "("])("with ESC %s does not swallow all", (begin) => {
     const rest = "0".repeat(10_000);
-    expect(harmless(E + begin + rest).length).toBeGreaterThan(5_000);
+    expect(sanitizeAnsi(E + begin + rest).length).toBeGreaterThan(5_000);
     const spaces = " ".repeat(10_000);
-    expect(harmless(E + begin + spaces).length).toBeGreaterThan(5_000);
+    expect(sanitizeAnsi(E + begin + spaces).length).toBeGreaterThan(5_000);
   });
 });
 
@@ -72,10 +72,10 @@ const NASTY = [
 ];
 
 it.each(NASTY)("is the same wherever it is cut: %j", (text) => {
-  const whole = harmless(text);
+  const whole = sanitizeAnsi(text);
   for (let one = 0; one <= text.length; one++) {
     for (let two = one; two <= text.length; two++) {
-      const stream = new Harmless();
+      const stream = new AnsiSanitizer();
       const pieces = [text.slice(0, one), text.slice(one, two), text.slice(two)];
       expect(pieces.map((piece) => stream.feed(piece)).join("")).toBe(whole);
     }
@@ -83,21 +83,21 @@ it.each(NASTY)("is the same wherever it is cut: %j", (text) => {
 });
 
 it("lets nothing else through, whatever comes", () => {
-  const random = seeded(11);
+  const random = seededRandom(11);
   const alphabet = [...`${E}${E}${E}[[];?:>0123858mKHJhlnq\\PX^_(#c ~abc\n\r\t\b\u0007\u0018\u009b\u009c\u009d\u202e`];
   for (let round = 0; round < 2_000; round++) {
     let text = "";
     for (let size = 0; size < 60; size++) text += alphabet[Math.floor(random() * alphabet.length)];
-    const shown = harmless(text);
+    const shown = sanitizeAnsi(text);
     expect(shown.replace(/\u001b\[(?:[0-9;:]*m|[012]?K)/g, "")).not.toMatch(
       /[^\P{Cc}\n\r\t\b]|[\u202a-\u202e\u2066-\u2069]/u,
     );
-    expect(harmless(shown)).toBe(shown);
-    const stream = new Harmless();
+    expect(sanitizeAnsi(shown)).toBe(shown);
+    const stream = new AnsiSanitizer();
     expect([...text].map((char) => stream.feed(char)).join("")).toBe(shown);
   }
 });
 
 it("takes colours off too", () => {
-  expect(plain(`${E}[1mname${E}[0m\u0007 ${E}[Kx`)).toBe("name x");
+  expect(stripAnsi(`${E}[1mname${E}[0m\u0007 ${E}[Kx`)).toBe("name x");
 });

@@ -23,7 +23,7 @@ const MAX_STRING = 4096;
 
 type State = "text" | "escape" | "designation" | "control" | "string" | "string end";
 
-export class Harmless {
+export class AnsiSanitizer {
   private state: State = "text";
   private sequence = "";
   private skipped = 0;
@@ -122,13 +122,13 @@ export class Harmless {
   }
 }
 
-export function harmless(text: string): string {
-  return new Harmless().feed(text);
+export function sanitizeAnsi(text: string): string {
+  return new AnsiSanitizer().feed(text);
 }
 
 /** The text alone. */
-export function plain(text: string): string {
-  return harmless(text).replace(/\u001b\[[0-9;:]*[mK]/g, "");
+export function stripAnsi(text: string): string {
+  return sanitizeAnsi(text).replace(/\u001b\[[0-9;:]*[mK]/g, "");
 }
 
 const STYLES = /^(?:[0123479]|2[1-579]|3[0-79]|4[0-79]|5[359]|9[0-7]|10[0-7])$/;

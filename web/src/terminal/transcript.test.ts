@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
 import { dialectTranscripts, recordsOf, sourceTranscripts, transcript } from "../testing/golden";
-import { inChunks, joined, seeded } from "../testing/recordSlices";
+import { joinDeltas, randomChunks, seededRandom } from "../testing/recordSlices";
 import type { AnyEvent, LogRecord } from "../wire/events";
-import { plain } from "./sanitizeAnsi";
+import { stripAnsi } from "./sanitizeAnsi";
 import { MAX_RESULT, MAX_WRITE, plainEnd, plainTranscript, TerminalWriter } from "./transcript";
 
 const E = "\u001b";
@@ -91,7 +91,7 @@ describe("what it writes", () => {
     const { startOver, text } = new TerminalWriter().next(runs);
     expect(startOver).toBe(false);
     expect(text.length).toBeLessThan(1.5 * MAX_WRITE);
-    expect(plain(text)).toMatch(/^… what was before is left out\n(?:.*\n)+49$/);
+    expect(stripAnsi(text)).toMatch(/^… what was before is left out\n(?:.*\n)+49$/);
   });
 
   it("is not more than that over many turns", () => {
@@ -101,7 +101,7 @@ describe("what it writes", () => {
     ).flat();
     const { text } = new TerminalWriter().next(runs);
     expect(text.length).toBeLessThan(1.5 * MAX_WRITE);
-    expect(plain(text)).toMatch(/^… what was before is left out/);
+    expect(stripAnsi(text)).toMatch(/^… what was before is left out/);
   });
 });
 
@@ -109,9 +109,9 @@ describe("what is new", () => {
   const all = [...dialectTranscripts(), ...sourceTranscripts()];
 
   it.each(all)("adds up to the whole: $name", ({ records }) => {
-    const whole = plain(new TerminalWriter().next(reduce(EMPTY, records).runs).text);
-    for (const seed of [1, 2, 3]) expect(plain(written(inChunks(records, seeded(seed))))).toBe(whole);
-    expect(plain(written(joined(records).map((record) => [record])))).toBe(whole);
+    const whole = stripAnsi(new TerminalWriter().next(reduce(EMPTY, records).runs).text);
+    for (const seed of [1, 2, 3]) expect(stripAnsi(written(randomChunks(records, seededRandom(seed))))).toBe(whole);
+    expect(stripAnsi(written(joinDeltas(records).map((record) => [record])))).toBe(whole);
   });
 
   it("carries sequences over the border of pieces", () => {
@@ -120,7 +120,7 @@ describe("what is new", () => {
     );
     expect(text).toContain("b");
     expect(text).toContain(`${E}[31mc`);
-    expect(plain(text)).toContain("abc");
+    expect(stripAnsi(text)).toContain("abc");
   });
 
   it("stays in the colour that was chosen", () => {
@@ -133,7 +133,7 @@ describe("what is new", () => {
     const text = written(
       recordsOf([START, CALL, printed(long), printed(`${long}${E}[3`), printed("1mend")]).map((r) => [r]),
     );
-    expect(plain(text)).toBe(`— turn 2 · Compare —\n❯ python print(1)\n${long}${long}end`);
+    expect(stripAnsi(text)).toBe(`— turn 2 · Compare —\n❯ python print(1)\n${long}${long}end`);
   });
 
   it("is nothing when nothing was printed", () => {
@@ -190,7 +190,7 @@ describe("starting over", () => {
     writer.next(one);
     const { startOver, text } = writer.next([...one, ...other]);
     expect(startOver).toBe(false);
-    expect(plain(text)).toMatch(/^\n— turn 2/);
+    expect(stripAnsi(text)).toMatch(/^\n— turn 2/);
   });
 });
 

@@ -5,9 +5,9 @@
  * `harmless`, a stream of its own for each stretch, so that no call can colour or cut what another one prints.
  */
 
-import { bytes } from "../log/format";
+import { formatBytes } from "../log/format";
 import type { RunView, TerminalPiece, ToolItem } from "../log/view";
-import { Harmless, plain } from "./sanitizeAnsi";
+import { AnsiSanitizer, stripAnsi } from "./sanitizeAnsi";
 
 const ESC = "\u001b[";
 const RESET = `${ESC}0m`;
@@ -45,7 +45,7 @@ interface Place {
 
 export class TerminalWriter {
   private places: Place[] = [];
-  private stream = new Harmless();
+  private stream = new AnsiSanitizer();
   /** Who wrote last: a run, a place in it, and what. */
   private runId = "";
   private item = -1;
@@ -123,7 +123,7 @@ export class TerminalWriter {
       this.item = piece.item;
       this.kind = piece.kind;
     }
-    this.stream = new Harmless();
+    this.stream = new AnsiSanitizer();
     return lead;
   }
 
@@ -146,10 +146,10 @@ export class TerminalWriter {
 
   /** How much of a result is not here. */
   private more(run: RunView, piece: TerminalPiece): string {
-    const cut = callAt(run, piece.item)?.resultCut ?? null;
+    const cut = callAt(run, piece.item)?.resultTruncation ?? null;
     const left = piece.text.length - MAX_RESULT;
     if (left <= 0 && cut === null) return "";
-    const amount = cut ? `${bytes(cut.size)} in all` : `${left.toLocaleString("en")} more characters`;
+    const amount = cut ? `${formatBytes(cut.size)} in all` : `${left.toLocaleString("en")} more characters`;
     const line = `${this.freshLine()}${DIM}… ${amount}: open the tool's row${RESET}`;
     this.isAtLineStart = false;
     return line;
@@ -165,7 +165,7 @@ export class TerminalWriter {
 
 /** Everything as plain text, to be copied. */
 export function plainTranscript(runs: readonly RunView[]): string {
-  return plain(new TerminalWriter().next(runs).text).replaceAll("\r\n", "\n");
+  return stripAnsi(new TerminalWriter().next(runs).text).replaceAll("\r\n", "\n");
 }
 
 /** The end of a run as plain text, without the cost of its beginning. */
@@ -184,7 +184,7 @@ export function plainEnd(run: RunView, size: number): string {
 
 function title(run: RunView): string {
   const line =
-    plain(run.input)
+    stripAnsi(run.input)
       .trim()
       .split(/[\n\r]/, 1)[0] ?? "";
   return line === "" ? "" : ` · ${line.length > MAX_TITLE ? `${line.slice(0, MAX_TITLE - 1)}…` : line}`;
@@ -195,7 +195,7 @@ function named(run: RunView, item: number, call: string): string {
   const tool = callAt(run, item);
   const agent = tool?.agentId ? (run.agents.get(tool.agentId)?.name ?? "") : "";
   const line = call || (tool?.name ?? "");
-  return plain(agent ? `${agent} › ${line}` : line).replaceAll(/[\n\r\b]/g, " ");
+  return stripAnsi(agent ? `${agent} › ${line}` : line).replaceAll(/[\n\r\b]/g, " ");
 }
 
 function callAt(run: RunView, item: number): ToolItem | null {

@@ -6,7 +6,7 @@ import type { Written } from "./transcript";
 /** The terminal's colours, from those of the page. */
 
 /** `read` gives the value of a custom property, e.g. `--ink`. */
-export function themeOf(read: (name: string) => string, isDark: boolean): ITheme {
+export function xtermTheme(read: (name: string) => string, isDark: boolean): ITheme {
   const ink = read("--ink");
   const red = read("--bad");
   const green = read("--ok");
@@ -44,7 +44,7 @@ export function themeOf(read: (name: string) => string, isDark: boolean): ITheme
 }
 
 /** Tell when the page turns from light to dark or back. */
-export function watchTheme(changed: () => void): () => void {
+export function onThemeChange(changed: () => void): () => void {
   const chosen = new MutationObserver(changed);
   chosen.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
   const system = window.matchMedia("(prefers-color-scheme: dark)");
@@ -63,13 +63,13 @@ const PIECE = 16 * 1024;
 const CLEAN = "\u001bc";
 const NO_CURSOR = "\u001b[?25l";
 
-export interface Watcher {
+export interface ScreenListener {
   /** Does it show the end, and follow it? */
   readonly onFollow: (isFollowing: boolean) => void;
   readonly onSelect: (hasSelection: boolean) => void;
 }
 
-export class Screen {
+export class XtermScreen {
   private readonly terminal: Terminal;
   private readonly fitting = new FitAddon();
   private readonly searching = new SearchAddon();
@@ -78,7 +78,7 @@ export class Screen {
 
   constructor(
     private readonly host: HTMLElement,
-    watcher: Watcher,
+    watcher: ScreenListener,
   ) {
     this.terminal = new Terminal({
       disableStdin: true,
@@ -98,7 +98,7 @@ export class Screen {
     this.terminal.open(host);
     this.terminal.write(NO_CURSOR);
     this.isolate();
-    this.endings.push(watchTheme(() => this.dress()));
+    this.endings.push(onThemeChange(() => this.dress()));
     const subscriptions = [
       this.terminal.onRender(() => this.tellFollow(watcher)),
       this.terminal.onSelectionChange(() => watcher.onSelect(this.terminal.hasSelection())),
@@ -154,7 +154,7 @@ export class Screen {
   private dress(): void {
     const style = getComputedStyle(this.host);
     this.terminal.options.fontFamily = style.getPropertyValue("--mono").trim() || "monospace";
-    this.terminal.options.theme = themeOf(
+    this.terminal.options.theme = xtermTheme(
       (name) => style.getPropertyValue(name).trim(),
       getComputedStyle(document.documentElement).colorScheme === "dark",
     );
@@ -171,7 +171,7 @@ export class Screen {
     this.terminal.attachCustomKeyEventHandler(() => false);
   }
 
-  private tellFollow(watcher: Watcher): void {
+  private tellFollow(watcher: ScreenListener): void {
     const { viewportY, baseY } = this.terminal.buffer.active;
     const isFollowing = viewportY >= baseY;
     if (isFollowing === this.isFollowing) return;

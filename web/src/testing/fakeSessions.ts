@@ -3,7 +3,7 @@
 import { vi } from "vitest";
 import type { SessionEntry } from "../wire/api";
 
-export function session(id: string, title: string, more: Partial<SessionEntry> = {}): SessionEntry {
+export function sessionEntry(id: string, title: string, more: Partial<SessionEntry> = {}): SessionEntry {
   const at = Date.now();
   const known = {
     agent: "deep",
@@ -24,7 +24,7 @@ export interface FakeServer {
   refuses: boolean;
 }
 
-export function serve(...sessions: SessionEntry[]): FakeServer {
+export function fakeSessionServer(...sessions: SessionEntry[]): FakeServer {
   const server: FakeServer = { sessions, asked: [], refuses: false };
   vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
     const { pathname, searchParams } = new URL(url);

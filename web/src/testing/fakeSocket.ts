@@ -33,7 +33,7 @@ export class FakeSocket {
   }
 }
 
-export const newest = () => {
+export const newestSocket = () => {
   const socket = FakeSocket.all[FakeSocket.all.length - 1];
   if (socket === undefined) throw new Error("nobody has connected");
   return socket;

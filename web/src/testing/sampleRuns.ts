@@ -7,13 +7,13 @@ import { transcript } from "./golden";
 
 export const START = 1_700_000_000_000;
 
-export function golden(name: string): SessionView {
+export function goldenSession(name: string): SessionView {
   return reduce(EMPTY, transcript(name));
 }
 
-export type Told = readonly [seconds: number, event: AnyEvent];
+export type TimedEvent = readonly [seconds: number, event: AnyEvent];
 
-export function session(...runs: readonly (readonly Told[])[]): SessionView {
+export function sampleSession(...runs: readonly (readonly TimedEvent[])[]): SessionView {
   let seq = 0;
   const records = runs.flatMap((told, turn) =>
     told.map(([seconds, event]) => {
@@ -24,11 +24,11 @@ export function session(...runs: readonly (readonly Told[])[]): SessionView {
   return reduce(EMPTY, records);
 }
 
-export function made(...told: readonly Told[]): RunView {
-  return only(session([[0, { kind: "run_started", agent: "deep", input: "go" }], ...told]));
+export function sampleRun(...told: readonly TimedEvent[]): RunView {
+  return onlyRun(sampleSession([[0, { kind: "run_started", agent: "deep", input: "go" }], ...told]));
 }
 
-export function only(view: SessionView): RunView {
+export function onlyRun(view: SessionView): RunView {
   const run = view.runs[0];
   if (run === undefined) throw new Error("there is no run");
   return run;

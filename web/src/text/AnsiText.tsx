@@ -29,20 +29,20 @@ interface ToolOutputProps {
   /** Only a little of it. */
   readonly isPreview: boolean;
   /** The beginning is not here. */
-  readonly isCut: boolean;
+  readonly isTruncated: boolean;
 }
 
 /** What a program printed, in its colours. Its end says how it went, so what is hidden is what came before. */
-export const Printed = memo(function Printed({ text, isPreview, isCut }: ToolOutputProps) {
+export const ToolOutput = memo(function ToolOutput({ text, isPreview, isTruncated }: ToolOutputProps) {
   const [parts, setParts] = useState(1);
   const length = isPreview ? PREVIEW : PART * parts;
   const shown = useMemo(() => ending(text, length), [text, length]);
   return (
     <div className="text-value">
-      {(shown.isCut || isCut) && (
+      {(shown.isTruncated || isTruncated) && (
         <p className="printed-earlier">
           … earlier output is hidden
-          {!isPreview && shown.isCut && <Button onClick={() => setParts(parts * 2)}>Show more</Button>}
+          {!isPreview && shown.isTruncated && <Button onClick={() => setParts(parts * 2)}>Show more</Button>}
         </p>
       )}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}

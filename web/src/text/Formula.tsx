@@ -1,5 +1,5 @@
 import { memo, useEffect, useRef, useState } from "react";
-import { formulaOf } from "./formulas";
+import { parseFormula } from "./formulas";
 
 type Render = (tex: string, element: HTMLElement, options: object) => void;
 
@@ -35,7 +35,7 @@ export const Formula = memo(function Formula({ source }: { source: string }) {
   const place = useRef<HTMLSpanElement>(null);
   const [render, setRender] = useState<Render | undefined>(() => arrived);
   const [failed, setFailed] = useState("");
-  const { tex, display } = formulaOf(source);
+  const { tex, display } = parseFormula(source);
   useEffect(() => {
     if (render) return;
     let wanted = true;

@@ -5,9 +5,9 @@ import * as tree from "./markdownTree";
 
 vi.mock("./markdownTree", async (original) => {
   const real = await original<typeof import("./markdownTree")>();
-  return { ...real, treeOf: vi.fn(real.treeOf) };
+  return { ...real, parseMarkdown: vi.fn(real.parseMarkdown) };
 });
-vi.mock("./Highlighted", () => ({ Highlighted: ({ code }: { code: string }) => <code>{code}</code> }));
+vi.mock("./HighlightedCode", () => ({ HighlightedCode: ({ code }: { code: string }) => <code>{code}</code> }));
 
 afterEach(cleanup);
 
@@ -44,7 +44,7 @@ function tokensOf(text: string, count: number): string[] {
 }
 
 test("3,000 tokens: finished blocks are neither parsed nor drawn again, and the end is what the whole would be", () => {
-  const parse = vi.mocked(tree.treeOf);
+  const parse = vi.mocked(tree.parseMarkdown);
   const prefixes = tokensOf(ANSWER, 3000);
   parse.mockClear();
   const { container, rerender } = render(<Markdown text="" streaming />);
@@ -71,7 +71,7 @@ test("3,000 tokens: finished blocks are neither parsed nor drawn again, and the 
 test("one more token at the end of 200 kB costs the last block only", () => {
   const long = `${"word ".repeat(400)}\n\n`.repeat(100);
   const { rerender } = render(<Markdown text={long} streaming />);
-  const parse = vi.mocked(tree.treeOf);
+  const parse = vi.mocked(tree.parseMarkdown);
   parse.mockClear();
   for (let count = 1; count <= 50; count += 1)
     rerender(<Markdown text={`${long}end ${"x".repeat(count)}`} streaming />);

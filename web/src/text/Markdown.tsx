@@ -2,12 +2,12 @@ import { toJsxRuntime } from "hast-util-to-jsx-runtime";
 import { memo, useMemo, useState } from "react";
 import { Fragment, jsx, jsxs } from "react/jsx-runtime";
 import remend from "remend";
-import { type Block, Blocks, fenceOf } from "./blocks";
+import { type Block, IncrementalBlocks, parseFence } from "./blocks";
 import { CodeBlock } from "./CodeBlock";
-import { visible } from "./invisibleCharacters";
+import { escapeInvisible } from "./invisibleCharacters";
 import { ELEMENTS } from "./markdownElements";
-import { PROSE_LIMIT, treeOf } from "./markdownTree";
-import { Definitions, type Footnote, type References, withCitations, withReferences } from "./references";
+import { PROSE_LIMIT, parseMarkdown } from "./markdownTree";
+import { type Footnote, ReferenceCollector, type References, withCitations, withReferences } from "./references";
 import "./text.css";
 
 // Only marks that are open at the end are closed: images, tags and formulas show as they come.
@@ -22,14 +22,14 @@ interface ProseProps {
 /** One block of prose. It is parsed when its text changes, and only then. */
 export const Prose = memo(
   function Prose({ text, isGrowing = false }: ProseProps) {
-    if (text.length > PROSE_LIMIT) return <pre className="text-plain">{visible(text)}</pre>;
-    return toJsxRuntime(treeOf(text, isGrowing), ELEMENTS_OF_REACT);
+    if (text.length > PROSE_LIMIT) return <pre className="text-plain">{escapeInvisible(text)}</pre>;
+    return toJsxRuntime(parseMarkdown(text, isGrowing), ELEMENTS_OF_REACT);
   },
   (one, other) => one.text === other.text,
 );
 
 const Fence = memo(function Fence({ text }: { text: string }) {
-  const { code, language } = useMemo(() => fenceOf(text), [text]);
+  const { code, language } = useMemo(() => parseFence(text), [text]);
   return <CodeBlock code={code} language={language} />;
 });
 
@@ -93,7 +93,10 @@ export const Markdown = memo(function Markdown({
   streaming?: boolean;
   sources?: readonly (string | null)[];
 }) {
-  const [{ growing, definitions }] = useState(() => ({ growing: new Blocks(), definitions: new Definitions() }));
+  const [{ growing, definitions }] = useState(() => ({
+    growing: new IncrementalBlocks(),
+    definitions: new ReferenceCollector(),
+  }));
   const blocks = growing.of(text);
   const { lines, notes } = definitions.of(blocks);
   const passages = Array.from({ length: Math.ceil(blocks.length / PASSAGE) }, (_, index) => index * PASSAGE);

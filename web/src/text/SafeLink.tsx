@@ -1,6 +1,6 @@
 import type { MouseEvent, ReactNode } from "react";
-import { visible } from "./invisibleCharacters";
-import { anchorOf, hostOf, misleads, safeAddress } from "./urls";
+import { escapeInvisible } from "./invisibleCharacters";
+import { anchorOf, hostname, isMisleading, safeUrl } from "./urls";
 
 /** Goes to a place in the same text, by hand: the page's own address belongs to its route, and not to a text. */
 function go(event: MouseEvent<HTMLAnchorElement>, place: string) {
@@ -21,9 +21,9 @@ export function SafeLink({ href, label, children }: { href: string; label: strin
       </a>
     );
   }
-  const address = safeAddress(href);
+  const address = safeUrl(href);
   if (address === null) {
-    const shown = visible(href);
+    const shown = escapeInvisible(href);
     return (
       <span className="text-unlinked">
         {children}
@@ -36,7 +36,7 @@ export function SafeLink({ href, label, children }: { href: string; label: strin
       <a href={address} target="_blank" rel="noopener noreferrer nofollow" title={address}>
         {children}
       </a>
-      {misleads(label, address) && <span className="text-host"> ({hostOf(address)})</span>}
+      {isMisleading(label, address) && <span className="text-host"> ({hostname(address)})</span>}
     </>
   );
 }

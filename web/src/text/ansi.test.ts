@@ -55,15 +55,18 @@ it.each<[string, [string, string][]]>([
 });
 
 const end = (text: string, length: number) => {
-  const { spans: kept, isCut } = ending(text, length);
-  return [kept.map((span) => span.text).join(""), isCut];
+  const { spans: kept, isTruncated } = ending(text, length);
+  return [kept.map((span) => span.text).join(""), isTruncated];
 };
 
 it("gives the end of a text", () => {
   expect(end("one\ntwo", 10)).toEqual(["one\ntwo", false]);
   expect(end("one\ntwo", 5)).toEqual(["e\ntwo", true]);
   expect(end("a😀b", 2)).toEqual(["b", true]);
-  expect(ending(`one ${E}31mtwo${E}0m`, 3)).toEqual({ spans: [{ text: "two", className: "ansi-red" }], isCut: true });
+  expect(ending(`one ${E}31mtwo${E}0m`, 3)).toEqual({
+    spans: [{ text: "two", className: "ansi-red" }],
+    isTruncated: true,
+  });
 });
 
 it("gives the last state of a progress bar, and cuts no sequence in two", () => {

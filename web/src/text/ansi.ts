@@ -5,7 +5,7 @@
  * nearest of them. A carriage return begins the line anew and a backspace takes one character back, as progress bars mean it.
  */
 
-import { harmless } from "../terminal/sanitizeAnsi";
+import { sanitizeAnsi } from "../terminal/sanitizeAnsi";
 
 export interface Span {
   readonly text: string;
@@ -38,7 +38,7 @@ export function spans(text: string): Span[] {
   let line: Span[] = [];
   /** What comes next begins the line anew; until then it stays to be read. */
   let isReturned = false;
-  for (const part of harmless(text)
+  for (const part of sanitizeAnsi(text)
     .replaceAll(/\r+\n/g, "\n")
     .split(/(\u001b\[[0-9;:]*[mK]|[\n\r\b])/)) {
     if (part === "\n") {
@@ -62,7 +62,7 @@ export function spans(text: string): Span[] {
 export interface Ending {
   readonly spans: readonly Span[];
   /** There is more before them. */
-  readonly isCut: boolean;
+  readonly isTruncated: boolean;
 }
 
 /** A progress bar prints many times what is left of it: so much of a text is looked at for each character of its end. */
@@ -77,16 +77,16 @@ export function ending(text: string, length: number): Ending {
   let left = length;
   const kept: Span[] = [];
   for (const span of found.toReversed()) {
-    if (left <= 0) return { spans: kept, isCut: true };
+    if (left <= 0) return { spans: kept, isTruncated: true };
     if (span.text.length > left) {
       // Half of a character is none.
       kept.unshift({ ...span, text: span.text.slice(-left).replace(/^[\udc00-\udfff]/, "") });
-      return { spans: kept, isCut: true };
+      return { spans: kept, isTruncated: true };
     }
     kept.unshift(span);
     left -= span.text.length;
   }
-  return { spans: kept, isCut: isLong };
+  return { spans: kept, isTruncated: isLong };
 }
 
 function shorter(line: readonly Span[]): Span[] {

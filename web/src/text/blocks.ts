@@ -34,7 +34,7 @@ function closes(line: string, fence: string): boolean {
 }
 
 /** The blocks of `text` from `from` on, which must be where a block begins. */
-function cut(text: string, from: number): Block[] {
+function splitBlocks(text: string, from: number): Block[] {
   const blocks: Block[] = [];
   let start = from;
   let kind: Block["kind"] = "prose";
@@ -89,12 +89,12 @@ function cut(text: string, from: number): Block[] {
   return blocks;
 }
 
-export function blocksOf(text: string): readonly Block[] {
-  return cut(text, 0);
+export function parseBlocks(text: string): readonly Block[] {
+  return splitBlocks(text, 0);
 }
 
 /** Blocks of a text that grows: what is finished is neither read again nor a new object. */
-export class Blocks {
+export class IncrementalBlocks {
   private text = "";
   private blocks: readonly Block[] = [];
 
@@ -105,7 +105,7 @@ export class Blocks {
     const kept = this.blocks.slice(0, firm);
     const from = firm > 0 ? (this.blocks[firm]?.start ?? 0) : 0;
     const before = new Map(this.blocks.slice(firm).map((block) => [block.start, block]));
-    const fresh = cut(text, from).map((block) => {
+    const fresh = splitBlocks(text, from).map((block) => {
       const old = before.get(block.start);
       return old?.kind === block.kind && old.text === block.text ? old : block;
     });
@@ -122,7 +122,7 @@ export interface Fence {
 }
 
 /** What a block of kind `fence` holds. */
-export function fenceOf(text: string): Fence {
+export function parseFence(text: string): Fence {
   const lines = text.replace(/\r\n/g, "\n").split("\n");
   const first = FENCE.exec(lines[0] ?? "");
   const indent = /^ */.exec(lines[0] ?? "")?.[0].length ?? 0;

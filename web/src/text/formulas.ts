@@ -46,7 +46,7 @@ function decoded(digits: string): string {
 }
 
 /** The text with a word in place of each formula. Code between fences must not be in it. */
-export function hideFormulas(text: string): string {
+export function encodeFormulas(text: string): string {
   if (!MIGHT.test(text)) return text;
   return text.replace(SCAN, (match, ...rest) => {
     const found = rest.at(-1) as Record<string, string | undefined>;
@@ -64,7 +64,7 @@ export interface Formula {
 }
 
 /** What stands between the marks of a formula. */
-export function formulaOf(source: string): Formula {
+export function parseFormula(source: string): Formula {
   const width = source.startsWith("$") && !source.startsWith("$$") ? 1 : 2;
   return {
     tex: source.slice(width, -width).trim(),

@@ -3,7 +3,7 @@
 import { type Parser, type Tree, TreeFragment } from "@lezer/common";
 import { highlightCode, tagHighlighter, tags } from "@lezer/highlight";
 
-export interface Piece {
+export interface HighlightedSpan {
   readonly text: string;
   readonly look: string;
 }
@@ -38,7 +38,7 @@ interface Parsed {
 }
 
 /** Parses a code that may grow, and then only what was appended; make one for each. */
-export class Growing {
+export class IncrementalParser {
   private last: Parsed | null = null;
 
   parse(parser: Parser, code: string): Tree {
@@ -56,7 +56,7 @@ export class Growing {
 }
 
 /** The pieces of a code in order; together they are the code. */
-export function piecesOf(code: string, tree: Tree): readonly Piece[] {
+export function highlightSpans(code: string, tree: Tree): readonly HighlightedSpan[] {
   const pieces: { text: string; look: string }[] = [];
   const add = (text: string, look: string) => {
     const last = pieces.at(-1);

@@ -2,7 +2,7 @@ import { cleanup, render, waitFor } from "@testing-library/react";
 import { afterEach, describe, expect, test } from "vitest";
 import { AnswerBody } from "./AnswerBody";
 import { CodeBlock } from "./CodeBlock";
-import { Value } from "./JsonValue";
+import { JsonView } from "./JsonView";
 import { Markdown } from "./Markdown";
 
 afterEach(cleanup);
@@ -117,8 +117,8 @@ describe("no words do harm", () => {
         expectHarmless(render(<Markdown text={text.slice(0, length)} streaming />).container);
         cleanup();
       }
-      expectHarmless(render(<Value value={text} />).container);
-      expectHarmless(render(<Value value={{ [text]: [text] }} />).container);
+      expectHarmless(render(<JsonView value={text} />).container);
+      expectHarmless(render(<JsonView value={{ [text]: [text] }} />).container);
       expectHarmless(render(<CodeBlock code={text} language={text} />).container);
       expectHarmless(
         render(

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { straight, visible } from "./invisibleCharacters";
+import { escapeBidi, escapeInvisible } from "./invisibleCharacters";
 
 test.each([
   ["plain\ttext\n", "plain\ttext\n"],
@@ -16,9 +16,9 @@ test.each([
   ["\u2066x\u2069", "⟨U+2066⟩x⟨U+2069⟩"],
   ["שלום – 你好 🎉", "שלום – 你好 🎉"],
 ])("%j is seen as %j", (text, shown) => {
-  expect(visible(text)).toBe(shown);
+  expect(escapeInvisible(text)).toBe(shown);
 });
 
 test("prose keeps marks of direction, but is not turned around", () => {
-  expect(straight("a\u200fb\u202ec")).toBe("a\u200fb⟨U+202E⟩c");
+  expect(escapeBidi("a\u200fb\u202ec")).toBe("a\u200fb⟨U+202E⟩c");
 });

@@ -3,12 +3,12 @@ import type { Components } from "hast-util-to-jsx-runtime";
 import { ImageOff } from "lucide-react";
 import { type ReactNode, useRef } from "react";
 import { CopyButton } from "../ui/CopyButton";
-import { address } from "../wire/api";
+import { serverUrl } from "../wire/api";
 import { CodeBlock } from "./CodeBlock";
 import { Formula } from "./Formula";
-import { visible } from "./invisibleCharacters";
+import { escapeInvisible } from "./invisibleCharacters";
 import { SafeLink } from "./SafeLink";
-import { safeAddress, safeImage } from "./urls";
+import { safeImage, safeUrl } from "./urls";
 
 /** Which way a text runs. Pure. */
 
@@ -24,12 +24,12 @@ const SHOWN = 120;
 
 /** An image that is not fetched: what it shows in words, and where it is. A click opens it in a new tab. */
 export function RemoteImage({ address, alt }: { address: string; alt: string }) {
-  const href = safeAddress(address);
-  const where = visible(address);
+  const href = safeUrl(address);
+  const where = escapeInvisible(address);
   const words = (
     <>
       <ImageOff size={14} aria-hidden="true" />
-      <span className="text-image-alt">{visible(alt) || "Image"}</span>
+      <span className="text-image-alt">{escapeInvisible(alt) || "Image"}</span>
       <span className="text-address">{where.length > SHOWN ? `${where.slice(0, SHOWN)}…` : where}</span>
     </>
   );
@@ -121,13 +121,13 @@ function Link({ node, children }: Props) {
   );
 }
 
-function Picture({ node }: Props) {
+function Image({ node }: Props) {
   const source = property(node, "src");
   const alt = property(node, "alt");
   const image = safeImage(source);
   if (image === null) return <RemoteImage address={source} alt={alt} />;
   return (
-    <img className="text-image" src={image.startsWith("data:") ? image : address(image)} alt={alt} loading="lazy" />
+    <img className="text-image" src={image.startsWith("data:") ? image : serverUrl(image)} alt={alt} loading="lazy" />
   );
 }
 
@@ -162,7 +162,7 @@ export const ELEMENTS: Partial<Components> = {
   td: cell("td"),
   th: cell("th"),
   a: Link,
-  img: Picture,
+  img: Image,
   code: Code,
   pre: Pre,
   input: Task,

@@ -12,8 +12,8 @@ import remarkParse from "remark-parse";
 import remarkRehype from "remark-rehype";
 import { type Processor, unified } from "unified";
 import { SKIP, visit } from "unist-util-visit";
-import { hideFormulas, rehypeFormulas } from "./formulas";
-import { straight } from "./invisibleCharacters";
+import { encodeFormulas, rehypeFormulas } from "./formulas";
+import { escapeBidi } from "./invisibleCharacters";
 import { slugOf } from "./urls";
 
 const ATTRIBUTES: Record<string, readonly string[]> = {
@@ -104,21 +104,21 @@ const processor = unified()
 export const PROSE_LIMIT = 100_000;
 const KEPT = 800;
 const KEPT_LENGTH = 4000;
-const kept = new Map<string, Root>();
+const treeCache = new Map<string, Root>();
 
 /**
  * The tree of a block. Those of short blocks are kept: rows of a long session come and go while it is scrolled. A block that
  * grows is another one with each token; those are not worth keeping.
  */
-export function treeOf(text: string, isGrowing = false): Root {
-  const before = kept.get(text);
+export function parseMarkdown(text: string, isGrowing = false): Root {
+  const before = treeCache.get(text);
   if (before) return before;
-  const source = hideFormulas(straight(text));
+  const source = encodeFormulas(escapeBidi(text));
   const tree = processor.runSync(processor.parse(source));
   if (!isGrowing && text.length <= KEPT_LENGTH) {
-    const oldest = kept.size >= KEPT ? kept.keys().next().value : undefined;
-    if (oldest !== undefined) kept.delete(oldest);
-    kept.set(text, tree);
+    const oldest = treeCache.size >= KEPT ? treeCache.keys().next().value : undefined;
+    if (oldest !== undefined) treeCache.delete(oldest);
+    treeCache.set(text, tree);
   }
   return tree;
 }

@@ -58,7 +58,7 @@ function collect(defining: readonly Block[]): References {
 }
 
 /** References of a text that grows: the same lines until another one is defined. */
-export class Definitions {
+export class ReferenceCollector {
   private defining: readonly Block[] = [];
   private references: References = collect([]);
 

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { anchorOf, misleads, safeAddress, safeImage } from "./urls";
+import { anchorOf, isMisleading, safeImage, safeUrl } from "./urls";
 
 test.each([
   ["https://example.org/a?b=c#d", "https://example.org/a?b=c#d"],
   ["HTTP://Example.org", "http://example.org/"],
   ["mailto:me@example.org", "mailto:me@example.org"],
 ])("%s may be followed", (address, href) => {
-  expect(safeAddress(address)).toBe(href);
+  expect(safeUrl(address)).toBe(href);
 });
 
 test.each([
@@ -37,7 +37,7 @@ test.each([
   "/sessions/delete",
   "",
 ])("%j may not", (address) => {
-  expect(safeAddress(address)).toBeNull();
+  expect(safeUrl(address)).toBeNull();
 });
 
 test.each([
@@ -80,5 +80,5 @@ test.each([
   ["the bank", "https://evil.example/", false],
   ["e.g. this", "https://example.org/", false],
 ])("%j for %s misleads: %s", (label, address, wrong) => {
-  expect(misleads(label, address)).toBe(wrong);
+  expect(isMisleading(label, address)).toBe(wrong);
 });

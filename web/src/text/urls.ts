@@ -16,7 +16,7 @@ function parsed(address: string): URL | null {
 }
 
 /** An address that a link may have: http, https or mailto, written out and without a name and password. Else null. */
-export function safeAddress(address: string): string | null {
+export function safeUrl(address: string): string | null {
   if (HIDDEN.test(address) || !FOLLOWED.test(address)) return null;
   const url = parsed(address);
   if (!url || url.username || url.password) return null;
@@ -33,7 +33,7 @@ export function anchorOf(address: string): string | null {
   }
 }
 
-export function hostOf(address: string): string {
+export function hostname(address: string): string {
   return parsed(address)?.host ?? "";
 }
 
@@ -44,14 +44,14 @@ export function safeImage(address: string): string | null {
 }
 
 /** Whether what a link says is an address of another host than the one that it leads to. */
-export function misleads(label: string, address: string): boolean {
+export function isMisleading(label: string, address: string): boolean {
   const said = /^\s*(?:https?:\/\/)?((?:[\w-]+\.)+[a-z]{2,})(?=[/:?#\s]|$)/i.exec(label)?.[1];
   const bare = (host: string) =>
     host
       .toLowerCase()
       .replace(/^www\./, "")
       .replace(/:\d+$/, "");
-  const host = hostOf(address);
+  const host = hostname(address);
   return said !== undefined && host !== "" && bare(said) !== bare(host);
 }
 

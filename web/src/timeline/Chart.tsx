@@ -14,17 +14,17 @@ import {
 } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
 import type { Item } from "../log/view";
-import { visible } from "../text/invisibleCharacters";
+import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { took } from "../ui/formatDuration";
-import { useEndOf, useWidth } from "../ui/hooks";
-import { Frame } from "../ui/ListContainer";
-import { STATE_WORDS, StateIcon } from "../ui/StateIcon";
-import { moved } from "./keyboardNavigation";
+import { useElementWidth, useStickToEnd } from "../ui/hooks";
+import { ListContainer } from "../ui/ListContainer";
+import { STATE_LABELS, StateIcon } from "../ui/StateIcon";
+import { nextRow } from "./keyboardNavigation";
 import type { Row, Timeline } from "./layout";
-import { Hint, useHint } from "./Tooltip";
+import { Tooltip, useTooltip } from "./Tooltip";
 import { tickStep, ticks } from "./ticks";
-import { END_ROOM, labelsWidth, useZoom } from "./zoom";
+import { END_ROOM, labelWidth, useZoom } from "./zoom";
 
 interface AxisProps {
   readonly inner: Ref<HTMLDivElement>;
@@ -91,13 +91,13 @@ interface ZoomButtonsProps {
 export function ZoomButtons({ isFit, onZoom, onFit }: ZoomButtonsProps) {
   return (
     <div className="timeline-zoom" role="toolbar" aria-label="Zoom">
-      <Button look="quiet" aria-label="Zoom out" title="Zoom out (−)" disabled={isFit} onClick={() => onZoom(0.5)}>
+      <Button variant="quiet" aria-label="Zoom out" title="Zoom out (−)" disabled={isFit} onClick={() => onZoom(0.5)}>
         <ZoomOut size={15} aria-hidden="true" />
       </Button>
-      <Button look="quiet" aria-label="Zoom in" title="Zoom in (+, or Ctrl and the wheel)" onClick={() => onZoom(2)}>
+      <Button variant="quiet" aria-label="Zoom in" title="Zoom in (+, or Ctrl and the wheel)" onClick={() => onZoom(2)}>
         <ZoomIn size={15} aria-hidden="true" />
       </Button>
-      <Button look="quiet" aria-label="Show the whole run" title="Whole run (0)" disabled={isFit} onClick={onFit}>
+      <Button variant="quiet" aria-label="Show the whole run" title="Whole run (0)" disabled={isFit} onClick={onFit}>
         <Maximize2 size={14} aria-hidden="true" />
       </Button>
     </div>
@@ -138,8 +138,8 @@ export const ChartRow = memo(function ChartRow({ id, row, index, scale, labels, 
           <span key={level} className="timeline-indent" aria-hidden="true" />
         ))}
         <StateIcon state={row.state} size={14} />
-        <span className="timeline-name">{visible(row.label)}</span>
-        {row.about && <span className="timeline-about">{visible(row.about)}</span>}
+        <span className="timeline-name">{escapeInvisible(row.label)}</span>
+        {row.about && <span className="timeline-about">{escapeInvisible(row.about)}</span>}
       </div>
       <div className="timeline-track">
         {row.parts.map((part) => (
@@ -151,8 +151,8 @@ export const ChartRow = memo(function ChartRow({ id, row, index, scale, labels, 
           />
         ))}
         <span className="timeline-took" style={{ left: Math.max(end, row.begin * scale + 2) }}>
-          <span className="unseen">{`begins at ${took(row.begin)}, ${isSeen ? "took " : ""}`}</span>
-          {isSeen ? took(row.end - row.begin) : STATE_WORDS.unseen}
+          <span className="visually-hidden">{`begins at ${took(row.begin)}, ${isSeen ? "took " : ""}`}</span>
+          {isSeen ? took(row.end - row.begin) : STATE_LABELS.unseen}
         </span>
       </div>
     </div>
@@ -162,22 +162,22 @@ export const ChartRow = memo(function ChartRow({ id, row, index, scale, labels, 
 interface Props {
   readonly timeline: Timeline;
   readonly focus: Item | null;
-  readonly onPick: (row: Row) => void;
+  readonly onSelect: (row: Row) => void;
 }
 
 const ROW = 28;
 const TICK_GAP = 64;
 
 /** Bars over time, below an axis. The box has the focus and one row is its active one, so that rows may come and go. */
-export const Chart = memo(function Chart({ timeline, focus, onPick }: Props) {
+export const Chart = memo(function Chart({ timeline, focus, onSelect }: Props) {
   const { rows, span, isRunning } = timeline;
   const id = useId();
   const chart = useRef<HTMLDivElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const axis = useRef<HTMLDivElement>(null);
   const list = useRef<VirtualizerHandle>(null);
-  const whole = useWidth(scroller, 640);
-  const labels = labelsWidth(whole);
+  const whole = useElementWidth(scroller, 640);
+  const labels = labelWidth(whole);
   const width = whole - labels;
   const { scale, isFit, by, showAll } = useZoom(scroller, labels, width, span);
   const step = tickStep(scale, TICK_GAP);
@@ -185,8 +185,8 @@ export const Chart = memo(function Chart({ timeline, focus, onPick }: Props) {
   const active = Math.max(0, Math.min(wished, rows.length - 1));
   const mounted = useMemo(() => [active], [active]);
   const [page, setPage] = useState(0);
-  const { hint, hide, show } = useHint(chart);
-  const noteScroll = useEndOf(scroller, isRunning, timeline);
+  const { hint, hide, show } = useTooltip(chart);
+  const noteScroll = useStickToEnd(scroller, isRunning, timeline);
   const picked = useMemo(() => (focus ? rows.findIndex((row) => row.item?.key === focus.key) : -1), [rows, focus]);
 
   const reveal = useCallback((index: number) => {
@@ -225,9 +225,9 @@ export const Chart = memo(function Chart({ timeline, focus, onPick }: Props) {
   const press = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const row = rows[active];
-    const next = moved(rows, active, event.key);
+    const next = nextRow(rows, active, event.key);
     if (next !== null) reveal(next);
-    else if ((event.key === "Enter" || event.key === " ") && row) onPick(row);
+    else if ((event.key === "Enter" || event.key === " ") && row) onSelect(row);
     else if (event.key === "+" || event.key === "=") by(2);
     else if (event.key === "-") by(0.5);
     else if (event.key === "0") showAll();
@@ -244,7 +244,7 @@ export const Chart = memo(function Chart({ timeline, focus, onPick }: Props) {
     const row = rows[index];
     if (row === undefined) return;
     setActive(index);
-    onPick(row);
+    onSelect(row);
   };
   const point = (target: EventTarget, x: number) => {
     const row = rowAt(target);
@@ -283,7 +283,14 @@ export const Chart = memo(function Chart({ timeline, focus, onPick }: Props) {
       >
         <div className="timeline-inner" style={{ width: isFit ? "100%" : labels + span * scale + END_ROOM }}>
           <div className="timeline-lines" style={{ left: labels - 1, backgroundSize: `${step * scale}px 100%` }} />
-          <Virtualizer ref={list} data={rows} scrollRef={scroller} itemSize={ROW} keepMounted={mounted} as={Frame}>
+          <Virtualizer
+            ref={list}
+            data={rows}
+            scrollRef={scroller}
+            itemSize={ROW}
+            keepMounted={mounted}
+            as={ListContainer}
+          >
             {(row, index) => (
               <ChartRow
                 key={row.key}
@@ -300,7 +307,7 @@ export const Chart = memo(function Chart({ timeline, focus, onPick }: Props) {
           {isRunning && <div className="timeline-now" style={{ left: labels + span * scale }} />}
         </div>
       </div>
-      {hint && hinted && <Hint row={hinted} place={hint} />}
+      {hint && hinted && <Tooltip row={hinted} place={hint} />}
     </div>
   );
 });

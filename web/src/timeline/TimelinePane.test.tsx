@@ -1,7 +1,7 @@
 import { cleanup, fireEvent, render, screen, within } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Item, RunView } from "../log/view";
-import { golden, made, only, session } from "../testing/sampleRuns";
+import { goldenSession, onlyRun, sampleRun, sampleSession } from "../testing/sampleRuns";
 import TimelinePane from "./TimelinePane";
 
 const SIZE = { width: 600, height: 600 };
@@ -32,18 +32,18 @@ beforeEach(() => {
 afterEach(cleanup);
 
 function show(run: RunView, more: { runs?: readonly RunView[]; focus?: Item | null } = {}) {
-  const onPick = vi.fn();
-  const onPickRun = vi.fn();
+  const onSelect = vi.fn();
+  const onSelectRun = vi.fn();
   render(
     <TimelinePane
       runs={more.runs ?? [run]}
       run={run}
       focus={more.focus ?? null}
-      onPick={onPick}
-      onPickRun={onPickRun}
+      onSelect={onSelect}
+      onSelectRun={onSelectRun}
     />,
   );
-  return { onPick, onPickRun };
+  return { onSelect, onSelectRun };
 }
 
 const names = () => screen.getAllByRole("treeitem").map((row) => row.textContent ?? "");
@@ -52,13 +52,13 @@ const itemNamed = (run: RunView, callId: string) =>
 
 describe("the timeline", () => {
   it("gives no duration of a call whose result was not seen", async () => {
-    show(only(golden("unseen_result")));
+    show(onlyRun(goldenSession("unseen_result")));
     await screen.findByText("send_mail");
     expect(names().some((text) => /send_mail.*begins at \d+ ms, no result seen$/.test(text))).toBe(true);
   });
 
   it("shows each thing with its level, and agents at a glance", async () => {
-    show(only(golden("sub_agents")));
+    show(onlyRun(goldenSession("sub_agents")));
     await screen.findByText("readurl");
     expect(names().some((text) => text.includes("readurl") && text.includes("begins at 30 ms, took 3 ms"))).toBe(true);
     expect(screen.getAllByRole("treeitem")[5]?.getAttribute("aria-level")).toBe("5");
@@ -68,21 +68,21 @@ describe("the timeline", () => {
   });
 
   it("goes to what is clicked, or chosen by keys", async () => {
-    const run = only(golden("sub_agents"));
-    const { onPick, onPickRun } = show(run);
+    const run = onlyRun(goldenSession("sub_agents"));
+    const { onSelect, onSelectRun } = show(run);
     const tree = screen.getByRole("tree");
     fireEvent.click(await screen.findByText("readurl"));
-    expect(onPick).toHaveBeenLastCalledWith(itemNamed(run, "c3"));
+    expect(onSelect).toHaveBeenLastCalledWith(itemNamed(run, "c3"));
     fireEvent.keyDown(tree, { key: "Home" });
     fireEvent.keyDown(tree, { key: "Enter" });
-    expect(onPickRun).toHaveBeenCalledWith(run);
+    expect(onSelectRun).toHaveBeenCalledWith(run);
     fireEvent.keyDown(tree, { key: "ArrowDown" });
     fireEvent.keyDown(tree, { key: "Enter" });
-    expect(onPick).toHaveBeenLastCalledWith(itemNamed(run, "c1"));
+    expect(onSelect).toHaveBeenLastCalledWith(itemNamed(run, "c1"));
   });
 
   it("marks what has the focus elsewhere", () => {
-    const run = only(golden("sub_agents"));
+    const run = onlyRun(goldenSession("sub_agents"));
     show(run, { focus: itemNamed(run, "c3") });
     const [picked] = screen.getAllByRole("treeitem", { selected: true });
     expect(picked?.textContent).toContain("readurl");
@@ -90,26 +90,26 @@ describe("the timeline", () => {
   });
 
   it("lets another turn be picked", () => {
-    const { runs } = session(
+    const { runs } = sampleSession(
       [[0, { kind: "run_started", agent: "a", input: "first", turn: 1 }]],
       [[9, { kind: "run_started", agent: "a", input: "second", turn: 2 }]],
     );
     const [first, second] = runs;
     if (!first || !second) throw new Error("two runs");
-    const { onPickRun } = show(second, { runs });
+    const { onSelectRun } = show(second, { runs });
     fireEvent.change(screen.getByLabelText("Turn"), { target: { value: "0" } });
-    expect(onPickRun).toHaveBeenCalledWith(first);
+    expect(onSelectRun).toHaveBeenCalledWith(first);
   });
 
   it("explains itself while there is nothing to see", () => {
-    show(made());
+    show(sampleRun());
     expect(screen.getByText(/Nothing has happened yet/)).toBeTruthy();
     expect(screen.queryByRole("tree")).toBeNull();
   });
 
   it("shows names full of markup and hidden characters as text", async () => {
     show(
-      made(
+      sampleRun(
         [
           0,
           {
@@ -129,7 +129,7 @@ describe("the timeline", () => {
 
   it("keeps few rows of many in the page", async () => {
     const many = Array.from({ length: 5000 }, (_, at) => [at, { kind: "step_started", number: at }] as const);
-    show(made(...many));
+    show(sampleRun(...many));
     await screen.findByText("Step 3");
     expect(screen.getAllByRole("treeitem").length).toBeLessThan(200);
   });

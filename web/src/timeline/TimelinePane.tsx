@@ -1,13 +1,13 @@
 import { ChevronLeft, ChevronRight } from "lucide-react";
 import { memo, useCallback, useMemo, useState } from "react";
 import type { Item, RunView } from "../log/view";
-import { visible } from "../text/invisibleCharacters";
+import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/useNow";
 import { AgentTable } from "./AgentTable";
 import { Chart } from "./Chart";
 import { isRunning, layout, type Row } from "./layout";
-import { summarise } from "./summary";
+import { summarize } from "./summary";
 import "./timeline.css";
 
 interface Seen {
@@ -20,7 +20,7 @@ const LONG = 2000;
 const REST_MS = 1000;
 
 /** The run as it was at the last tick of the clock: tokens come faster than a picture should move. */
-export function useSteady(run: RunView): Seen {
+export function useThrottledRun(run: RunView): Seen {
   const running = isRunning(run);
   const now = useNow(running);
   const [seen, setSeen] = useState<Seen>({ run, now });
@@ -35,7 +35,7 @@ export function useSteady(run: RunView): Seen {
 interface TurnPickerProps {
   readonly runs: readonly RunView[];
   readonly run: RunView;
-  readonly onPickRun: (run: RunView) => void;
+  readonly onSelectRun: (run: RunView) => void;
 }
 
 const LINE = 60;
@@ -43,27 +43,33 @@ const LINE = 60;
 const NEAR = 100;
 
 /** Which turn of the session is shown. */
-export const TurnPicker = memo(function TurnPicker({ runs, run, onPickRun }: TurnPickerProps) {
+export const TurnPicker = memo(function TurnPicker({ runs, run, onSelectRun }: TurnPickerProps) {
   const at = runs.findIndex((one) => one.runId === run.runId);
   const first = Math.max(0, at - NEAR);
   const go = (to: number) => {
     const next = runs[to];
-    if (next) onPickRun(next);
+    if (next) onSelectRun(next);
   };
   return (
     <div className="timeline-turns">
-      <Button look="quiet" aria-label="Turn before" title="Turn before" disabled={at <= 0} onClick={() => go(at - 1)}>
+      <Button
+        variant="quiet"
+        aria-label="Turn before"
+        title="Turn before"
+        disabled={at <= 0}
+        onClick={() => go(at - 1)}
+      >
         <ChevronLeft size={15} aria-hidden="true" />
       </Button>
       <select aria-label="Turn" value={at} onChange={(event) => go(Number(event.target.value))}>
         {runs.slice(first, at + NEAR + 1).map((one, index) => (
           <option key={one.runId} value={first + index}>
-            {`Turn ${one.turn || first + index + 1} · ${visible(one.input.slice(0, LINE)).replace(/\s+/g, " ")}`}
+            {`Turn ${one.turn || first + index + 1} · ${escapeInvisible(one.input.slice(0, LINE)).replace(/\s+/g, " ")}`}
           </option>
         ))}
       </select>
       <Button
-        look="quiet"
+        variant="quiet"
         aria-label="Turn after"
         title="Turn after"
         disabled={at >= runs.length - 1}
@@ -125,29 +131,29 @@ interface Props {
   readonly runs: readonly RunView[];
   readonly run: RunView;
   readonly focus: Item | null;
-  readonly onPick: (item: Item) => void;
-  readonly onPickRun: (run: RunView) => void;
+  readonly onSelect: (item: Item) => void;
+  readonly onSelectRun: (run: RunView) => void;
 }
 
 /** One picture of a run: what ran when, what ran at once, and what it cost. */
-const TimelinePane = memo(function TimelinePane({ runs, run, focus, onPick, onPickRun }: Props) {
-  const seen = useSteady(run);
+const TimelinePane = memo(function TimelinePane({ runs, run, focus, onSelect, onSelectRun }: Props) {
+  const seen = useThrottledRun(run);
   const timeline = useMemo(() => layout(seen.run, seen.now), [seen]);
-  const summary = useMemo(() => summarise(seen.run, seen.now), [seen]);
+  const summary = useMemo(() => summarize(seen.run, seen.now), [seen]);
   const pick = useCallback(
     (row: Row) => {
-      if (row.item) onPick(row.item);
-      else onPickRun(run);
+      if (row.item) onSelect(row.item);
+      else onSelectRun(run);
     },
-    [onPick, onPickRun, run],
+    [onSelect, onSelectRun, run],
   );
   return (
     <section className="timeline" aria-label="Timeline of the run">
-      {runs.length > 1 && <TurnPicker runs={runs} run={run} onPickRun={onPickRun} />}
+      {runs.length > 1 && <TurnPicker runs={runs} run={run} onSelectRun={onSelectRun} />}
       <AgentTable key={run.runId} summary={summary} />
       {timeline.rows.length > 1 ? (
         <>
-          <Chart key={`chart ${run.runId}`} timeline={timeline} focus={focus} onPick={pick} />
+          <Chart key={`chart ${run.runId}`} timeline={timeline} focus={focus} onSelect={pick} />
           <Legend rows={timeline.rows} />
         </>
       ) : (

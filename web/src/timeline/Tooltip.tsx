@@ -1,11 +1,11 @@
 import { type RefObject, useCallback, useState } from "react";
-import { tokenCount } from "../log/format";
-import { visible } from "../text/invisibleCharacters";
+import { formatTokens } from "../log/format";
+import { escapeInvisible } from "../text/invisibleCharacters";
 import { took } from "../ui/formatDuration";
-import { STATE_WORDS } from "../ui/StateIcon";
+import { STATE_LABELS } from "../ui/StateIcon";
 import type { Row } from "./layout";
 
-export interface HintPlace {
+export interface TooltipPosition {
   readonly index: number;
   readonly left: number;
   /** From the top of the chart, or from its bottom where there is no room below. */
@@ -14,16 +14,16 @@ export interface HintPlace {
 }
 
 /** What the pointer or the focus is on. The row says the same to a screen reader. */
-export function Hint({ row, place }: { row: Row; place: HintPlace }) {
+export function Tooltip({ row, place }: { row: Row; place: TooltipPosition }) {
   const waited = row.parts.filter((part) => part.kind === "wait").reduce((sum, part) => sum + part.end - part.begin, 0);
   const { left, top, bottom } = place;
   return (
     <div className="timeline-hint" aria-hidden="true" style={{ left, top: top ?? "auto", bottom: bottom ?? "auto" }}>
-      <div className="timeline-hint-name">{visible(row.label)}</div>
-      {row.about && <div className="timeline-hint-about">{visible(row.about)}</div>}
+      <div className="timeline-hint-name">{escapeInvisible(row.label)}</div>
+      {row.about && <div className="timeline-hint-about">{escapeInvisible(row.about)}</div>}
       <dl>
         <dt>State</dt>
-        <dd>{STATE_WORDS[row.state]}</dd>
+        <dd>{STATE_LABELS[row.state]}</dd>
         <dt>Start</dt>
         <dd>{took(row.begin)}</dd>
         <dt>Duration</dt>
@@ -38,7 +38,7 @@ export function Hint({ row, place }: { row: Row; place: HintPlace }) {
           <>
             <dt>Tokens</dt>
             <dd>
-              {tokenCount(row.tokens.input)} in, {tokenCount(row.tokens.output)} out
+              {formatTokens(row.tokens.input)} in, {formatTokens(row.tokens.output)} out
             </dd>
           </>
         )}
@@ -51,15 +51,15 @@ const WIDTH = 280;
 const GAP = 4;
 
 interface Hints {
-  readonly hint: HintPlace | null;
+  readonly hint: TooltipPosition | null;
   readonly hide: () => void;
   /** Show it at a row, beside the pointer or at `x` px from the left of the chart. */
   readonly show: (row: HTMLElement, x: { pointer: number } | { chart: number }) => void;
 }
 
 /** Where the hint stands: below its row, or above where there is no room. */
-export function useHint(chart: RefObject<HTMLElement | null>): Hints {
-  const [hint, setHint] = useState<HintPlace | null>(null);
+export function useTooltip(chart: RefObject<HTMLElement | null>): Hints {
+  const [hint, setHint] = useState<TooltipPosition | null>(null);
   const hide = useCallback(() => setHint(null), []);
   const show = useCallback(
     (row: HTMLElement, x: { pointer: number } | { chart: number }) => {

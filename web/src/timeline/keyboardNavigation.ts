@@ -5,7 +5,7 @@ import type { Row } from "./layout";
 const PAGE = 10;
 
 /** The place of the row that the key asks for; null if the key asks for none. */
-export function moved(rows: readonly Row[], from: number, key: string): number | null {
+export function nextRow(rows: readonly Row[], from: number, key: string): number | null {
   const last = rows.length - 1;
   const here = rows[from];
   if (here === undefined) return null;

@@ -1,10 +1,10 @@
-import { telling } from "../log/format";
+import { summarizeArgs } from "../log/format";
 import type { AgentView, ApprovalItem, Item, Progress, RunView, StepItem, Tokens } from "../log/view";
 import { tokensOf } from "../log/view";
 
 /** What a row of the timeline is called. */
 
-export interface Name {
+export interface RowName {
   readonly label: string;
   readonly about: string;
 }
@@ -12,10 +12,10 @@ export interface Name {
 /** Only the first line is shown; a long text that grows must not be read as a whole each time. */
 const HEAD = 400;
 
-export function nameOf(item: Item, run: RunView): Name {
+export function rowName(item: Item, run: RunView): RowName {
   switch (item.kind) {
     case "tool":
-      return { label: item.name || "tool", about: telling(item.args) };
+      return { label: item.name || "tool", about: summarizeArgs(item.args) };
     case "step":
       return { label: stepName(item.stepKind, item.number), about: item.error ?? "" };
     case "thought":
@@ -23,7 +23,7 @@ export function nameOf(item: Item, run: RunView): Name {
     case "text":
       return { label: run.answer?.item === item.index ? "Answer" : "Text", about: firstLine(item.text) };
     case "approval":
-      return { label: "Approval", about: [item.name, telling(item.args)].filter(Boolean).join(" ") };
+      return { label: "Approval", about: [item.name, summarizeArgs(item.args)].filter(Boolean).join(" ") };
     default:
       return { label: item.kind, about: "" };
   }
@@ -36,7 +36,7 @@ function stepName(kind: string, number: number): string {
 }
 
 function firstLine(text: string): string {
-  return telling(text.slice(0, HEAD));
+  return summarizeArgs(text.slice(0, HEAD));
 }
 
 /**
@@ -91,11 +91,11 @@ export function isRunning(run: RunView): boolean {
 /** How far an agent has come. The main one waits with its run; in a run that has ended nobody goes on. */
 export function agentState(run: RunView, agent: AgentView): Progress {
   if (run.state === "waiting" && agent.agentId === "") return "waiting";
-  return settled(agent.state, isRunning(run));
+  return finalState(agent.state, isRunning(run));
 }
 
 /** A log that was cut off may leave things open: nothing runs in a run that has ended. */
-function settled(state: Progress, isLive: boolean): Progress {
+function finalState(state: Progress, isLive: boolean): Progress {
   return !isLive && (state === "running" || state === "waiting") ? "stopped" : state;
 }
 
@@ -104,7 +104,7 @@ export function spanOf(run: RunView, now: number): number {
 }
 
 export function layout(run: RunView, now: number): Timeline {
-  const lines = new Lines(run, now);
+  const lines = new RowBuilder(run, now);
   const main = run.agents.get("");
   // A stack of what is still to come instead of recursion: how deep agents are nested is the log's affair.
   const todo: Entry[] = main === undefined ? [] : [{ depth: 0, agent: main, item: null }];
@@ -156,7 +156,7 @@ interface EndedRow {
 }
 
 /** What has ended keeps its row: a long run that goes on is laid out five times a second. */
-const ENDED = new WeakMap<Item, EndedRow>();
+const endedRows = new WeakMap<Item, EndedRow>();
 
 function hasEnded(item: Item): boolean {
   if (item.kind === "approval") return item.decidedAt !== null;
@@ -164,7 +164,7 @@ function hasEnded(item: Item): boolean {
 }
 
 /** The rows as they are written, one behind the other. */
-class Lines {
+class RowBuilder {
   readonly rows: Row[] = [];
   readonly span: number;
   private readonly questions = new Map<string, ApprovalItem[]>();
@@ -210,18 +210,18 @@ class Lines {
   addItem(item: Item, depth: number): void {
     const { startedAt, answer } = this.run;
     const isAnswer = answer?.item === item.index;
-    const known = ENDED.get(item);
+    const known = endedRows.get(item);
     if (known && known.startedAt === startedAt && known.depth === depth && known.isAnswer === isAnswer) {
       if (known.row) this.rows.push(known.row);
       return;
     }
     const place = this.rows.length;
     this.writeItem(item, depth);
-    if (hasEnded(item)) ENDED.set(item, { row: this.rows[place] ?? null, startedAt, depth, isAnswer });
+    if (hasEnded(item)) endedRows.set(item, { row: this.rows[place] ?? null, startedAt, depth, isAnswer });
   }
 
   private writeItem(item: Item, depth: number): void {
-    const name = nameOf(item, this.run);
+    const name = rowName(item, this.run);
     switch (item.kind) {
       case "tool":
         this.add("tool", item.key, this.extent(item.at, item.endedAt), item.state, depth, name, item, null);
@@ -253,11 +253,11 @@ class Lines {
     extent: Extent,
     told: Progress,
     depth: number,
-    name: Name,
+    name: RowName,
     item: Item | null,
     tokens: Tokens | null,
   ): void {
-    const state = settled(told, this.live);
+    const state = finalState(told, this.live);
     const row = { kind, key, ...extent, state, depth, ...name, item };
     const isSpent = tokens !== null && tokens.input + tokens.output > 0;
     this.rows.push({ ...row, tokens: isSpent ? tokens : null, parts: this.partsOf(kind, extent, item) });

@@ -1,10 +1,10 @@
 /** What each agent of a run took: time, tools and tokens, and what all of them took together. */
 
 import type { Progress, RunView, Tokens } from "../log/view";
-import { NO_TOKENS, plus, tokensOf } from "../log/view";
+import { addTokens, NO_TOKENS, tokensOf } from "../log/view";
 import { agentState, spanOf } from "./layout";
 
-export interface AgentLine {
+export interface AgentSummary {
   readonly agentId: string;
   readonly name: string;
   readonly model: string;
@@ -20,14 +20,14 @@ export interface AgentLine {
 }
 
 export interface Summary {
-  readonly agents: readonly AgentLine[];
+  readonly agents: readonly AgentSummary[];
   readonly ms: number;
   readonly tools: number;
   readonly tokens: Tokens;
 }
 
 /** Agents in the order in which they began, each behind the one that started it. */
-export function summarise(run: RunView, now: number): Summary {
+export function summarize(run: RunView, now: number): Summary {
   const ms = spanOf(run, now);
   const children = new Map<string, string[]>();
   for (const agent of run.agents.values()) {
@@ -37,7 +37,7 @@ export function summarise(run: RunView, now: number): Summary {
     if (others) others.push(agent.agentId);
     else children.set(parent, [agent.agentId]);
   }
-  const agents: AgentLine[] = [];
+  const agents: AgentSummary[] = [];
   const todo = [{ agentId: "", depth: 0 }];
   for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
     const { agentId, depth } = next;
@@ -60,6 +60,6 @@ export function summarise(run: RunView, now: number): Summary {
     });
     for (const child of (children.get(agentId) ?? []).toReversed()) todo.push({ agentId: child, depth: depth + 1 });
   }
-  const tokens = agents.reduce((sum, agent) => plus(sum, agent.tokens), NO_TOKENS);
+  const tokens = agents.reduce((sum, agent) => addTokens(sum, agent.tokens), NO_TOKENS);
   return { agents, ms, tools: run.tools, tokens };
 }

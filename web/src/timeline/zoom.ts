@@ -13,14 +13,14 @@ export function fitScale(width: number, span: number): number {
 }
 
 /** A wished scale as it may be; null is the whole run. */
-export function bounded(wished: number, width: number, span: number): number | null {
+export function clampScale(wished: number, width: number, span: number): number | null {
   const fit = fitScale(width, span);
   const most = Math.max(fit, Math.min(MAX_SCALE, MAX_TRACK / Math.max(1, span)));
   const scale = Math.min(wished, most);
   return scale <= fit * 1.001 ? null : scale;
 }
 
-export function labelsWidth(width: number): number {
+export function labelWidth(width: number): number {
   return Math.round(Math.min(300, Math.max(128, width * 0.38)));
 }
 
@@ -34,7 +34,7 @@ interface Zoom {
 /** The scale of the chart: all of it, or what the user chose with the buttons or with Ctrl and the wheel. */
 export function useZoom(scroller: RefObject<HTMLElement | null>, labels: number, width: number, span: number): Zoom {
   const [wished, setWished] = useState<number | null>(null);
-  const chosen = wished === null ? null : bounded(wished, width, span);
+  const chosen = wished === null ? null : clampScale(wished, width, span);
   const scale = chosen ?? fitScale(width, span);
   /** A time, and where in the window it has to stay. */
   const anchor = useRef<{ time: number; x: number } | null>(null);
@@ -53,7 +53,7 @@ export function useZoom(scroller: RefObject<HTMLElement | null>, labels: number,
       const now = latest.current;
       const x = at ?? now.width / 2;
       if (element !== null) anchor.current = { time: (element.scrollLeft + x) / now.scale, x };
-      setWished(bounded(now.scale * factor, now.width, now.span));
+      setWished(clampScale(now.scale * factor, now.width, now.span));
     },
     [scroller],
   );

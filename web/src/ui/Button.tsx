@@ -3,12 +3,12 @@ import "./ui.css";
 
 interface Props extends ButtonHTMLAttributes<HTMLButtonElement> {
   /** `quiet` is an icon or a word without a frame, `main` the one thing to do. */
-  look?: "plain" | "main" | "quiet" | "danger";
+  variant?: "plain" | "main" | "quiet" | "danger";
 }
 
 export const Button = forwardRef<HTMLButtonElement, Props>(function Button(
-  { look = "plain", className = "", type = "button", ...rest },
+  { variant = "plain", className = "", type = "button", ...rest },
   ref,
 ) {
-  return <button ref={ref} type={type} className={`button button-${look} ${className}`} {...rest} />;
+  return <button ref={ref} type={type} className={`button button-${variant} ${className}`} {...rest} />;
 });

@@ -29,7 +29,7 @@ export function ConfirmDialog({ open, onOpenChange, title, children, confirm, da
               <Button>Cancel</Button>
             </AlertDialog.Cancel>
             <AlertDialog.Action asChild>
-              <Button look={danger ? "danger" : "main"} onClick={onConfirm}>
+              <Button variant={danger ? "danger" : "main"} onClick={onConfirm}>
                 {confirm}
               </Button>
             </AlertDialog.Action>

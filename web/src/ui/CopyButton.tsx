@@ -36,7 +36,7 @@ export function CopyButton({
   const words = state === "idle" ? label : WORDS[state];
   const Icon = ICONS[state];
   return (
-    <Button look="quiet" aria-label={words} title={words} onClick={copy}>
+    <Button variant="quiet" aria-label={words} title={words} onClick={copy}>
       <Icon size={14} aria-hidden="true" />
       {(state === "copying" || state === "failed") && words}
     </Button>

@@ -11,10 +11,10 @@ interface Props {
   /** A sentence below the title. */
   description?: ReactNode;
   /** The title is for those who cannot see the dialog; it has no head then. */
-  titleUnseen?: boolean;
+  hideTitle?: boolean;
   className?: string;
   /** What has the focus when it opens; otherwise the first that can. */
-  focusFirst?: RefObject<HTMLElement | null>;
+  initialFocus?: RefObject<HTMLElement | null>;
   children?: ReactNode;
 }
 
@@ -24,9 +24,9 @@ export function Dialog({
   onOpenChange,
   title,
   description,
-  titleUnseen = false,
+  hideTitle = false,
   className = "",
-  focusFirst,
+  initialFocus,
   children,
 }: Props) {
   const untold = description === undefined ? { "aria-describedby": undefined } : {};
@@ -38,18 +38,18 @@ export function Dialog({
           className={`dialog ${className}`}
           {...untold}
           onOpenAutoFocus={(event) => {
-            if (!focusFirst?.current) return;
+            if (!initialFocus?.current) return;
             event.preventDefault();
-            focusFirst.current.focus();
+            initialFocus.current.focus();
           }}
         >
-          {titleUnseen ? (
-            <Radix.Title className="unseen">{title}</Radix.Title>
+          {hideTitle ? (
+            <Radix.Title className="visually-hidden">{title}</Radix.Title>
           ) : (
             <header className="dialog-head">
               <Radix.Title className="dialog-title">{title}</Radix.Title>
               <Radix.Close asChild>
-                <Button look="quiet" aria-label="Close">
+                <Button variant="quiet" aria-label="Close">
                   <X size={16} aria-hidden="true" />
                 </Button>
               </Radix.Close>

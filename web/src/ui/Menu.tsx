@@ -13,7 +13,7 @@ interface MenuProps {
   open?: boolean;
   onOpenChange?: (open: boolean) => void;
   /** Called when it has closed; `preventDefault` leaves the focus where it is. */
-  onClosed?: (event: Event) => void;
+  onCloseAutoFocus?: (event: Event) => void;
   children: ReactNode;
 }
 
@@ -25,7 +25,7 @@ export function Menu({
   side = "bottom",
   open,
   onOpenChange,
-  onClosed,
+  onCloseAutoFocus,
   children,
 }: MenuProps) {
   return (
@@ -40,7 +40,7 @@ export function Menu({
           side={side}
           sideOffset={4}
           collisionPadding={8}
-          {...(onClosed ? { onCloseAutoFocus: onClosed } : {})}
+          {...(onCloseAutoFocus ? { onCloseAutoFocus: onCloseAutoFocus } : {})}
         >
           {children}
         </Radix.Content>
@@ -78,23 +78,23 @@ export function MenuLabel({ children }: { children: ReactNode }) {
 }
 
 /** Items of which one is chosen. */
-export function MenuChoices({
+export function MenuRadioGroup({
   value,
-  onChoose,
+  onChange,
   children,
 }: {
   value: string;
-  onChoose: (value: string) => void;
+  onChange: (value: string) => void;
   children: ReactNode;
 }) {
   return (
-    <Radix.RadioGroup value={value} onValueChange={onChoose}>
+    <Radix.RadioGroup value={value} onValueChange={onChange}>
       {children}
     </Radix.RadioGroup>
   );
 }
 
-export function MenuChoice({ value, about, children }: { value: string; about?: ReactNode; children: ReactNode }) {
+export function MenuRadioItem({ value, about, children }: { value: string; about?: ReactNode; children: ReactNode }) {
   return (
     <Radix.RadioItem className="menu-item menu-choice" value={value}>
       <span className="menu-mark">

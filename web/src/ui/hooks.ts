@@ -1,7 +1,7 @@
 import { type RefObject, useCallback, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
 
 /** The width of an element as it is now. */
-export function useWidth(ref: RefObject<HTMLElement | null>, atFirst: number): number {
+export function useElementWidth(ref: RefObject<HTMLElement | null>, atFirst: number): number {
   const [width, setWidth] = useState(atFirst);
   useLayoutEffect(() => {
     const element = ref.current;
@@ -16,7 +16,7 @@ export function useWidth(ref: RefObject<HTMLElement | null>, atFirst: number): n
 }
 
 /** Whether the window fits a media query, e.g. `(max-width: 899px)`. */
-export function useMedia(query: string): boolean {
+export function useMediaQuery(query: string): boolean {
   const watch = useCallback(
     (changed: () => void) => {
       const media = matchMedia(query);
@@ -31,7 +31,7 @@ export function useMedia(query: string): boolean {
 const NEAR = 24;
 
 /** While something runs and its end is looked at, keep the end in sight. Returns what to call when the user scrolled. */
-export function useEndOf(scroller: RefObject<HTMLElement | null>, isRunning: boolean, shown: unknown): () => void {
+export function useStickToEnd(scroller: RefObject<HTMLElement | null>, isRunning: boolean, shown: unknown): () => void {
   const isAt = useRef({ right: false, bottom: true });
   // biome-ignore lint/correctness/useExhaustiveDependencies: whatever is shown anew may have moved the end
   useLayoutEffect(() => {

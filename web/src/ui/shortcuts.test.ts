@@ -2,7 +2,7 @@
 
 import { cleanup, fireEvent, renderHook } from "@testing-library/react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type Binding, keyCaps, useKeys } from "./shortcuts";
+import { keyLabels, type Shortcut, useShortcuts } from "./shortcuts";
 
 let ran: string[];
 
@@ -15,12 +15,12 @@ afterEach(() => {
   document.body.replaceChildren();
 });
 
-function bound(keys: string, more: Partial<Binding> = {}): Binding {
+function bound(keys: string, more: Partial<Shortcut> = {}): Shortcut {
   return { keys, title: keys, run: () => ran.push(keys), ...more };
 }
 
-function use(...bindings: Binding[]) {
-  return renderHook(({ all }) => useKeys(all), { initialProps: { all: bindings } });
+function use(...bindings: Shortcut[]) {
+  return renderHook(({ all }) => useShortcuts(all), { initialProps: { all: bindings } });
 }
 
 function element(html: "input" | "textarea" | "button" | "div", role = ""): HTMLElement {
@@ -122,7 +122,7 @@ test("bindings may change, and some are switched off", () => {
 });
 
 test("keys as they stand on the keyboard", () => {
-  expect(keyCaps("mod+shift+o", true)).toEqual(["⌘", "⇧", "O"]);
-  expect(keyCaps("mod+k", false)).toEqual(["Ctrl", "K"]);
-  expect(keyCaps("g c", false)).toEqual(["G", "C"]);
+  expect(keyLabels("mod+shift+o", true)).toEqual(["⌘", "⇧", "O"]);
+  expect(keyLabels("mod+k", false)).toEqual(["Ctrl", "K"]);
+  expect(keyLabels("g c", false)).toEqual(["G", "C"]);
 });

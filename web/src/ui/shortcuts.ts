@@ -16,13 +16,13 @@ export interface Command {
 }
 
 /** A key and what it does, as the list of keys shows it. */
-export interface KeyInfo {
+export interface ShortcutInfo {
   readonly keys: string;
   readonly title: string;
   readonly group?: string;
 }
 
-export interface Binding extends KeyInfo {
+export interface Shortcut extends ShortcutInfo {
   /** Also while the user types in a field. */
   readonly inFields?: boolean;
   /** Also while a dialog or a menu is open. */
@@ -39,20 +39,20 @@ export function isMac(): boolean {
   return /mac|iphone|ipad/i.test(navigator.platform);
 }
 
-export function useKeys(bindings: readonly Binding[]): void {
+export function useShortcuts(bindings: readonly Shortcut[]): void {
   const newest = useRef(bindings);
   useEffect(() => {
     newest.current = bindings;
   });
   useEffect(() => {
-    const press = keyReader(() => newest.current);
+    const press = shortcutListener(() => newest.current);
     window.addEventListener("keydown", press);
     return () => window.removeEventListener("keydown", press);
   }, []);
 }
 
 /** Finds and runs what a key is bound to; remembers the first key of a sequence. */
-export function keyReader(bindings: () => readonly Binding[]): (event: KeyboardEvent) => void {
+export function shortcutListener(bindings: () => readonly Shortcut[]): (event: KeyboardEvent) => void {
   let begun = "";
   let begunAt = 0;
   return (event) => {
@@ -61,16 +61,16 @@ export function keyReader(bindings: () => readonly Binding[]): (event: KeyboardE
     begun = "";
     const mac = isMac();
     const usable = bindings().filter((one) => !one.disabled && isWanted(one, event));
-    const continues = (one: Binding) => first !== "" && one.keys.startsWith(`${first} `);
+    const continues = (one: Shortcut) => first !== "" && one.keys.startsWith(`${first} `);
     const found =
-      usable.find((one) => continues(one) && isStroke(event, secondOf(one.keys), mac)) ??
-      usable.find((one) => !one.keys.includes(" ") && isStroke(event, one.keys, mac));
+      usable.find((one) => continues(one) && matchesShortcut(event, secondOf(one.keys), mac)) ??
+      usable.find((one) => !one.keys.includes(" ") && matchesShortcut(event, one.keys, mac));
     if (found !== undefined) {
       event.preventDefault();
       found.run(event);
       return;
     }
-    const beginning = usable.find((one) => one.keys.includes(" ") && isStroke(event, firstOf(one.keys), mac));
+    const beginning = usable.find((one) => one.keys.includes(" ") && matchesShortcut(event, firstOf(one.keys), mac));
     if (beginning === undefined) return;
     begun = firstOf(beginning.keys);
     begunAt = event.timeStamp;
@@ -88,7 +88,7 @@ function secondOf(keys: string): string {
 }
 
 /** Is this event that stroke, e.g. `mod+shift+o`? */
-export function isStroke(event: KeyboardEvent, stroke: string, mac: boolean): boolean {
+export function matchesShortcut(event: KeyboardEvent, stroke: string, mac: boolean): boolean {
   const wanted = stroke.toLowerCase().split("+");
   const key = wanted.pop() ?? "";
   // On many keyboards `[` needs AltGr, which some systems tell as Ctrl and Alt.
@@ -113,16 +113,16 @@ const NAMES: Record<string, string> = {
 };
 
 /** A dialog or a menu is open, and the keys are its own. */
-export function isOverlaid(): boolean {
+export function isOverlayOpen(): boolean {
   return document.querySelector(OPEN) !== null;
 }
 
-function isWanted(binding: Binding, event: KeyboardEvent): boolean {
-  if (!binding.inFields && isField(event.target)) return false;
-  return binding.overDialogs === true || !isOverlaid();
+function isWanted(binding: Shortcut, event: KeyboardEvent): boolean {
+  if (!binding.inFields && isTextField(event.target)) return false;
+  return binding.overDialogs === true || !isOverlayOpen();
 }
 
-export function isField(target: EventTarget | null): boolean {
+export function isTextField(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target instanceof HTMLInputElement) return !UNTYPED.has(target.type);
   return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement || isEditable(target);
@@ -133,7 +133,7 @@ function isEditable(target: HTMLElement): boolean {
 }
 
 /** The keys of a stroke or of a sequence, as they are written on the keyboard: `["⌘", "K"]`. */
-export function keyCaps(keys: string, mac = isMac()): readonly string[] {
+export function keyLabels(keys: string, mac = isMac()): readonly string[] {
   return keys.split(" ").flatMap((stroke) => stroke.split("+").map((key) => cap(key.toLowerCase(), mac)));
 }
 

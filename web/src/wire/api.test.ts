@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { address } from "./api";
+import { serverUrl } from "./api";
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -16,5 +16,5 @@ it.each([
   ["https://h/limelight/", "artifacts/a:b", "https://h/limelight/artifacts/a:b"],
 ])("finds below %s the path %s", (page, path, found) => {
   vi.stubGlobal("document", { baseURI: page });
-  expect(address(path)).toBe(found);
+  expect(serverUrl(path)).toBe(found);
 });

@@ -50,7 +50,7 @@ export interface ToolCall {
   readonly size: number;
 }
 
-export interface WholeApproval {
+export interface ApprovalDetails {
   readonly args: Args;
   readonly edited_args: Args | null;
   readonly state: "requested" | Decision;
@@ -70,17 +70,17 @@ export class ApiError extends Error {
 }
 
 /** Where a path of the server is; its own links have the path in front below which it serves this page. */
-export function address(path: string): string {
+export function serverUrl(path: string): string {
   const here = new URL(".", document.baseURI.replace(/[#?].*$/, ""));
   const below = path.startsWith(here.pathname) ? path.slice(here.pathname.length) : path.replace(/^\//, "");
   return new URL(`./${below}`, here).href;
 }
 
-export function artifactAddress(artifactId: string): string {
-  return address(`artifacts/${encodeURIComponent(artifactId)}`);
+export function artifactUrl(artifactId: string): string {
+  return serverUrl(`artifacts/${encodeURIComponent(artifactId)}`);
 }
 
-export interface Me {
+export interface CurrentUser {
   readonly user: string;
   readonly name: string;
   /** True on a server that needs no key. */
@@ -95,7 +95,7 @@ export function whenUnauthorized(listener: () => void): void {
 }
 
 export const api = {
-  me: (signal?: AbortSignal) => json<Me>("auth/me", { signal }),
+  me: (signal?: AbortSignal) => json<CurrentUser>("auth/me", { signal }),
   /** Hand in a key; the browser keeps it where no script can read it. */
   login: async (key: string): Promise<void> => {
     await request("auth/login", { method: "POST", body: { key } });
@@ -107,15 +107,15 @@ export const api = {
   sessions: (query: { q?: string; after?: string; limit?: number } = {}, signal?: AbortSignal) =>
     json<SessionPage>(`sessions${search(query)}`, { signal }),
   session: (id: string, signal?: AbortSignal) => json<SessionEntry>(`sessions/${encodeURIComponent(id)}`, { signal }),
-  rename: (id: string, title: string) =>
+  renameSession: (id: string, title: string) =>
     json<SessionEntry>(`sessions/${encodeURIComponent(id)}`, { method: "PATCH", body: { title } }),
-  remove: async (id: string): Promise<void> => {
+  deleteSession: async (id: string): Promise<void> => {
     await request(`sessions/${encodeURIComponent(id)}`, { method: "DELETE" });
   },
-  call: (runId: string, callId: string, signal?: AbortSignal) =>
+  toolCall: (runId: string, callId: string, signal?: AbortSignal) =>
     json<ToolCall>(`runs/${runId}/tools/${callId.split("/").map(encodeURIComponent).join("/")}`, { signal }),
   approval: (runId: string, approvalId: string, signal?: AbortSignal) =>
-    json<WholeApproval>(`runs/${runId}/approvals/${encodeURIComponent(approvalId)}`, { signal }),
+    json<ApprovalDetails>(`runs/${runId}/approvals/${encodeURIComponent(approvalId)}`, { signal }),
   /** A whole text that the log has only the beginning of: an input or an answer. */
   text: async (path: string, signal?: AbortSignal): Promise<string> => (await request(path, { signal })).text(),
 };
@@ -138,7 +138,7 @@ async function request(path: string, { method = "GET", body, signal }: Options):
   }
   let response: Response;
   try {
-    response = await fetch(address(path), init);
+    response = await fetch(serverUrl(path), init);
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new ApiError("The server cannot be reached.", "unreachable", 0);

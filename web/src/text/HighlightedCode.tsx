@@ -1,23 +1,23 @@
 import { memo, useEffect, useMemo, useState } from "react";
-import type { Growing, Piece } from "./highlighting";
-import { visible } from "./invisibleCharacters";
+import type { HighlightedSpan, IncrementalParser } from "./highlighting";
+import { escapeInvisible } from "./invisibleCharacters";
 import { languageName, loadLanguage } from "./languages";
 import "./text.css";
 
 /** Longer code stays plain: colours are not worth the wait. */
 const LIMIT = 100_000;
 
-type Colour = (code: string) => readonly Piece[];
+type Colour = (code: string) => readonly HighlightedSpan[];
 
 const ready = new Map<string, () => Colour>();
 
 /** Something that colours one code, which may grow; null if the language is not known. */
 async function load(name: string): Promise<(() => Colour) | null> {
-  const [support, { Growing, piecesOf }] = await Promise.all([loadLanguage(name), import("./highlighting")]);
+  const [support, { IncrementalParser, highlightSpans }] = await Promise.all([loadLanguage(name), import("./highlighting")]);
   if (!support) return null;
   const make = () => {
-    const growing: Growing = new Growing();
-    return (code: string) => piecesOf(code, growing.parse(support.language.parser, code));
+    const growing: IncrementalParser = new IncrementalParser();
+    return (code: string) => highlightSpans(code, growing.parse(support.language.parser, code));
   };
   ready.set(name, make);
   return make;
@@ -44,8 +44,8 @@ function useColour(language: string): Colour | null {
 }
 
 /** Code in colours, as soon as its language has arrived; the letters are the same before and after. */
-export const Highlighted = memo(function Highlighted({ code, language }: { code: string; language: string }) {
-  const shown = useMemo(() => visible(code), [code]);
+export const HighlightedCode = memo(function HighlightedCode({ code, language }: { code: string; language: string }) {
+  const shown = useMemo(() => escapeInvisible(code), [code]);
   const colour = useColour(shown.length > LIMIT ? "" : language);
   const pieces = useMemo(() => colour?.(shown) ?? [{ text: shown, look: "" }], [colour, shown]);
   return (

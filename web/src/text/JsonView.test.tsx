@@ -1,7 +1,7 @@
 import { cleanup, fireEvent, render, screen, waitFor } from "@testing-library/react";
 import { afterEach, expect, test } from "vitest";
-import { Highlighted } from "./Highlighted";
-import { shownValue, Value } from "./JsonValue";
+import { HighlightedCode } from "./HighlightedCode";
+import { JsonView, shownValue } from "./JsonView";
 
 afterEach(cleanup);
 
@@ -20,13 +20,13 @@ test.each([
 });
 
 test("sequences of a terminal and hidden characters do not reach the page", () => {
-  const { container } = render(<Value value={"\u001b[31mred\u001b[0m\u202e\u0000"} />);
+  const { container } = render(<JsonView value={"\u001b[31mred\u001b[0m\u202e\u0000"} />);
   expect(container.textContent).toBe("red⟨U+202E⟩␀");
 });
 
 test("a long text comes in parts, and all of it can be had", () => {
   const text = `${"x".repeat(19_999)}😀${"y".repeat(50_000)}`;
-  const { container } = render(<Value value={text} />);
+  const { container } = render(<JsonView value={text} />);
   expect(container.querySelector("pre")?.textContent).toBe(`${"x".repeat(19_999)}😀`);
   expect(container.textContent).toContain("50,000 more characters");
   for (let clicks = 0; clicks < 2; clicks += 1) fireEvent.click(screen.getByText("Show more"));
@@ -36,14 +36,14 @@ test("a long text comes in parts, and all of it can be had", () => {
 
 test("code has colours when its language has arrived, and the same letters before and after", async () => {
   const code = 'def f(x):\n    return "a" + 1  # why\n';
-  const { container, rerender } = render(<Highlighted code={code} language="py" />);
+  const { container, rerender } = render(<HighlightedCode code={code} language="py" />);
   expect(container.textContent).toBe(code);
   expect(container.querySelector("span")).toBeNull();
   await waitFor(() => expect(container.querySelector(".code-keyword")?.textContent).toBe("def"), { timeout: 10_000 });
   expect(container.textContent).toBe(code);
   expect(container.querySelector(".code-string")?.textContent).toBe('"a"');
   expect(container.querySelector(".code-comment")?.textContent).toBe("# why");
-  rerender(<Highlighted code={`${code}\nclass A:\n    pass\n`} language="py" />);
+  rerender(<HighlightedCode code={`${code}\nclass A:\n    pass\n`} language="py" />);
   expect(container.textContent).toBe(`${code}\nclass A:\n    pass\n`);
   expect([...container.querySelectorAll(".code-keyword")].map((word) => word.textContent)).toContain("class");
 });
@@ -52,16 +52,16 @@ test.each(["bash", "json", "tsx", "yaml", "sql", "html", "css", "markdown"])(
   "%s keeps its letters",
   async (language) => {
     const code = '# a "b" <c d="e"> {"f": 1}\n\nSELECT x FROM y; # z\n- if [ 1 ]; then echo $X; fi';
-    const { container } = render(<Highlighted code={code} language={language} />);
+    const { container } = render(<HighlightedCode code={code} language={language} />);
     await waitFor(() => expect(container.querySelector("span")).not.toBeNull(), { timeout: 10_000 });
     expect(container.textContent).toBe(code);
   },
 );
 
 test("very long code stays plain, and so does an unknown language", async () => {
-  const long = render(<Highlighted code={"x = 1\n".repeat(20_000)} language="python" />).container;
-  const unknown = render(<Highlighted code="x = 1" language="klingon" />).container;
-  const known = render(<Highlighted code="def x(): 1" language="python" />).container;
+  const long = render(<HighlightedCode code={"x = 1\n".repeat(20_000)} language="python" />).container;
+  const unknown = render(<HighlightedCode code="x = 1" language="klingon" />).container;
+  const known = render(<HighlightedCode code="def x(): 1" language="python" />).container;
   await waitFor(() => expect(known.querySelector("span")).not.toBeNull(), { timeout: 10_000 });
   expect(long.querySelector("span")).toBeNull();
   expect(unknown.querySelector("span")).toBeNull();

@@ -1,8 +1,8 @@
 import { memo, useMemo, useState } from "react";
 import { Button } from "../ui/Button";
 import type { JsonValue } from "../wire/events";
-import { Highlighted } from "./Highlighted";
-import { visible } from "./invisibleCharacters";
+import { HighlightedCode } from "./HighlightedCode";
+import { escapeInvisible } from "./invisibleCharacters";
 import "./text.css";
 
 const PART = 20_000;
@@ -36,7 +36,7 @@ function end(text: string, length: number): number {
 }
 
 /** Arguments or a result of a tool. What is long comes in parts. `isText` leaves a text as it is, also if it is JSON. */
-export const Value = memo(function Value({ value, isText = false }: { value: JsonValue; isText?: boolean }) {
+export const JsonView = memo(function JsonView({ value, isText = false }: { value: JsonValue; isText?: boolean }) {
   const { text, language } = useMemo(
     () => (isText && typeof value === "string" ? { text: value, language: "" } : shownValue(value)),
     [value, isText],
@@ -48,7 +48,7 @@ export const Value = memo(function Value({ value, isText = false }: { value: Jso
   return (
     <div className="text-value">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
-      <pre tabIndex={0}>{language ? <Highlighted code={part} language={language} /> : visible(part)}</pre>
+      <pre tabIndex={0}>{language ? <HighlightedCode code={part} language={language} /> : escapeInvisible(part)}</pre>
       {rest > 0 && (
         <div className="text-value-more">
           <Button onClick={() => setParts(parts * 2)}>Show more</Button>
