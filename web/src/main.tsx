@@ -3,6 +3,7 @@ import { createRoot } from "react-dom/client";
 import { App } from "./app/App";
 import { AuthGate } from "./app/AuthGate";
 import { ErrorBoundary } from "./app/ErrorBoundary";
+import { Stores, StoresContext } from "./app/stores";
 import "./styles/base.css";
 
 const root = document.getElementById("root");
@@ -10,9 +11,11 @@ if (root)
   createRoot(root).render(
     <StrictMode>
       <ErrorBoundary>
-        <AuthGate>
-          <App />
-        </AuthGate>
+        <StoresContext value={new Stores()}>
+          <AuthGate>
+            <App />
+          </AuthGate>
+        </StoresContext>
       </ErrorBoundary>
     </StrictMode>,
   );

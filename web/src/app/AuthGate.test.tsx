@@ -1,6 +1,7 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { TestStores } from "../testing/providers";
 import { api } from "../wire/api";
 import { AuthGate } from "./AuthGate";
 
@@ -30,7 +31,11 @@ afterEach(() => {
 });
 
 async function locked() {
-  render(<AuthGate>the page</AuthGate>);
+  render(
+    <TestStores>
+      <AuthGate>the page</AuthGate>
+    </TestStores>,
+  );
   await expect(api.agents()).rejects.toThrow();
   return screen.findByLabelText("Key");
 }

@@ -1,11 +1,12 @@
-import { type FormEvent, type ReactNode, useEffect, useId, useState, useSyncExternalStore } from "react";
-import { access } from "../client/auth";
+import { type FormEvent, type ReactNode, useEffect, useId, useState } from "react";
+import { useStore } from "../client/store";
 import { Button } from "../ui/Button";
 import { serverUrl } from "../wire/api";
+import { useStores } from "./stores";
 import "./authGate.css";
 
 /** Asks for a key. It goes to the server and into a cookie that no script can read, and stays nowhere else. */
-export function ApiKeyScreen({ onEnter }: { onEnter(key: string): Promise<void> }) {
+function ApiKeyScreen({ onEnter }: { onEnter(key: string): Promise<void> }) {
   const [key, setKey] = useState("");
   const [refused, setRefused] = useState("");
   const [isBusy, setBusy] = useState(false);
@@ -61,8 +62,9 @@ export function ApiKeyScreen({ onEnter }: { onEnter(key: string): Promise<void> 
   );
 }
 
-/** The page, or what stands before it on a server that needs a key. */
+/** Shows the page, or asks for an API key if the server needs one. */
 export function AuthGate({ children }: { children: ReactNode }) {
-  const { isLocked } = useSyncExternalStore(access.subscribe, access.getSnapshot);
-  return isLocked ? <ApiKeyScreen onEnter={access.enter} /> : children;
+  const { auth } = useStores();
+  const { isLocked } = useStore(auth);
+  return isLocked ? <ApiKeyScreen onEnter={auth.logIn} /> : children;
 }

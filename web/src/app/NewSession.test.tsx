@@ -19,7 +19,7 @@ afterEach(cleanup);
 
 test("three prompts of the chosen agent, which ask it", async () => {
   const onAsk = vi.fn();
-  render(<Welcome agents={[deep, { ...deep, name: "codact", default: false }]} agent="codact" onAsk={onAsk} />);
+  render(<Welcome agent={{ ...deep, name: "codact", default: false }} onAsk={onAsk} />);
   const prompts = within(screen.getByRole("list")).getAllByRole("button");
   expect(prompts).toHaveLength(3);
   await userEvent.setup().click(screen.getByText("Add up 12, 19, 23 and 41 in Python"));
@@ -27,10 +27,10 @@ test("three prompts of the chosen agent, which ask it", async () => {
 });
 
 test("says that a stand-in plays, and only then", () => {
-  const { rerender } = render(<Welcome agents={[deep]} agent="deep" onAsk={() => {}} />);
+  const { rerender } = render(<Welcome agent={deep} onAsk={() => {}} />);
   expect(screen.getByText(/follows a script/)).toBeTruthy();
   expect(screen.getByText(/LIMELIGHT_MODEL=.* limelight serve$/)).toBeTruthy();
-  rerender(<Welcome agents={[{ ...deep, model: "gpt-5-mini" }]} agent="deep" onAsk={() => {}} />);
+  rerender(<Welcome agent={{ ...deep, model: "gpt-5-mini" }} onAsk={() => {}} />);
   expect(screen.queryByText(/follows a script/)).toBe(null);
 });
 

@@ -1,18 +1,18 @@
 import { ArrowUpRight, ChevronDown, TriangleAlert } from "lucide-react";
 import { memo } from "react";
 import { Composer } from "../chat/Composer";
-import { findAgent } from "../client/agents";
 import { Button } from "../ui/Button";
 import { Menu, MenuItem } from "../ui/Menu";
 import { type AgentInfo, serverUrl } from "../wire/api";
 import { promptsFor } from "./examplePrompts";
+import { useNavigation } from "./NavigationContext";
+import { useSettings } from "./SettingsContext";
 import { RealModelCommand, Snippet, usesUnderstudy } from "./UnderstudyNotice";
 import "./welcome.css";
 
 interface WelcomeProps {
-  agents: readonly AgentInfo[];
-  agent: string;
-  onAsk: (text: string, agent?: string) => void;
+  readonly agent: AgentInfo | undefined;
+  onAsk(text: string, agent?: string): void;
 }
 
 const OWN_AGENT = `async def agent(messages, ctx):
@@ -22,8 +22,7 @@ const OWN_SERVE = "limelight serve my_agent.py:agent";
 const FRAMEWORK_SERVE = "limelight serve my_graph.py:graph";
 
 /** What the page shows before anything was asked. */
-export const Welcome = memo(function Welcome({ agents, agent, onAsk }: WelcomeProps) {
-  const chosen = findAgent(agents, agent);
+export const Welcome = memo(function Welcome({ agent, onAsk }: WelcomeProps) {
   return (
     <div className="welcome">
       <div className="welcome-page">
@@ -32,17 +31,17 @@ export const Welcome = memo(function Welcome({ agents, agent, onAsk }: WelcomePr
           Ask something, and see every step as it happens: thoughts, tools, code, sub-agents and the answer. You can
           stop it, steer it and come back to it at any time.
         </p>
-        <ul className="welcome-prompts" aria-label={`Try ${chosen?.title ?? "an agent"}`}>
-          {promptsFor(chosen?.name ?? "").map(({ text, shows }) => (
+        <ul className="welcome-prompts" aria-label={`Try ${agent?.title ?? "an agent"}`}>
+          {promptsFor(agent?.name ?? "").map(({ text, shows }) => (
             <li key={text}>
-              <button type="button" onClick={() => onAsk(text, chosen?.name)}>
+              <button type="button" onClick={() => onAsk(text, agent?.name)}>
                 <span className="welcome-prompt">{text}</span>
                 <span className="welcome-shows">{shows}</span>
               </button>
             </li>
           ))}
         </ul>
-        {usesUnderstudy(chosen) && (
+        {usesUnderstudy(agent) && (
           <div className="welcome-note">
             <p>
               A stand-in model plays here: it follows a script and does not think, but the tools are real. To use a real
@@ -75,29 +74,28 @@ export const Welcome = memo(function Welcome({ agents, agent, onAsk }: WelcomePr
   );
 });
 
-interface Props {
-  readonly agents: readonly AgentInfo[];
-  readonly agent: AgentInfo | undefined;
-  /** Why the agents are not known. */
-  readonly trouble: string | null;
-  onAgent(name: string): void;
-  onAsk(text: string, agent?: string): void;
-}
-
-/** A new conversation: what this is, and the field to begin. */
-export function NewSession({ agents, agent, trouble, onAgent, onAsk }: Props) {
+/** The start page: what this is, and the field for the first message. */
+export function NewSession() {
+  const { agents, agent, agentsError, chooseAgent } = useSettings();
+  const { startSession } = useNavigation();
   return (
     <div className="start">
-      {trouble !== null && (
+      {agentsError !== null && (
         <p className="banner banner-bad" role="alert">
           <TriangleAlert size={15} aria-hidden="true" />
-          The agents of this server are not known: {trouble}
+          The agents of this server are not known: {agentsError}
         </p>
       )}
       <div className="start-welcome">
-        <Welcome agents={agents} agent={agent?.name ?? ""} onAsk={onAsk} />
+        <Welcome agent={agent} onAsk={startSession} />
       </div>
-      <Composer sessionId={null} isBusy={false} isDisabled={agent === undefined} last="" onSend={(text) => onAsk(text)}>
+      <Composer
+        sessionId={null}
+        isBusy={false}
+        isDisabled={agent === undefined}
+        last=""
+        onSend={(text) => startSession(text)}
+      >
         <Menu
           label="Agent"
           side="top"
@@ -108,7 +106,7 @@ export function NewSession({ agents, agent, trouble, onAgent, onAsk }: Props) {
           }
         >
           {agents.map((one) => (
-            <MenuItem key={one.name} onSelect={() => onAgent(one.name)}>
+            <MenuItem key={one.name} onSelect={() => chooseAgent(one.name)}>
               {one.title}
             </MenuItem>
           ))}

@@ -1,48 +1,45 @@
 import { Menu as MenuIcon, PanelRight, Search } from "lucide-react";
 import { useState } from "react";
-import type { LiveSession } from "../client/session";
 import { formatDuration } from "../log/format";
 import type { Progress, RunView } from "../log/view";
 import { escapeBidi } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
+import { useNow } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
-import { useNow } from "../ui/useNow";
+import { useLayout } from "./LayoutContext";
+import { useNavigation } from "./NavigationContext";
+import { useCurrentSession } from "./SessionContext";
+import { useStores } from "./stores";
 
-interface Props {
-  readonly live: LiveSession | null;
-  /** The address names no session that there is. */
-  readonly isMissing: boolean;
-  readonly title: string;
-  readonly agent: string;
-  readonly hasSide: boolean;
-  onRename(title: string): void;
-  onMenu(): void;
-  onSearch(): void;
-  onSide(): void;
-}
-
-/** The line above the conversation: what it is, who works, since when. */
-export function SessionHeader(props: Props) {
-  const { live, title, agent } = props;
-  const run = live?.view.runs[live.view.runs.length - 1];
+/** The line above the conversation: its title, its agent and the time of the newest run. */
+export function SessionHeader() {
+  const { store, live, isMissing, newest, title, agent } = useCurrentSession();
+  const { sessions } = useStores();
+  const { setDrawerOpen } = useNavigation();
+  const { hasSidePanel, toggleSidePanel, isSearching, setSearching } = useLayout();
+  const rename = (wanted: string) => {
+    if (store === null) return;
+    const fail = (reason: Error) => store.showNotice(`Not renamed: ${reason.message}`);
+    sessions.rename(store.sessionId, wanted).catch(fail);
+  };
   return (
     <header className="session-head">
-      <Button variant="quiet" className="only-narrow" aria-label="Conversations" onClick={props.onMenu}>
+      <Button variant="quiet" className="only-narrow" aria-label="Conversations" onClick={() => setDrawerOpen(true)}>
         <MenuIcon size={18} aria-hidden="true" />
       </Button>
       {live === null ? (
-        <h1 className="session-title">{props.isMissing ? "Not found" : "New conversation"}</h1>
+        <h1 className="session-title">{isMissing ? "Not found" : "New conversation"}</h1>
       ) : (
-        <Title title={title} onRename={props.onRename} />
+        <Title title={title} onRename={rename} />
       )}
       <span className="session-agent">{agent}</span>
-      {run !== undefined && <RunClock run={run} />}
+      {newest !== undefined && <RunClock run={newest} />}
       {live !== null && (
         <Button
           variant="quiet"
           aria-label="Search in steps and results"
           title="Search in steps and results ( / )"
-          onClick={props.onSearch}
+          onClick={() => setSearching(!isSearching)}
         >
           <Search size={16} aria-hidden="true" />
         </Button>
@@ -51,9 +48,9 @@ export function SessionHeader(props: Props) {
         <Button
           variant="quiet"
           className="only-wide"
-          aria-label={props.hasSide ? "Hide the side" : "Show the side"}
-          aria-pressed={props.hasSide}
-          onClick={props.onSide}
+          aria-label={hasSidePanel ? "Hide the side" : "Show the side"}
+          aria-pressed={hasSidePanel}
+          onClick={toggleSidePanel}
         >
           <PanelRight size={16} aria-hidden="true" />
         </Button>

@@ -1,17 +1,20 @@
 import { act, cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it, vi } from "vitest";
+import type { SessionStore } from "../client/session";
 import type { ApprovalItem, Args } from "../log/view";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
+import { TestChat } from "../testing/providers";
 import { sampleRun } from "../testing/sampleRuns";
 import { type ApprovalDetails, api } from "../wire/api";
 import { Approval } from "./Approval";
-import { type ChatContext, ChatProvider } from "./context";
+import { ChatState } from "./chatContext";
 
 installJsdomPolyfills();
 afterEach(cleanup);
 
 const decide = vi.fn();
+const state = new ChatState();
 
 function show(approvalId: string, args: Args, isTruncated = false) {
   const run = sampleRun([1, { kind: "run_started", agent: "a", turn: 1 }]);
@@ -34,11 +37,10 @@ function show(approvalId: string, args: Args, isTruncated = false) {
     by: "",
     decidedAt: null,
   };
-  const context = { store: { decide }, deciding: new Set(), focus: null, words: [], pick() {} };
   return render(
-    <ChatProvider value={context as unknown as ChatContext}>
+    <TestChat store={{ decide } as unknown as SessionStore} state={state}>
       <Approval run={run} asked={asked} />
-    </ChatProvider>,
+    </TestChat>,
   );
 }
 

@@ -4,12 +4,11 @@ import { argsText, formatBytes, formatDuration } from "../log/format";
 import type { ApprovalItem, Args, RunView } from "../log/view";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
-import { useNow } from "../ui/useNow";
+import { useNow } from "../ui/clock";
 import { api } from "../wire/api";
 import type { JsonObject } from "../wire/events";
 import { Arguments, callOf, splitArguments } from "./Arguments";
-import { useChat } from "./context";
-import { useDecisionDraft } from "./decisions";
+import { useChat, useDecisionDraft } from "./chatContext";
 import "./approval.css";
 
 const LINE = 80;

@@ -1,16 +1,19 @@
 import { ArrowDown } from "lucide-react";
-import { memo, useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
+import { useLayout } from "../app/LayoutContext";
+import { useNavigation } from "../app/NavigationContext";
 import type { Route } from "../app/route";
+import { useStores } from "../app/stores";
 import type { LiveSession, SessionStore } from "../client/session";
+import { useStore } from "../client/store";
 import { type Filter, isActive, searchTerms } from "../log/filter";
-import type { Item, RunView } from "../log/view";
+import type { RunView } from "../log/view";
 import { Button } from "../ui/Button";
 import { ListContainer } from "../ui/ListContainer";
-import { folds } from "./collapsed";
-import { type ChatContext, ChatProvider } from "./context";
+import { ChatContext, type ChatState, type ChatValue } from "./chatContext";
 import { RowView } from "./RowView";
-import { rowsOf } from "./rows";
+import { RowBuilder } from "./rows";
 import { SearchResults } from "./SearchResults";
 import { useAutoScroll } from "./useAutoScroll";
 import { useScrollTo } from "./useScrollTo";
@@ -19,26 +22,41 @@ import "./chat.css";
 interface Props {
   readonly live: LiveSession;
   readonly store: SessionStore;
-  readonly route: Route;
   readonly filter: Filter;
-  onSelect(run: RunView, item: Item | null): void;
 }
 
 /** The browser's own mark of when all of the history can be read; benchmarks look at it. */
 const LOADED = "limelight:loaded";
 
 /** The conversation: a virtual list that follows its end while the user is there. */
-export const Chat = memo(function Chat({ live, store, route, filter, onSelect }: Props) {
+export const Chat = memo(function Chat({ live, store, filter }: Props) {
+  const { route } = useNavigation();
+  const { selectItem, setSearching } = useLayout();
+  const { chat: state } = useStores();
   const box = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   const list = useRef<VirtualizerHandle>(null);
   const following = useAutoScroll(box, inner);
   const { isFollowing, toEnd } = following;
-  const { isOpen, toggle } = useFolds(live, isFollowing, route);
-  const rows = useMemo(() => rowsOf(live.view, live.pending, isOpen), [live.view, live.pending, isOpen]);
-  const context = useMemo<ChatContext>(
-    () => ({ store, deciding: live.deciding, focus: focusKey(route), words: searchTerms(filter.text), pick: onSelect }),
-    [store, live.deciding, route, filter, onSelect],
+  const { isExpanded, toggle } = useExpandedRuns(state, live, isFollowing, route);
+  const [builder] = useState(() => new RowBuilder());
+  const rows = useMemo(
+    () => builder.build(live.view, live.pending, isExpanded),
+    [builder, live.view, live.pending, isExpanded],
+  );
+  const context = useMemo<ChatValue>(
+    () => ({
+      store,
+      state,
+      deciding: live.deciding,
+      focus: focusKey(route),
+      searchTerms: searchTerms(filter.text),
+      select: (run, item) => {
+        setSearching(false);
+        selectItem(run, item);
+      },
+    }),
+    [store, state, live.deciding, route, filter, selectItem, setSearching],
   );
   const places = useMemo(() => ({ rows: list, box }), []);
   useScrollTo(live, rows, route, places, following);
@@ -51,7 +69,7 @@ export const Chat = memo(function Chat({ live, store, route, filter, onSelect }:
   // The conversation stays below what a search shows, so that it keeps its place and goes on following.
   const isSearching = isActive(filter);
   return (
-    <ChatProvider value={context}>
+    <ChatContext value={context}>
       {isSearching && <SearchResults runs={live.view.runs} filter={filter} />}
       <div
         className="chat-scroll"
@@ -75,7 +93,7 @@ export const Chat = memo(function Chat({ live, store, route, filter, onSelect }:
           <ArrowDown size={14} aria-hidden="true" /> Jump to now
         </Button>
       )}
-    </ChatProvider>
+    </ChatContext>
   );
 });
 
@@ -83,28 +101,29 @@ function focusKey(route: Route): string | null {
   return route.runId !== null && route.item !== null ? `${route.runId}/${route.item}` : null;
 }
 
-/** Which runs have their steps open: running ones, those a link points into, and those that the user opened. */
-function useFolds(live: LiveSession, isFollowing: boolean, route: Route) {
-  const chosen = useSyncExternalStore(folds.subscribe, folds.getSnapshot);
+/** Whether a run's steps are expanded: as the user chose, otherwise while it runs or if the address points into it. */
+function useExpandedRuns(state: ChatState, live: LiveSession, isFollowing: boolean, route: Route) {
+  const choices = useStore(state.expandedRuns);
   const newest = live.view.runs[live.view.runs.length - 1];
-  const stays = useStaysOpen(newest, isFollowing);
+  const unfollowed = useUnfollowedRun(newest, isFollowing);
   const focused = route.item === null ? null : route.runId;
-  const isOpen = useCallback(
-    (run: RunView) => chosen.get(run.runId) ?? (run.endedAt === null || run.runId === stays || run.runId === focused),
-    [chosen, stays, focused],
+  const isExpanded = useCallback(
+    ({ runId, endedAt }: RunView) =>
+      choices.get(runId) ?? (endedAt === null || runId === unfollowed || runId === focused),
+    [choices, unfollowed, focused],
   );
-  const toggle = useCallback((run: RunView) => folds.choose([run], !isOpen(run)), [isOpen]);
-  return { isOpen, toggle };
+  const toggle = useCallback((run: RunView) => state.setExpanded([run], !isExpanded(run)), [state, isExpanded]);
+  return { isExpanded, toggle };
 }
 
 /** The run whose end the user did not follow: they would be thrown off their place if its steps folded under them. */
-function useStaysOpen(newest: RunView | undefined, isFollowing: boolean): string | null {
-  const [stays, setStays] = useState<string | null>(null);
+function useUnfollowedRun(newest: RunView | undefined, isFollowing: boolean): string | null {
+  const [unfollowed, setUnfollowed] = useState<string | null>(null);
   const runId = newest?.runId ?? null;
   const isLive = newest !== undefined && newest.endedAt === null;
-  if (isLive && stays !== runId) setStays(runId);
-  else if (!isLive && isFollowing && stays !== null) setStays(null);
-  return stays;
+  if (isLive && unfollowed !== runId) setUnfollowed(runId);
+  else if (!isLive && isFollowing && unfollowed !== null) setUnfollowed(null);
+  return unfollowed;
 }
 
 /** Whoever asks something wants to see it. */

@@ -13,8 +13,7 @@ interface Props {
   /** The message that ↑ brings back. */
   readonly last: string | (() => Promise<string>);
   /** Esc was pressed once while the agent works. */
-  readonly asksToStop?: boolean;
-  readonly placeholder?: string;
+  readonly confirmsStop?: boolean;
   readonly children?: ReactNode;
   onSend(text: string, ifBusy: "wait" | "cancel"): void;
   onStop?(): void;
@@ -26,7 +25,7 @@ export function Composer(props: Props) {
   const [text, setText] = useDraft(sessionId);
   const field = useRef<HTMLTextAreaElement>(null);
   const id = useId();
-  const [trouble, setTrouble] = useState("");
+  const [loadError, setLoadError] = useState("");
   useGrowing(field, text);
   useEffect(() => field.current?.focus({ preventScroll: true }), []);
 
@@ -48,7 +47,7 @@ export function Composer(props: Props) {
         last().then(
           // What was typed meanwhile stays.
           (whole) => field.current?.value === "" && setText(whole),
-          () => setTrouble("The last message could not be read"),
+          () => setLoadError("The last message could not be read"),
         );
     }
   };
@@ -63,16 +62,16 @@ export function Composer(props: Props) {
         value={text}
         rows={1}
         dir="auto"
-        placeholder={trouble || props.placeholder || (isBusy ? "Ask, or send while it works …" : "Ask …")}
+        placeholder={loadError || (isBusy ? "Ask, or send while it works …" : "Ask …")}
         onChange={(event) => {
           setText(event.target.value);
-          setTrouble("");
+          setLoadError("");
         }}
         onKeyDown={press}
       />
       <div className="composer-bar">
         <div className="composer-extra">{props.children}</div>
-        {props.asksToStop && (
+        {props.confirmsStop && (
           <span className="composer-hint" role="status">
             Press Esc again to stop the agent
           </span>

@@ -1,8 +1,8 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import { afterEach, expect, it } from "vitest";
+import { TestChat } from "../testing/providers";
 import { sampleRun, type TimedEvent } from "../testing/sampleRuns";
-import { type ChatContext, ChatProvider } from "./context";
-import { Todos } from "./ItemBody";
+import { ItemBody } from "./ItemBody";
 
 afterEach(cleanup);
 
@@ -20,13 +20,13 @@ const PLAN: TimedEvent = [
 
 /** The states of a list, as somebody sees them who cannot see its icons. */
 function states(...told: readonly TimedEvent[]): readonly (string | null)[] {
-  const list = sampleRun(...told).items.find((item) => item.kind === "todos");
+  const run = sampleRun(...told);
+  const list = run.items.find((item) => item.kind === "todos");
   if (list === undefined) throw new Error("no list");
-  const context = { focus: null } as unknown as ChatContext;
   render(
-    <ChatProvider value={context}>
-      <Todos item={list} />
-    </ChatProvider>,
+    <TestChat>
+      <ItemBody run={run} item={list} />
+    </TestChat>,
   );
   return screen.getAllByRole("img").map((icon) => icon.getAttribute("aria-label"));
 }

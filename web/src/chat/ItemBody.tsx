@@ -5,13 +5,12 @@ import { formatDuration, formatTokens, plural } from "../log/format";
 import type { Item, MessageItem, PlanItem, RunView, StepItem, TodosItem } from "../log/view";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 import { Markdown } from "../text/Markdown";
+import { useNow } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
-import { useNow } from "../ui/useNow";
 import type { TodoStatus } from "../wire/events";
 import { DecisionLine } from "./Approval";
-import { useChat } from "./context";
+import { useChat, useExpanded } from "./chatContext";
 import { ToolRow } from "./ToolRow";
-import { useCollapsed } from "./useCollapsed";
 import "./steps.css";
 
 /** What a text says, in a line: how it begins, or its last words while it grows. */
@@ -39,7 +38,7 @@ export function StatusRow({ itemKey, kind, icon: Icon, title, preview, text, tim
   const { isGrowing = false, isOpenAtFirst = false } = rest;
   const { focus } = useChat();
   const isFocused = focus === itemKey;
-  const [isOpen, setOpen] = useCollapsed(itemKey, isOpenAtFirst || isFocused);
+  const [isOpen, setOpen] = useExpanded(itemKey, isOpenAtFirst || isFocused);
   const id = useId();
   return (
     <div className={`${kind} ${isFocused ? "focused" : ""}`} data-item={itemKey}>

@@ -5,10 +5,10 @@ import { reduce } from "../log/reduce";
 import { EMPTY, type Item, type RunView } from "../log/view";
 import { recordsOf } from "../testing/golden";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
+import { TestChat } from "../testing/providers";
 import { sourceOf } from "../text/structuredAnswer";
 import { ApiError, api } from "../wire/api";
 import type { AnyEvent } from "../wire/events";
-import { type ChatContext, ChatProvider } from "./context";
 import { Message } from "./Message";
 
 vi.mock("../text/structuredAnswer", { spy: true });
@@ -28,14 +28,12 @@ function answered(content: string, isTruncated = false): RunView {
   return { ...run, answer: { ...run.answer, cut: isTruncated ? { size: 20_000, url: "" } : null } };
 }
 
-const CONTEXT = { focus: null } as unknown as ChatContext;
-
 function drawn(run: RunView, item: Item | null = null) {
   if (item !== null && item.kind !== "text") throw new Error("no text");
   return (
-    <ChatProvider value={CONTEXT}>
+    <TestChat>
       <Message run={run} item={item} isAnswer />
-    </ChatProvider>
+    </TestChat>
   );
 }
 

@@ -1,4 +1,4 @@
-import { memo, useMemo, useState } from "react";
+import { memo, useMemo, useRef, useState } from "react";
 import { valueText } from "../log/format";
 import type { MessageItem, RunView, SourceItem } from "../log/view";
 import { AnswerBody } from "../text/AnswerBody";
@@ -6,10 +6,10 @@ import { answerOf } from "../text/structuredAnswer";
 import { CopyButton } from "../ui/CopyButton";
 import { api } from "../wire/api";
 import type { JsonValue } from "../wire/events";
-import { useChat } from "./context";
+import { useChat } from "./chatContext";
 import { LoadFullButton } from "./LoadFullButton";
 
-const NONE: readonly string[] = [];
+const NO_SOURCES: readonly string[] = [];
 
 interface Props {
   readonly run: RunView;
@@ -30,12 +30,11 @@ export const Message = memo(function Message({ run, item, isAnswer }: Props) {
     item !== null && (given === null || !given.cut || isComplete(item.text, given.content)) ? item.text : null;
   const content = whole ?? (given?.cut ? (spoken ?? given.content) : (given?.content ?? spoken ?? ""));
   const shown = useMemo(
-    () => (given === null ? { title: "", content, sources: NONE } : answerOf({ ...given, content })),
+    () => (given === null ? { title: "", content, sources: NO_SOURCES } : answerOf({ ...given, content })),
     [content, given],
   );
-  // The same list while it says the same: the body of an answer is drawn again when it is another.
-  const listed = given === null ? "[]" : JSON.stringify([...new Set([...shown.sources, ...cited(run)])]);
-  const sources = useMemo(() => JSON.parse(listed) as readonly string[], [listed]);
+  const cited = given === null ? NO_SOURCES : [...new Set([...shown.sources, ...citedSources(run)])];
+  const sources = useStableList(cited);
   const load = () => api.text(`runs/${run.runId}/answer`);
   const isTruncated = given?.cut != null && spoken === null && whole === null;
   return (
@@ -77,7 +76,15 @@ function readable(content: string): string {
   return valueText(answerOf({ content, title: "", sources: [] }).content);
 }
 
-function cited(run: RunView): readonly string[] {
+function citedSources(run: RunView): readonly string[] {
   const sources = run.items.filter((item): item is SourceItem => item.kind === "source");
   return sources.map((source) => source.url || source.title);
+}
+
+/** The previous list while the new one has the same elements, so that memoized components do not render again. */
+function useStableList<T>(list: readonly T[]): readonly T[] {
+  const last = useRef(list);
+  const isSame = list.length === last.current.length && list.every((one, index) => one === last.current[index]);
+  if (!isSame) last.current = list;
+  return last.current;
 }

@@ -3,7 +3,7 @@ import { memo } from "react";
 import { formatDuration, plural, summarizeArgs } from "../log/format";
 import type { Progress, RunView } from "../log/view";
 import { escapeInvisible } from "../text/invisibleCharacters";
-import { useNow } from "../ui/useNow";
+import { useNow } from "../ui/clock";
 import { Approval } from "./Approval";
 import { ItemBody } from "./ItemBody";
 import { Message } from "./Message";
@@ -15,18 +15,18 @@ import "./message.css";
 
 interface Props {
   readonly run: RunView;
-  readonly isOpen: boolean;
+  readonly isExpanded: boolean;
   onToggle(run: RunView): void;
 }
 
 /** The one line that all steps of a run fold into. */
-export const StepsHeader = memo(function StepsHeader({ run, isOpen, onToggle }: Props) {
+export const StepsHeader = memo(function StepsHeader({ run, isExpanded, onToggle }: Props) {
   const isLive = run.endedAt === null;
   const now = useNow(isLive);
-  const busy = isLive && !isOpen ? runningTools(run).map((tool) => `${tool.name} ${summarizeArgs(tool.args)}`) : [];
+  const busy = isLive && !isExpanded ? runningTools(run).map((tool) => `${tool.name} ${summarizeArgs(tool.args)}`) : [];
   const took = (run.endedAt ?? Math.max(now, run.startedAt)) - run.startedAt;
   return (
-    <button type="button" className="steps-head" aria-expanded={isOpen} onClick={() => onToggle(run)}>
+    <button type="button" className="steps-head" aria-expanded={isExpanded} onClick={() => onToggle(run)}>
       <ChevronRight className="chevron" size={15} aria-hidden="true" />
       <span className="steps-title">Execution steps{counts(run)}</span>
       <span className="tool-about">{escapeInvisible(busy.join(", "))}</span>
@@ -56,7 +56,7 @@ function body(row: Row, onToggle: (run: RunView) => void) {
     case "user":
       return <UserMessage run={row.run} />;
     case "steps":
-      return <StepsHeader run={row.run} isOpen={row.open} onToggle={onToggle} />;
+      return <StepsHeader run={row.run} isExpanded={row.isExpanded} onToggle={onToggle} />;
     case "item":
       return (
         <div className={row.isAnswer || row.item.kind === "artifact" ? undefined : "step"}>
@@ -67,7 +67,7 @@ function body(row: Row, onToggle: (run: RunView) => void) {
           )}
         </div>
       );
-    case "lanes":
+    case "subAgents":
       return (
         <div className="step">
           <SubAgents run={row.run} items={row.items} />
@@ -80,7 +80,7 @@ function body(row: Row, onToggle: (run: RunView) => void) {
     case "end":
       return <RunEnd run={row.run} />;
     case "pending":
-      return <PendingMessage pending={row.pending} />;
+      return <PendingMessage message={row.message} />;
     case "gap":
       return (
         <p className="quiet">

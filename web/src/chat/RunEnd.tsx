@@ -3,8 +3,8 @@ import { formatDuration, formatTokens, plural, summarizeArgs } from "../log/form
 import type { RunView } from "../log/view";
 import { tokensOfRun } from "../log/view";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
+import { useNow } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
-import { useNow } from "../ui/useNow";
 import { runningTools } from "./rows";
 
 const LIMITS: Record<string, string> = { max_steps: "It reached its limit of steps; this is what it had by then." };

@@ -6,9 +6,9 @@ import { MAX_RESULT } from "../client/fullResults";
 import { type Filter, NO_FILTER } from "../log/filter";
 import type { RunView } from "../log/view";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
+import { TestChat } from "../testing/providers";
 import { sampleRun } from "../testing/sampleRuns";
 import { api } from "../wire/api";
-import { type ChatContext, ChatProvider } from "./context";
 import { SearchResults } from "./SearchResults";
 
 // The simulated browser has no heights, of which a virtual list makes its choice.
@@ -29,22 +29,21 @@ function cut(size: number): RunView {
   return { ...run, items };
 }
 
-function show(of: RunView, filter: Partial<Filter>, pick = vi.fn()) {
-  const context = { store: { sessionId: "s" }, deciding: new Set(), focus: null, words: [], pick };
+function show(of: RunView, filter: Partial<Filter>, select = vi.fn()) {
   render(
-    <ChatProvider value={context as unknown as ChatContext}>
+    <TestChat select={select}>
       <SearchResults runs={[of]} filter={{ ...NO_FILTER, ...filter }} />
-    </ChatProvider>,
+    </TestChat>,
   );
-  return pick;
+  return select;
 }
 
 it("shows an answer that was never streamed, and leads to its run", async () => {
-  const pick = show(run, { text: "gold" });
+  const select = show(run, { text: "gold" });
   expect(screen.getByRole("status").textContent).toBe("1 hit");
   expect(screen.getByText("Gold was found.")).toBeTruthy();
   await userEvent.click(screen.getByRole("button", { name: "Show in place" }));
-  expect(pick).toHaveBeenCalledWith(run, null);
+  expect(select).toHaveBeenCalledWith(run, null);
 });
 
 it("says what it could not read, and tries again", async () => {

@@ -1,12 +1,13 @@
-import { memo, useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import { memo, useEffect, useMemo, useState } from "react";
 import { VList } from "virtua";
 import { FullResults, type FullResultsState } from "../client/fullResults";
+import { useStore } from "../client/store";
 import { countTruncatedMessages, type Filter, failedAgents, findHits, type SearchHit } from "../log/filter";
 import { plural } from "../log/format";
 import type { MessageItem, RunView } from "../log/view";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
-import { useChat } from "./context";
+import { useChat } from "./chatContext";
 import { ItemBody } from "./ItemBody";
 import { Message } from "./Message";
 import { RunEnd } from "./RunEnd";
@@ -21,23 +22,23 @@ export const SearchResults = memo(function SearchResults({
   runs: readonly RunView[];
   filter: Filter;
 }) {
-  const { pick } = useChat();
+  const { select } = useChat();
   const [results] = useState(() => new FullResults());
-  const whole = useSyncExternalStore(results.subscribe, results.getSnapshot);
+  const full = useStore(results);
   useEffect(() => {
-    if (filter.text !== "") results.want(runs);
-    return () => results.rest();
+    if (filter.text !== "") results.request(runs);
+    return () => results.cancelQueued();
   }, [results, runs, filter.text]);
-  const hits = useMemo(() => runs.flatMap((run) => findHits(run, filter, whole.of)), [runs, filter, whole]);
+  const hits = useMemo(() => runs.flatMap((run) => findHits(run, filter, full.textOf)), [runs, filter, full]);
   const unseen =
-    filter.text.trim() === "" ? [] : unseenParts(whole, filter.tool === "" ? countTruncatedMessages(runs) : 0);
+    filter.text.trim() === "" ? [] : unseenParts(full, filter.tool === "" ? countTruncatedMessages(runs) : 0);
   return (
     <div className="hits">
       <p className="hits-count">
         <span role="status">
           {[hits.length === 0 ? "Nothing found" : plural(hits.length, "hit"), ...unseen].join(" · ")}
         </span>
-        {whole.failed > 0 && (
+        {full.failed > 0 && (
           <Button variant="quiet" onClick={() => results.retry(runs)}>
             Try again
           </Button>
@@ -49,7 +50,7 @@ export const SearchResults = memo(function SearchResults({
             <p className="hit-where">
               Turn {hit.run.turn}
               {hit.item !== null && agentName(hit.run, hit.item.agentId)}
-              <Button variant="quiet" onClick={() => pick(hit.run, hit.item)}>
+              <Button variant="quiet" onClick={() => select(hit.run, hit.item)}>
                 Show in place
               </Button>
             </p>

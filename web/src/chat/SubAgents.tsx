@@ -3,49 +3,48 @@ import { memo, useId, useState } from "react";
 import { formatDuration, plural, subAgentTask, summarizeArgs } from "../log/format";
 import type { AgentView, Item, RunView } from "../log/view";
 import { Button } from "../ui/Button";
+import { useNow } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
-import { useNow } from "../ui/useNow";
-import { useChat } from "./context";
+import { useChat, useExpanded } from "./chatContext";
 import { ItemBody } from "./ItemBody";
 import { groupSubAgents, visibleItems } from "./rows";
 import { ToolRow } from "./ToolRow";
-import { useCollapsed } from "./useCollapsed";
 import "./subAgents.css";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 
 /** A lane shows so many of its steps at first; a sub-agent may take thousands. */
 const FIRST = 40;
 
-interface Lane {
+interface SubAgent {
   readonly agent: AgentView;
-  readonly subAgentTask: string;
+  readonly task: string;
   readonly starter: Item;
 }
 
 /** Sub-agents that worked at the same time: a lane each, side by side where there is room. */
 export const SubAgents = memo(function SubAgents({ run, items }: { run: RunView; items: readonly Item[] }) {
-  const lanes = items.flatMap((item) => lanesOf(run, item));
+  const subAgents = items.flatMap((item) => subAgentsOf(run, item));
   return (
-    <div className={lanes.length > 1 ? "lanes lanes-many" : "lanes"}>
-      {lanes.map((lane) => (
-        <SubAgentPanel key={lane.agent.agentId} run={run} lane={lane} />
+    <div className={subAgents.length > 1 ? "lanes lanes-many" : "lanes"}>
+      {subAgents.map((subAgent) => (
+        <SubAgentPanel key={subAgent.agent.agentId} run={run} subAgent={subAgent} />
       ))}
     </div>
   );
 });
 
-function lanesOf(run: RunView, item: Item): readonly Lane[] {
+function subAgentsOf(run: RunView, item: Item): readonly SubAgent[] {
   const ids = item.kind === "agent" ? [item.childId] : item.kind === "tool" ? item.agentIds : [];
-  const asked = item.kind === "tool" ? subAgentTask(item.args) : "";
+  const task = item.kind === "tool" ? subAgentTask(item.args) : "";
   return ids.flatMap((id) => {
     const agent = run.agents.get(id);
-    return agent === undefined ? [] : [{ agent, subAgentTask: asked, starter: item }];
+    return agent === undefined ? [] : [{ agent, task, starter: item }];
   });
 }
 
-function SubAgentPanel({ run, lane: { agent, subAgentTask: asked, starter } }: { run: RunView; lane: Lane }) {
+function SubAgentPanel({ run, subAgent: { agent, task, starter } }: { run: RunView; subAgent: SubAgent }) {
   const { focus } = useChat();
-  const [isOpen, setOpen] = useCollapsed(`${run.runId} lane ${agent.agentId}`, true);
+  const [isOpen, setOpen] = useExpanded(`${run.runId} lane ${agent.agentId}`, true);
   const [showsAll, setShowsAll] = useState(false);
   const id = useId();
   const items = visibleItems(run, agent.agentId);
@@ -69,7 +68,7 @@ function SubAgentPanel({ run, lane: { agent, subAgentTask: asked, starter } }: {
         <SubAgentTime agent={agent} />
         <ChevronRight className="chevron" size={14} aria-hidden="true" />
       </button>
-      {asked !== "" && <p className="lane-task">{escapeBidi(asked)}</p>}
+      {task !== "" && <p className="lane-task">{escapeBidi(task)}</p>}
       {isOpen && (
         <div id={id} className="lane-items">
           {hidden > 0 && (
@@ -77,9 +76,9 @@ function SubAgentPanel({ run, lane: { agent, subAgentTask: asked, starter } }: {
               Show {plural(hidden, "earlier step")}
             </Button>
           )}
-          {groupSubAgents(run, items.slice(hidden)).map(({ first, lanes }) =>
-            lanes !== null ? (
-              <SubAgents key={first.key} run={run} items={lanes} />
+          {groupSubAgents(run, items.slice(hidden)).map(({ first, subAgents }) =>
+            subAgents !== null ? (
+              <SubAgents key={first.key} run={run} items={subAgents} />
             ) : (
               <ItemBody key={first.key} run={run} item={first} isNested />
             ),

@@ -4,19 +4,18 @@ import { highlightMatches } from "../log/filter";
 import { formatDuration, summarizeArgs } from "../log/format";
 import type { RunView, ToolItem } from "../log/view";
 import { escapeInvisible } from "../text/invisibleCharacters";
+import { useNow } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
-import { useNow } from "../ui/useNow";
-import { useChat } from "./context";
+import { useChat, useExpanded } from "./chatContext";
 import { ToolDetails } from "./ToolDetails";
-import { useCollapsed } from "./useCollapsed";
 
 /** A text with the words that the search looks for marked in it. */
 export function SearchHighlight({ text }: { text: string }) {
-  const { words } = useChat();
+  const { searchTerms } = useChat();
   const shown = escapeInvisible(text);
-  if (words.length === 0) return shown;
+  if (searchTerms.length === 0) return shown;
   let at = 0;
-  return highlightMatches(shown, words).map((part) => {
+  return highlightMatches(shown, searchTerms).map((part) => {
     const key = at;
     at += part.text.length;
     return part.hit ? <mark key={key}>{part.text}</mark> : <span key={key}>{part.text}</span>;
@@ -39,7 +38,7 @@ function isSameCall(one: Props, other: Props): boolean {
 export const ToolRow = memo(function ToolRow({ run, tool, title }: Props) {
   const { focus } = useChat();
   const isFocused = focus === tool.key;
-  const [isOpen, setOpen] = useCollapsed(tool.key, tool.state === "failed" || isFocused);
+  const [isOpen, setOpen] = useExpanded(tool.key, tool.state === "failed" || isFocused);
   const id = useId();
   return (
     <div className={`tool tool-${tool.state} ${isFocused ? "focused" : ""}`} data-item={tool.key}>

@@ -8,7 +8,7 @@ import { escapeBidi } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
 import { api } from "../wire/api";
-import { useChat } from "./context";
+import { useChat } from "./chatContext";
 import { LoadFullButton } from "./LoadFullButton";
 
 /** What the user asked. It is shown as it was typed. */
@@ -46,23 +46,23 @@ export const UserMessage = memo(function UserMessage({ run }: { run: RunView }) 
 });
 
 /** A message that is no run yet: on its way, waiting for its turn, or refused. */
-export const PendingMessage = memo(function PendingMessage({ pending }: { pending: OutboxMessage }) {
+export const PendingMessage = memo(function PendingMessage({ message }: { message: OutboxMessage }) {
   const { store } = useChat();
   const isBehind = useSyncExternalStore(store.subscribe, () =>
     store.getSnapshot().view.runs.some((run) => run.endedAt === null),
   );
-  const word = pending.error !== null ? `Not sent: ${pending.error}` : isBehind ? "Waits for its turn" : "Sending …";
+  const word = message.error !== null ? `Not sent: ${message.error}` : isBehind ? "Waits for its turn" : "Sending …";
   return (
     <article className="user user-pending" aria-label="Message that waits">
-      <div className="user-text">{pending.text}</div>
-      <p className={pending.error === null ? "quiet" : "tool-error"}>
+      <div className="user-text">{message.text}</div>
+      <p className={message.error === null ? "quiet" : "tool-error"}>
         {word}
-        {pending.error !== null && (
-          <Button variant="quiet" onClick={() => store.retry(pending)}>
+        {message.error !== null && (
+          <Button variant="quiet" onClick={() => store.retry(message)}>
             Try again
           </Button>
         )}
-        <Button variant="quiet" onClick={() => store.withdraw(pending)}>
+        <Button variant="quiet" onClick={() => store.withdraw(message)}>
           Withdraw
         </Button>
       </p>

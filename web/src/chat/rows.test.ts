@@ -3,7 +3,7 @@ import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
 import { dialectTranscripts, sourceTranscripts, transcript } from "../testing/golden";
 import { sampleRun, type TimedEvent } from "../testing/sampleRuns";
-import { buildRunRows, groupSubAgents, outermostItem, rowIndexOf, rowsOf, visibleItems } from "./rows";
+import { buildRunRows, groupSubAgents, outermostItem, RowBuilder, rowIndexOf, visibleItems } from "./rows";
 
 function runOf(name: string, count?: number): RunView {
   const view = reduce(EMPTY, transcript(name).slice(0, count));
@@ -15,7 +15,7 @@ function runOf(name: string, count?: number): RunView {
 describe("rows", () => {
   const all = [...dialectTranscripts(), ...sourceTranscripts()];
   it.each(all)("of $name have keys of their own, with the question first and the end last", ({ records }) => {
-    const rows = rowsOf(reduce(EMPTY, records), [], () => true);
+    const rows = new RowBuilder().build(reduce(EMPTY, records), [], () => true);
     expect(new Set(rows.map((row) => row.key)).size).toBe(rows.length);
     expect(rows[0]?.kind).toBe("user");
     expect(rows[rows.length - 1]?.kind).toBe("end");
@@ -35,9 +35,8 @@ describe("rows", () => {
   });
 
   it("put sub-agents that work at once side by side", () => {
-    const lanes = buildRunRows(runOf("sub_agents"), true).filter((row) => row.kind === "lanes");
-    expect(lanes).toHaveLength(1);
-    expect(lanes[0]?.kind === "lanes" && lanes[0].items).toHaveLength(2);
+    const groups = buildRunRows(runOf("sub_agents"), true).filter((row) => row.kind === "subAgents");
+    expect(groups).toMatchObject([{ items: [{}, {}] }]);
   });
 
   describe("of sub-agents", () => {
@@ -58,7 +57,7 @@ describe("rows", () => {
       return told.map((_, place) => {
         const run = sampleRun(...told.slice(0, place + 1));
         return buildRunRows(run, true).flatMap((row) => {
-          const items = row.kind === "lanes" ? row.items : row.kind === "item" ? [row.item] : [];
+          const items = row.kind === "subAgents" ? row.items : row.kind === "item" ? [row.item] : [];
           return items.length > 0
             ? [items.map((item) => (item.kind === "tool" ? item.callId : item.kind)).join(" ")]
             : [];
@@ -101,7 +100,7 @@ describe("rows", () => {
         );
       const run = sampleRun(...started(0, "X"), ...inside([...started(1, "A"), ...tool(2, "ls"), ...started(3, "B")]));
       const groups = groupSubAgents(run, visibleItems(run, "X"));
-      expect(groups.map(({ lanes }) => lanes?.length ?? 0)).toEqual([2, 0]);
+      expect(groups.map(({ subAgents }) => subAgents?.length ?? 0)).toEqual([2, 0]);
     });
   });
 
@@ -134,8 +133,9 @@ describe("rows", () => {
     const view = reduce(EMPTY, transcript("one_tool").slice(0, -2));
     const grown = reduce(view, transcript("one_tool"));
     const open = () => true;
-    const before = rowsOf(view, [], open);
-    const after = rowsOf(grown, [], open);
+    const builder = new RowBuilder();
+    const before = builder.build(view, [], open);
+    const after = builder.build(grown, [], open);
     expect(after.find((row) => row.kind === "user")).toBe(before.find((row) => row.kind === "user"));
     const tools = [before, after].map((rows) => rows.find((row) => row.kind === "item" && row.item.kind === "tool"));
     expect(tools[1]).toBeDefined();
@@ -146,7 +146,8 @@ describe("rows", () => {
   it("are the same as before for a run that did not change", () => {
     const view = reduce(EMPTY, transcript("sub_agents"));
     const open = () => true;
-    expect(rowsOf(view, [], open)[1]).toBe(rowsOf({ ...view }, [], open)[1]);
+    const builder = new RowBuilder();
+    expect(builder.build(view, [], open)[1]).toBe(builder.build({ ...view }, [], open)[1]);
   });
 
   it("are found by an item deep inside them", () => {
@@ -155,7 +156,7 @@ describe("rows", () => {
     if (inner === undefined) throw new Error("no such call");
     expect(outermostItem(run, inner)).toMatchObject({ callId: "c1" });
     const rows = buildRunRows(run, true);
-    expect(rows[rowIndexOf(rows, run, inner)]?.kind).toBe("lanes");
+    expect(rows[rowIndexOf(rows, run, inner)]?.kind).toBe("subAgents");
     expect(rowIndexOf(buildRunRows(run, false), run, inner)).toBe(-1);
   });
 });

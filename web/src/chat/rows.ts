@@ -6,7 +6,7 @@ import type { ApprovalItem, Item, RunView, SessionView, ToolItem } from "../log/
 export type Row =
   | { readonly kind: "gap"; readonly key: string; readonly from: number; readonly to: number }
   | { readonly kind: "user"; readonly key: string; readonly run: RunView }
-  | { readonly kind: "steps"; readonly key: string; readonly run: RunView; readonly open: boolean }
+  | { readonly kind: "steps"; readonly key: string; readonly run: RunView; readonly isExpanded: boolean }
   | {
       readonly kind: "item";
       readonly key: string;
@@ -14,49 +14,52 @@ export type Row =
       readonly item: Item;
       readonly isAnswer: boolean;
     }
-  | { readonly kind: "lanes"; readonly key: string; readonly run: RunView; readonly items: readonly Item[] }
+  | { readonly kind: "subAgents"; readonly key: string; readonly run: RunView; readonly items: readonly Item[] }
   | { readonly kind: "answer"; readonly key: string; readonly run: RunView }
   | { readonly kind: "approval"; readonly key: string; readonly run: RunView; readonly asked: ApprovalItem }
   | { readonly kind: "end"; readonly key: string; readonly run: RunView }
-  | { readonly kind: "pending"; readonly key: string; readonly pending: OutboxMessage };
+  | { readonly kind: "pending"; readonly key: string; readonly message: OutboxMessage };
 
 type ItemRow = Extract<Row, { kind: "item" }>;
 type UserRow = Extract<Row, { kind: "user" }>;
 
-const cache = new WeakMap<RunView, { open: boolean; rows: readonly Row[] }>();
-/** The rows that were made last. While a run grows most of its rows stay, and those that stay are not drawn again. */
-let last: { readonly runId: string; readonly rows: readonly Row[] } = { runId: "", rows: [] };
+/** Builds the rows of a conversation. Rows that did not change since the last call stay the same objects. */
+export class RowBuilder {
+  private readonly cache = new WeakMap<RunView, { isExpanded: boolean; rows: readonly Row[] }>();
+  /** Rows of the run that was built last: while a run grows, most of its rows stay. */
+  private last: { readonly runId: string; readonly rows: readonly Row[] } = { runId: "", rows: [] };
 
-export function rowsOf(view: SessionView, pending: readonly OutboxMessage[], isOpen: (run: RunView) => boolean): Row[] {
-  const rows: Row[] = view.gaps.map(({ from, to }) => ({ kind: "gap", key: `gap ${from}`, from, to }));
-  for (const run of view.runs) {
-    const open = isOpen(run);
-    let known = cache.get(run);
-    if (known === undefined || known.open !== open) {
-      known = { open, rows: buildRunRows(run, open, last.runId === run.runId ? last.rows : []) };
-      cache.set(run, known);
-      last = { runId: run.runId, rows: known.rows };
-    }
-    for (const row of known.rows) rows.push(row);
+  build(view: SessionView, pending: readonly OutboxMessage[], isExpanded: (run: RunView) => boolean): Row[] {
+    const rows: Row[] = view.gaps.map(({ from, to }) => ({ kind: "gap", key: `gap ${from}`, from, to }));
+    for (const run of view.runs) for (const row of this.rowsOf(run, isExpanded(run))) rows.push(row);
+    for (const message of pending) rows.push({ kind: "pending", key: message.requestId, message });
+    return rows;
   }
-  for (const one of pending) rows.push({ kind: "pending", key: one.requestId, pending: one });
-  return rows;
+
+  private rowsOf(run: RunView, isExpanded: boolean): readonly Row[] {
+    const cached = this.cache.get(run);
+    if (cached?.isExpanded === isExpanded) return cached.rows;
+    const rows = buildRunRows(run, isExpanded, this.last.runId === run.runId ? this.last.rows : []);
+    this.cache.set(run, { isExpanded, rows });
+    this.last = { runId: run.runId, rows };
+    return rows;
+  }
 }
 
 /** The rows of a run. A row of `before` that would say the same is taken over, if it has kept its place. */
-export function buildRunRows(run: RunView, open: boolean, before: readonly Row[] = []): readonly Row[] {
+export function buildRunRows(run: RunView, isExpanded: boolean, before: readonly Row[] = []): readonly Row[] {
   const rows: Row[] = [userRow(run, before[0])];
   const items = visibleItems(run, "");
-  const speech = streamedAnswer(run, items);
-  const hasSteps = items.some((item) => item !== speech && isCollapsible(item));
-  if (hasSteps) rows.push({ kind: "steps", key: `${run.runId} steps`, run, open });
-  for (const { first, lanes } of groupSubAgents(run, items)) {
-    const isAnswer = first === speech;
-    if (!open && !isAnswer && isCollapsible(first)) continue;
-    if (lanes !== null) rows.push({ kind: "lanes", key: first.key, run, items: lanes });
+  const streamed = streamedAnswer(run, items);
+  const hasSteps = items.some((item) => item !== streamed && isCollapsible(item));
+  if (hasSteps) rows.push({ kind: "steps", key: `${run.runId} steps`, run, isExpanded });
+  for (const { first, subAgents } of groupSubAgents(run, items)) {
+    const isAnswer = first === streamed;
+    if (!isExpanded && !isAnswer && isCollapsible(first)) continue;
+    if (subAgents !== null) rows.push({ kind: "subAgents", key: first.key, run, items: subAgents });
     else rows.push(itemRow(run, first, isAnswer, before[rows.length]));
   }
-  if (run.answer !== null && speech === null) rows.push({ kind: "answer", key: `${run.runId} answer`, run });
+  if (run.answer !== null && streamed === null) rows.push({ kind: "answer", key: `${run.runId} answer`, run });
   for (const asked of openApprovals(run)) rows.push({ kind: "approval", key: `${asked.key} asks`, run, asked });
   rows.push({ kind: "end", key: `${run.runId} end`, run });
   return rows;
@@ -123,7 +126,7 @@ export function isSubAgent(run: RunView, item: Item): boolean {
 export interface Group {
   readonly first: Item;
   /** Those that stand side by side, the first among them; null for what is no lane. */
-  readonly lanes: readonly Item[] | null;
+  readonly subAgents: readonly Item[] | null;
 }
 
 /**
@@ -133,18 +136,18 @@ export interface Group {
  */
 export function groupSubAgents(run: RunView, items: readonly Item[]): readonly Group[] {
   const groups: Group[] = [];
-  let lanes: Item[] = [];
+  let parallel: Item[] = [];
   let until = Number.NEGATIVE_INFINITY;
   for (const item of items) {
     if (!isSubAgent(run, item)) {
-      groups.push({ first: item, lanes: null });
+      groups.push({ first: item, subAgents: null });
       continue;
     }
     if (until <= item.at) {
-      lanes = [];
-      groups.push({ first: item, lanes });
+      parallel = [];
+      groups.push({ first: item, subAgents: parallel });
     }
-    lanes.push(item);
+    parallel.push(item);
     until = Math.max(until, endOf(run, item));
   }
   return groups;
@@ -184,7 +187,7 @@ export function rowIndexOf(rows: readonly Row[], run: RunView, item: Item): numb
   const outer = outermostItem(run, item);
   return rows.findIndex((row) => {
     if (row.kind === "item") return row.item.key === outer.key;
-    if (row.kind === "lanes") return row.items.some((one) => one.key === outer.key);
+    if (row.kind === "subAgents") return row.items.some((one) => one.key === outer.key);
     return row.kind === "approval" && row.asked.key === item.key;
   });
 }

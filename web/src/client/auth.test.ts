@@ -5,6 +5,7 @@ import { api } from "../wire/api";
 import { AuthStore } from "./auth";
 import { readStored, writeStored } from "./storage";
 
+const KEYS = ["outbox.ann-s.1", "draft.ann-s", "fresh.ann-s"];
 let user = "ann";
 const reload = vi.fn();
 
@@ -17,38 +18,30 @@ beforeEach(() => {
   vi.spyOn(api, "me").mockImplementation(async () => ({ user, name: "", open: false }));
 });
 
-function unsent(): boolean {
-  return (
-    readStored("outbox.ann-s.1", "") !== "" ||
-    readStored("draft.ann-s", "") !== "" ||
-    readStored("fresh.ann-s", "") !== ""
-  );
-}
+const writeUnsent = () => {
+  for (const key of KEYS) writeStored(key, "mine");
+};
+const hasUnsent = () => KEYS.some((key) => readStored(key, "") !== "");
 
-function write(): void {
-  for (const key of ["outbox.ann-s.1", "draft.ann-s", "fresh.ann-s"]) writeStored(key, "mine");
-}
-
-it("keeps what somebody wrote for them, and for nobody else", async () => {
-  const access = new AuthStore();
-  access.reload = reload;
+it("keeps unsent messages for the same user and removes them for another one", async () => {
+  const auth = new AuthStore(reload);
   user = "ann";
-  await access.enter("key of ann");
-  write();
-  await access.enter("another key of ann");
-  expect(unsent()).toBe(true);
+  await auth.logIn("key of ann");
+  writeUnsent();
+  await auth.logIn("another key of ann");
+  expect(hasUnsent()).toBe(true);
   expect(reload).not.toHaveBeenCalled();
   user = "ben";
-  await access.enter("key of ben");
-  expect(unsent()).toBe(false);
+  await auth.logIn("key of ben");
+  expect(hasUnsent()).toBe(false);
   expect(location.hash).toBe("#/");
   expect(reload).toHaveBeenCalledOnce();
 });
 
-it("forgets what was not sent with the key", async () => {
-  const access = new AuthStore();
-  write();
-  await access.leave();
-  expect(unsent()).toBe(false);
-  expect(access.getSnapshot().isLocked).toBe(true);
+it("removes unsent messages and locks the page when the user logs out", async () => {
+  const auth = new AuthStore(reload);
+  writeUnsent();
+  await auth.logOut();
+  expect(hasUnsent()).toBe(false);
+  expect(auth.getSnapshot().isLocked).toBe(true);
 });

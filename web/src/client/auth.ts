@@ -1,39 +1,37 @@
+/** Whether the server accepts this browser, and as which user. */
+
 import { useEffect, useState } from "react";
-import { api, type CurrentUser, whenUnauthorized } from "../wire/api";
+import { api, type CurrentUser, UNAUTHORIZED } from "../wire/api";
 import { readStored, removeUnsentMessages, writeStored } from "./storage";
 import { Store } from "./store";
 
-/** Whether the server lets us in. It is locked as soon as anything is refused for want of a key. */
-
+/** Locked as soon as the server refuses a request for want of an API key, until the user logs in. */
 export class AuthStore extends Store<{ readonly isLocked: boolean }> {
-  /** For tests, in which there is no page to load. */
-  reload = () => location.reload();
-
-  constructor() {
+  constructor(private readonly reload = () => location.reload()) {
     super({ isLocked: false });
-    whenUnauthorized(() => this.lock());
+    window.addEventListener(UNAUTHORIZED, () => this.lock());
   }
 
-  /** Rejects with what the server says of a key that it does not take. */
-  readonly enter = async (key: string): Promise<void> => {
+  /** Rejects with the server's message if the key is not valid. */
+  readonly logIn = async (key: string): Promise<void> => {
     await api.login(key);
     const { user } = await api.me();
-    const isAnother = user !== readStored("user", user);
+    const isOtherUser = user !== readStored("user", user);
     writeStored("user", user);
-    if (isAnother) {
-      // Nothing of the one before is shown to this one, or sent in their name.
-      this.beginAnew();
+    if (isOtherUser) {
+      // Nothing of the previous user may be shown to this one, or sent in their name.
+      this.removeUserData();
       this.reload();
     } else this.set({ isLocked: false });
   };
 
-  readonly leave = async (): Promise<void> => {
+  readonly logOut = async (): Promise<void> => {
     await api.logout();
-    this.beginAnew();
+    this.removeUserData();
     this.lock();
   };
 
-  private beginAnew(): void {
+  private removeUserData(): void {
     removeUnsentMessages();
     location.hash = "#/";
   }
@@ -43,19 +41,16 @@ export class AuthStore extends Store<{ readonly isLocked: boolean }> {
   }
 }
 
-export const access = new AuthStore();
-
-/** Who the server takes us for; null on one that needs no key, where there is nobody else to be. */
-
+/** The user of this browser's API key; null on a server that needs no key. */
 export function useCurrentUser(): CurrentUser | null {
-  const [me, setMe] = useState<CurrentUser | null>(null);
+  const [user, setUser] = useState<CurrentUser | null>(null);
   useEffect(() => {
     const abort = new AbortController();
     api.me(abort.signal).then(
-      (found) => setMe(found.open ? null : found),
-      () => {}, // the list of agents says what is wrong with the server
+      (found) => setUser(found.open ? null : found),
+      () => {}, // `useAgents` reports that the server cannot be reached
     );
     return () => abort.abort();
   }, []);
-  return me;
+  return user;
 }

@@ -38,8 +38,8 @@ describe("whole results", () => {
     const results = new FullResults(fetchCall);
     const changed = vi.fn();
     results.subscribe(changed);
-    results.want([run]);
-    results.want([run]);
+    results.request([run]);
+    results.request([run]);
     expect(asked).toHaveLength(MAX_CONCURRENT);
     expect(results.getSnapshot().pending).toBe(6);
     const before = results.getSnapshot();
@@ -51,17 +51,17 @@ describe("whole results", () => {
     expect(results.getSnapshot()).toBe(results.getSnapshot());
     expect(asked).toHaveLength(MAX_CONCURRENT + 1);
     const [first, second] = toolsOf(run);
-    expect(first && results.getSnapshot().of(first)).toContain("needle");
-    expect(second && results.getSnapshot().of(second)).toBeUndefined();
+    expect(first && results.getSnapshot().textOf(first)).toContain("needle");
+    expect(second && results.getSnapshot().textOf(second)).toBeUndefined();
   });
 
   it("leaves out what is whole, runs or is too large", () => {
     const { asked, fetchCall } = slowServer();
     const results = new FullResults(fetchCall);
-    results.want([
+    results.request([
       sampleRun([0, { kind: "tool_started", call_id: "c", name: "read", args: {}, truncated: true, size: 9 }]),
     ]);
-    results.want([runOf(1, 6 * 1024 * 1024)]);
+    results.request([runOf(1, 6 * 1024 * 1024)]);
     expect(asked).toHaveLength(0);
     expect(results.getSnapshot()).toMatchObject({ pending: 0, tooLarge: 1 });
   });
@@ -70,11 +70,11 @@ describe("whole results", () => {
     const { asked, fetchCall } = slowServer();
     const results = new FullResults(fetchCall);
     const run = runOf(1);
-    results.want([run]);
+    results.request([run]);
     asked[0]?.refuse();
     await settled();
     expect(results.getSnapshot()).toMatchObject({ pending: 0, failed: 1 });
-    results.want([run]);
+    results.request([run]);
     expect(asked).toHaveLength(1);
     results.retry([run]);
     expect(asked).toHaveLength(2);
@@ -87,15 +87,15 @@ describe("whole results", () => {
     const run = runOf(3);
     const [one, two, three] = toolsOf(run);
     if (!one || !two || !three) throw new Error("three calls");
-    results.want([run]);
+    results.request([run]);
     asked[0]?.answer("1".repeat(40));
     await settled();
     asked[1]?.answer("2".repeat(40));
     await settled();
-    results.getSnapshot().of(one);
+    results.getSnapshot().textOf(one);
     asked[2]?.answer("3".repeat(40));
     await settled();
-    const of = (item: ToolItem) => results.getSnapshot().of(item);
+    const of = (item: ToolItem) => results.getSnapshot().textOf(item);
     expect([of(one), of(two), of(three)].map((text) => text !== undefined)).toEqual([true, false, true]);
   });
 
@@ -103,8 +103,8 @@ describe("whole results", () => {
     const { asked, fetchCall } = slowServer();
     const results = new FullResults(fetchCall);
     const run = runOf(6);
-    results.want([run]);
-    results.rest();
+    results.request([run]);
+    results.cancelQueued();
     expect(results.getSnapshot().pending).toBe(MAX_CONCURRENT);
     results.dispose();
     expect(asked.every((call) => call.signal.aborted)).toBe(true);
@@ -114,7 +114,7 @@ describe("whole results", () => {
     await settled();
     expect(changed).not.toHaveBeenCalled();
     expect(results.getSnapshot().pending).toBe(0);
-    results.want([run]);
+    results.request([run]);
     expect(asked).toHaveLength(2 * MAX_CONCURRENT);
   });
 });

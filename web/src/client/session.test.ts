@@ -67,13 +67,13 @@ describe("a session", () => {
     const busy = { type: "error", message: "you have 20 streams", error_code: "too_many_streams", retry_after: 3 };
     newestSocket().say(busy);
     newestSocket().cut(1008, "too_many_streams");
-    expect(now()).toMatchObject({ notice: null, link: { kind: "lost", reason: "you have 20 streams" } });
+    expect(now()).toMatchObject({ notice: null, connection: { kind: "lost", reason: "you have 20 streams" } });
     expect(now().pending).toMatchObject([{ text: "later", error: null }]);
     vi.advanceTimersByTime(2999);
     expect(FakeSocket.all).toHaveLength(1);
     vi.advanceTimersByTime(1000);
     newestSocket().open(0);
-    expect(now()).toMatchObject({ notice: null, link: { kind: "open" } });
+    expect(now()).toMatchObject({ notice: null, connection: { kind: "open" } });
     expect(newestSocket().sent).toMatchObject([{ type: "query", query: "later" }]);
   });
 
@@ -81,10 +81,10 @@ describe("a session", () => {
     opened();
     newestSocket().say({ type: "error", message: "the key is gone", error_code: "unauthorized" });
     newestSocket().cut(1008, "unauthorized");
-    expect(now()).toMatchObject({ notice: "the key is gone", link: { kind: "ended", why: "refused" } });
+    expect(now()).toMatchObject({ notice: "the key is gone", connection: { kind: "ended", why: "refused" } });
     store.reconnect();
     newestSocket().open(0);
-    expect(now()).toMatchObject({ notice: null, link: { kind: "open" } });
+    expect(now()).toMatchObject({ notice: null, connection: { kind: "open" } });
   });
 
   it("comes back behind what it has, and shows nothing twice", () => {
@@ -92,7 +92,7 @@ describe("a session", () => {
     newestSocket().say(packed(0, 4));
     vi.advanceTimersByTime(100);
     newestSocket().cut();
-    expect(now().link).toMatchObject({ kind: "lost" });
+    expect(now().connection).toMatchObject({ kind: "lost" });
     expect(now().view.seq).toBe(4);
     vi.advanceTimersByTime(2000);
     expect(FakeSocket.all).toHaveLength(2);
@@ -100,7 +100,7 @@ describe("a session", () => {
     newestSocket().open(records.length);
     newestSocket().say(packed(2, records.length));
     vi.advanceTimersByTime(100);
-    expect(now().link).toEqual({ kind: "open" });
+    expect(now().connection).toEqual({ kind: "open" });
     const { runs } = now().view;
     expect(runs).toHaveLength(1);
     expect(runs[0]?.items.filter((item) => item.kind === "tool")).toHaveLength(1);
@@ -111,7 +111,7 @@ describe("a session", () => {
     newestSocket().cut();
     const wait = () => (lost().next - Date.now()) / 1000;
     const lost = () => {
-      const { link } = now();
+      const { connection: link } = now();
       if (link.kind !== "lost") throw new Error(`the link is ${link.kind}`);
       return link;
     };
@@ -197,7 +197,7 @@ describe("a session", () => {
     last.open();
     last.say({ type: "error", message: "the log ends at 0", error_code: "bad_cursor" });
     last.cut(1008, "bad_cursor");
-    await vi.waitFor(() => expect(now().link).toMatchObject({ kind: "ended", why: "deleted" }));
+    await vi.waitFor(() => expect(now().connection).toMatchObject({ kind: "ended", why: "deleted" }));
     vi.advanceTimersByTime(60_000);
     expect(newestSocket()).toBe(last);
     expect(now().view.seq).toBe(4);
@@ -220,7 +220,7 @@ describe("a session", () => {
     vi.advanceTimersByTime(100);
     newestSocket().cut(4404, "session deleted");
     vi.advanceTimersByTime(60_000);
-    expect(now().link).toMatchObject({ kind: "ended", why: "deleted" });
+    expect(now().connection).toMatchObject({ kind: "ended", why: "deleted" });
     expect(FakeSocket.all).toHaveLength(1);
   });
 

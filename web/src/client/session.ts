@@ -19,7 +19,7 @@ export interface LiveSession {
   readonly sessionId: string;
   readonly view: SessionView;
   readonly info: SessionInfo | null;
-  readonly link: SocketStatus;
+  readonly connection: SocketStatus;
   /** How much of a long log has come, 0 to 1; null once all of it is there. */
   readonly loading: number | null;
   readonly pending: readonly OutboxMessage[];
@@ -39,8 +39,8 @@ const STRETCH = 12;
 const UNSEEN_STRETCH = 500;
 
 export class SessionStore extends Store<LiveSession> {
-  private readonly link: ReconnectingSocket;
-  private readonly sending: MessageSender;
+  private readonly socket: ReconnectingSocket;
+  private readonly sender: MessageSender;
   private readonly inbox: LogRecord[] = [];
   private folding = false;
   /** The end of the log as the server told it: up to there it is history. */
@@ -62,69 +62,69 @@ export class SessionStore extends Store<LiveSession> {
       sessionId,
       view: EMPTY,
       info: null,
-      link: { kind: "connecting" },
+      connection: { kind: "connecting" },
       loading: 0,
       pending: [],
       deciding: new Set(),
       notice: null,
       clockSkew: 0,
     });
-    const send = (message: object) => this.link.send(message);
-    this.sending = new MessageSender(sessionId, send, (pending) => this.change({ pending }));
-    this.change({ pending: this.sending.pending });
-    this.link = new ReconnectingSocket(() => this.path(), {
+    const send = (message: object) => this.socket.send(message);
+    this.sender = new MessageSender(sessionId, send, (pending) => this.change({ pending }));
+    this.change({ pending: this.sender.pending });
+    this.socket = new ReconnectingSocket(() => this.path(), {
       open: () => this.resend(),
       message: (text) => this.take(parseFrame(text)),
-      status: (link) => this.linked(link),
+      status: (connection) => this.connectionChanged(connection),
     });
   }
 
   ask(text: string, ifBusy: OutboxMessage["ifBusy"]): void {
-    this.sending.ask(text, ifBusy);
+    this.sender.ask(text, ifBusy);
   }
 
   /** Take back a message that has not begun. */
   withdraw(one: OutboxMessage): void {
-    this.sending.withdraw(one);
+    this.sender.withdraw(one);
   }
 
   /** Send a refused message again. */
   retry(one: OutboxMessage): void {
-    this.sending.retry(one);
-    if (this.now.link.kind === "ended") this.reconnect();
+    this.sender.retry(one);
+    if (this.now.connection.kind === "ended") this.reconnect();
   }
 
   stop(): void {
     this.change({ notice: null });
-    if (!this.link.send({ type: "cancel" })) this.change({ notice: "Not connected: the agent was not stopped." });
+    if (!this.socket.send({ type: "cancel" })) this.change({ notice: "Not connected: the agent was not stopped." });
   }
 
   decide(asked: ApprovalItem, decision: Decision, more: { args?: Args; reason?: string } = {}): void {
     const command = { type: "approve", approval_id: asked.approvalId, decision, ...more };
-    if (!this.link.send(command)) return this.change({ notice: "Not connected: your decision was not sent." });
+    if (!this.socket.send(command)) return this.change({ notice: "Not connected: your decision was not sent." });
     this.decisions.set(asked.approvalId, { command, isRepeated: false });
     this.change({ notice: null, deciding: new Set(this.decisions.keys()) });
   }
 
   /** Tell the user what went wrong; null takes it away again. */
-  note(notice: string | null): void {
+  showNotice(notice: string | null): void {
     this.change({ notice });
   }
 
   reconnect(): void {
     if (this.looking !== null) return void this.startOver();
-    if (this.now.link.kind !== "ended") return this.link.hurry();
+    if (this.now.connection.kind !== "ended") return this.socket.hurry();
     // To go there again would bring a deleted session back to life.
-    if (this.now.link.why === "deleted") return;
+    if (this.now.connection.why === "deleted") return;
     this.change({ notice: null });
-    this.link.restart();
+    this.socket.restart();
   }
 
   close(): void {
     this.closed = true;
-    this.sending.close();
+    this.sender.close();
     this.looking?.abort();
-    this.link.close();
+    this.socket.close();
   }
 
   private get now(): LiveSession {
@@ -135,12 +135,12 @@ export class SessionStore extends Store<LiveSession> {
     this.set({ ...this.now, ...part });
   }
 
-  private linked(link: SocketStatus): void {
-    this.change({ link });
-    if (link.kind !== "ended" || this.looking !== null) return;
+  private connectionChanged(connection: SocketStatus): void {
+    this.change({ connection });
+    if (connection.kind !== "ended" || this.looking !== null) return;
     // Nobody will take them any more; who wrote them gets them back.
-    const reason = this.now.notice ?? link.reason;
-    for (const one of this.sending.pending) if (one.error === null) this.sending.refused(one.requestId, reason, "");
+    const reason = this.now.notice ?? connection.reason;
+    for (const one of this.sender.pending) if (one.error === null) this.sender.refused(one.requestId, reason, "");
   }
 
   private path(): string {
@@ -152,9 +152,9 @@ export class SessionStore extends Store<LiveSession> {
   /** What was on its way when the link broke may never have arrived. */
   private resend(): void {
     this.inbox.length = 0;
-    this.sending.again();
+    this.sender.again();
     for (const [id, { command }] of this.decisions) {
-      this.link.send(command);
+      this.socket.send(command);
       this.decisions.set(id, { command, isRepeated: true });
     }
   }
@@ -169,7 +169,7 @@ export class SessionStore extends Store<LiveSession> {
         this.folded = addGap(this.folded, frame.gap);
         return this.foldSoon();
       case "state":
-        this.link.greeted();
+        this.socket.greeted();
         this.goal = Math.max(this.goal, Number(frame.state.cursor));
         this.history ??= this.goal;
         this.change({ info: frame.state, loading: this.progress() });
@@ -222,7 +222,7 @@ export class SessionStore extends Store<LiveSession> {
   private publish(): void {
     const { view } = this.now;
     const before = view.seq < (this.history ?? 0) ? this.folded : view;
-    this.sending.seen(before, this.folded, this.skew ?? 0);
+    this.sender.seen(before, this.folded, this.skew ?? 0);
     const newest = this.folded.runs[this.folded.runs.length - 1];
     const isLive = this.now.loading === null && newest !== undefined && newest.endedAt === null;
     // The smallest difference is the one with the least delay in it.
@@ -236,7 +236,7 @@ export class SessionStore extends Store<LiveSession> {
 
   private accepted(requestId: string, runId: string): void {
     const known = this.now.view.runs.some((run) => run.runId === runId);
-    this.sending.accepted(requestId, runId, known);
+    this.sender.accepted(requestId, runId, known);
   }
 
   private settled(approvalId: string): void {
@@ -245,9 +245,9 @@ export class SessionStore extends Store<LiveSession> {
   }
 
   private refused({ message, error_code: code, request_id, retry_after }: Extract<Frame, { type: "error" }>): void {
-    if (request_id !== undefined) return this.sending.refused(request_id, message, code);
+    if (request_id !== undefined) return this.sender.refused(request_id, message, code);
     if (code === "bad_cursor") return void this.startOver();
-    if (this.link.refused(code, message, retry_after ?? 0)) return;
+    if (this.socket.refused(code, message, retry_after ?? 0)) return;
     // Ours came through before the link broke, and was sent again for nothing.
     const isOurs = code === "already_decided" && [...this.decisions.values()].some((one) => one.isRepeated);
     this.decisions.clear();
@@ -262,18 +262,18 @@ export class SessionStore extends Store<LiveSession> {
     this.looking?.abort();
     const looking = new AbortController();
     this.looking = looking;
-    const since = this.now.link.kind === "lost" ? this.now.link.since : Date.now();
-    const waiting = (ms: number) => this.change({ link: { kind: "lost", since, next: Date.now() + ms } });
+    const since = this.now.connection.kind === "lost" ? this.now.connection.since : Date.now();
+    const waiting = (ms: number) => this.change({ connection: { kind: "lost", since, next: Date.now() + ms } });
     const isThere = await sessionExists(this.sessionId, looking.signal, waiting).catch(() => null);
     if (isThere === null || looking.signal.aborted) return;
     this.looking = null;
-    if (!isThere) return this.change({ link: DELETED });
+    if (!isThere) return this.change({ connection: DELETED });
     this.inbox.length = 0;
     this.folded = EMPTY;
     this.goal = 0;
     this.history = null;
     this.change({ view: EMPTY, loading: 0 });
-    this.link.restart();
+    this.socket.restart();
   }
 }
 

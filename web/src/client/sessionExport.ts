@@ -113,9 +113,6 @@ export class SessionExport {
   };
 }
 
-/** The page's one export. */
-export const sessionExport = new SessionExport();
-
 async function save(lines: readonly string[], title: string, form: ExportForm, signal: AbortSignal): Promise<void> {
   if (form === "jsonl") {
     download(fileName(title, "jsonl"), [lines.map((line) => `${line}\n`).join("")], "application/jsonl");

@@ -83,6 +83,7 @@ export class SessionList {
   private closed = true;
   private readonly renamed = new Map<string, string>();
   private readonly removed = new Set<string>();
+  private readonly titles = new Map<string, string>();
   private watchers = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private typing: ReturnType<typeof setTimeout> | undefined;
@@ -112,6 +113,11 @@ export class SessionList {
   };
 
   readonly getSnapshot = (): SessionListState => this.state.getSnapshot();
+
+  /** The title of a session that has been listed, also if the current search leaves it out; "" if it is not known. */
+  titleOf(id: string | null): string {
+    return (id !== null && this.titles.get(id)) || "";
+  }
 
   readonly refresh = async (): Promise<void> => {
     clearTimeout(this.timer);
@@ -257,6 +263,7 @@ export class SessionList {
         const title = this.renamed.get(entry.session_id);
         return title === undefined || title === entry.title ? entry : { ...entry, title };
       });
+    for (const { session_id, title } of wanted) if (title) this.titles.set(session_id, title);
     const old = this.state.getSnapshot().entries;
     this.set({ ...more, entries: same(old, wanted), hasMore: this.next !== null });
   }

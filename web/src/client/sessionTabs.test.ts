@@ -231,13 +231,13 @@ describe("a place that is not in the log", () => {
     newestSocket().say({ type: "error", message: "the log ends at 0", error_code: "bad_cursor" });
     newestSocket().cut(1008, "bad_cursor");
     await vi.advanceTimersByTimeAsync(500);
-    expect(now().link).toMatchObject({ kind: "lost" });
+    expect(now().connection).toMatchObject({ kind: "lost" });
     await vi.advanceTimersByTimeAsync(1000);
     expect(answers).toEqual([status]);
     store.reconnect();
     await vi.advanceTimersByTimeAsync(0);
     expect(answers).toEqual([]);
     expect(FakeSocket.all).toHaveLength(sockets);
-    if (status === 404) expect(now().link).toMatchObject({ kind: "ended", why: "deleted" });
+    if (status === 404) expect(now().connection).toMatchObject({ kind: "ended", why: "deleted" });
   });
 });

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { loadOutbox } from "./outbox";
 import { readStored, removeSessionData, storedKeys, writeStored } from "./storage";
-import { beginSession } from "./useSession";
+import { createSession } from "./useSession";
 
 const quota = () => {
   throw new DOMException("", "QuotaExceededError");
@@ -37,7 +37,7 @@ it("does not see what the browser refused to let go", () => {
 
 it("keeps the first question without any storage", () => {
   vi.spyOn(globalThis, "localStorage", "get").mockImplementation(quota);
-  const id = beginSession("hello", "demo");
+  const id = createSession("hello", "demo");
   expect(readStored(`fresh.${id}`, null)).toBe("demo");
   expect(loadOutbox(id)).toMatchObject([{ text: "hello" }]);
 });

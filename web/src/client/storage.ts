@@ -3,6 +3,8 @@
  * as long as it is open.
  */
 
+import { useCallback, useState } from "react";
+
 /** What stands before each key. Two servers below different paths of one host name share a memory, but no keys. */
 export const KEY_PREFIX = `limelight${folder(globalThis.location?.pathname ?? "/")}.`;
 
@@ -32,6 +34,19 @@ export function writeStored(key: string, value: unknown): void {
   } catch {
     refused.set(whole, text);
   }
+}
+
+/** State that is kept in the browser's storage. */
+export function useStoredState<T>(key: string, initial: T): [T, (value: T) => void] {
+  const [value, setValue] = useState<T>(() => readStored(key, initial));
+  const store = useCallback(
+    (next: T) => {
+      writeStored(key, next);
+      setValue(next);
+    },
+    [key],
+  );
+  return [value, store];
 }
 
 /** The keys that begin like this and have a value. */

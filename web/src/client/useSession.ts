@@ -61,7 +61,7 @@ export function useSession(sessionId: string | null): OpenSession {
 }
 
 /** A new session with its first question, which is sent as soon as somebody opens it. */
-export function beginSession(text: string, agent: string): string {
+export function createSession(text: string, agent: string): string {
   const sessionId = newId();
   writeStored(`fresh.${sessionId}`, agent);
   saveOutbox(sessionId, [], [{ requestId: newId(), text, ifBusy: "wait", at: Date.now(), error: null, runId: null }]);

@@ -3,8 +3,8 @@ import { formatBytes, formatDuration, valueText } from "../log/format";
 import type { OutputPiece, ToolItem } from "../log/view";
 import { AnsiText } from "../text/AnsiText";
 import { Button } from "../ui/Button";
+import { useNow } from "../ui/clock";
 import { STATE_LABELS, StateIcon } from "../ui/StateIcon";
-import { useNow } from "../ui/useNow";
 
 /** How much of a call's output stands beside its code. Pure. */
 

@@ -1,5 +1,6 @@
 /** Search within a session: which items match, and where in a text the words stand. Pure. */
 
+import { stripAnsi } from "../text/sanitizeAnsi";
 import type { JsonValue } from "../wire/events";
 import { argsText, valueText } from "./format";
 import type { AgentView, Item, OutputPiece, RunView } from "./view";
@@ -75,7 +76,7 @@ export function matches(item: Item, filter: Filter, run: RunView, whole?: FullTe
   if (filter.tool !== "" && !((item.kind === "tool" || item.kind === "approval") && item.name === filter.tool))
     return false;
   if (filter.errorsOnly && !isFailed(item, run)) return false;
-  if (patternsOf(filter.text).length === 0) return true;
+  if (patternsOf(filter).length === 0) return true;
   const texts = [...textsOf(item), ...failedAgents(item, run).flatMap((agent) => [agent.name, agent.error ?? ""])];
   const fetched = item.kind === "tool" ? whole?.(item) : undefined;
   if (fetched !== undefined) texts.push(fetched);
@@ -126,7 +127,7 @@ function isFailed(item: Item, run: RunView): boolean {
 
 /** Every word occurs somewhere in the texts. */
 function hasWords(texts: readonly string[], filter: Filter): boolean {
-  return patternsOf(filter.text).every((pattern) => texts.some((text) => pattern.test(text)));
+  return patternsOf(filter).every((pattern) => texts.some((text) => pattern.test(text)));
 }
 
 function questionOf(run: RunView): string[] {
@@ -143,12 +144,15 @@ function failureOf({ failure, reason }: RunView): string[] {
   return failure === null ? [reason] : [failure.message, failure.code, failure.errorId, reason];
 }
 
-/** The same words are asked of thousands of items in a row. */
-let last: { readonly text: string; readonly patterns: readonly RegExp[] } = { text: "", patterns: [] };
+/** Compiled once for each filter: they are tested against thousands of items in a row. */
+const patternCache = new WeakMap<Filter, readonly RegExp[]>();
 
-function patternsOf(text: string): readonly RegExp[] {
-  if (last.text !== text) last = { text, patterns: searchTerms(text).map((word) => new RegExp(escaped(word), "iu")) };
-  return last.patterns;
+function patternsOf(filter: Filter): readonly RegExp[] {
+  const cached = patternCache.get(filter);
+  if (cached !== undefined) return cached;
+  const patterns = searchTerms(filter.text).map((term) => new RegExp(escaped(term), "iu"));
+  patternCache.set(filter, patterns);
+  return patterns;
 }
 
 function escaped(word: string): string {
@@ -203,5 +207,5 @@ function strings(value: JsonValue): string {
 /** What was printed, without the colours that may stand inside a word. */
 function printed(pieces: readonly OutputPiece[]): string {
   const text = pieces.map((piece) => piece.text).join("");
-  return text.includes("\u001b") ? text.replace(/\u001b\[[0-9;:]*m/g, "") : text;
+  return text.includes("\u001b") ? stripAnsi(text) : text;
 }

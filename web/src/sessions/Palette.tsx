@@ -1,7 +1,8 @@
 import { Command as Cmdk } from "cmdk";
 import { MessageSquare, Search } from "lucide-react";
-import { useEffect, useState, useSyncExternalStore } from "react";
+import { useEffect, useState } from "react";
 import { SessionList } from "../client/sessionList";
+import { useStore } from "../client/store";
 import { escapeBidi } from "../text/invisibleCharacters";
 import { Dialog } from "../ui/Dialog";
 import { Kbd } from "../ui/Kbd";
@@ -105,8 +106,8 @@ function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOp
 /** Conversations with this text in their title, also those that the list has not loaded; the newest if there is none. */
 function useFound(list: SessionList, text: string) {
   const [results] = useState(() => new SessionList({ poll: false }));
-  const recent = useSyncExternalStore(list.subscribe, list.getSnapshot);
-  const found = useSyncExternalStore(results.subscribe, results.getSnapshot);
+  const recent = useStore(list);
+  const found = useStore(results);
   const wanted = text.trim();
   useEffect(() => results.search(wanted), [results, wanted]);
   if (wanted === "") {

@@ -11,8 +11,9 @@ import {
   useState,
 } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
+import { useNavigation } from "../app/NavigationContext";
 import { hashOf, linkTo } from "../app/route";
-import { sessionExport } from "../client/sessionExport";
+import { useStores } from "../app/stores";
 import type { Progress } from "../log/view";
 import { escapeBidi } from "../text/invisibleCharacters";
 import { copyText } from "../ui/clipboard";
@@ -89,7 +90,6 @@ interface RowProps {
   /** The one that the Tab key comes to. */
   active: boolean;
   renaming: boolean;
-  onOpen: (id: string) => void;
   onActive: (id: string) => void;
   onRenaming: (id: string | null) => void;
   onRename: (id: string, title: string) => void;
@@ -98,7 +98,9 @@ interface RowProps {
 
 /** One conversation: how it went, its title, and a menu of what can be done with it. */
 export const SessionRow = memo(function SessionRow(props: RowProps) {
-  const { entry, current, active, renaming, onOpen, onActive, onRenaming, onRename, onRemove } = props;
+  const { entry, current, active, renaming, onActive, onRenaming, onRename, onRemove } = props;
+  const { openSession } = useNavigation();
+  const { sessionExport } = useStores();
   const id = entry.session_id;
   const title = escapeBidi(entry.title) || "New conversation";
   const link = useRef<HTMLAnchorElement>(null);
@@ -116,7 +118,7 @@ export const SessionRow = memo(function SessionRow(props: RowProps) {
     // A new tab is the browser's to open.
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    onOpen(id);
+    openSession(id);
   };
   const copyLink = async () => setCopyFailed(!(await copyText(linkTo({ sessionId: id }))));
   const close = () => {
@@ -210,7 +212,6 @@ interface Props {
   current: string | null;
   hasMore: boolean;
   onMore: () => void;
-  onOpen: (id: string) => void;
   onRename: (id: string, title: string) => void;
   onRemove: (entry: SessionEntry) => void;
 }
@@ -228,7 +229,7 @@ const STEPS: Record<string, (at: number, count: number) => number> = {
 };
 
 /** The conversations, of which only those in sight are drawn. Arrow keys walk, Enter opens, F2 renames, Del removes. */
-export function SessionRows({ entries, current, hasMore, onMore, onOpen, onRename, onRemove }: Props) {
+export function SessionRows({ entries, current, hasMore, onMore, onRename, onRemove }: Props) {
   const today = startOfDay(Date.now());
   const rows = useMemo(() => grouped(entries, today), [entries, today]);
   const [walked, setWalked] = useState<string | null>(null);
@@ -295,7 +296,6 @@ export function SessionRows({ entries, current, hasMore, onMore, onOpen, onRenam
               current={row.entry.session_id === current}
               active={row.entry.session_id === active}
               renaming={row.entry.session_id === renaming}
-              onOpen={onOpen}
               onActive={setActive}
               onRenaming={setRenaming}
               onRename={onRename}

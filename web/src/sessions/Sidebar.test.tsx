@@ -2,9 +2,11 @@ import { cleanup, render, screen, waitFor, within } from "@testing-library/react
 import userEvent from "@testing-library/user-event";
 import type { ReactNode } from "react";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
-import { SessionList } from "../client/sessionList";
+import { HOME } from "../app/route";
+import { Stores } from "../app/stores";
 import { fakeSessionServer, sessionEntry } from "../testing/fakeSessions";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
+import { TestPage, TestStores } from "../testing/providers";
 import type { AgentInfo } from "../wire/api";
 import { Sidebar } from "./Sidebar";
 
@@ -28,17 +30,27 @@ const AGENTS: AgentInfo[] = [
 beforeAll(installJsdomPolyfills);
 afterEach(() => {
   cleanup();
+  localStorage.clear();
   vi.unstubAllGlobals();
 });
 
 async function show(current: string | null = null) {
-  const calls = { onOpen: vi.fn(), onNew: vi.fn(), onRemoved: vi.fn(), onPalette: vi.fn(), onAgent: vi.fn() };
-  const theme = { choice: "system", dark: false, set: vi.fn() } as const;
-  const list = new SessionList();
-  const shown = { list, agents: AGENTS, version: "2.0.0", agent: "deep", theme, current, ...calls };
-  const { container } = render(<Sidebar {...shown} />);
+  const navigation = {
+    route: { ...HOME, sessionId: current },
+    openSession: vi.fn(),
+    leaveSession: vi.fn(),
+  };
+  const settings = { agents: AGENTS, version: "2.0.0", agent: AGENTS[0], chooseAgent: vi.fn() };
+  const stores = new Stores();
+  const { container } = render(
+    <TestStores stores={stores}>
+      <TestPage navigation={navigation} settings={settings}>
+        <Sidebar />
+      </TestPage>
+    </TestStores>,
+  );
   await screen.findAllByRole("link");
-  return { user: userEvent.setup(), container, theme, ...calls };
+  return { user: userEvent.setup(), container, stores, ...navigation, ...settings };
 }
 
 function titles(): string[] {
@@ -75,14 +87,14 @@ test("a title is text, whatever is in it", async () => {
 
 test("arrow keys walk, Enter opens, and Tab comes to one row only", async () => {
   fakeSessionServer(sessionEntry("a", "Bees"), sessionEntry("b", "Tides"), sessionEntry("c", "Kites"));
-  const { user, onOpen } = await show("b");
+  const { user, openSession } = await show("b");
   screen.getByRole("link", { name: /Tides/ }).focus();
   await user.keyboard("{ArrowDown}");
   await waitFor(() => expect(document.activeElement?.textContent).toBe("Kites"));
   await user.keyboard("{ArrowDown}{Home}{ArrowUp}");
   await waitFor(() => expect(document.activeElement?.textContent).toBe("Bees"));
   await user.keyboard("{Enter}");
-  expect(onOpen).toHaveBeenCalledWith("a");
+  expect(openSession).toHaveBeenCalledWith("a");
   const stops = screen.getAllByRole("link").filter((link) => link.tabIndex === 0);
   expect(stops.map((link) => link.textContent || link.ariaLabel)).toEqual(["Bees", "Documentation"]);
 });
@@ -113,7 +125,7 @@ test("the menu renames too, and the field has the focus", async () => {
 
 test("deleting asks first", async () => {
   const server = fakeSessionServer(sessionEntry("a", "Bees"), sessionEntry("b", "Tides"));
-  const { user, onRemoved } = await show("a");
+  const { user, leaveSession } = await show("a");
   screen.getByRole("link", { name: /Bees/ }).focus();
   await user.keyboard("{Delete}");
   const dialog = await screen.findByRole("alertdialog");
@@ -123,7 +135,7 @@ test("deleting asks first", async () => {
   screen.getByRole("link", { name: /Bees/ }).focus();
   await user.keyboard("{Delete}");
   await user.click(await screen.findByRole("button", { name: "Delete" }));
-  await waitFor(() => expect(onRemoved).toHaveBeenCalledWith("a"));
+  await waitFor(() => expect(leaveSession).toHaveBeenCalledWith("a"));
   expect(titles()).not.toContain("Bees");
 });
 
@@ -169,14 +181,14 @@ test("search, and an empty result says so", async () => {
 
 test("the agent for new conversations, and light or dark", async () => {
   fakeSessionServer(sessionEntry("a", "Bees"));
-  const { user, onAgent, theme } = await show();
+  const { user, chooseAgent, stores } = await show();
   await user.click(screen.getByRole("button", { name: "Agent for new conversations: Deep agent" }));
   const chosen = await screen.findByRole("menuitemradio", { name: /Deep agent/ });
   expect(chosen.getAttribute("aria-checked")).toBe("true");
   expect(chosen.textContent).toContain("default");
   await user.click(screen.getByRole("menuitemradio", { name: /Demo/ }));
-  expect(onAgent).toHaveBeenCalledWith("demo");
+  expect(chooseAgent).toHaveBeenCalledWith("demo");
   await user.click(screen.getByRole("button", { name: /Light or dark/ }));
   await user.click(await screen.findByRole("menuitemradio", { name: "Dark" }));
-  expect(theme.set).toHaveBeenCalledWith("dark");
+  expect(stores.theme.getSnapshot().choice).toBe("dark");
 });

@@ -3,8 +3,8 @@ import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
 import { dialectTranscripts, recordsOf, sourceTranscripts, transcript } from "../testing/golden";
 import { joinDeltas, randomChunks, seededRandom } from "../testing/recordSlices";
+import { stripAnsi } from "../text/sanitizeAnsi";
 import type { AnyEvent, LogRecord } from "../wire/events";
-import { stripAnsi } from "./sanitizeAnsi";
 import { MAX_RESULT, MAX_WRITE, plainEnd, plainTranscript, TerminalWriter } from "./transcript";
 
 const E = "\u001b";

@@ -7,7 +7,7 @@
 
 import { formatBytes } from "../log/format";
 import type { RunView, TerminalPiece, ToolItem } from "../log/view";
-import { AnsiSanitizer, stripAnsi } from "./sanitizeAnsi";
+import { AnsiSanitizer, stripAnsi } from "../text/sanitizeAnsi";
 
 const ESC = "\u001b[";
 const RESET = `${ESC}0m`;

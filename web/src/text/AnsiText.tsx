@@ -1,18 +1,18 @@
 import { memo, useMemo, useState } from "react";
 import { Button } from "../ui/Button";
-import { ending, type Span, spans } from "./ansi";
+import { type AnsiSpan, ansiSpans, ansiTail } from "./ansi";
 import "./text.css";
 
 /** Text of a program in its colours. */
 export const AnsiText = memo(function AnsiText({ text, className = "" }: { text: string; className?: string }) {
   return (
     <span className={className}>
-      <Spans of={spans(text)} />
+      <Spans of={ansiSpans(text)} />
     </span>
   );
 });
 
-export function Spans({ of }: { of: readonly Span[] }) {
+export function Spans({ of }: { of: readonly AnsiSpan[] }) {
   return of.map((span, index) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: the order is all that they are known by
     <span key={index} className={span.className || undefined}>
@@ -36,7 +36,7 @@ interface ToolOutputProps {
 export const ToolOutput = memo(function ToolOutput({ text, isPreview, isTruncated }: ToolOutputProps) {
   const [parts, setParts] = useState(1);
   const length = isPreview ? PREVIEW : PART * parts;
-  const shown = useMemo(() => ending(text, length), [text, length]);
+  const shown = useMemo(() => ansiTail(text, length), [text, length]);
   return (
     <div className="text-value">
       {(shown.isTruncated || isTruncated) && (

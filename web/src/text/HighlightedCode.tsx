@@ -13,7 +13,10 @@ const ready = new Map<string, () => Colour>();
 
 /** Something that colours one code, which may grow; null if the language is not known. */
 async function load(name: string): Promise<(() => Colour) | null> {
-  const [support, { IncrementalParser, highlightSpans }] = await Promise.all([loadLanguage(name), import("./highlighting")]);
+  const [support, { IncrementalParser, highlightSpans }] = await Promise.all([
+    loadLanguage(name),
+    import("./highlighting"),
+  ]);
   if (!support) return null;
   const make = () => {
     const growing: IncrementalParser = new IncrementalParser();

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ending, spans } from "./ansi";
+import { ansiSpans, ansiTail } from "./ansi";
 
 const E = "\u001b[";
 
@@ -51,11 +51,11 @@ it.each<[string, [string, string][]]>([
   [`${E}2J\u001b]0;title\u0007x`, [["x", ""]]],
   ["", []],
 ])("%j", (text, expected) => {
-  expect(spans(text).map((span) => [span.text, span.className])).toEqual(expected);
+  expect(ansiSpans(text).map((span) => [span.text, span.className])).toEqual(expected);
 });
 
 const end = (text: string, length: number) => {
-  const { spans: kept, isTruncated } = ending(text, length);
+  const { spans: kept, isTruncated } = ansiTail(text, length);
   return [kept.map((span) => span.text).join(""), isTruncated];
 };
 
@@ -63,7 +63,7 @@ it("gives the end of a text", () => {
   expect(end("one\ntwo", 10)).toEqual(["one\ntwo", false]);
   expect(end("one\ntwo", 5)).toEqual(["e\ntwo", true]);
   expect(end("a😀b", 2)).toEqual(["b", true]);
-  expect(ending(`one ${E}31mtwo${E}0m`, 3)).toEqual({
+  expect(ansiTail(`one ${E}31mtwo${E}0m`, 3)).toEqual({
     spans: [{ text: "two", className: "ansi-red" }],
     isTruncated: true,
   });

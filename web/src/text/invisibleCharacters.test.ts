@@ -22,3 +22,12 @@ test.each([
 test("prose keeps marks of direction, but is not turned around", () => {
   expect(escapeBidi("a\u200fb\u202ec")).toBe("a\u200fb⟨U+202E⟩c");
 });
+
+test.each([
+  ["a\u001b", "a␛"],
+  ["a\u001b\nb", "a␛\nb"],
+  ["a\u001b[31", "a"],
+  ["a\u001b]0;title\nb", "a\nb"],
+])("an incomplete sequence %j is seen as %j", (text, shown) => {
+  expect(escapeInvisible(text)).toBe(shown);
+});

@@ -3,7 +3,7 @@ import { memo, useCallback, useMemo, useState } from "react";
 import type { Item, RunView } from "../log/view";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
-import { useNow } from "../ui/useNow";
+import { useNow } from "../ui/clock";
 import { AgentTable } from "./AgentTable";
 import { Chart } from "./Chart";
 import { isRunning, layout, type Row } from "./layout";

@@ -1,4 +1,13 @@
-import { type RefObject, useCallback, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
+import {
+  type Context,
+  type RefObject,
+  useCallback,
+  useContext,
+  useLayoutEffect,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from "react";
 
 /** The width of an element as it is now. */
 export function useElementWidth(ref: RefObject<HTMLElement | null>, atFirst: number): number {
@@ -49,4 +58,11 @@ export function useStickToEnd(scroller: RefObject<HTMLElement | null>, isRunning
       bottom: scrollTop + clientHeight >= scrollHeight - NEAR,
     };
   }, [scroller]);
+}
+
+/** The value of a context that has no default. */
+export function useRequiredContext<T>(context: Context<T | null>): T {
+  const value = useContext(context);
+  if (value === null) throw new Error("a component is outside of the provider of its context");
+  return value;
 }

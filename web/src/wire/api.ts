@@ -87,12 +87,8 @@ export interface CurrentUser {
   readonly open: boolean;
 }
 
-let onUnauthorized = () => {};
-
-/** What to do when the server asks for a key that we do not have, or no longer. */
-export function whenUnauthorized(listener: () => void): void {
-  onUnauthorized = listener;
-}
+/** Event of the window: the server refused a request because the browser has no valid API key. */
+export const UNAUTHORIZED = "limelight:unauthorized";
 
 export const api = {
   me: (signal?: AbortSignal) => json<CurrentUser>("auth/me", { signal }),
@@ -144,7 +140,7 @@ async function request(path: string, { method = "GET", body, signal }: Options):
     throw new ApiError("The server cannot be reached.", "unreachable", 0);
   }
   if (response.ok) return response;
-  if (response.status === 401) onUnauthorized();
+  if (response.status === 401) window.dispatchEvent(new Event(UNAUTHORIZED));
   throw await refusal(response);
 }
 
