@@ -8,7 +8,7 @@ import { AuthGate } from "./AuthGate";
 const KEY = "lml_right";
 let isIn = false;
 
-/** A server that needs a key, and keeps the right one as a browser's cookie. */
+/** A server that needs an API key and keeps a valid one as a cookie of the browser. */
 beforeEach(() => {
   isIn = false;
   vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {

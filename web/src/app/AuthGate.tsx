@@ -5,7 +5,9 @@ import { serverUrl } from "../wire/api";
 import { useStores } from "./stores";
 import "./authGate.css";
 
-/** Asks for a key. It goes to the server and into a cookie that no script can read, and stays nowhere else. */
+/**
+ * Asks for an API key. The key goes to the server and into a cookie that no script can read; it is kept nowhere else.
+ */
 function ApiKeyScreen({ onEnter }: { onEnter(key: string): Promise<void> }) {
   const [key, setKey] = useState("");
   const [refused, setRefused] = useState("");

@@ -21,7 +21,7 @@ const OWN_AGENT = `async def agent(messages, ctx):
 const OWN_SERVE = "limelight serve my_agent.py:agent";
 const FRAMEWORK_SERVE = "limelight serve my_graph.py:graph";
 
-/** What the page shows before anything was asked. */
+/** Introduction with example prompts for the chosen agent. */
 export const Welcome = memo(function Welcome({ agent, onAsk }: WelcomeProps) {
   return (
     <div className="welcome">
@@ -74,7 +74,7 @@ export const Welcome = memo(function Welcome({ agent, onAsk }: WelcomeProps) {
   );
 });
 
-/** The start page: what this is, and the field for the first message. */
+/** The start page: an introduction, and the field for the first message. */
 export function NewSession() {
   const { agents, agent, agentsError, chooseAgent } = useSettings();
   const { startSession } = useNavigation();

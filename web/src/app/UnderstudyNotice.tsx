@@ -5,7 +5,7 @@ import { Dialog } from "../ui/Dialog";
 import type { AgentInfo } from "../wire/api";
 import "./welcome.css";
 
-/** A few lines to copy. */
+/** Lines of code with a button that copies them. */
 export function Snippet({ text, label }: { text: string; label: string }) {
   return (
     <div className="welcome-snippet">
@@ -18,17 +18,17 @@ export function Snippet({ text, label }: { text: string; label: string }) {
 
 const REAL_MODEL = "LIMELIGHT_MODEL=gpt-5-mini OPENAI_API_KEY=sk-… limelight serve";
 
-/** Nobody thinks here: the model of the agent is the one that plays scripts. */
+/** Whether the agent uses the understudy, the model that plays scripts. */
 export function usesUnderstudy(agent: AgentInfo | undefined): boolean {
   return agent?.model === "understudy";
 }
 
-/** How to start the server with a real model. */
+/** The command that starts the server with a real model. */
 export function RealModelCommand() {
   return <Snippet text={REAL_MODEL} label="Copy the command" />;
 }
 
-/** The quiet line where one writes, which leads to how to use a real model. */
+/** A line below the composer that explains how to use a real model. */
 export function UnderstudyNotice() {
   const [isOpen, setOpen] = useState(false);
   return (

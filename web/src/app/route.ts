@@ -1,11 +1,11 @@
-/** Where the page is: the address behind `#`. A link to a session, a run or one item of it can be sent to anybody. */
+/** The page's address after `#`, which names a session, a run and an item. It can be shared as a link. */
 
 import { useMemo, useSyncExternalStore } from "react";
 
 export interface Route {
   readonly sessionId: string | null;
   readonly runId: string | null;
-  /** The place of an item in its run. */
+  /** Index of an item in its run. */
   readonly item: number | null;
 }
 
@@ -28,7 +28,7 @@ export function linkTo(route: Partial<Route>): string {
   return document.baseURI.replace(/#.*$/, "") + hashOf(route);
 }
 
-/** Go there; `replace` leaves no trace for the Back button. */
+/** Changes the address; `replace` adds no entry to the browser's history. */
 export function navigate(route: Partial<Route>, { replace = false } = {}): void {
   const hash = hashOf(route);
   if (hash === location.hash) return;

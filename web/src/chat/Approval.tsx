@@ -15,7 +15,7 @@ const LINE = 80;
 const FEWEST_ROWS = 8;
 const MOST_ROWS = 30;
 
-/** The agent asks before it acts: approve, change what it will do, or reject. */
+/** Asks the user to approve, edit or reject a call. */
 export const Approval = memo(function Approval({ run, asked }: { run: RunView; asked: ApprovalItem }) {
   const { store, deciding } = useChat();
   const [draft, change] = useDecisionDraft(asked.approvalId);
@@ -89,7 +89,7 @@ interface Asked {
   retry(): void;
 }
 
-/** Long arguments come as a preview: nobody should agree to what they have not been able to read. */
+/** Truncated arguments are fetched in full, so that the user can read what they approve. */
 function useWholeArgs(run: RunView, asked: ApprovalItem): Asked {
   const isTruncated = asked.argsTruncation !== null;
   const [now, setNow] = useState<Omit<Asked, "retry">>({ args: asked.args, state: isTruncated ? "loading" : "whole" });
@@ -180,13 +180,13 @@ function EditArgs({ text, isSent, onChange, onCancel, onSend }: EditProps) {
   );
 }
 
-/** A long text stands in one line of JSON, which takes many lines of the field. */
+/** A long string is one line of JSON, which wraps to many lines of the field. */
 function editorRows(text: string): number {
   const rows = text.split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / LINE)), 1);
   return Math.min(MOST_ROWS, Math.max(FEWEST_ROWS, rows));
 }
 
-/** The object, or what is wrong with the text. */
+/** The parsed object, or an error message. */
 function parseArgs(text: string): JsonObject | string {
   try {
     const value: unknown = JSON.parse(text);
@@ -239,7 +239,7 @@ function RejectReason({ reason, ...props }: RejectProps) {
 
 const WORDS = { approve: "Approved", edit: "Approved with changes", reject: "Rejected" };
 
-/** Who decided what about a question, in one line, and what was changed. */
+/** The decision about an approval: what, by whom, when, and the edited arguments. */
 export function DecisionLine({ asked }: { asked: ApprovalItem }) {
   if (asked.decision === null) return <p className="decided">Waits for a decision.</p>;
   const by = asked.by === "" ? "" : ` by ${asked.by}`;

@@ -8,7 +8,7 @@ import { languageName } from "../text/languages";
 import type { JsonObject, JsonValue } from "../wire/events";
 import "./approval.css";
 
-/** Arguments as people read them: code, short values, and texts with their line breaks. Pure. */
+/** Splits the arguments of a call into code, short values and long texts. Pure. */
 
 export interface LongText {
   readonly name: string;
@@ -19,7 +19,7 @@ export interface LongText {
 
 export interface ArgumentParts {
   readonly code: { readonly text: string; readonly language: string } | null;
-  /** What is left beside code and texts; null if nothing is. */
+  /** Values that are neither code nor long texts; null if there are none. */
   readonly values: Args | null;
   readonly texts: readonly LongText[];
 }
@@ -42,12 +42,12 @@ export function splitArguments(call: Call): ArgumentParts {
   return { code, values: Object.keys(values).length > 0 ? values : null, texts };
 }
 
-/** A question about a call as the call that it asks for. */
+/** The call that an approval asks for. */
 export function callOf(run: RunView, asked: ApprovalItem, args: Args): Call {
   return { name: asked.name, args, argsText: "", isPython: isPythonTool(asked.name, run.pythonTools) };
 }
 
-/** What a text is that goes into a file, by the file's name. */
+/** The language of a text that a call writes to a file, from the file's name; "" for prose. */
 function languageOf(args: JsonObject): string {
   for (const key of ["path", "file_path", "filename", "file"]) {
     const ending = typeof args[key] === "string" ? /\.(\w+)$/.exec(args[key])?.[1] : undefined;
@@ -57,10 +57,10 @@ function languageOf(args: JsonObject): string {
   return "";
 }
 
-/** Longer code comes in parts, as text. */
+/** Longer code is shown as text, in parts. */
 const CODE_LIMIT = 100_000;
 
-/** What a call is given: code as code, texts as texts, the rest as JSON. `head` stands above all but the code. */
+/** Arguments of a call: code as code, long texts as text, the rest as JSON. `head` is shown above all but the code. */
 export const Arguments = memo(function Arguments({ parts, head }: { parts: ArgumentParts; head?: ReactNode }) {
   const { code, values, texts } = parts;
   return (

@@ -25,7 +25,7 @@ interface Props {
   readonly filter: Filter;
 }
 
-/** The browser's own mark of when all of the history can be read; benchmarks look at it. */
+/** Performance mark for benchmarks: the whole history is shown. */
 const LOADED = "limelight:loaded";
 
 /** The conversation: a virtual list that follows its end while the user is there. */
@@ -66,7 +66,7 @@ export const Chat = memo(function Chat({ live, store, filter }: Props) {
     if (isLoaded) performance.mark(LOADED);
   }, [isLoaded]);
 
-  // The conversation stays below what a search shows, so that it keeps its place and goes on following.
+  // The conversation stays mounted below the search results, so that it keeps its scroll position.
   const isSearching = isActive(filter);
   return (
     <ChatContext value={context}>
@@ -116,7 +116,7 @@ function useExpandedRuns(state: ChatState, live: LiveSession, isFollowing: boole
   return { isExpanded, toggle };
 }
 
-/** The run whose end the user did not follow: they would be thrown off their place if its steps folded under them. */
+/** The newest run, if it ended while the user did not follow: collapsing its steps would move what they read. */
 function useUnfollowedRun(newest: RunView | undefined, isFollowing: boolean): string | null {
   const [unfollowed, setUnfollowed] = useState<string | null>(null);
   const runId = newest?.runId ?? null;
@@ -126,7 +126,7 @@ function useUnfollowedRun(newest: RunView | undefined, isFollowing: boolean): st
   return unfollowed;
 }
 
-/** Whoever asks something wants to see it. */
+/** Scrolls to the end when the user sends a message. */
 function useToEndWhenAsked(count: number, toEnd: () => void): void {
   const before = useRef(count);
   useEffect(() => {

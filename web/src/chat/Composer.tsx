@@ -6,20 +6,20 @@ import { Menu, MenuItem } from "../ui/Menu";
 import "./composer.css";
 
 interface Props {
-  /** The session whose unfinished message this is; null for a new one. */
+  /** The session of the draft; null for a new session. */
   readonly sessionId: string | null;
   readonly isBusy: boolean;
   readonly isDisabled?: boolean;
-  /** The message that ↑ brings back. */
+  /** The message that ↑ restores. */
   readonly last: string | (() => Promise<string>);
-  /** Esc was pressed once while the agent works. */
+  /** Whether Esc was pressed once while the agent works. */
   readonly confirmsStop?: boolean;
   readonly children?: ReactNode;
   onSend(text: string, ifBusy: "wait" | "cancel"): void;
   onStop?(): void;
 }
 
-/** Where the user writes. While the agent works a message waits for its turn, or interrupts it. */
+/** The field for messages. While the agent works, a message is queued or interrupts it. */
 export function Composer(props: Props) {
   const { sessionId, isBusy, isDisabled = false, last, onSend } = props;
   const [text, setText] = useDraft(sessionId);
@@ -45,7 +45,7 @@ export function Composer(props: Props) {
       if (typeof last === "string") setText(last);
       else
         last().then(
-          // What was typed meanwhile stays.
+          // Keeps what the user typed in the meantime.
           (whole) => field.current?.value === "" && setText(whole),
           () => setLoadError("The last message could not be read"),
         );
@@ -122,7 +122,7 @@ function SendButton(props: { isBusy: boolean; isDisabled: boolean; onSend(ifBusy
   );
 }
 
-/** What was typed and not sent, per session; a reload does not lose it. */
+/** The unsent text of a session, kept in the browser's storage. */
 function useDraft(sessionId: string | null): [string, (text: string) => void] {
   const key = `draft.${sessionId ?? "new"}`;
   const [text, setText] = useState(() => readStored(key, ""));
@@ -137,10 +137,10 @@ function useDraft(sessionId: string | null): [string, (text: string) => void] {
   return [text, change];
 }
 
-/** Most browsers make a field as high as its text by themselves, without the layout of the page that asking for it costs. */
+/** Browsers with `field-sizing` grow a field without the layout that reading its height costs. */
 const GROWS_ITSELF = typeof CSS !== "undefined" && CSS.supports?.("field-sizing", "content");
 
-/** As high as the text, up to a third of the window. */
+/** Makes a field as high as its text, up to a third of the window. */
 function useGrowing(field: React.RefObject<HTMLTextAreaElement | null>, text: string): void {
   // biome-ignore lint/correctness/useExhaustiveDependencies: its height follows the text
   useLayoutEffect(() => {

@@ -13,7 +13,7 @@ interface Props {
   onClose(): void;
 }
 
-/** Search within what the agent did: by words, by tool, only errors. */
+/** Search within a session: by words, by tool, errors only. */
 export function FilterBar({ runs, filter, onChange, onClose }: Props) {
   const field = useRef<HTMLInputElement>(null);
   const id = useId();

@@ -18,7 +18,7 @@ const PLAN: TimedEvent = [
   },
 ];
 
-/** The states of a list, as somebody sees them who cannot see its icons. */
+/** The states of a list as a screen reader announces them. */
 function states(...told: readonly TimedEvent[]): readonly (string | null)[] {
   const run = sampleRun(...told);
   const list = run.items.find((item) => item.kind === "todos");

@@ -13,7 +13,7 @@ import { useChat, useExpanded } from "./chatContext";
 import { ToolRow } from "./ToolRow";
 import "./steps.css";
 
-/** What a text says, in a line: how it begins, or its last words while it grows. */
+/** A text in one line: its beginning, or its end while it grows. */
 export function preview(text: string, isGrowing: boolean): string {
   const line = escapeBidi(text).trim().replace(/\s+/g, " ");
   return isGrowing && line.length > 120 ? `…${line.slice(-120)}` : line.slice(0, 200);
@@ -24,16 +24,15 @@ interface StatusRowProps {
   readonly kind: "plan" | "thought";
   readonly icon: LucideIcon;
   readonly title: string;
-  /** What it says, in a line, while it is closed. */
+  /** The text in one line, shown while the row is collapsed. */
   readonly preview: string;
   readonly text: string;
   readonly time?: string;
   readonly isGrowing?: boolean;
-  /** Open until the user says otherwise. */
   readonly isOpenAtFirst?: boolean;
 }
 
-/** A text beside the work, a thought or a plan: one quiet line that opens. */
+/** A plan or a thought: one line that expands to the text. */
 export function StatusRow({ itemKey, kind, icon: Icon, title, preview, text, time, ...rest }: StatusRowProps) {
   const { isGrowing = false, isOpenAtFirst = false } = rest;
   const { focus } = useChat();
@@ -66,7 +65,6 @@ export function StatusRow({ itemKey, kind, icon: Icon, title, preview, text, tim
   );
 }
 
-/** What the agent means to do, in its own words. */
 export const PlanCard = memo(function PlanCard({ item }: { item: PlanItem }) {
   return (
     <StatusRow
@@ -82,10 +80,9 @@ export const PlanCard = memo(function PlanCard({ item }: { item: PlanItem }) {
   );
 });
 
-/** Some models say what it is, which the row says already. */
+/** Some models begin a thought with its name, which the row already shows. */
 const NAME = /^\s*thoughts?:\s*/i;
 
-/** What the agent thinks. While it thinks, the end of the thought can be read in the line. */
 export const Reasoning = memo(function Reasoning({ item }: { item: MessageItem }) {
   const isThinking = item.endedAt === null;
   const now = useNow(isThinking);
@@ -103,7 +100,7 @@ export const Reasoning = memo(function Reasoning({ item }: { item: MessageItem }
   );
 });
 
-/** Where a round of the agent's loop begins, and what it cost. */
+/** The start of a step of the agent's loop, with its cost. */
 export const StepLine = memo(function StepLine({ item }: { item: StepItem }) {
   const name = item.stepKind === "planning" ? "Planning" : `Step ${item.number}`;
   const took = item.durationMs ?? (item.endedAt === null ? null : item.endedAt - item.at);
@@ -119,14 +116,13 @@ export const StepLine = memo(function StepLine({ item }: { item: StepItem }) {
   );
 });
 
-/** What an agent has begun and not ticked is only running while the agent is. */
+/** An entry in progress is shown as running only while its list's agent runs. */
 function stateOf(status: TodoStatus, list: TodosItem["state"]): "pending" | TodosItem["state"] {
   if (status === "completed") return "done";
   if (status === "pending" || list === "done") return "pending";
   return list;
 }
 
-/** The agent's list, as it stands now. */
 export const Todos = memo(function Todos({ item }: { item: TodosItem }) {
   const { focus } = useChat();
   const done = item.todos.filter((todo) => todo.status === "completed").length;
@@ -154,12 +150,12 @@ interface Props {
   readonly isNested?: boolean;
 }
 
-/** An item tells all of itself: it is drawn again when it changes, and not whenever its run does. */
+/** Renders an item again only when it changes, not whenever its run does. */
 export function isSameItem(one: Props, other: Props): boolean {
   return one.item === other.item && one.run.runId === other.run.runId && one.isNested === other.isNested;
 }
 
-/** One thing that an agent did, in the form that fits it. */
+/** One item of a run. */
 export const ItemBody = memo(function ItemBody({ run, item, isNested = false }: Props) {
   const { focus } = useChat();
   const place = { "data-item": item.key, className: focus === item.key ? "focused" : undefined };

@@ -4,14 +4,14 @@ import { Button } from "../ui/Button";
 import { ApiError } from "../wire/api";
 
 interface Props<T> {
-  /** What is cut, e.g. "the whole answer". */
+  /** What the button loads, e.g. "the whole answer". */
   readonly what: string;
   readonly size: number;
   load(): Promise<T>;
   onWhole(whole: T): void;
 }
 
-/** Fetches the whole of what the log has only the beginning of. */
+/** Loads the rest of a value that the log has only the beginning of. */
 export function LoadFullButton<T>({ what, size, load, onWhole }: Props<T>) {
   const [trouble, setTrouble] = useState<string | null>(null);
   const [isLoading, setLoading] = useState(false);

@@ -19,8 +19,9 @@ interface Props {
 }
 
 /**
- * What the agent says, and its answer as a document: title, text, sources. One component, so that a text which turns out
- * to be the answer, or only a step towards it, keeps its place in the page and is not drawn anew.
+ * A text of the agent, and its answer as a document with title, text and sources.
+ *
+ * One component renders both, so that a text that turns out to be the answer stays mounted.
  */
 export const Message = memo(function Message({ run, item, isAnswer }: Props) {
   const { focus } = useChat();
@@ -64,14 +65,14 @@ export const Message = memo(function Message({ run, item, isAnswer }: Props) {
   );
 });
 
-/** Whether what was said is the answer of which the log has the beginning. */
+/** Whether the streamed text is the complete answer whose beginning the log has. */
 function isComplete(text: string, beginning: JsonValue): boolean {
   return (
     typeof beginning === "string" && text.length > beginning.length && text.startsWith(beginning.replace(/…$/, ""))
   );
 }
 
-/** A whole answer as the page shows it: of an object only its content. */
+/** The text of a complete answer; of a structured answer its content. */
 function readable(content: string): string {
   return valueText(answerOf({ content, title: "", sources: [] }).content);
 }

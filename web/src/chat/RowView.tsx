@@ -19,7 +19,7 @@ interface Props {
   onToggle(run: RunView): void;
 }
 
-/** The one line that all steps of a run fold into. */
+/** The line that expands and collapses the steps of a run. */
 export const StepsHeader = memo(function StepsHeader({ run, isExpanded, onToggle }: Props) {
   const isLive = run.endedAt === null;
   const now = useNow(isLive);
@@ -35,7 +35,7 @@ export const StepsHeader = memo(function StepsHeader({ run, isExpanded, onToggle
   );
 });
 
-/** How many tools, and how many failed or have no result: what is folded must not look better than it was. */
+/** Counts of tools, failures and missing results, so that collapsed steps do not hide problems. */
 function counts(run: RunView): string {
   if (run.tools === 0) return "";
   const count = (state: Progress) =>

@@ -9,7 +9,7 @@ import { runningTools } from "./rows";
 
 const LIMITS: Record<string, string> = { max_steps: "It reached its limit of steps; this is what it had by then." };
 
-/** How a run ended and what it cost; while it works, that it is alive and what it does. */
+/** How a run ended and what it cost; while it runs, what it does. */
 export const RunEnd = memo(function RunEnd({ run }: { run: RunView }) {
   if (run.endedAt === null) return <Alive run={run} />;
   const tokens = tokensOfRun(run);

@@ -11,7 +11,7 @@ import { sampleRun } from "../testing/sampleRuns";
 import { api } from "../wire/api";
 import { SearchResults } from "./SearchResults";
 
-// The simulated browser has no heights, of which a virtual list makes its choice.
+// jsdom has no layout, which the virtual list needs to choose its rows.
 vi.mock("virtua", () => ({ VList: ({ children }: { children: ReactNode }) => <div>{children}</div> }));
 installJsdomPolyfills();
 afterEach(cleanup);

@@ -14,7 +14,7 @@ import { RunEnd } from "./RunEnd";
 import { UserMessage } from "./UserMessage";
 import "./search.css";
 
-/** What a search found, over all turns. */
+/** Matches of a search in all runs. */
 export const SearchResults = memo(function SearchResults({
   runs,
   filter,
@@ -62,7 +62,7 @@ export const SearchResults = memo(function SearchResults({
   );
 });
 
-/** What the search has not looked into, so that "nothing found" is no lie. */
+/** Parts that the search could not read, so that "nothing found" does not mislead. */
 function unseenParts({ pending, failed, tooLarge }: FullResultsState, cut: number): string[] {
   const parts: string[] = [];
   if (pending > 0) parts.push(`reading ${plural(pending, "long result")} …`);
@@ -76,7 +76,7 @@ function agentName(run: RunView, agentId: string): string {
   return agentId === "" ? "" : ` · ${escapeInvisible(run.agents.get(agentId)?.name ?? "")}`;
 }
 
-/** The text that is the answer, if it was streamed. */
+/** The streamed text of the answer, if there is one. */
 function spoken(run: RunView): MessageItem | null {
   const item = run.answer?.item == null ? undefined : run.items[run.answer.item];
   return item?.kind === "text" ? item : null;

@@ -12,7 +12,7 @@ import { ToolRow } from "./ToolRow";
 import "./subAgents.css";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 
-/** A lane shows so many of its steps at first; a sub-agent may take thousands. */
+/** Number of steps shown at first; a sub-agent may take thousands. */
 const FIRST = 40;
 
 interface SubAgent {
@@ -21,7 +21,7 @@ interface SubAgent {
   readonly starter: Item;
 }
 
-/** Sub-agents that worked at the same time: a lane each, side by side where there is room. */
+/** Sub-agents that worked at the same time, side by side where there is room. */
 export const SubAgents = memo(function SubAgents({ run, items }: { run: RunView; items: readonly Item[] }) {
   const subAgents = items.flatMap((item) => subAgentsOf(run, item));
   return (
@@ -90,7 +90,7 @@ function SubAgentPanel({ run, subAgent: { agent, task, starter } }: { run: RunVi
   );
 }
 
-/** What the sub-agent does at this moment. */
+/** What the sub-agent does now. */
 function SubAgentActivity({ run, agent }: { run: RunView; agent: AgentView }) {
   if (agent.endedAt !== null)
     return (

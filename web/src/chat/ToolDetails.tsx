@@ -10,13 +10,11 @@ import { DecisionLine } from "./Approval";
 import { Arguments, splitArguments } from "./Arguments";
 import { LoadFullButton } from "./LoadFullButton";
 
-/** What a call that failed says of itself. Pure. */
-
 const CALLED = "Error: ";
 
 /**
- * The error as the result tells it: the log keeps the first 2,000 characters of an error, and the result has all of it.
- * Null if the result is something else.
+ * The full error text from a call's result, because the log truncates errors at 2,000 characters. Null if the result
+ * is not the error.
  */
 export function findErrorText(result: string, error: string): string | null {
   const beginning = error.endsWith("…") ? error.slice(0, -1) : error;
@@ -28,7 +26,7 @@ export function findErrorText(result: string, error: string): string | null {
 const PREVIEW = 1200;
 const NO_RESULT_SEEN = "No result seen: the run ended without showing what became of this call.";
 
-/** What went into a call and what came out: code as code, previews at first, the whole on a click. */
+/** Arguments, output and result of a call: previews first, the rest on a click. */
 export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
   const [whole, setWhole] = useState<ToolCall | null>(null);
   const [trouble, setTrouble] = useState<string | null>(null);
@@ -44,7 +42,7 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
       setTrouble(error instanceof ApiError ? error.message : "The whole result could not be read.");
     }
   };
-  // What is copied is the whole, also while only its beginning is shown.
+  // The full values are copied, also while only previews are shown.
   const fetched = () => api.toolCall(run.runId, tool.callId);
   const result = valueText(whole?.result ?? tool.result);
   const output = whole?.output ?? tool.output.map((piece) => piece.text).join("");
@@ -59,7 +57,7 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
     [output, error ?? "", hasResult ? result : ""].some((text) => text.length > PREVIEW);
   const shown = (text: string) => (showsAll || text.length <= PREVIEW ? text : `${text.slice(0, PREVIEW)}…`);
   const asked = tool.approval === null ? undefined : run.items[tool.approval];
-  /** To copy: what is here, or what has to be fetched first. */
+  /** The text to copy, which is fetched first if it is truncated. */
   const all = (text: string, of: (call: ToolCall) => string) =>
     tool.resultTruncation !== null && whole === null ? async () => of(await fetched()) : text;
   return (

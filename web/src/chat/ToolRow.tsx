@@ -9,7 +9,7 @@ import { StateIcon } from "../ui/StateIcon";
 import { useChat, useExpanded } from "./chatContext";
 import { ToolDetails } from "./ToolDetails";
 
-/** A text with the words that the search looks for marked in it. */
+/** A text with the search terms marked. */
 export function SearchHighlight({ text }: { text: string }) {
   const { searchTerms } = useChat();
   const shown = escapeInvisible(text);
@@ -25,16 +25,16 @@ export function SearchHighlight({ text }: { text: string }) {
 interface Props {
   readonly run: RunView;
   readonly tool: ToolItem;
-  /** What the row is called, where its name and its argument stand elsewhere. */
+  /** Replaces the tool's name and summary. */
   readonly title?: string;
 }
 
-/** A call tells all of itself; what was asked about it changes together with it. */
+/** Renders a call again only when it changes; its approval changes together with it. */
 function isSameCall(one: Props, other: Props): boolean {
   return one.tool === other.tool && one.run.runId === other.run.runId;
 }
 
-/** One call of a tool: a line with its state, its name, the argument that matters and its time; all else behind it. */
+/** One tool call: a line with state, name, main argument and duration, which expands to its details. */
 export const ToolRow = memo(function ToolRow({ run, tool, title }: Props) {
   const { focus } = useChat();
   const isFocused = focus === tool.key;
@@ -68,12 +68,12 @@ export const ToolRow = memo(function ToolRow({ run, tool, title }: Props) {
   );
 }, isSameCall);
 
-/** How long it took; a running clock while it runs. */
+/** The duration of a call, counting up while it runs. */
 function ToolTime({ tool }: { tool: ToolItem }) {
   const isRunning = tool.endedAt === null && tool.state !== "waiting";
   const now = useNow(isRunning);
   if (tool.state === "waiting") return <span className="time">waits for you</span>;
-  // When such a call ended is not known either.
+  // The end of such a call is not known either.
   if (tool.state === "unseen") return <span className="time">No result seen</span>;
   const took = tool.durationMs ?? (tool.endedAt ?? Math.max(now, tool.ranAt)) - tool.ranAt;
   const word = tool.state === "stopped" ? "stopped · " : tool.state === "rejected" ? "rejected · " : "";

@@ -11,7 +11,7 @@ import { api } from "../wire/api";
 import { useChat } from "./chatContext";
 import { LoadFullButton } from "./LoadFullButton";
 
-/** What the user asked. It is shown as it was typed. */
+/** A message of the user, as it was typed. */
 export const UserMessage = memo(function UserMessage({ run }: { run: RunView }) {
   const { store } = useChat();
   const [whole, setWhole] = useState<string | null>(null);
@@ -45,7 +45,7 @@ export const UserMessage = memo(function UserMessage({ run }: { run: RunView }) 
   );
 });
 
-/** A message that is no run yet: on its way, waiting for its turn, or refused. */
+/** A message without a run: being sent, queued, or refused. */
 export const PendingMessage = memo(function PendingMessage({ message }: { message: OutboxMessage }) {
   const { store } = useChat();
   const isBehind = useSyncExternalStore(store.subscribe, () =>

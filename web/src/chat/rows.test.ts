@@ -52,7 +52,7 @@ describe("rows", () => {
       [at, { kind: "tool_started", call_id: id, name: "ls", args: {} }],
       [at, { kind: "tool_finished", call_id: id, result: "" }],
     ];
-    /** Each row as the calls in it, at every moment on the way; the last is the end. */
+    /** The calls of each row after each event. */
     function growing(...told: readonly TimedEvent[]): readonly string[][] {
       return told.map((_, place) => {
         const run = sampleRun(...told.slice(0, place + 1));

@@ -1,4 +1,4 @@
-/** The chat as a flat list of rows, which is what a virtual list can show. Pure. */
+/** The conversation as a flat list of rows for the virtual list. Pure. */
 
 import type { OutboxMessage } from "../client/outbox";
 import type { ApprovalItem, Item, RunView, SessionView, ToolItem } from "../log/view";
@@ -46,7 +46,7 @@ export class RowBuilder {
   }
 }
 
-/** The rows of a run. A row of `before` that would say the same is taken over, if it has kept its place. */
+/** The rows of a run. A row of `before` at the same index is reused if it would be equal. */
 export function buildRunRows(run: RunView, isExpanded: boolean, before: readonly Row[] = []): readonly Row[] {
   const rows: Row[] = [userRow(run, before[0])];
   const items = visibleItems(run, "");
@@ -75,14 +75,14 @@ function userRow(run: RunView, old: Row | undefined): UserRow {
   return isSame ? old : { kind: "user", key: `${run.runId} user`, run };
 }
 
-/** An item tells all of itself, but for an answer, whose sources stand in its run. */
+/** Reuses the old row of an unchanged item, except for an answer, whose sources are in its run. */
 function itemRow(run: RunView, item: Item, isAnswer: boolean, old: Row | undefined): ItemRow {
   const isSame = old?.kind === "item" && old.item === item && old.isAnswer === isAnswer;
   if (isSame && (!isAnswer || run.answer === null)) return old;
   return { kind: "item", key: item.key, run, item, isAnswer };
 }
 
-/** What an agent did, in order, without what is shown in another place. */
+/** The items of an agent that have a place of their own in the conversation, in order. */
 export function visibleItems(run: RunView, agentId: string): readonly Item[] {
   const places = run.agents.get(agentId)?.items ?? [];
   let steps = 0;
@@ -96,18 +96,18 @@ export function visibleItems(run: RunView, agentId: string): readonly Item[] {
 }
 
 function isShown(item: Item, steps: number): boolean {
-  if (item.kind === "source") return false; // they stand under the answer
-  if (item.kind === "approval") return item.decision !== null && item.callId === ""; // others stand in their tool
-  if (item.kind === "step") return steps > 1; // the only step is worth no line
+  if (item.kind === "source") return false; // shown below the answer
+  if (item.kind === "approval") return item.decision !== null && item.callId === ""; // shown in the details of their call
+  if (item.kind === "step") return steps > 1; // a single step needs no heading
   return true;
 }
 
-/** Files stay to be seen when the steps are folded. */
+/** Files stay visible when the steps are collapsed. */
 function isCollapsible(item: Item): boolean {
   return item.kind !== "artifact";
 }
 
-/** The text that is the answer; while the agent works, what it says last may become it. */
+/** The streamed text of the answer; while the agent works, the last text, which may become the answer. */
 function streamedAnswer(run: RunView, items: readonly Item[]): Item | null {
   if (run.answer !== null) return run.answer.item === null ? null : (run.items[run.answer.item] ?? null);
   for (let place = items.length - 1; place >= 0; place--) {
@@ -125,14 +125,15 @@ export function isSubAgent(run: RunView, item: Item): boolean {
 
 export interface Group {
   readonly first: Item;
-  /** Those that stand side by side, the first among them; null for what is no lane. */
+  /** Sub-agents side by side, beginning with `first`; null for any other item. */
   readonly subAgents: readonly Item[] | null;
 }
 
 /**
- * Sub-agents that worked at the same time stand side by side, where the first of them began: also one that came later
- * while another was still at work. What the agent did meanwhile by itself stands below them. Where something stands does
- * not depend on what ends later, so nothing changes its place when that happens.
+ * Groups sub-agents that worked at the same time, at the position of the first one.
+ *
+ * A sub-agent that starts while another runs joins its group; other items of the agent come after the group. The
+ * order never depends on when something ends, so rows do not move when it does.
  */
 export function groupSubAgents(run: RunView, items: readonly Item[]): readonly Group[] {
   const groups: Group[] = [];
@@ -163,7 +164,7 @@ function openApprovals(run: RunView): readonly ApprovalItem[] {
   return run.items.filter((item): item is ApprovalItem => item.kind === "approval" && item.decision === null);
 }
 
-/** The item of the main agent that this one is inside of: itself, or the one that started the sub-agent. */
+/** The item of the main agent that contains this item: itself, or the call that started the sub-agent. */
 export function outermostItem(run: RunView, item: Item): Item {
   let found = item;
   for (
@@ -182,7 +183,7 @@ export function outermostItem(run: RunView, item: Item): Item {
   return found;
 }
 
-/** Where an item is in the list; -1 if it is folded away. */
+/** Index of the row that shows an item; -1 if it is collapsed. */
 export function rowIndexOf(rows: readonly Row[], run: RunView, item: Item): number {
   const outer = outermostItem(run, item);
   return rows.findIndex((row) => {
@@ -192,7 +193,7 @@ export function rowIndexOf(rows: readonly Row[], run: RunView, item: Item): numb
   });
 }
 
-/** The tools that run now, for the line that sums up what is folded. */
+/** The calls that run now. */
 export function runningTools(run: RunView): readonly ToolItem[] {
   const tools: ToolItem[] = [];
   for (const [name, index] of run.open) {

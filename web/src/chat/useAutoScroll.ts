@@ -1,25 +1,26 @@
 import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
 
-/** How near the end counts as the end. */
+/** Distance from the end, in px, that counts as the end. */
 export const END_TOLERANCE = 48;
-/** What moves within so many ms of a hand was moved by the user, and not by rows that found their height. */
+/** Scrolling within this time of an input event was done by the user, not by rows that changed their height. */
 const BY_HAND = 1000;
-/** How the user takes over. */
+/** Events by which the user takes over scrolling. */
 export const USER_INPUT = ["wheel", "touchmove", "pointerdown", "keydown"] as const;
-/** What the user opens has grown by then. */
+/** Time in which a row that the user expands has grown. */
 const OPENING = 600;
 
 export interface AutoScroll {
   readonly isFollowing: boolean;
-  /** Go to the end, and stay there. */
+  /** Scrolls to the end and follows it. */
   readonly toEnd: () => void;
-  /** Stay here; for so many ms not even the end counts as a wish to follow, because heights are still being found. */
+  /** Stops following. For `ms` not even the end starts it again, because rows still change their height. */
   readonly stay: (ms?: number) => void;
 }
 
 /**
- * Keeps a scrolling box at its end while the user is there and the log grows. Whoever scrolls up, or opens something to
- * read it, stays where they are until they come back or ask for the end.
+ * Keeps a scrolling element at its end while its content grows.
+ *
+ * Following stops when the user scrolls up or expands something, and starts again at the end.
  */
 export function useAutoScroll(box: RefObject<HTMLElement | null>, inner: RefObject<HTMLElement | null>): AutoScroll {
   const [isFollowing, setFollowing] = useState(true);
@@ -58,7 +59,7 @@ export function useAutoScroll(box: RefObject<HTMLElement | null>, inner: RefObje
       const isOpening = event.target instanceof Element && event.target.closest("[aria-expanded]") !== null;
       if (isOpening && event.type !== "wheel" && event.type !== "touchmove") openedAt = touchedAt;
       if (event instanceof KeyboardEvent && event.key === "End") {
-        touchedAt = Number.NEGATIVE_INFINITY; // rows on the way find their height, and what moves up then is no wish
+        touchedAt = Number.NEGATIVE_INFINITY; // rows that scroll by change their height, which must not count as scrolling up
         toEnd();
       }
     };

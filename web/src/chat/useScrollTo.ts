@@ -7,11 +7,11 @@ import { type AutoScroll, END_TOLERANCE, USER_INPUT } from "./useAutoScroll";
 
 const LOOK_EVERY = 50;
 const MOST_LOOKS = 40;
-/** So many looks in a row at the same place mean that all heights are known. */
+/** This many equal positions in a row mean that all heights are known. */
 const STILL = 4;
 const SEEKING = LOOK_EVERY * MOST_LOOKS;
 
-/** Before anybody else hears of it: what the hand wants comes after this, and counts. */
+/** Captured before other listeners, so that the user's own scrolling comes after this. */
 const CAUGHT = { capture: true, passive: true } as const;
 
 type Align = "start" | "center";
@@ -23,7 +23,7 @@ interface List {
   readonly box: RefObject<HTMLElement | null>;
 }
 
-/** Takes the reader to what they want to see: what the address names, or where the newest answer begins. */
+/** Scrolls to the item in the address, or to the beginning of the newest answer. */
 export function useScrollTo(
   live: LiveSession,
   rows: readonly Row[],
@@ -36,7 +36,7 @@ export function useScrollTo(
   useAnswerThatCameWhole(live, rows, settle, following);
 }
 
-/** One way at a time: a new one takes the place of the one before, and none outlives the list. */
+/** Runs one scroll at a time; a new one cancels the previous one, and unmounting cancels all. */
 function useSettling(list: List): Settle {
   const give = useRef<() => void>(() => {});
   useEffect(() => () => give.current(), []);
@@ -49,7 +49,7 @@ function useSettling(list: List): Settle {
   );
 }
 
-/** Goes to what the address names, once for each address; without one to the last question of what is over. */
+/** Scrolls to the run or item in the address once; without one, to the last question of an ended conversation. */
 function useAddress(
   live: LiveSession,
   rows: readonly Row[],
@@ -80,7 +80,7 @@ function useAddress(
   }, [live, rows, route, settle, stay, toEnd]);
 }
 
-/** An answer that was never streamed is there at once: it is read from its beginning. */
+/** Scrolls to the beginning of an answer that was not streamed. */
 function useAnswerThatCameWhole(
   live: LiveSession,
   rows: readonly Row[],
@@ -105,8 +105,10 @@ function useAnswerThatCameWhole(
 }
 
 /**
- * Rows find their height only when they are shown, and an item may stand deep inside its row: so look again until it
- * stays where it is, or the reader takes over. Who then sees the end of all wants to see what comes: `atEnd`.
+ * Scrolls until the target stays in place or the user takes over.
+ *
+ * Rows get their height only when they are mounted, and an item may be deep inside its row. Calls `atEnd` if the end
+ * of the conversation is in sight afterwards.
  */
 function settle(list: List, place: number, align: Align, key: string | null, atEnd: AtEnd): () => void {
   let looks = 0;
@@ -126,7 +128,7 @@ function settle(list: List, place: number, align: Align, key: string | null, atE
     const box = list.box.current;
     const rows = list.rows.current;
     if (box === null || rows === null) return;
-    // Not the list's own way to scroll to a row: that goes on in the background, also when the reader has taken over.
+    // The list's own `scrollToIndex` continues in the background after the user takes over.
     if (element === null) box.scrollTop = offsetOf(rows, place, align);
     else element.scrollIntoView({ block: "center" });
     const now = box.scrollTop;

@@ -15,7 +15,7 @@ function runOf(count: number, size = 9000): RunView {
 
 const toolsOf = (run: RunView) => run.items.filter((item): item is ToolItem => item.kind === "tool");
 
-/** A server that answers when it is told to. */
+/** A server whose answers the test triggers. */
 function slowServer() {
   const asked: { callId: string; signal: AbortSignal; answer: (text: string) => void; refuse: () => void }[] = [];
   const fetchCall = vi.fn(

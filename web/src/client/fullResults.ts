@@ -1,4 +1,4 @@
-/** Fetches the whole of calls of which the log has only the beginning, so that a search can look into all of it. */
+/** Fetches the full arguments, output and result of calls that the log truncates, for the search. */
 
 import { argsText, valueText } from "../log/format";
 import type { Item, RunView, ToolItem } from "../log/view";
@@ -6,17 +6,17 @@ import { api, type ToolCall } from "../wire/api";
 import { Store } from "./store";
 
 export const MAX_CONCURRENT = 4;
-/** What is larger is not fetched for a search. */
+/** Larger results are not fetched. */
 export const MAX_RESULT = 5 * 1024 * 1024;
-/** Characters that are kept of all calls together; those that were not looked at the longest go first. */
+/** Limit of all texts together, in characters; the least recently used are dropped first. */
 const MAX_KEPT = 64 * 1024 * 1024;
 
 export interface FullResultsState {
-  /** The whole of a call, if it is there. */
+  /** The full text of a call, if it has been fetched. */
   readonly textOf: (item: Item) => string | undefined;
   readonly pending: number;
   readonly failed: number;
-  /** Calls that are too large to be fetched for a search. */
+  /** Number of calls that are too large to be fetched. */
   readonly tooLarge: number;
 }
 
@@ -30,7 +30,7 @@ interface Queued {
 
 export class FullResults {
   private readonly kept = new Map<string, string>();
-  /** All that was ever asked for: what failed or had to go is not asked for again by itself. */
+  /** Calls that were requested once; failed and dropped ones are not requested again without `retry`. */
   private readonly requested = new Set<string>();
   private readonly failed = new Set<string>();
   private readonly tooLarge = new Set<string>();
@@ -51,7 +51,7 @@ export class FullResults {
     this.getSnapshot = this.view.getSnapshot;
   }
 
-  /** Ask for all of these runs' calls that came cut and are finished, each once. */
+  /** Requests each truncated and finished call of the runs once. */
   request(runs: readonly RunView[]): void {
     const before = this.requested.size;
     for (const run of runs) for (const item of run.items) if (item.kind === "tool") this.requestOne(run, item);
@@ -60,7 +60,7 @@ export class FullResults {
     this.notify();
   }
 
-  /** Ask again for what failed or had to go. */
+  /** Requests failed and dropped calls again. */
   retry(runs: readonly RunView[]): void {
     const pending = new Set(this.queued.map(({ key }) => key));
     for (const key of this.requested) if (!this.kept.has(key) && !pending.has(key)) this.requested.delete(key);
@@ -68,7 +68,7 @@ export class FullResults {
     this.request(runs);
   }
 
-  /** The search is over: what has not been asked of the server yet is left. */
+  /** Drops the requests that have not been sent. */
   cancelQueued(): void {
     if (this.queued.length === 0) return;
     for (const { key } of this.queued) this.requested.delete(key);
@@ -76,7 +76,7 @@ export class FullResults {
     this.notify();
   }
 
-  /** Nobody looks any more: what is under way is given up, and nothing is kept. */
+  /** Aborts all requests and drops all texts. */
   dispose(): void {
     this.abort.abort();
     this.abort = new AbortController();
@@ -109,7 +109,7 @@ export class FullResults {
     try {
       text = fullText(await this.fetchCall(runId, callId, signal));
     } catch {
-      // It is counted, and the search goes on with what the log has.
+      // Counted as failed; the search uses the text in the log.
     }
     if (signal.aborted) return;
     this.fetching -= 1;
@@ -139,7 +139,7 @@ export class FullResults {
 
   private snapshot(): FullResultsState {
     const { queued, fetching, failed, tooLarge } = this;
-    // A new function each time, so that what depends on it is computed anew when something has arrived.
+    // A new function each time, so that memoized searches run again.
     const textOf = (item: Item) => this.find(item.key);
     return { textOf, pending: queued.length + fetching, failed: failed.size, tooLarge: tooLarge.size };
   }

@@ -1,21 +1,23 @@
-/** Sends the messages of one session: as many at a time as the server takes, and each until it is a run. */
+/** Sends the messages of one session, as many at a time as the server accepts, until each has a run. */
 
 import type { SessionView } from "../log/view";
 import { isInOutbox, loadOutbox, type OutboxMessage, outboxKeyPrefix, saveOutbox, withoutStarted } from "./outbox";
 import { onOtherTabChange } from "./storage";
 
-/** The server takes five queries of a socket that are no runs yet. The fifth is for one that is not to wait. */
+/**
+ * The server accepts five queries without a run on each socket. The fifth is reserved for a message that interrupts.
+ */
 const IN_FLIGHT = 4;
-/** Less than what the server takes at most, in bytes. */
+/** Below the server's limit, in bytes. */
 const LONGEST = 1_000_000;
-/** What the server says of a query that somebody withdrew. */
+/** The server's error for a query that was withdrawn. */
 const WITHDRAWN = "Query was stopped while it waited";
 
 export class MessageSender {
   private all: readonly OutboxMessage[];
-  /** What this socket has sent and is no run yet. */
+  /** Sent on this socket, and not a run yet. */
   private readonly inFlight = new Set<string>();
-  /** What another tab sends. */
+  /** Sent by another tab. */
   private readonly elsewhere = new Set<string>();
   readonly close: () => void;
 
@@ -33,7 +35,7 @@ export class MessageSender {
   }
 
   ask(text: string, ifBusy: OutboxMessage["ifBusy"]): void {
-    // Later than the one before, also within the same millisecond: their order is by time.
+    // Strictly increasing, because messages are ordered by time.
     const at = Math.max(Date.now(), ...this.all.map((other) => other.at + 1));
     this.post([...this.all, { requestId: newId(), text, ifBusy, at, error: null, runId: null }]);
     this.transmit();
@@ -52,7 +54,7 @@ export class MessageSender {
     this.transmit();
   }
 
-  /** What was on its way when the link broke may never have arrived. */
+  /** Sends everything again after a reconnect, because it may not have arrived. */
   again(): void {
     this.inFlight.clear();
     this.elsewhere.clear();
@@ -68,16 +70,16 @@ export class MessageSender {
 
   refused(requestId: string, message: string, code: string): void {
     const one = this.all.find((other) => other.requestId === requestId);
-    // A server that stops is back soon, and is told again then.
+    // A server that shuts down comes back, and gets the message then.
     if (one === undefined || code === "shutting_down") return;
-    // The server says the same when a request before it failed; only what somebody took out of storage is unwanted.
+    // The same error follows from a failed earlier query; only a message that is no longer stored was withdrawn.
     const isWithdrawn = message === WITHDRAWN && !isInOutbox(this.sessionId, one);
     if (isWithdrawn) this.post(this.all.filter((other) => other !== one));
     else this.mark(requestId, { error: message });
     this.arrived(requestId);
   }
 
-  /** The log has grown: some may have become runs. */
+  /** Removes messages that have become runs. */
   seen(before: SessionView, after: SessionView, skew: number): void {
     const left = withoutStarted(this.all, before, after, skew);
     if (left !== this.all) this.post(left);
@@ -93,7 +95,7 @@ export class MessageSender {
     this.post(this.all.map((one) => (one.requestId === requestId ? { ...one, ...part } : one)));
   }
 
-  /** It takes no more room on the way. */
+  /** Frees its place on the socket. */
   private arrived(requestId: string): void {
     this.inFlight.delete(requestId);
     this.transmit();
@@ -110,7 +112,7 @@ export class MessageSender {
     }
   }
 
-  /** Another tab has sent something, or taken something away. What it sent we send only when we connect anew. */
+  /** Another tab sent or withdrew a message. This tab sends it only after a reconnect. */
   private takeOver(): void {
     const pending = loadOutbox(this.sessionId);
     const known = new Set(this.all.map((one) => one.requestId));
@@ -127,7 +129,7 @@ function isTooLong(message: object): boolean {
 }
 
 export function newId(): string {
-  // Not `randomUUID`: browsers offer that only over https and on localhost.
+  // `randomUUID` needs https or localhost.
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

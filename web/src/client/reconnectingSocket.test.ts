@@ -97,7 +97,7 @@ describe("a link", () => {
     link.refused("store_unavailable", "the disk is full", 5);
     newestSocket().cut(1013, "store_unavailable");
     expect(told.at(-1)).toEqual({ ...lost, next: Date.now() + 5800 });
-    // What the user wants is done at once.
+    // The user's request is not delayed.
     link.hurry();
     newestSocket().open();
     expect(told.at(-1)).toEqual({ kind: "open" });

@@ -1,7 +1,7 @@
 /**
- * The socket of one session, which comes back by itself: after a cut, a restart of the server, a closed lid.
+ * A WebSocket that reconnects by itself after a lost connection, a server restart or a suspended machine.
  *
- * It knows nothing of what it carries but when it was last heard.
+ * It does not know the protocol, except when it last received something.
  */
 
 import { serverUrl } from "../wire/api";
@@ -9,9 +9,9 @@ import { serverUrl } from "../wire/api";
 export type SocketStatus =
   | { readonly kind: "connecting" }
   | { readonly kind: "open" }
-  /** It will be tried again by itself. `reason` is what the server said, if it was there. */
+  /** It reconnects by itself. `reason` is the server's message, if there was one. */
   | { readonly kind: "lost"; readonly since: number; readonly next: number; readonly reason?: string }
-  /** It will not. */
+  /** It does not reconnect. */
   | { readonly kind: "ended"; readonly why: "deleted" | "refused"; readonly reason: string };
 
 export interface SocketEvents {
@@ -22,15 +22,15 @@ export interface SocketEvents {
 
 const FIRST_WAIT = 400;
 const LONGEST_WAIT = 8000;
-/** The page asks for a sign of life after so long a silence, and gives up after the second time span. */
+/** It sends a ping after this silence, and reconnects after the second time span. */
 const QUIET = 15_000;
 const DEAF = 6000;
-/** A server that is stopped, or a net that swallows everything, would let an attempt hang for minutes. */
+/** Limit of one connection attempt, which could otherwise hang for minutes. */
 const PATIENCE = 8000;
 const DELETED = 4404;
 const REFUSED = 1008;
 const NOT_NOW = 1013;
-/** Refusals that pass by themselves. */
+/** Refusals that are temporary. */
 const PASSING: readonly string[] = [
   "too_many_streams",
   "too_many_requests",
@@ -48,14 +48,14 @@ export class ReconnectingSocket {
   private watch: ReturnType<typeof setInterval> | undefined;
   private patience: ReturnType<typeof setTimeout> | undefined;
   private closed = false;
-  /** The server has taken us in: only then it hears what is sent. */
+  /** Whether the server has accepted the connection and reads messages. */
   private isIn = false;
-  /** What the server said when it did not, and when it wants to be asked again. */
+  /** The server's last refusal, and the time before which it accepts no new attempt. */
   private refusal: { readonly reason: string; readonly until: number } | null = null;
-  /** The server does not want us back; only `restart` goes there again. */
+  /** Whether the server ended the connection for good; only `restart` connects again. */
   private isOver = false;
 
-  /** `path` is asked anew for each attempt, because the place to go on from moves. */
+  /** `path` is called for each attempt, because the cursor in it changes. */
   constructor(
     private readonly path: () => string,
     private readonly events: SocketEvents,
@@ -79,7 +79,7 @@ export class ReconnectingSocket {
     this.drop();
   }
 
-  /** The server has greeted us. */
+  /** The server accepted the connection. */
   greeted(): void {
     if (this.isIn || this.socket === null) return;
     this.isIn = true;
@@ -93,14 +93,14 @@ export class ReconnectingSocket {
     this.events.open();
   }
 
-  /** The server does not take us in now. False if no time helps, or if it is about something else. */
+  /** Notes a refusal. False if it is not temporary, or if the connection is already accepted. */
   refused(code: string, reason: string, retryAfter: number): boolean {
     if (this.isIn || !PASSING.includes(code)) return false;
     this.refusal = { reason, until: Date.now() + retryAfter * 1000 };
     return true;
   }
 
-  /** Try now instead of later, also if an attempt goes on that may hang. */
+  /** Reconnects now, also if an attempt hangs. */
   readonly hurry = (): void => {
     if (this.closed || this.isOver) return;
     if (this.socket !== null && this.socket.readyState !== WebSocket.CONNECTING) return;
@@ -109,7 +109,7 @@ export class ReconnectingSocket {
     this.connect();
   };
 
-  /** Begin again, e.g. from another place. */
+  /** Starts a new connection. */
   restart(): void {
     if (this.closed) return;
     this.isOver = false;
@@ -120,10 +120,10 @@ export class ReconnectingSocket {
 
   private readonly wake = (event: Event): void => {
     if (event.type !== "online" && document.visibilityState !== "visible") return;
-    // Who was told to wait waits; only the user may ask earlier.
+    // Only the user may try before the time that the server named.
     if (this.refusal !== null && Date.now() < this.refusal.until) return;
     if (this.socket === null || event.type === "online") this.hurry();
-    // After a long sleep the socket may be dead without knowing it.
+    // After a suspend the socket may be dead without an event.
     else if (Date.now() - this.heardAt > QUIET) this.restart();
   };
 
@@ -163,7 +163,7 @@ export class ReconnectingSocket {
     }
     this.lostSince ??= Date.now();
     const pause = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.attempts) * (0.75 + Math.random() / 2);
-    // Those who are told the same time should not all come back in the same moment.
+    // Jitter, so that clients with the same delay do not reconnect at the same moment.
     const wait = Math.max(0, (this.refusal?.until ?? 0) - Date.now()) + pause;
     this.attempts += 1;
     const why = code === REFUSED || code === NOT_NOW ? { reason: this.refusal?.reason ?? reason } : {};

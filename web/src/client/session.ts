@@ -1,8 +1,8 @@
 /**
- * A session as the page follows it: the socket's frames folded into one value that React watches.
+ * A session as the page shows it: the socket's frames, reduced to one value.
  *
- * Records are gathered and folded a few times a second, long logs in slices, so that the page never stands still. What
- * was shown stays through a cut; what was missed is asked for from exactly there.
+ * Records are collected and reduced a few times a second, long logs in slices, so that the page stays responsive.
+ * After a reconnect the log continues at the last known record.
  */
 
 import { addGap, reduce } from "../log/reduce";
@@ -20,12 +20,12 @@ export interface LiveSession {
   readonly view: SessionView;
   readonly info: SessionInfo | null;
   readonly connection: SocketStatus;
-  /** How much of a long log has come, 0 to 1; null once all of it is there. */
+  /** Part of a long log that has arrived, 0 to 1; null when it is complete. */
   readonly loading: number | null;
   readonly pending: readonly OutboxMessage[];
-  /** Approvals whose decision is on its way. */
+  /** Approvals whose decision is being sent. */
   readonly deciding: ReadonlySet<string>;
-  /** What the server said was wrong with what the user did last. */
+  /** The server's last error about an action of the user. */
   readonly notice: string | null;
   /** How far this machine's clock is ahead of the server's, in ms. */
   readonly clockSkew: number;
@@ -34,7 +34,7 @@ export interface LiveSession {
 const DELETED: SocketStatus = { kind: "ended", why: "deleted", reason: "" };
 const PACE = 40;
 const SLICE = 500;
-/** So many ms are folded at a stretch, less than a frame; nobody waits for a page that nobody sees. */
+/** Time in ms for reducing records without a pause: less than a frame, more in a hidden tab. */
 const STRETCH = 12;
 const UNSEEN_STRETCH = 500;
 
@@ -43,14 +43,14 @@ export class SessionStore extends Store<LiveSession> {
   private readonly sender: MessageSender;
   private readonly inbox: LogRecord[] = [];
   private folding = false;
-  /** The end of the log as the server told it: up to there it is history. */
+  /** The end of the log that the server announced. */
   private goal = 0;
   private folded: SessionView = EMPTY;
-  /** The same when it was first told: what had happened before this page looked. */
+  /** The first such end: what happened before this page was opened. */
   private history: number | null = null;
   private skew: number | null = null;
   private closed = false;
-  /** Decisions on their way, by approval. */
+  /** Decisions being sent, by approval. */
   private readonly decisions = new Map<string, { command: object; isRepeated: boolean }>();
   private looking: AbortController | null = null;
 
@@ -83,12 +83,12 @@ export class SessionStore extends Store<LiveSession> {
     this.sender.ask(text, ifBusy);
   }
 
-  /** Take back a message that has not begun. */
+  /** Withdraws a message that is not a run yet. */
   withdraw(one: OutboxMessage): void {
     this.sender.withdraw(one);
   }
 
-  /** Send a refused message again. */
+  /** Sends a refused message again. */
   retry(one: OutboxMessage): void {
     this.sender.retry(one);
     if (this.now.connection.kind === "ended") this.reconnect();
@@ -106,7 +106,7 @@ export class SessionStore extends Store<LiveSession> {
     this.change({ notice: null, deciding: new Set(this.decisions.keys()) });
   }
 
-  /** Tell the user what went wrong; null takes it away again. */
+  /** Shows a message to the user; null hides it. */
   showNotice(notice: string | null): void {
     this.change({ notice });
   }
@@ -114,7 +114,7 @@ export class SessionStore extends Store<LiveSession> {
   reconnect(): void {
     if (this.looking !== null) return void this.startOver();
     if (this.now.connection.kind !== "ended") return this.socket.hurry();
-    // To go there again would bring a deleted session back to life.
+    // Connecting again would recreate a deleted session.
     if (this.now.connection.why === "deleted") return;
     this.change({ notice: null });
     this.socket.restart();
@@ -138,7 +138,7 @@ export class SessionStore extends Store<LiveSession> {
   private connectionChanged(connection: SocketStatus): void {
     this.change({ connection });
     if (connection.kind !== "ended" || this.looking !== null) return;
-    // Nobody will take them any more; who wrote them gets them back.
+    // The server accepts no messages any more; the user gets them back.
     const reason = this.now.notice ?? connection.reason;
     for (const one of this.sender.pending) if (one.error === null) this.sender.refused(one.requestId, reason, "");
   }
@@ -149,7 +149,7 @@ export class SessionStore extends Store<LiveSession> {
     return `api/v2/ws/${encodeURIComponent(this.sessionId)}?${query}`;
   }
 
-  /** What was on its way when the link broke may never have arrived. */
+  /** Sends again what may not have arrived before the connection was lost. */
   private resend(): void {
     this.inbox.length = 0;
     this.sender.again();
@@ -194,7 +194,7 @@ export class SessionStore extends Store<LiveSession> {
     setTimeout(() => this.foldSlice(), this.now.loading === null ? PACE : 0);
   }
 
-  /** A stretch of what has come; the browser gets its turn before the next. */
+  /** Reduces for a limited time; the browser gets its turn before the next call. */
   private foldSlice(): void {
     this.folding = false;
     if (this.closed) return;
@@ -225,7 +225,7 @@ export class SessionStore extends Store<LiveSession> {
     this.sender.seen(before, this.folded, this.skew ?? 0);
     const newest = this.folded.runs[this.folded.runs.length - 1];
     const isLive = this.now.loading === null && newest !== undefined && newest.endedAt === null;
-    // The smallest difference is the one with the least delay in it.
+    // The smallest difference contains the least delay.
     if (isLive) this.skew = Math.min(this.skew ?? Number.POSITIVE_INFINITY, Date.now() - newest.lastAt);
     const clockSkew = this.skew ?? 0;
     for (const id of this.decisions.keys()) if (!waitsFor(newest, id)) this.decisions.delete(id);
@@ -248,15 +248,15 @@ export class SessionStore extends Store<LiveSession> {
     if (request_id !== undefined) return this.sender.refused(request_id, message, code);
     if (code === "bad_cursor") return void this.startOver();
     if (this.socket.refused(code, message, retry_after ?? 0)) return;
-    // Ours came through before the link broke, and was sent again for nothing.
+    // The first decision arrived before the connection was lost; the second was redundant.
     const isOurs = code === "already_decided" && [...this.decisions.values()].some((one) => one.isRepeated);
     this.decisions.clear();
     this.change({ deciding: new Set(), ...(isOurs ? {} : { notice: message }) });
   }
 
   /**
-   * Our place is not in the log: the session is gone, or another has its name and nothing of what we have is true.
-   * Only in the second case we connect again, because connecting would bring a deleted session back to life.
+   * The cursor is not in the log: the session was deleted, or another one has its id. Connects again only in the
+   * second case, because connecting would recreate a deleted session.
    */
   private async startOver(): Promise<void> {
     this.looking?.abort();
@@ -277,7 +277,7 @@ export class SessionStore extends Store<LiveSession> {
   }
 }
 
-/** Whether the approval is still open. */
+/** Whether the approval is open. */
 function waitsFor(run: RunView | undefined, approvalId: string): boolean {
   if (run === undefined || run.endedAt !== null) return false;
   const isAsked = (item: Item) => item.kind === "approval" && item.approvalId === approvalId && item.decision === null;

@@ -5,8 +5,9 @@ const LONGEST_WAIT = 8000;
 const TOO_MANY = 429;
 
 /**
- * Whether there is a session of this name, asked until the server knows: connecting instead would make one. `waiting` is
- * told how long it is until the next attempt. Rejects only if the caller has left.
+ * Whether a session exists, requested until the server answers; connecting instead would create it.
+ *
+ * `waiting` gets the time until the next attempt. Rejects only when `left` aborts.
  */
 export async function sessionExists(
   sessionId: string,
@@ -21,7 +22,7 @@ export async function sessionExists(
       left.throwIfAborted();
       if (!(error instanceof ApiError)) throw error;
       if (error.status === 404) return false;
-      // What else it refuses it also refuses on the socket, which says why.
+      // The socket is refused too, and reports the reason.
       if (error.status > 0 && error.status < 500 && error.status !== TOO_MANY) return true;
     }
     waiting(wait);

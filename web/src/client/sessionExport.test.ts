@@ -51,7 +51,7 @@ function sent(records: readonly LogRecord[], ends = false): ReadableStream<Uint8
   const bytes = new TextEncoder().encode(`retry: 1000\n\n: ping\n\n${text}`);
   return new ReadableStream({
     start(sink) {
-      // In pieces that end anywhere, as a network has them.
+      // In pieces of any length, as a network delivers them.
       for (let at = 0; at < bytes.length; at += 37) sink.enqueue(bytes.slice(at, at + 37));
       if (ends) sink.close();
     },

@@ -6,19 +6,20 @@ import { ApiError, api, serverUrl } from "../wire/api";
 import type { LogRecord } from "../wire/events";
 import { Store } from "./store";
 
-/** A session's log as text, one JSON line for each Record, as far as it goes now. */
+/** Reads a session's log and saves it as a file. */
 
 const TRIES = 5;
 
 export interface Portion {
   readonly lines: readonly string[];
-  /** How much of the log has come, 0 to 1. */
+  /** Part of the log that has arrived, 0 to 1. */
   readonly share: number;
 }
 
 /**
- * The log up to where it ends at this moment. A session's stream never ends by itself, so it is left at that Record; a
- * connection that breaks is taken up again from there.
+ * The log up to its current end, one JSON line for each record.
+ *
+ * The stream of a session never ends, so reading stops at that record; a lost connection is resumed.
  */
 export async function* recordLines(sessionId: string, signal: AbortSignal): AsyncGenerator<Portion> {
   const { last_seq: last } = await api.session(sessionId, signal);
@@ -41,7 +42,7 @@ export async function* recordLines(sessionId: string, signal: AbortSignal): Asyn
   }
 }
 
-/** The `data:` lines of a stream, as many at a time as came together. */
+/** The `data:` lines of a stream, in batches as they arrive. */
 async function* frames(sessionId: string, after: number, signal: AbortSignal): AsyncGenerator<string[]> {
   const mine = new AbortController();
   const path = `sessions/${encodeURIComponent(sessionId)}/stream?format=records&after=${after}`;
@@ -63,12 +64,12 @@ async function* frames(sessionId: string, after: number, signal: AbortSignal): A
       if (data.length > 0) yield data;
     }
   } finally {
-    // Whoever reads has enough; the server need not send on.
+    // The server can stop sending.
     mine.abort();
   }
 }
 
-/** Saving a conversation as a file, one at a time, with progress that can be watched and an end that can be put to it. */
+/** Exports one session at a time, with progress. */
 
 export type ExportForm = "jsonl" | "markdown";
 
@@ -106,7 +107,7 @@ export class SessionExport {
     }
   };
 
-  /** Stop it, or put its error away. */
+  /** Stops the export, or dismisses its error. */
   readonly cancel = (): void => {
     this.abort.abort();
     this.state.set(null);
@@ -123,7 +124,7 @@ async function save(lines: readonly string[], title: string, form: ExportForm, s
   if (!signal.aborted) download(fileName(title, "md"), [toMarkdown(title, runs)], "text/markdown");
 }
 
-/** The run with its whole question and answer, where the log has only their beginnings. */
+/** The run with its full question and answer, where the log truncates them. */
 async function whole(run: RunView, signal: AbortSignal): Promise<RunView> {
   const input = run.inputTruncation?.url ? await api.text(run.inputTruncation.url, signal) : run.input;
   const cut = run.answer?.cut;

@@ -2,11 +2,10 @@ import { ApiError, api, type SessionEntry, type SessionPage } from "../wire/api"
 import { removeSessionData } from "./storage";
 import { Store } from "./store";
 
-/** How pages of sessions, last active first, become one list. Pure. */
-
 /**
- * The list after its head was read again. What lies behind the head stays as it was (`whole` is false then); what should
- * have been in the head and is not there is gone.
+ * The list after its first page was read again.
+ *
+ * Later pages stay (`isComplete` is false then); an entry that is missing in the first page is removed.
  */
 export function applied(
   old: readonly SessionEntry[],
@@ -19,13 +18,13 @@ export function applied(
   return { entries: same(old, [...page.sessions, ...tail]), whole: tail.length === 0 };
 }
 
-/** The list with a further page at its end. */
+/** The list with another page. */
 export function joined(old: readonly SessionEntry[], more: readonly SessionEntry[]): readonly SessionEntry[] {
   const known = new Set(old.map((entry) => entry.session_id));
   return [...old, ...more.filter((entry) => !known.has(entry.session_id))];
 }
 
-/** The new list, with the old object for each entry that did not change, and the old list if none did. */
+/** The new list with the old object of each unchanged entry, or the old list if nothing changed. */
 export function same(old: readonly SessionEntry[], fresh: readonly SessionEntry[]): readonly SessionEntry[] {
   const known = new Map(old.map((entry) => [entry.session_id, entry]));
   const kept = fresh.map((entry) => {
@@ -40,10 +39,10 @@ function equal(one: SessionEntry, other: SessionEntry): boolean {
 }
 
 /**
- * The list of conversations, kept fresh while somebody watches it.
+ * The list of sessions, which is polled while it has subscribers.
  *
- * It asks every few seconds, because sessions begin and end in other tabs and by other clients too. An entry that did
- * not change stays the same object. What the user renames or removes shows at once, and comes back if the server refuses.
+ * Sessions also change in other tabs and clients. An unchanged entry stays the same object. Renames and deletions are
+ * shown at once, and reverted if the server refuses.
  */
 
 export interface SessionListState {
@@ -55,7 +54,7 @@ export interface SessionListState {
 }
 
 interface Options {
-  /** Ask again and again; without it only when told. */
+  /** Whether to poll. */
   poll?: boolean;
 }
 
@@ -63,7 +62,7 @@ const VISIBLE_MS = 4_000;
 const HIDDEN_MS = 15_000;
 const TYPING_MS = 180;
 const PAGE = 50;
-/** The most that the server gives at once. */
+/** The server's limit of a page. */
 const MOST = 200;
 
 export class SessionList {
@@ -75,10 +74,10 @@ export class SessionList {
     error: null,
   });
   private readonly poll: boolean;
-  /** As the server told them, without what the user has changed since. */
+  /** Entries of the server, without pending renames and deletions. */
   private told: readonly SessionEntry[] = [];
   private next: string | null = null;
-  /** `told` is the answer to another search. */
+  /** Whether `serverEntries` belong to another search. */
   private outdated = false;
   private closed = true;
   private readonly renamed = new Map<string, string>();
@@ -88,7 +87,7 @@ export class SessionList {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private typing: ReturnType<typeof setTimeout> | undefined;
   private abort = new AbortController();
-  /** Answers to requests of an earlier one are of another search, or older than a change. */
+  /** Increases with each search and change; answers to older requests are ignored. */
   private epoch = 0;
   private asked = 0;
   private answered = 0;
@@ -137,7 +136,7 @@ export class SessionList {
     }
   };
 
-  /** The next page, if there is one. */
+  /** Loads the next page. */
   readonly more = (): Promise<void> => {
     if (this.next === null || this.outdated) return Promise.resolve();
     this.paging ??= this.page(this.next).finally(() => {
@@ -146,7 +145,7 @@ export class SessionList {
     return this.paging;
   };
 
-  /** Show only what has `q` in its title; asks the server once the typing pauses. */
+  /** Filters by title; requests the list when the user pauses typing. */
   readonly search = (q: string): void => {
     if (q === this.state.getSnapshot().q) return;
     this.forget();
@@ -178,7 +177,7 @@ export class SessionList {
     removeSessionData(id);
   };
 
-  /** Ask no more. Whoever subscribes next opens it again. */
+  /** Stops polling. The next subscriber starts it again. */
   readonly close = (): void => {
     this.closed = true;
     clearTimeout(this.timer);
@@ -204,7 +203,7 @@ export class SessionList {
     this.timer = setTimeout(() => void this.refresh(), pause);
   }
 
-  /** Whatever is on its way is no longer wanted. */
+  /** Aborts all requests. */
   private forget(): void {
     this.abort.abort();
     this.abort = new AbortController();

@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 
-/** A session whose link breaks, whose server refuses, and which another tab shows too. */
+/** A session with lost connections, refusals and a second tab. */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ApprovalItem } from "../log/view";
@@ -53,7 +53,7 @@ const pending = (requestId: string, text: string, at = Date.now()): OutboxMessag
   error: null,
   runId: null,
 });
-/** What another tab did to our storage is told to us. */
+/** Changes storage as another tab does. */
 const elsewhere = (one: OutboxMessage, isThere: boolean) => {
   const key = `outbox.s.${one.requestId}`;
   writeStored(key, isThere ? one : null);

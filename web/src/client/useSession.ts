@@ -10,13 +10,13 @@ const NOTHING = { subscribe: () => () => {}, getSnapshot: () => null };
 export interface OpenSession {
   readonly store: SessionStore | null;
   readonly live: LiveSession | null;
-  /** There is no session of this name. */
+  /** Whether there is no session of this id. */
   readonly isMissing: boolean;
-  /** Nobody knows whether there is one: the server cannot be reached, and is asked again. */
+  /** Whether the server cannot be reached, so that it is not known if the session exists. */
   readonly isWaiting: boolean;
 }
 
-/** Follows the session of this name as long as it is shown. */
+/** Opens the session of this id while the component is mounted. */
 export function useSession(sessionId: string | null): OpenSession {
   const [opened, setOpened] = useState<{ id: string | null; store: SessionStore | null }>({ id: null, store: null });
   const [isWaiting, setWaiting] = useState(false);
@@ -32,7 +32,7 @@ export function useSession(sessionId: string | null): OpenSession {
       store = new SessionStore(sessionId, agent);
       setOpened({ id: sessionId, store });
     };
-    // Connecting would make a session that is not there; only the one that asks its first question means that.
+    // Connecting would create a missing session; only a new session with its first message may do that.
     if (agent !== null) open();
     else
       sessionExists(sessionId, leaving.signal, () => setWaiting(true)).then(
@@ -60,7 +60,7 @@ export function useSession(sessionId: string | null): OpenSession {
   return { store, live, isWaiting, isMissing: sessionId !== null && opened.id === sessionId && opened.store === null };
 }
 
-/** A new session with its first question, which is sent as soon as somebody opens it. */
+/** Creates a session with its first message, which is sent when the session is opened. */
 export function createSession(text: string, agent: string): string {
   const sessionId = newId();
   writeStored(`fresh.${sessionId}`, agent);

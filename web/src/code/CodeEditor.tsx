@@ -6,7 +6,7 @@ import { memo, useEffect, useRef } from "react";
 import { loadLanguage } from "../text/languages";
 import type { DiffLine } from "./diff";
 
-/** How code looks in CodeMirror: the page's own colours, so that light and dark need nothing else. */
+/** CodeMirror in the page's own colours, which fit the light and the dark theme. */
 
 const theme = EditorView.theme({
   "&": { height: "100%", backgroundColor: "var(--back)", color: "var(--ink)", fontSize: "12.5px" },
@@ -46,11 +46,11 @@ interface Props {
   readonly text: string;
   readonly language: string;
   readonly label: string;
-  /** What became of each line, if it is the difference to another version. */
+  /** How each line changed, if the editor shows a diff. */
   readonly lines: readonly DiffLine[] | null;
 }
 
-/** So near to the end, in pixels, somebody wants to see what comes. */
+/** Distance from the end, in px, at which the editor follows growing code. */
 const NEAR = 40;
 
 interface Editor {
@@ -62,7 +62,7 @@ interface Editor {
   lines: readonly DiffLine[] | null;
 }
 
-/** Code to be read. One editor is kept while the code grows; only what is new is given to it. */
+/** A read-only editor. It stays mounted while the code grows, and only the new text is inserted. */
 export const CodeEditor = memo(function CodeEditor({ text, language, label, lines }: Props) {
   const host = useRef<HTMLDivElement>(null);
   const editor = useRef<Editor | null>(null);
@@ -109,7 +109,7 @@ function newEditor(parent: HTMLElement): Editor {
       extensions: [
         EditorState.readOnly.of(true),
         EditorView.editable.of(false),
-        // What turns the text around would show other code than the one that runs.
+        // Bidirectional overrides would show other code than the code that runs.
         highlightSpecialChars({ addSpecialChars: /[\u202a-\u202c\u2068]/g }),
         EditorView.lineWrapping,
         compartments.language.of([]),
@@ -145,7 +145,7 @@ function show(editor: Editor, text: string, lines: readonly DiffLine[] | null): 
     });
 }
 
-/** Numbers of lines, or of those that are left, with a sign for each that came or went. */
+/** Line numbers; of a diff the new numbers, with a sign for each changed line. */
 function marking(lines: readonly DiffLine[] | null): Extension {
   if (lines === null) return lineNumbers();
   const signs = { same: " ", added: "+", removed: "−" };

@@ -36,7 +36,7 @@ const code = () => screen.getByRole("textbox").textContent;
 const step = () => screen.getByText(/^step \d/).textContent;
 
 beforeEach(() => {
-  // jsdom has no layout; CodeMirror asks for it, and the pane asks whether it is seen.
+  // jsdom has no layout; CodeMirror measures lines, and the pane checks whether it is visible.
   const box = [new DOMRect(0, 0, 10, 10)] as unknown as DOMRectList;
   Range.prototype.getClientRects = () => box;
   vi.spyOn(Element.prototype, "getClientRects").mockReturnValue(box);

@@ -18,14 +18,14 @@ import { codeFileName, firstLine, type Version, versionsOf } from "./versions";
 import "./code.css";
 
 export interface Choice {
-  /** The place of the version that is shown; -1 if there is none. */
+  /** Index of the shown version; -1 if there is none. */
   readonly index: number;
   readonly isFollowing: boolean;
   readonly pick: (key: string) => void;
   readonly follow: () => void;
 }
 
-/** Which version is shown: the newest, until somebody picks one or asks for the code of a call elsewhere. */
+/** The shown version: the newest, until the user selects one here or elsewhere. */
 export function useVersion(versions: readonly Version[], focus: ToolItem | null): Choice {
   const [picked, setPicked] = useState<string | null>(null);
   const [lastFocus, setLastFocus] = useState<string | null>(null);
@@ -49,7 +49,7 @@ interface VersionMenuProps {
   readonly onSelect: (key: string) => void;
 }
 
-/** "step 2 of 3", and the list of all of them. */
+/** "step 2 of 3", and a menu of all versions. */
 export const VersionMenu = memo(function VersionMenu({ versions, index, onSelect }: VersionMenuProps) {
   const current = versions[index];
   return (
@@ -89,14 +89,14 @@ function About({ version: { item }, place }: { version: Version; place: number }
 
 interface Props {
   readonly runs: readonly RunView[];
-  /** The call that was chosen elsewhere, if one was. */
+  /** The call that was selected elsewhere. */
   readonly focus: ToolItem | null;
   readonly onSelect: (item: Item) => void;
-  /** Show a call in the terminal, if there is one beside. */
+  /** Shows a call in the terminal pane. */
   readonly onTerminal?: (item: ToolItem) => void;
 }
 
-/** Every version of the code that the agent ran, with its output. */
+/** All versions of the code that the agent ran, with their output. */
 const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: Props) {
   const pane = useRef<HTMLDivElement>(null);
   const versions = useMemo(() => versionsOf(runs), [runs]);
@@ -115,7 +115,7 @@ const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: P
   const pickAt = (index: number) => pick(versions[index]?.key ?? "");
 
   const stepBy = (by: number) => {
-    // Hidden behind another tab it has no box.
+    // A hidden pane has no box.
     if (pane.current?.getClientRects().length) pickAt(choice.index + by);
   };
   useShortcuts([
@@ -130,7 +130,7 @@ const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: P
         <p>When the agent writes code, it appears here, version by version.</p>
       </div>
     );
-  // What is copied or saved is all of the code, also while only its beginning is shown.
+  // The full code is copied and saved, also while only its beginning is shown.
   const whole = () => wholeCode(runs, version);
   const name = codeFileName(choice.index + 1, languageName(version.code.language));
   return (
@@ -225,7 +225,7 @@ const Code = memo(function Code({
   );
 });
 
-/** Without empty lines at the end, which would only have numbers. */
+/** Without empty lines at the end, which would only show line numbers. */
 function trimmed(code: string): string {
   return code.replace(/\n+$/, "");
 }

@@ -6,21 +6,21 @@ import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
 import { STATE_LABELS, StateIcon } from "../ui/StateIcon";
 
-/** How much of a call's output stands beside its code. Pure. */
+/** The part of a call's output that is shown beside its code. Pure. */
 
 export const MAX_PRINTED = 20_000;
 export const MAX_RESULT = 4_000;
 
 export interface Shown {
   readonly pieces: readonly OutputPiece[];
-  /** Characters before them that are left out. */
+  /** Number of omitted characters before them. */
   readonly before: number;
   readonly result: string;
-  /** Characters of the result that are left out; null if the server keeps the rest, and nobody counted. */
+  /** Number of omitted characters of the result; null if only the server knows. */
   readonly after: number | null;
 }
 
-/** The end of what was printed, because it is live, and the beginning of what came back. */
+/** The end of the output, because it is live, and the beginning of the result. */
 export function shownOf(item: ToolItem): Shown {
   const pieces: OutputPiece[] = [];
   let room = MAX_PRINTED;
@@ -43,10 +43,10 @@ interface Props {
   readonly onTerminal: ((item: ToolItem) => void) | undefined;
 }
 
-/** So near to the end, in pixels, somebody wants to see what comes. */
+/** Distance from the end, in px, at which the output is followed. */
 const NEAR = 30;
 
-/** What a call printed and what came back, live. */
+/** The live output and the result of a call. */
 export const Output = memo(function Output({ item, isComplete, onTerminal }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);

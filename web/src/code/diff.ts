@@ -1,13 +1,13 @@
-/** What changed between two versions, line by line. Pure. */
+/** Line diff of two versions. Pure. */
 
 export interface DiffLine {
   readonly mark: "same" | "added" | "removed";
   readonly text: string;
-  /** Its number in the newer version; null if it is not in there. */
+  /** Line number in the newer version; null for a removed line. */
   readonly number: number | null;
 }
 
-/** Beyond so many pairs of lines the middle counts as replaced, which is quick and still true. */
+/** Above this number of line pairs, the changed middle counts as replaced. */
 const MAX_PAIRS = 4_000_000;
 
 export function diffLines(before: string, after: string): DiffLine[] {
@@ -36,7 +36,7 @@ export function diffLines(before: string, after: string): DiffLine[] {
 
 type ChangedLine = Pick<DiffLine, "mark" | "text">;
 
-/** The longest common subsequence, from a table of the lengths behind each pair. */
+/** The longest common subsequence, by dynamic programming. */
 function middle(old: readonly string[], now: readonly string[]): ChangedLine[] {
   const removed = (text: string): ChangedLine => ({ mark: "removed", text });
   const added = (text: string): ChangedLine => ({ mark: "added", text });

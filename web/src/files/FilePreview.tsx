@@ -10,7 +10,7 @@ import type { FileVersion } from "./files";
 
 export class UnreadableFile extends Error {}
 
-/** The text of a kept file, if it is one and not too long. How long it is may only be known by reading. */
+/** Fetches a text file, unless it is too long or binary. Its length may be known only while reading. */
 export async function fetchText(artifactId: string, signal: AbortSignal, max = MAX_SHOWN): Promise<string> {
   const response = await fetch(artifactUrl(artifactId), { signal });
   if (response.status === 404) throw new UnreadableFile("This file is no longer kept.");
@@ -34,7 +34,7 @@ export async function fetchText(artifactId: string, signal: AbortSignal, max = M
 
 type Loaded = { readonly text: string } | { readonly problem: string } | null;
 
-/** What is in a file. */
+/** The content of a file. */
 export const FilePreview = memo(function FilePreview({ file }: { file: FileVersion }) {
   const kind = kindOf(file.mediaType, file.name);
   if (kind === "image") return <ImagePreview artifactId={file.artifactId} name={file.name} />;

@@ -17,7 +17,7 @@ interface FileRowProps {
   readonly isOpenAtFirst?: boolean;
 }
 
-/** One file: what it is, where it came from, and what is in it. */
+/** One file: name, origin and content. */
 export const FileRow = memo(function FileRow({ file, onSelect, isOpenAtFirst = false }: FileRowProps) {
   const [isOpen, setOpen] = useState(isOpenAtFirst);
   const id = useId();
@@ -92,7 +92,7 @@ interface Props {
   readonly onSelect: (item: Item) => void;
 }
 
-/** Everything that came out of the session as a file, and what was put into it. */
+/** All files of a session: those of the agents and those of the user. */
 const FilesPane = memo(function FilesPane({ runs, onSelect }: Props) {
   const groups = useGroups(runs);
   if (groups.length === 0)
@@ -131,7 +131,7 @@ function isPicture({ newest }: FileGroup): boolean {
   return newest.item !== null && kindOf(newest.mediaType, newest.name) === "image";
 }
 
-/** Runs change with each token; the list only with a file. */
+/** Runs change with each token; the list changes only with a file. */
 function useGroups(runs: readonly RunView[]): readonly FileGroup[] {
   const key = filesKey(runs);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when the files are others

@@ -1,18 +1,18 @@
 /**
- * One run while Records are folded into it: a copy of what changes, and of nothing else.
+ * A run while records are applied to it: a copy of what changes.
  *
- * From outside folding is pure; inside one batch everything is copied once at most, so that a long log folds in linear
- * time. What was not touched keeps its identity, and the page draws nothing anew that kept it.
+ * Within one batch everything is copied at most once, so that a long log is reduced in linear time. Untouched parts
+ * keep their identity, so that React does not render them again.
  */
 
 import type { AgentView, Item, OutputPiece, Progress, RunView, TerminalPiece, ToolItem } from "./view";
 
-/** A stretch of output that is longer is begun anew, because whoever reads its end has to copy all of it. */
+/** Longer pieces of output are not extended, because appending copies them. */
 const MAX_PIECE = 64 * 1024;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** What distributes over the kinds of items: an item without its address. */
+/** An item without its address. */
 type NewItem<T extends Item = Item> = T extends Item ? Omit<T, "key" | "index"> : never;
 
 export class RunDraft {
@@ -27,7 +27,7 @@ export class RunDraft {
     this.run = { ...run };
   }
 
-  /** Put an item behind the others; `name` is how Records to come will speak of it. */
+  /** Appends an item; `name` is the key by which later records find it. */
   add(item: NewItem, name?: string): number {
     const index = this.run.items.length;
     this.items.push({ ...item, index, key: `${this.run.runId}/${index}` } as Item);
@@ -51,7 +51,7 @@ export class RunDraft {
     return this.run.items[index];
   }
 
-  /** The item to be changed, if it is of that kind. */
+  /** A mutable copy of the item, if it is of one of these kinds. */
   edit<K extends Item["kind"]>(index: number | undefined, ...kinds: K[]): Mutable<Extract<Item, { kind: K }>> | null {
     const item = index === undefined ? undefined : this.run.items[index];
     if (index === undefined || item === undefined || !(kinds as string[]).includes(item.kind)) return null;
@@ -68,7 +68,7 @@ export class RunDraft {
     this.ownLists.add(agent.agentId);
   }
 
-  /** The agent to be changed. */
+  /** A mutable copy of the agent. */
   agent(agentId: string): Mutable<AgentView> | null {
     const agent = this.run.agents.get(agentId);
     if (agent === undefined) return null;
@@ -79,13 +79,13 @@ export class RunDraft {
     return own;
   }
 
-  /** The number of the step that the agent is in. */
+  /** The number of the agent's current step. */
   stepOf(agentId: string): number | null {
     const item = this.run.items[this.find(`step ${agentId}`) ?? -1];
     return item?.kind === "step" ? item.number : null;
   }
 
-  /** What a call printed, to be added to, with its size. */
+  /** The output of a call, for appending, with its size. */
   outputOf(tool: ToolDraft): OutputBuffer {
     const known = this.ownOutputs.get(tool.index);
     if (known) return known;
@@ -96,7 +96,7 @@ export class RunDraft {
     return own;
   }
 
-  /** Write to the terminal, behind what the same call wrote before if nobody wrote in between. */
+  /** Appends to the terminal, to the last piece if it is of the same call and kind. */
   print(item: number, kind: TerminalPiece["kind"], text: string): void {
     const { terminal } = this;
     const last = terminal[terminal.length - 1];
@@ -105,7 +105,10 @@ export class RunDraft {
     else terminal.push({ item, kind, text });
   }
 
-  /** Calls, steps and sub-agents that the end of the run cut off did not fail, and nobody rejected them: they were stopped. */
+  /**
+   * Marks calls, steps and sub-agents as stopped that the end of the run interrupted; they neither failed nor were
+   * rejected.
+   */
   markCutOff(reason: string): void {
     const cut = (part: { state: Progress; error: string | null }) =>
       (part.state === "failed" || part.state === "rejected") && part.error === reason;
@@ -120,13 +123,13 @@ export class RunDraft {
     }
   }
 
-  /** Nobody tells of the end of a list: it comes with its agent's. */
+  /** Closes an agent's list, which has no end event of its own. */
   endTodos(agentId: string, isDone: boolean): void {
     const list = this.edit(this.close(`todos ${agentId}`), "todos");
     if (list) list.state = isDone ? "done" : "stopped";
   }
 
-  /** Nothing stays open behind the end. The server closes what it opened; what is left lost its Records to a gap. */
+  /** Closes all open items. The server closes what it opened, so these lost their records to a gap. */
   settle(at: number): void {
     for (const index of this.run.open.values()) {
       const list = this.edit(index, "todos");
@@ -147,7 +150,7 @@ export class RunDraft {
     }
   }
 
-  /** Somebody still has to decide something. */
+  /** Whether an approval is open. */
   get isWaiting(): boolean {
     for (const name of this.run.open.keys()) if (name.startsWith("approval ")) return true;
     return false;
@@ -173,7 +176,7 @@ export class RunDraft {
     return this.run.terminal as TerminalPiece[];
   }
 
-  /** True once for each field: then it has to be copied. */
+  /** True once for each field, which is copied then. */
   private isNew(field: "items" | "open" | "agents" | "terminal"): boolean {
     const isNew = !this.ownFields.has(field);
     this.ownFields.add(field);

@@ -1,4 +1,4 @@
-/** Search within a session: which items match, and where in a text the words stand. Pure. */
+/** Search within a session: which items match, and where the terms are in a text. Pure. */
 
 import { stripAnsi } from "../text/sanitizeAnsi";
 import type { JsonValue } from "../wire/events";
@@ -8,7 +8,7 @@ import type { AgentView, Item, OutputPiece, RunView } from "./view";
 export interface Filter {
   readonly text: string;
   readonly errorsOnly: boolean;
-  /** The name of a tool; "" for all. */
+  /** Name of a tool; "" for all. */
   readonly tool: string;
 }
 
@@ -19,12 +19,12 @@ export interface TextSegment {
   readonly hit: boolean;
 }
 
-/** What a search found: an item of a run, or what its user asked, what it answered, why it failed. */
+/** A match: an item, or the question, the answer or the failure of a run. */
 export type SearchHit =
   | { readonly kind: "question" | "answer" | "failure"; readonly run: RunView; readonly item: Item | null }
   | { readonly kind: "item"; readonly run: RunView; readonly item: Item };
 
-/** The whole of a call of which the log has only the beginning, if it has been fetched. */
+/** The full text of a truncated call, if it has been fetched. */
 export type FullTextOf = (item: Item) => string | undefined;
 
 export interface ToolCount {
@@ -40,7 +40,7 @@ export function searchTerms(text: string): readonly string[] {
   return text.trim().split(/\s+/u).filter(Boolean);
 }
 
-/** All that the filter asks for in a run, in the order in which it is read. */
+/** The matches in a run, in reading order. */
 export function findHits(run: RunView, filter: Filter, whole?: FullTextOf): SearchHit[] {
   const hits: SearchHit[] = [];
   const ofRun = filter.tool === "";
@@ -49,7 +49,7 @@ export function findHits(run: RunView, filter: Filter, whole?: FullTextOf): Sear
   const spoken = run.answer?.item == null ? null : (run.items[run.answer.item] ?? null);
   const isAnswer = ofRun && !filter.errorsOnly && run.answer !== null && hasWords(answerTexts(run, spoken), filter);
   for (const item of run.items) {
-    // The text that is the answer is shown as the answer.
+    // The answer's text is shown as the answer.
     if (!(isAnswer && item === spoken) && matches(item, filter, run, whole)) hits.push({ kind: "item", run, item });
   }
   if (isAnswer) hits.push({ kind: "answer", run, item: spoken });
@@ -58,7 +58,7 @@ export function findHits(run: RunView, filter: Filter, whole?: FullTextOf): Sear
   return hits;
 }
 
-/** Questions and answers of which only the beginning is here, so that a search cannot see all of them. */
+/** Number of truncated questions and answers, which the search cannot read completely. */
 export function countTruncatedMessages(runs: readonly RunView[]): number {
   let count = 0;
   for (const { inputTruncation, answer } of runs) {
@@ -68,10 +68,7 @@ export function countTruncatedMessages(runs: readonly RunView[]): number {
   return count;
 }
 
-/**
- * Whether an item is what the filter asks for: every word must occur somewhere in it. With only words, what was said and
- * thought counts too.
- */
+/** Whether an item matches: each term occurs in one of its texts. */
 export function matches(item: Item, filter: Filter, run: RunView, whole?: FullTextOf): boolean {
   if (filter.tool !== "" && !((item.kind === "tool" || item.kind === "approval") && item.name === filter.tool))
     return false;
@@ -83,7 +80,7 @@ export function matches(item: Item, filter: Filter, run: RunView, whole?: FullTe
   return hasWords(texts, filter);
 }
 
-/** The sub-agents that an item started and that failed. */
+/** Failed sub-agents that an item started. */
 export function failedAgents(item: Item, run: RunView): readonly AgentView[] {
   if (item.kind !== "agent" && item.kind !== "tool") return [];
   const ids = item.kind === "agent" ? [item.childId] : item.agentIds;
@@ -95,7 +92,7 @@ export function failedAgents(item: Item, run: RunView): readonly AgentView[] {
   return found;
 }
 
-/** The tools that were called, the most frequent first. */
+/** Tools with their number of calls, the most frequent first. */
 export function countTools(runs: readonly RunView[]): ToolCount[] {
   const counts = new Map<string, number>();
   for (const run of runs)
@@ -105,7 +102,7 @@ export function countTools(runs: readonly RunView[]): ToolCount[] {
     .sort((one, other) => other.count - one.count || (one.name < other.name ? -1 : 1));
 }
 
-/** A text in stretches, those that are one of the words apart from the rest. */
+/** Splits a text into parts that are a search term and parts that are not. */
 export function highlightMatches(text: string, words: readonly string[]): TextSegment[] {
   const known = words.filter(Boolean).sort((one, other) => other.length - one.length);
   if (known.length === 0 || text === "") return text === "" ? [] : [{ text, hit: false }];
@@ -125,7 +122,7 @@ function isFailed(item: Item, run: RunView): boolean {
   return failedAgents(item, run).length > 0;
 }
 
-/** Every word occurs somewhere in the texts. */
+/** Whether each term occurs in one of the texts. */
 function hasWords(texts: readonly string[], filter: Filter): boolean {
   return patternsOf(filter).every((pattern) => texts.some((text) => pattern.test(text)));
 }
@@ -189,7 +186,7 @@ function textsOf(item: Item): string[] {
   }
 }
 
-/** A value as it is shown, and its strings as they are where JSON writes them otherwise. */
+/** The shown text of a value, and its strings where JSON escapes them. */
 function read(value: JsonValue, shown: string): string[] {
   return typeof value !== "string" && shown.includes("\\") ? [shown, strings(value)] : [shown];
 }
@@ -204,7 +201,7 @@ function strings(value: JsonValue): string {
   return found.join("\n");
 }
 
-/** What was printed, without the colours that may stand inside a word. */
+/** The output without styles, which may be inside a word. */
 function printed(pieces: readonly OutputPiece[]): string {
   const text = pieces.map((piece) => piece.text).join("");
   return text.includes("\u001b") ? stripAnsi(text) : text;

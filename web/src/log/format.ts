@@ -1,4 +1,4 @@
-/** Values of the log as people read them. */
+/** Formats values of the log for display. */
 
 import type { JsonObject, JsonValue } from "../wire/events";
 import type { Args, ToolItem } from "./view";
@@ -25,17 +25,16 @@ const SUMMARY_KEYS = [
 ];
 const LINE = 80;
 
-/** A result as text: what is text stays, anything else is JSON. */
+/** A result as text: a string as it is, anything else as JSON. */
 export function valueText(value: JsonValue): string {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }
 
-/** Arguments as text. */
 export function argsText(args: Args): string {
   return typeof args === "string" ? args : JSON.stringify(args, null, 2);
 }
 
-/** The one argument that tells what a call is about; "" if none does. */
+/** The argument that describes a call best, in one line; "" if there is none. */
 export function summarizeArgs(args: Args | null): string {
   if (args === null) return "";
   if (typeof args === "string") return oneLine(args);
@@ -47,7 +46,7 @@ export function summarizeArgs(args: Args | null): string {
   return "";
 }
 
-/** What a sub-agent was asked to do, from the arguments of the call that started it. */
+/** The task of a sub-agent, from the arguments of the call that started it. */
 export function subAgentTask(args: Args | null): string {
   if (args === null || typeof args === "string") return summarizeArgs(args);
   for (const key of ["description", "task", "question", "request", "prompt", "query", "instructions"]) {
@@ -57,7 +56,7 @@ export function subAgentTask(args: Args | null): string {
   return summarizeArgs(args);
 }
 
-/** A call as one line of a terminal. */
+/** A call as one line. */
 export function callLine(tool: Pick<ToolItem, "name" | "args">): string {
   const about = summarizeArgs(tool.args);
   return about ? `${tool.name} ${about}` : tool.name;
@@ -75,7 +74,7 @@ function oneLine(text: string): string {
   return line.length > LINE ? `${line.slice(0, LINE - 1)}…` : line;
 }
 
-/** A time span: 30 ms, 0.4 s, 12 s, 3 min 05 s, 1 h 02 min. */
+/** A duration: 30 ms, 0.4 s, 12 s, 3 min 05 s, 1 h 02 min. */
 export function formatDuration(ms: number): string {
   if (ms < 95) return `${Math.max(0, Math.round(ms))} ms`;
   const seconds = ms / 1000;
@@ -87,7 +86,7 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
 }
 
-/** A size in bytes: 512 B, 3.4 kB, 1.2 MB. */
+/** A size: 512 B, 3.4 kB, 1.2 MB. */
 export function formatBytes(size: number): string {
   if (size < 1000) return `${size} B`;
   const units = ["kB", "MB", "GB", "TB"];
@@ -100,7 +99,7 @@ export function formatBytes(size: number): string {
   return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }
 
-/** A count of tokens: 840, 1.2k, 34k, 1.3M. */
+/** A number of tokens: 840, 1.2k, 34k, 1.3M. */
 export function formatTokens(count: number): string {
   if (count < 1000) return String(count);
   if (count < 999_500) return count < 9950 ? `${(count / 1000).toFixed(1)}k` : `${Math.round(count / 1000)}k`;

@@ -48,7 +48,7 @@ function toolAt(run: RunView | undefined, index: number): ToolItem {
   return item;
 }
 
-/** Of live output the deltas, which the final repeats. */
+/** Deltas of live output; the final message repeats them. */
 function isNews({ message_type, is_delta }: V2Message["metadata"]): boolean {
   return message_type === "observation" || is_delta === true;
 }
@@ -62,7 +62,7 @@ interface Written {
 function written(run: RunView | undefined, { item, kind, text }: TerminalPiece): Written {
   const tool = toolAt(run, item);
   const isResult = kind === "result" || kind === "error";
-  // Values stand on several lines in the terminal, and on one line in the server's message.
+  // The terminal shows JSON on several lines, the server's message on one.
   const isValue = isResult && typeof tool.result !== "string";
   return {
     call: tool.callId,

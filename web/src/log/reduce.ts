@@ -1,4 +1,4 @@
-/** The one reducer: Records in, view state out. Pure; every kind of event is decided here. */
+/** The reducer: records in, view state out. Pure; it handles every kind of event. */
 
 import type { AnyEvent, LogRecord, Plan, PlanDelta, RunStarted } from "../wire/events";
 import { RunDraft } from "./draft";
@@ -6,10 +6,10 @@ import * as tools from "./tools";
 import type { Gap, RunView, SessionView } from "./view";
 import { addTokens, NO_TOKENS, truncationOf } from "./view";
 
-/** What the server says of calls that an agent left behind when it came to its end. */
+/** The server's error for calls that were open when the agent ended. */
 const CUT_OFF = "the run ended before this did";
 
-/** The view after these Records. Those that it has already are left out, so that an overlap doubles nothing. */
+/** Applies records to a view. Records that it already has are skipped. */
 export function reduce(view: SessionView, records: readonly LogRecord[]): SessionView {
   const runs = view.runs.slice();
   const drafts = new Map<string, RunDraft>();
@@ -31,12 +31,12 @@ export function reduce(view: SessionView, records: readonly LogRecord[]): Sessio
   return seq === view.seq ? view : { ...view, runs, seq };
 }
 
-/** Records that are no longer kept. */
+/** Notes records that are no longer stored. */
 export function addGap(view: SessionView, gap: Gap): SessionView {
   return gap.to <= view.seq ? view : { ...view, seq: gap.to, gaps: [...view.gaps, gap] };
 }
 
-/** A run of which nothing is known yet; its first Record may be gone. */
+/** A run without any event; its first record may be missing. */
 function begun(record: LogRecord): RunView {
   return {
     runId: record.run_id,
@@ -155,7 +155,7 @@ function take(draft: RunDraft, event: AnyEvent, at: number): void {
       draft.markCutOff("stopped");
       return end(draft, "cancelled", at);
     default:
-      // A newer server may tell of something that this page does not know; it is left out, and the rest is shown.
+      // An event of a newer server is skipped.
       event satisfies never;
   }
 }
@@ -210,7 +210,7 @@ function growPlan(draft: RunDraft, agentId: string, event: PlanDelta, at: number
   else draft.add({ kind: "plan", agentId, at, text: event.text, update: event.update ?? false, isGrowing: true }, name);
 }
 
-/** A plan that was too long to be kept whole came whole in its pieces. */
+/** A truncated plan arrived complete in its deltas. */
 function plan(draft: RunDraft, agentId: string, event: Plan, at: number): void {
   const grown = endPlan(draft, agentId);
   if (grown && event.text) grown.text = event.truncated && grown.text.startsWith(event.text) ? grown.text : event.text;
@@ -223,7 +223,7 @@ function plan(draft: RunDraft, agentId: string, event: Plan, at: number): void {
   else draft.add({ kind: "todos", agentId, at, state: "running", todos: event.items }, name);
 }
 
-/** Nothing is added to it any more. */
+/** Ends a plan that was streaming. */
 function endPlan(draft: RunDraft, agentId: string) {
   const grown = draft.edit(draft.close(`plan ${agentId}`), "plan");
   if (grown) grown.isGrowing = false;

@@ -1,4 +1,4 @@
-/** Tool calls in the fold: from their first letter to their result, with the questions that they wait for. */
+/** Applies the events of tool calls and approvals to a run. */
 
 import type {
   ApprovalRequested,
@@ -15,7 +15,7 @@ import { callLine, valueText } from "./format";
 import type { OutputPiece } from "./view";
 import { truncationOf } from "./view";
 
-/** So much of what one call printed is kept; the whole of it is one request away. */
+/** Limit of a call's output in memory; the server has all of it. */
 export const MAX_OUTPUT = 1024 * 1024;
 
 export function start(draft: RunDraft, event: ToolStarted, at: number): void {
@@ -68,7 +68,7 @@ export function ready(draft: RunDraft, event: ToolReady, at: number): void {
   announce(draft, tool);
 }
 
-/** The arguments are whole: they stand in the terminal, and code in its pane. */
+/** Adds a call with complete arguments to the terminal and, if it has code, to the code pane. */
 function announce(draft: RunDraft, tool: ToolDraft): void {
   if (codeOf(tool) !== null) draft.run.codes = [...draft.run.codes, tool.index];
   draft.print(tool.index, "call", callLine(tool));
@@ -168,7 +168,7 @@ function append(pieces: OutputPiece[], piece: OutputPiece): void {
   else pieces[pieces.length - 1] = { stream: last.stream, text: last.text + piece.text };
 }
 
-/** The end of what was printed. */
+/** The last `size` characters of the output. */
 function lastOf(pieces: readonly OutputPiece[], size: number): readonly OutputPiece[] {
   let from = pieces.length;
   let room = size;

@@ -6,13 +6,13 @@ import type { SessionEntry } from "../wire/api";
 import "./sessions.css";
 
 interface RenameProps {
-  /** The one to be renamed; null if none is. */
+  /** Null while the dialog is closed. */
   entry: Pick<SessionEntry, "session_id" | "title"> | null;
   onClose: () => void;
   onRename: (id: string, title: string) => void;
 }
 
-/** Renames a conversation from anywhere, also where the list is out of sight. */
+/** Renames a session. */
 export function RenameDialog({ entry, onClose, onRename }: RenameProps) {
   const field = useRef<HTMLInputElement>(null);
   const done = (title: string) => {
@@ -68,13 +68,13 @@ function Fields({ field, title, onDone, onCancel }: FieldsProps) {
 }
 
 interface DeleteProps {
-  /** The one to be deleted; null if none is. */
+  /** Null while the dialog is closed. */
   entry: Pick<SessionEntry, "session_id" | "title" | "state"> | null;
   onClose: () => void;
   onDelete: (id: string) => void;
 }
 
-/** Asks before a conversation is deleted. */
+/** Asks before a session is deleted. */
 export function DeleteDialog({ entry, onClose, onDelete }: DeleteProps) {
   return (
     <ConfirmDialog

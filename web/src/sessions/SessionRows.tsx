@@ -35,7 +35,7 @@ function progressOf({ state, turns, run_state }: Pick<SessionEntry, "state" | "t
   return state === "processing" && run_state === "waiting" ? "waiting" : PROGRESS[state];
 }
 
-/** How the newest run of a conversation went; a dot where that is long ago, or nothing was asked yet. */
+/** The state of the newest run; a dot for an expired or an empty session. */
 export function SessionIcon({ entry }: { entry: Pick<SessionEntry, "state" | "turns" | "run_state"> }) {
   const progress = progressOf(entry);
   return progress ? <StateIcon state={progress} size={14} /> : <span className="sessions-dot" aria-hidden="true" />;
@@ -49,7 +49,7 @@ interface RenameFieldProps {
 
 const LONGEST = 200;
 
-/** The title of a conversation, to be written anew: Enter or a click elsewhere keeps it, Esc does not. */
+/** Edits a title in place: Enter and blur save it, Esc does not. */
 export function RenameField({ title, onRename, onCancel }: RenameFieldProps) {
   const [text, setText] = useState(title);
   const field = useRef<HTMLInputElement>(null);
@@ -87,7 +87,7 @@ export function RenameField({ title, onRename, onCancel }: RenameFieldProps) {
 interface RowProps {
   entry: SessionEntry;
   current: boolean;
-  /** The one that the Tab key comes to. */
+  /** Whether the Tab key reaches this row. */
   active: boolean;
   renaming: boolean;
   onActive: (id: string) => void;
@@ -96,7 +96,7 @@ interface RowProps {
   onRemove: (entry: SessionEntry) => void;
 }
 
-/** One conversation: how it went, its title, and a menu of what can be done with it. */
+/** One session: its state, its title and a menu. */
 export const SessionRow = memo(function SessionRow(props: RowProps) {
   const { entry, current, active, renaming, onActive, onRenaming, onRename, onRemove } = props;
   const { openSession } = useNavigation();
@@ -115,7 +115,7 @@ export const SessionRow = memo(function SessionRow(props: RowProps) {
   const tabIndex = active ? 0 : -1;
 
   const open = (event: MouseEvent) => {
-    // A new tab is the browser's to open.
+    // The browser opens new tabs.
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     openSession(id);
@@ -168,7 +168,7 @@ export const SessionRow = memo(function SessionRow(props: RowProps) {
         open={menu}
         onOpenChange={setMenu}
         onCloseAutoFocus={(event) => {
-          // The field that takes the place of this row has the focus.
+          // The field that replaces this row gets the focus.
           if (!renameNext.current) return;
           renameNext.current = false;
           event.preventDefault();
@@ -217,9 +217,9 @@ interface Props {
 }
 
 const ROW = 34;
-/** How near to the end the next page is asked for. */
+/** Distance from the end, in px, at which the next page is loaded. */
 const NEAR = 600;
-/** A row that was far away is drawn, measured and shown within a few frames; before that it takes no focus. */
+/** Number of frames in which a row that was far away is mounted and can get the focus. */
 const TRIES = 20;
 const STEPS: Record<string, (at: number, count: number) => number> = {
   ArrowDown: (at, count) => Math.min(at + 1, count - 1),
@@ -228,7 +228,7 @@ const STEPS: Record<string, (at: number, count: number) => number> = {
   End: (_, count) => count - 1,
 };
 
-/** The conversations, of which only those in sight are drawn. Arrow keys walk, Enter opens, F2 renames, Del removes. */
+/** The list of sessions, virtualized. Arrow keys move, Enter opens, F2 renames, Delete removes. */
 export function SessionRows({ entries, current, hasMore, onMore, onRename, onRemove }: Props) {
   const today = startOfDay(Date.now());
   const rows = useMemo(() => grouped(entries, today), [entries, today]);
@@ -241,7 +241,7 @@ export function SessionRows({ entries, current, hasMore, onMore, onRename, onRem
   const known = (id: string | null) => id !== null && entries.some((entry) => entry.session_id === id);
   const active = known(walked) ? walked : known(current) ? current : (entries[0]?.session_id ?? null);
   const rowOf = (id: string | null) => rows.findIndex((row) => row.kind === "session" && row.entry.session_id === id);
-  // The row that had the focus stays until the next one has it: the focus must not fall off the list.
+  // The row that had the focus stays mounted until the next one has it.
   const held = [rowOf(active), rowOf(left)].filter((row, at, all) => row >= 0 && all.indexOf(row) === at);
   const setActive = useCallback((id: string) => setWalked(id), []);
 
@@ -251,7 +251,7 @@ export function SessionRows({ entries, current, hasMore, onMore, onRename, onRem
   };
   const press = (event: KeyboardEvent) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || renaming !== null) return;
-    // A menu is drawn elsewhere, but its keys come through here.
+    // Events of a menu bubble through here, although it is rendered elsewhere.
     if (!(event.target instanceof Element) || !event.currentTarget.contains(event.target)) return;
     const at = entries.findIndex((entry) => entry.session_id === active);
     const entry = entries[at];
@@ -261,7 +261,7 @@ export function SessionRows({ entries, current, hasMore, onMore, onRename, onRem
     else if (event.key === "Delete") onRemove(entry);
     else if (step) {
       const next = entries[step(at, entries.length)]?.session_id ?? null;
-      // The first one has a heading above it.
+      // The first row has a heading above it.
       if (next === entries[0]?.session_id) virtual.current?.scrollTo(0);
       else virtual.current?.scrollToIndex(rowOf(next), { align: "nearest" });
       setLeft(active);

@@ -10,7 +10,7 @@ import { TestPage, TestStores } from "../testing/providers";
 import type { AgentInfo } from "../wire/api";
 import { Sidebar } from "./Sidebar";
 
-// There is no layout here, so nothing would be in sight.
+// jsdom has no layout, so the virtual list would render nothing.
 vi.mock("virtua", () => ({
   Virtualizer: ({ data, children }: { data: unknown[]; children: (one: unknown) => ReactNode }) => (
     <ul>

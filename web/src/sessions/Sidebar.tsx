@@ -133,7 +133,7 @@ export function Sidebar() {
   );
 }
 
-/** Which agent a new conversation is with. */
+/** The agent of new sessions. */
 function AgentMenu() {
   const { agents, agent, chooseAgent } = useSettings();
   const title = agent?.title || agent?.name || "No agent";
@@ -198,7 +198,7 @@ function ThemeMenu() {
   );
 }
 
-/** How far an export has come, or why it failed; nothing if there is none. */
+/** Progress or error of the current export. */
 function ExportNotice() {
   const { sessionExport } = useStores();
   const state = useStore(sessionExport);

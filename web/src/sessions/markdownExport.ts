@@ -1,4 +1,4 @@
-/** A conversation as a document: each question, what was done, and the answer. Pure. */
+/** A session as a Markdown document: each question, its steps, and the answer. Pure. */
 
 import { formatDuration, plural, summarizeArgs, valueText } from "../log/format";
 import type { AgentView, Item, RunView, ToolItem } from "../log/view";
@@ -21,7 +21,7 @@ function stepParts(run: RunView): string[] {
   return [`### Execution steps (${plural(run.tools, "tool")}${took})`, steps.join("\n")];
 }
 
-/** The tools of an agent as a list, those of its sub-agents below the call that started them. */
+/** The tools of an agent as a list, with those of its sub-agents below the call that started them. */
 function stepLines(run: RunView, agent: AgentView | undefined, indent: string): string[] {
   const items = (agent?.items ?? []).map((at) => run.items[at]).filter((item) => item !== undefined);
   return items.flatMap((item) => itemLines(run, item, indent));
@@ -63,7 +63,7 @@ function answerText(content: JsonValue): string {
   return typeof content === "string" ? content : `\`\`\`json\n${valueText(content)}\n\`\`\``;
 }
 
-/** What the main agent said, where there was no answer. */
+/** The texts of the main agent, if there is no answer. */
 function spoken(run: RunView): string {
   return run.items.flatMap((item) => (item.kind === "text" && item.agentId === "" ? [item.text] : [])).join("\n\n");
 }
@@ -87,7 +87,7 @@ function line(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }
 
-/** Text as it is, whatever signs are in it. */
+/** Inline code that may contain backticks. */
 function code(text: string): string {
   const plain = line(text);
   const longest = Math.max(0, ...[...plain.matchAll(/`+/g)].map((run) => run[0].length));

@@ -10,7 +10,7 @@ import TerminalPane from "./TerminalPane";
 import type { Written } from "./transcript";
 import { type ScreenListener, XtermScreen } from "./xtermScreen";
 
-// xterm.js needs a canvas, which jsdom has not.
+// xterm.js needs a canvas, which jsdom does not have.
 vi.mock("./xtermScreen", () => ({
   XtermScreen: vi.fn(
     class {

@@ -10,11 +10,11 @@ import "./terminal.css";
 
 interface FindBarProps {
   readonly field: RefObject<HTMLInputElement | null>;
-  /** False if it is nowhere. */
+  /** False if the text is not found. */
   readonly onFind: (text: string, direction: "typed" | "next" | "previous") => boolean;
 }
 
-/** A small field that finds text in the terminal. */
+/** The search field of the terminal. */
 export function FindBar({ field, onFind }: FindBarProps) {
   const [text, setText] = useState("");
   const [isFound, setFound] = useState(true);
@@ -61,7 +61,7 @@ export function FindBar({ field, onFind }: FindBarProps) {
 const SIZE = 10_000;
 const REST_MS = 1000;
 
-/** The end of the terminal as text, for those who do not see it; renewed once a second at most. */
+/** The end of the terminal as text for screen readers, updated at most once a second. */
 export const TerminalText = memo(function TerminalText({ runs }: { runs: readonly RunView[] }) {
   const [shown, setShown] = useState(runs);
   const newest = useRef(runs);
@@ -92,7 +92,7 @@ const MOVES: Record<string, Parameters<XtermScreen["scroll"]>[0]> = {
   ArrowDown: 1,
 };
 
-/** What the tools print, live. */
+/** The live output of all tools. */
 const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunView[] }) {
   const host = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
@@ -132,7 +132,7 @@ const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunVi
 
   const jump = () => {
     screen.current?.scroll("end");
-    // The button goes away; the keys are to be of use all the same.
+    // The button disappears; the keyboard still controls the terminal.
     host.current?.parentElement?.focus({ preventScroll: true });
   };
 

@@ -1,8 +1,8 @@
 /**
- * From runs to what the terminal writes. Pure but for what it remembers: each call gives only what is new.
+ * Turns runs into the text that the terminal writes. Each call returns only what is new.
  *
- * Calls stand in bold, output as it came, results and errors behind it. Whatever comes from the log goes through
- * `harmless`, a stream of its own for each stretch, so that no call can colour or cut what another one prints.
+ * Calls are bold, followed by their output, results and errors. Text of the log passes an `AnsiSanitizer` of its own
+ * for each piece, so that no call can colour or cut the output of another one.
  */
 
 import { formatBytes } from "../log/format";
@@ -24,34 +24,34 @@ const BASE: Record<TerminalPiece["kind"], string> = {
 
 export const MAX_RESULT = 2_000;
 const MAX_TITLE = 80;
-/** More than the terminal's lines can hold in any case; it is not worth the time to write. */
+/** More than the terminal's scrollback can hold. */
 export const MAX_WRITE = 2_000_000;
 const LEFT_OUT = `${DIM}… what was before is left out${RESET}\n`;
 
 export interface Written {
-  /** What stands there is of no use any more: empty the terminal first. */
+  /** Whether the terminal must be cleared first. */
   readonly startOver: boolean;
   readonly text: string;
 }
 
-/** How far a run has been written. */
+/** How much of a run has been written. */
 interface Place {
   readonly runId: string;
   terminal: readonly TerminalPiece[];
   pieces: number;
-  /** Characters of the last piece. */
+  /** Characters of its last piece. */
   characters: number;
 }
 
 export class TerminalWriter {
   private places: Place[] = [];
   private stream = new AnsiSanitizer();
-  /** Who wrote last: a run, a place in it, and what. */
+  /** The run, item and kind that were written last. */
   private runId = "";
   private item = -1;
   private kind: TerminalPiece["kind"] | null = null;
   private isAtLineStart = true;
-  /** A colour is on. It stays on between pieces of one stretch, as in any terminal. */
+  /** Whether a style is active. It stays active between pieces of one kind, as in any terminal. */
   private isColoured = false;
 
   next(runs: readonly RunView[]): Written {
@@ -66,7 +66,7 @@ export class TerminalWriter {
     return { startOver, text: newest(text) };
   }
 
-  /** What was written before is the beginning of what these runs say. */
+  /** Whether what was written is the beginning of these runs. */
   private continues(runs: readonly RunView[]): boolean {
     return this.places.every((place, index) => {
       const run = runs[index];
@@ -106,9 +106,9 @@ export class TerminalWriter {
     return text;
   }
 
-  /** What stands before a stretch: whose it is, where that is not plain. */
+  /** The heading before a piece, if it belongs to another run or call than the one before. */
   private lead(run: RunView, piece: TerminalPiece): string {
-    // A long stretch comes in several pieces.
+    // Long output comes in several pieces.
     if (this.runId === run.runId && this.item === piece.item && this.kind === piece.kind) return "";
     let lead = this.freshLine();
     if (this.runId !== run.runId) {
@@ -144,7 +144,7 @@ export class TerminalWriter {
     return isResult ? coloured + this.more(run, piece) : coloured;
   }
 
-  /** How much of a result is not here. */
+  /** A note about the omitted part of a result. */
   private more(run: RunView, piece: TerminalPiece): string {
     const cut = callAt(run, piece.item)?.resultTruncation ?? null;
     const left = piece.text.length - MAX_RESULT;
@@ -163,12 +163,12 @@ export class TerminalWriter {
   }
 }
 
-/** Everything as plain text, to be copied. */
+/** Everything as plain text, for copying. */
 export function plainTranscript(runs: readonly RunView[]): string {
   return stripAnsi(new TerminalWriter().next(runs).text).replaceAll("\r\n", "\n");
 }
 
-/** The end of a run as plain text, without the cost of its beginning. */
+/** The end of a run as plain text, without processing its beginning. */
 export function plainEnd(run: RunView, size: number): string {
   const pieces: TerminalPiece[] = [];
   let room = size;
@@ -203,7 +203,7 @@ function callAt(run: RunView, item: number): ToolItem | null {
   return call?.kind === "tool" ? call : null;
 }
 
-/** The place of the first piece that is worth writing, at or behind `from`. */
+/** Index of the first piece to write, at or after `from`. */
 function newestFrom(pieces: readonly TerminalPiece[], from: number): number {
   let room = MAX_WRITE;
   for (let index = pieces.length - 1; index > from; index--) {

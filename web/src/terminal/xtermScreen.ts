@@ -3,9 +3,9 @@ import { SearchAddon } from "@xterm/addon-search";
 import { type ITheme, Terminal } from "@xterm/xterm";
 import type { Written } from "./transcript";
 
-/** The terminal's colours, from those of the page. */
+/** The terminal's colours, from the page's custom properties. */
 
-/** `read` gives the value of a custom property, e.g. `--ink`. */
+/** `read` returns the value of a custom property, e.g. `--ink`. */
 export function xtermTheme(read: (name: string) => string, isDark: boolean): ITheme {
   const ink = read("--ink");
   const red = read("--bad");
@@ -43,7 +43,7 @@ export function xtermTheme(read: (name: string) => string, isDark: boolean): ITh
   };
 }
 
-/** Tell when the page turns from light to dark or back. */
+/** Calls `changed` when the page's theme changes. */
 export function onThemeChange(changed: () => void): () => void {
   const chosen = new MutationObserver(changed);
   chosen.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
@@ -55,16 +55,16 @@ export function onThemeChange(changed: () => void): () => void {
   };
 }
 
-/** The terminal's screen: xterm.js, to be read only. Everything that it is given has gone through `harmless`. */
+/** The terminal's screen: xterm.js, read-only. All its input has passed `sanitizeAnsi`. */
 
 const SCROLLBACK = 20_000;
-/** The terminal rests between pieces of this size, so that a long log does not block the page. */
+/** Size of a write; the terminal yields between two, so that a long log does not block the page. */
 const PIECE = 16 * 1024;
 const CLEAN = "\u001bc";
 const NO_CURSOR = "\u001b[?25l";
 
 export interface ScreenListener {
-  /** Does it show the end, and follow it? */
+  /** Whether the screen shows the end and follows it. */
   readonly onFollow: (isFollowing: boolean) => void;
   readonly onSelect: (hasSelection: boolean) => void;
 }
@@ -115,7 +115,7 @@ export class XtermScreen {
     for (let at = 0; at < text.length; at += PIECE) this.terminal.write(text.slice(at, at + PIECE));
   }
 
-  /** Move by lines; whole pages and both ends have names. */
+  /** Scrolls by lines, by pages, or to an end. */
   scroll(to: number | "page up" | "page down" | "begin" | "end"): void {
     if (to === "page up") this.terminal.scrollPages(-1);
     else if (to === "page down") this.terminal.scrollPages(1);
@@ -124,7 +124,7 @@ export class XtermScreen {
     else this.terminal.scrollLines(to);
   }
 
-  /** Select the next place where this text stands; false if there is none. Marks for all of them would cost a search per line. */
+  /** Selects the next match; false if there is none. Decorations of all matches would cost a search per line. */
   find(text: string, direction: "typed" | "next" | "previous"): boolean {
     if (text === "") this.terminal.clearSelection();
     if (text === "") return true;
@@ -145,7 +145,7 @@ export class XtermScreen {
     this.terminal.dispose();
   }
 
-  /** It takes its size from its container; one that is hidden has none. */
+  /** Fits the terminal to its container, unless that is hidden. */
   private fit(): void {
     if (this.host.clientWidth === 0 || this.host.clientHeight === 0) return;
     this.fitting.fit();
@@ -160,7 +160,7 @@ export class XtermScreen {
     );
   }
 
-  /** Nobody can type here, so nobody is led to a field for it: the pane around it takes the keys. */
+  /** Removes xterm's input field from the tab order: the pane handles the keyboard. */
   private isolate(): void {
     const field = this.terminal.textarea;
     if (field) {

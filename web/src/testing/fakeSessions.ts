@@ -1,4 +1,4 @@
-/** For tests: a server that has sessions and answers what the list asks. */
+/** A fake server with sessions, for tests. */
 
 import { vi } from "vitest";
 import type { SessionEntry } from "../wire/api";
@@ -19,7 +19,7 @@ export function sessionEntry(id: string, title: string, more: Partial<SessionEnt
 
 export interface FakeServer {
   sessions: SessionEntry[];
-  /** What it was asked besides for the list, as "METHOD path". */
+  /** Requests besides those for the list, as "METHOD path". */
   readonly asked: string[];
   refuses: boolean;
 }

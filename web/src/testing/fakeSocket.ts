@@ -1,4 +1,4 @@
-/** A socket that tests open, feed and cut. */
+/** A fake WebSocket that tests open, feed and close. */
 export class FakeSocket {
   static all: FakeSocket[] = [];
   static readonly CONNECTING = 0;

@@ -1,8 +1,8 @@
-/** Ways to cut, repeat and join a log, for tests of the fold. */
+/** Ways to split, repeat and join a log, for tests of the reducer. */
 
 import type { LogRecord } from "../wire/events";
 
-/** Numbers between 0 and 1 that are the same in every run of a test. */
+/** A pseudo-random generator with a fixed seed. */
 export function seededRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -21,7 +21,7 @@ export function randomChunks<T>(all: readonly T[], random: () => number): T[][] 
   return chunks;
 }
 
-/** Neighbouring deltas of one text as one Record with the number and time of the last, as the server packs them. */
+/** Joins neighbouring deltas of one text into one record, as the server does. */
 export function joinDeltas(records: readonly LogRecord[]): LogRecord[] {
   const packed: LogRecord[] = [];
   for (const record of records) {
@@ -54,7 +54,7 @@ function deltaKey({ run_id, event }: LogRecord): string | null {
   }
 }
 
-/** The value with every time set to 0. */
+/** The value with each time set to 0. */
 export function withoutTimes(value: unknown): unknown {
   if (value instanceof Map) return new Map([...value].map(([key, one]) => [key, withoutTimes(one)]));
   if (Array.isArray(value)) return value.map(withoutTimes);
@@ -65,7 +65,7 @@ export function withoutTimes(value: unknown): unknown {
   );
 }
 
-/** The value, which throws from now on if somebody changes it. */
+/** The value, deeply frozen. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   if (value instanceof Map) {

@@ -1,4 +1,4 @@
-/** Runs for tests: golden transcripts, and made-up ones told by the second. */
+/** Runs for tests: golden transcripts, and runs made of timed events. */
 
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView, type SessionView } from "../log/view";

@@ -3,7 +3,7 @@ import { Button } from "../ui/Button";
 import { type AnsiSpan, ansiSpans, ansiTail } from "./ansi";
 import "./text.css";
 
-/** Text of a program in its colours. */
+/** Text with ANSI styles. */
 export const AnsiText = memo(function AnsiText({ text, className = "" }: { text: string; className?: string }) {
   return (
     <span className={className}>
@@ -26,13 +26,13 @@ const PART = 20_000;
 
 interface ToolOutputProps {
   readonly text: string;
-  /** Only a little of it. */
+  /** Whether to show only a little. */
   readonly isPreview: boolean;
-  /** The beginning is not here. */
+  /** Whether the beginning is missing. */
   readonly isTruncated: boolean;
 }
 
-/** What a program printed, in its colours. Its end says how it went, so what is hidden is what came before. */
+/** The output of a tool with its styles. Its end is shown, because that says how it went. */
 export const ToolOutput = memo(function ToolOutput({ text, isPreview, isTruncated }: ToolOutputProps) {
   const [parts, setParts] = useState(1);
   const length = isPreview ? PREVIEW : PART * parts;

@@ -23,7 +23,7 @@ function SourceLine({ source }: { source: Source }) {
   );
 }
 
-/** An answer as a document: title, content, and its sources as numbered links that `[1]` in the text leads to. */
+/** An answer as a document: title, content, and numbered sources that citations such as `[1]` link to. */
 export const AnswerBody = memo(function AnswerBody({
   title,
   content,

@@ -4,7 +4,7 @@ import { HighlightedCode } from "./HighlightedCode";
 import { escapeInvisible } from "./invisibleCharacters";
 import "./text.css";
 
-/** Code in a frame, with its language and a button that copies it. */
+/** Code with its language and a copy button. */
 export const CodeBlock = memo(function CodeBlock({ code, language }: { code: string; language: string }) {
   return (
     <figure className="text-code">

@@ -6,7 +6,7 @@ type Render = (tex: string, element: HTMLElement, options: object) => void;
 let arriving: Promise<Render> | undefined;
 let arrived: Render | undefined;
 
-/** KaTeX comes with the first formula. */
+/** Loads KaTeX with the first formula. */
 function load(): Promise<Render> {
   arriving ??= Promise.all([import("katex"), import("katex/dist/katex.min.css")])
     .then(([{ default: katex }]) => {
@@ -20,7 +20,7 @@ function load(): Promise<Render> {
   return arriving;
 }
 
-// No links, no images and no HTML in a formula; sizes and macros cannot grow without end.
+// No links, images or HTML in a formula; sizes and macro expansion are limited.
 const OPTIONS = {
   throwOnError: true,
   trust: false,
@@ -30,7 +30,7 @@ const OPTIONS = {
   output: "htmlAndMathml",
 };
 
-/** A formula; as it was written until KaTeX is there, or if KaTeX does not understand it. */
+/** A formula; its source until KaTeX is loaded, or if KaTeX rejects it. */
 export const Formula = memo(function Formula({ source }: { source: string }) {
   const place = useRef<HTMLSpanElement>(null);
   const [render, setRender] = useState<Render | undefined>(() => arrived);
@@ -50,7 +50,7 @@ export const Formula = memo(function Formula({ source }: { source: string }) {
   useEffect(() => {
     if (!render || !place.current) return;
     try {
-      // KaTeX builds its nodes one by one; no HTML is parsed.
+      // KaTeX creates DOM nodes; no HTML is parsed.
       render(tex, place.current, { ...OPTIONS, displayMode: display });
     } catch {
       place.current.replaceChildren();

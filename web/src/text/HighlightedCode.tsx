@@ -4,14 +4,14 @@ import { escapeInvisible } from "./invisibleCharacters";
 import { languageName, loadLanguage } from "./languages";
 import "./text.css";
 
-/** Longer code stays plain: colours are not worth the wait. */
+/** Longer code is not highlighted. */
 const LIMIT = 100_000;
 
 type Colour = (code: string) => readonly HighlightedSpan[];
 
 const ready = new Map<string, () => Colour>();
 
-/** Something that colours one code, which may grow; null if the language is not known. */
+/** A function that highlights growing code; null if the language is not known. */
 async function load(name: string): Promise<(() => Colour) | null> {
   const [support, { IncrementalParser, highlightSpans }] = await Promise.all([
     loadLanguage(name),
@@ -46,7 +46,7 @@ function useColour(language: string): Colour | null {
   return colour?.name === name ? colour.of : null;
 }
 
-/** Code in colours, as soon as its language has arrived; the letters are the same before and after. */
+/** Highlighted code. Its text does not change when the language arrives. */
 export const HighlightedCode = memo(function HighlightedCode({ code, language }: { code: string; language: string }) {
   const shown = useMemo(() => escapeInvisible(code), [code]);
   const colour = useColour(shown.length > LIMIT ? "" : language);

@@ -13,29 +13,32 @@ export interface Shown {
   readonly language: "json" | "";
 }
 
-/** A value as people read it: JSON, also if it came as text, in lines; any other text as it is. */
+/** A value for display: JSON, also from a string, formatted; any other text unchanged. */
 export function shownValue(value: JsonValue): Shown {
   if (typeof value !== "string") return { text: JSON.stringify(value, null, 2), language: "json" };
   const text = value.trim();
-  // Long numbers would not be the same ones afterwards.
+  // Parsing would change long numbers.
   const isJson = text.length <= JSON_LIMIT && /^(?:\{[\s\S]*\}|\[[\s\S]*\])$/.test(text) && !/\d{16}/.test(text);
   if (isJson) {
     try {
       return { text: JSON.stringify(JSON.parse(text), null, 2), language: "json" };
     } catch {
-      // It only looked like JSON.
+      // Not valid JSON.
     }
   }
   return { text: value, language: "" };
 }
 
-/** Where to cut a text of at least `length`, so that no character is cut in two. */
+/** The end of a part, which does not split a surrogate pair. */
 function end(text: string, length: number): number {
   const code = text.charCodeAt(length - 1);
   return code >= 0xd800 && code < 0xdc00 ? length + 1 : length;
 }
 
-/** Arguments or a result of a tool. What is long comes in parts. `isText` leaves a text as it is, also if it is JSON. */
+/**
+ * Arguments or a result of a tool. Long ones are shown in parts. `isText` shows a string as it is, also if it is
+ * JSON.
+ */
 export const JsonView = memo(function JsonView({ value, isText = false }: { value: JsonValue; isText?: boolean }) {
   const { text, language } = useMemo(
     () => (isText && typeof value === "string" ? { text: value, language: "" } : shownValue(value)),

@@ -54,7 +54,7 @@ test("3,000 tokens: finished blocks are neither parsed nor drawn again, and the 
     first ??= prefix.length > 400 ? container.querySelector("h3") : null;
   }
   rerender(<Markdown text={ANSWER} streaming={false} />);
-  // At most two for each token: the block that grows, and a block that a new definition belongs to.
+  // At most two for each token: the growing block, and a block that uses a new definition.
   expect(parse.mock.calls.length).toBeLessThan(2 * prefixes.length);
   const read = parse.mock.calls.reduce((sum, [text]) => sum + text.length, 0);
   expect(read).toBeLessThan(prefixes.length * 200);
@@ -75,7 +75,7 @@ test("one more token at the end of 200 kB costs the last block only", () => {
   parse.mockClear();
   for (let count = 1; count <= 50; count += 1)
     rerender(<Markdown text={`${long}end ${"x".repeat(count)}`} streaming />);
-  // The one before is read once more, when it is known to be finished.
+  // The previous block is parsed again when it is finished.
   expect(parse.mock.calls.length).toBeLessThanOrEqual(51);
   expect(parse.mock.calls.filter(([text]) => text.length > 100).length).toBeLessThanOrEqual(1);
 }, 60_000);

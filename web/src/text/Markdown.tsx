@@ -10,7 +10,7 @@ import { PROSE_LIMIT, parseMarkdown } from "./markdownTree";
 import { type Footnote, ReferenceCollector, type References, withCitations, withReferences } from "./references";
 import "./text.css";
 
-// Only marks that are open at the end are closed: images, tags and formulas show as they come.
+// Closes only open emphasis: images, tags and formulas are shown as they are.
 const UNFINISHED = { linkMode: "text-only", images: false, htmlTags: false, katex: false } as const;
 const ELEMENTS_OF_REACT = { Fragment, jsx, jsxs, components: ELEMENTS, passNode: true };
 
@@ -19,7 +19,7 @@ interface ProseProps {
   readonly isGrowing?: boolean;
 }
 
-/** One block of prose. It is parsed when its text changes, and only then. */
+/** One block of prose, parsed only when its text changes. */
 export const Prose = memo(
   function Prose({ text, isGrowing = false }: ProseProps) {
     if (text.length > PROSE_LIMIT) return <pre className="text-plain">{escapeInvisible(text)}</pre>;
@@ -37,7 +37,7 @@ interface PassageProps {
   readonly blocks: readonly Block[];
   readonly lines: References["lines"];
   readonly sources: readonly (string | null)[];
-  /** Whether its last block is still being written. */
+  /** Whether its last block is still growing. */
   readonly open: boolean;
 }
 
@@ -51,7 +51,7 @@ function isSame(one: PassageProps, other: PassageProps): boolean {
   );
 }
 
-/** Some blocks in a row, so that a long text is not gone through block by block for each token. */
+/** Several blocks, so that a token does not compare all blocks of a long text. */
 export const Passage = memo(function Passage({ blocks, lines, sources, open }: PassageProps) {
   const last = open ? blocks.at(-1) : undefined;
   return blocks.map((block) => {
@@ -64,7 +64,7 @@ export const Passage = memo(function Passage({ blocks, lines, sources, open }: P
 }, isSame);
 
 const NONE: readonly (string | null)[] = [];
-/** Blocks that are looked at together: for a token, one of each passage and those of the last one. */
+/** Number of blocks in a passage. */
 const PASSAGE = 16;
 
 const Notes = memo(function Notes({ notes }: { notes: readonly Footnote[] }) {
@@ -80,9 +80,9 @@ const Notes = memo(function Notes({ notes }: { notes: readonly Footnote[] }) {
 });
 
 /**
- * A text of the log as markdown. Nothing of it becomes HTML, and nothing of it is fetched.
+ * Markdown of the log. It produces no HTML and fetches nothing.
  *
- * `streaming` says that its end is still being written; `sources` are what `[1]`, `[2]`… stand for.
+ * `streaming` means that the end is still being written; `sources` are the targets of `[1]`, `[2]`…
  */
 export const Markdown = memo(function Markdown({
   text,

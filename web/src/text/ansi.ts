@@ -1,8 +1,8 @@
 /**
- * Text with colours as spans with class names. Pure.
+ * ANSI text as spans with class names. Pure.
  *
- * Colours become those of the page, so that they can be read in light and dark: the sixteen by name, all others by the
- * nearest of them. A carriage return begins the line anew and a backspace takes one character back, as progress bars mean it.
+ * Colours map to the page's own, which are readable in both themes: sixteen by name, all others to the nearest one. A
+ * carriage return starts the line again and a backspace removes a character, as progress bars expect.
  */
 
 import { ALLOWED_SEQUENCE, sanitizeAnsi } from "./sanitizeAnsi";
@@ -22,7 +22,7 @@ interface Style {
   flags: Set<string>;
 }
 
-/** Styles that a number puts on; another number takes several off. */
+/** Codes that set a flag, and codes that reset flags. */
 const FLAGS_ON: Record<number, string> = {
   1: "bold",
   2: "dim",
@@ -46,7 +46,7 @@ export function ansiSpans(text: string): AnsiSpan[] {
   const style: Style = { colour: "", ground: "", flags: new Set() };
   const done: AnsiSpan[] = [];
   let line: AnsiSpan[] = [];
-  /** What comes next begins the line anew; until then it stays to be read. */
+  /** After a carriage return the line stays until more text arrives. */
   let isReturned = false;
   for (const part of sanitizeAnsi(text).replaceAll(/\r+\n/g, "\n").split(SPLIT)) {
     if (part === "\n") {
@@ -69,25 +69,25 @@ export function ansiSpans(text: string): AnsiSpan[] {
 
 export interface AnsiTail {
   readonly spans: readonly AnsiSpan[];
-  /** There is more before them. */
+  /** Whether there is more before them. */
   readonly isTruncated: boolean;
 }
 
-/** A progress bar prints many times what is left of it: so much of a text is looked at for each character of its end. */
+/** A progress bar overwrites most of its output: this many characters are read for each shown one. */
 const OVERPRINT_FACTOR = 16;
 
-/** The last characters of a text, as they stand when all is printed. */
+/** The last characters of a text after all overwriting. */
 export function ansiTail(text: string, length: number): AnsiTail {
   const room = length * OVERPRINT_FACTOR;
   const isLong = text.length > room;
-  // At the beginning of a line, so that no sequence is cut in two.
+  // Starts at the beginning of a line, so that no sequence is split.
   const found = isLong ? ansiSpans(text.slice(-room).replace(/^[^\n\r]{0,400}[\n\r]/, "")) : ansiSpans(text);
   let left = length;
   const kept: AnsiSpan[] = [];
   for (const span of found.toReversed()) {
     if (left <= 0) return { spans: kept, isTruncated: true };
     if (span.text.length > left) {
-      // Half of a character is none.
+      // Drops half of a surrogate pair.
       kept.unshift({ ...span, text: span.text.slice(-left).replace(/^[\udc00-\udfff]/, "") });
       return { spans: kept, isTruncated: true };
     }
@@ -153,7 +153,7 @@ function applyCode(style: Style, code: number, detail: number | undefined): void
   else if ((code >= 40 && code <= 47) || (code >= 100 && code <= 107)) style.ground = NAMES[code % 10] ?? "";
 }
 
-/** A colour of the table of 256: sixteen by name, a cube of 6 × 6 × 6, and greys. */
+/** A colour of the 256-colour palette: sixteen names, a 6 × 6 × 6 cube, and greys. */
 function paletteColour(index: number): Name | "" {
   if (index < 16) return NAMES[index % 8] ?? "";
   if (index >= 232) return index < 244 ? "black" : "white";
@@ -161,7 +161,7 @@ function paletteColour(index: number): Name | "" {
   return nearestColour([Math.floor(cube / 36) * 51, (Math.floor(cube / 6) % 6) * 51, (cube % 6) * 51]);
 }
 
-/** The name of a colour by which of its parts stand out. */
+/** The name of an RGB colour, by its dominant components. */
 function nearestColour([red = 0, green = 0, blue = 0]: readonly number[]): Name {
   const high = Math.max(red, green, blue);
   const low = Math.min(red, green, blue);

@@ -1,13 +1,13 @@
 /**
- * A markdown text as blocks that can be parsed one by one, so that a token costs the last block and not the whole text.
+ * Splits Markdown into blocks that are parsed separately, so that a token costs the last block and not the whole
+ * text.
  *
- * A block ends at a blank line where nothing of it can go on: whatever is indented, or a further item of a list, stays with
- * what was before. Two blocks too many in one are still right, one cut in two is not. Code between fences is a block of its
- * own, which needs no parser at all, and so is a footnote.
+ * A block ends at a blank line, unless an indented line or a list item continues it. Too few blocks are still
+ * correct; a split block is not. Fenced code is a block of its own, which needs no parser, and so is a footnote.
  */
 
 export interface Block {
-  /** Where it begins in the text: its name among its neighbours, which stays when the text grows. */
+  /** Offset in the text, which is the block's key while the text grows. */
   readonly start: number;
   readonly kind: "prose" | "fence" | "footnote";
   readonly text: string;
@@ -33,13 +33,13 @@ function closes(line: string, fence: string): boolean {
   return marks?.[0] === fence[0] && (marks?.length ?? 0) >= fence.length && BLANK.test(match?.[2] ?? "");
 }
 
-/** The blocks of `text` from `from` on, which must be where a block begins. */
+/** The blocks from `from` on, which must be the start of a block. */
 function splitBlocks(text: string, from: number): Block[] {
   const blocks: Block[] = [];
   let start = from;
   let kind: Block["kind"] = "prose";
   let fence: string | null = null;
-  /** A fence inside an item or a quote: its blank lines do not end anything. */
+  /** A fence inside a list item or a quote; its blank lines end nothing. */
   let inner: string | null = null;
   let isList = false;
   let afterBlank = false;
@@ -93,14 +93,14 @@ export function parseBlocks(text: string): readonly Block[] {
   return splitBlocks(text, 0);
 }
 
-/** Blocks of a text that grows: what is finished is neither read again nor a new object. */
+/** Blocks of a growing text: finished blocks are not parsed again and stay the same objects. */
 export class IncrementalBlocks {
   private text = "";
   private blocks: readonly Block[] = [];
 
   of(text: string): readonly Block[] {
     if (text === this.text) return this.blocks;
-    // The last line may still become something else, and with it where the last block begins; the one before stays.
+    // The last line may still change and move the start of the last block; the block before stays.
     const firm = text.startsWith(this.text) ? Math.max(0, this.blocks.length - 2) : 0;
     const kept = this.blocks.slice(0, firm);
     const from = firm > 0 ? (this.blocks[firm]?.start ?? 0) : 0;
@@ -121,7 +121,7 @@ export interface Fence {
   readonly closed: boolean;
 }
 
-/** What a block of kind `fence` holds. */
+/** The content of a `fence` block. */
 export function parseFence(text: string): Fence {
   const lines = text.replace(/\r\n/g, "\n").split("\n");
   const first = FENCE.exec(lines[0] ?? "");

@@ -1,6 +1,7 @@
 /**
- * Formulas are taken out of a text before markdown is read, and put back into its tree: TeX is full of `_`, `*` and `\`,
- * which would be taken for markup. In between, each is a word of characters that no text has.
+ * Hides formulas from the Markdown parser, which would read `_`, `*` and `\` as markup.
+ *
+ * Each is encoded as a word of private-use characters before parsing, and restored in the tree.
  */
 
 import type { Element, ElementContent, Root, Text } from "hast";
@@ -11,8 +12,8 @@ const CLOSE = "\ue001";
 const DIGITS = 0xe010;
 const WORD = /\ue000([\ue010-\ue01f]+)\ue001/g;
 
-// In order: code in backticks and escaped characters, which are left alone, and the four ways to write a formula. Lengths are
-// bounded, so that a text full of beginnings without an end is not searched to its end for each of them.
+// Inline code and escaped characters, which stay, and the four notations of formulas. Lengths are bounded, so that
+// unclosed openings do not cost a search to the end each.
 const SCAN =
   /(?<ticks>(?<!`)`+(?!`))[\s\S]{0,2000}?(?<!`)\k<ticks>(?!`)|\$\$(?<block>(?:[^$]|\$(?!\$)){1,2000}?)\$\$|\\\[(?<bracket>[\s\S]{1,2000}?)\\\]|\\\((?<paren>[\s\S]{1,2000}?)\\\)|\\[\s\S]|(?<![\w$])\$(?<inline>[^\s$](?:[^$\n]{0,400}[^\s$\\])?)\$(?![\w$])/g;
 const MIGHT = /\$|\\[[(]/;
@@ -20,7 +21,7 @@ const MIGHT = /\$|\\[[(]/;
 const SIGN = /[\\^_={}]/;
 const WORDS = /[A-Za-z]{3,}/;
 
-/** `$x$` is a formula only if it looks like one: prices and names of shell variables are left alone. */
+/** `$x$` counts as a formula only if it looks like one: prices and shell variables do not. */
 function isFormula(tex: string): boolean {
   if (SIGN.test(tex)) return true;
   return !WORDS.test(tex) && /[A-Za-z]/.test(tex) && !/^\d[\d.,]*\s+[A-Za-z]/.test(tex) && !/[,;:]\s/.test(tex);
@@ -45,13 +46,13 @@ function decoded(digits: string): string {
   return source;
 }
 
-/** The text with a word in place of each formula. Code between fences must not be in it. */
+/** The text with each formula encoded. It must not contain fenced code. */
 export function encodeFormulas(text: string): string {
   if (!MIGHT.test(text)) return text;
   return text.replace(SCAN, (match, ...rest) => {
     const found = rest.at(-1) as Record<string, string | undefined>;
     const tex = found.block ?? found.bracket ?? found.paren;
-    // A blank line ends a paragraph, and so it ends what looked like a formula.
+    // A blank line ends a paragraph, so it cannot be inside a formula.
     if (tex !== undefined) return tex.trim() && !/\n[ \t]*\n/.test(tex) ? encoded(match) : match;
     if (found.inline !== undefined) return isFormula(found.inline) ? encoded(match) : match;
     return match;
@@ -63,7 +64,7 @@ export interface Formula {
   readonly display: boolean;
 }
 
-/** What stands between the marks of a formula. */
+/** Removes the delimiters of a formula. */
 export function parseFormula(source: string): Formula {
   const width = source.startsWith("$") && !source.startsWith("$$") ? 1 : 2;
   return {
@@ -72,7 +73,7 @@ export function parseFormula(source: string): Formula {
   };
 }
 
-/** Puts formulas back: in running text as `<code data-formula>`, in code and in addresses as they were written. */
+/** Restores formulas: in text as `<code data-formula>`, in code and URLs as they were written. */
 export function rehypeFormulas() {
   return (tree: Root) => {
     visit(tree, (node, index, parent) => {
@@ -94,7 +95,7 @@ export function rehypeFormulas() {
   };
 }
 
-/** Formulas as they were written, also in an address, where they were escaped. */
+/** Restores formulas in a string, also in a URL, where they are percent-encoded. */
 function restored(text: string): string {
   const plain = text.includes("%EE%80%80") ? text.replace(/(?:%EE%80%[89][0-9A-F])+/g, decodeURIComponent) : text;
   return plain.replace(WORD, (_, digits: string) => decoded(digits));

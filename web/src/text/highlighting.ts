@@ -1,4 +1,4 @@
-/** Code as pieces with classes, by the parsers of CodeMirror. Loaded with the first language. */
+/** Highlights code with CodeMirror's parsers. Loaded with the first language. */
 
 import { type Parser, type Tree, TreeFragment } from "@lezer/common";
 import { highlightCode, tagHighlighter, tags } from "@lezer/highlight";
@@ -37,7 +37,7 @@ interface Parsed {
   readonly tree: Tree;
 }
 
-/** Parses a code that may grow, and then only what was appended; make one for each. */
+/** Parses growing code incrementally; one instance for each code. */
 export class IncrementalParser {
   private last: Parsed | null = null;
 
@@ -55,7 +55,7 @@ export class IncrementalParser {
   }
 }
 
-/** The pieces of a code in order; together they are the code. */
+/** The spans of a code, which join to the code. */
 export function highlightSpans(code: string, tree: Tree): readonly HighlightedSpan[] {
   const pieces: { text: string; look: string }[] = [];
   const add = (text: string, look: string) => {

@@ -10,19 +10,17 @@ import { escapeInvisible } from "./invisibleCharacters";
 import { SafeLink } from "./SafeLink";
 import { safeImage, safeUrl } from "./urls";
 
-/** Which way a text runs. Pure. */
-
 const LETTER = /\p{L}/u;
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 
-/** As its first letter does. */
+/** Whether the first letter of a text belongs to a right-to-left script. */
 export function isRightToLeft(text: string): boolean {
   return RIGHT_TO_LEFT.test(LETTER.exec(text)?.[0] ?? "");
 }
 
 const SHOWN = 120;
 
-/** An image that is not fetched: what it shows in words, and where it is. A click opens it in a new tab. */
+/** An image that is not fetched: its description and its URL. A click opens it in a new tab. */
 export function RemoteImage({ address, alt }: { address: string; alt: string }) {
   const href = safeUrl(address);
   const where = escapeInvisible(address);
@@ -52,7 +50,7 @@ function asTabs(table: HTMLTableElement | null): string {
   return [...(table?.rows ?? [])].map((row) => [...row.cells].map(cell).join("\t")).join("\n");
 }
 
-/** A table that scrolls in itself, and can be copied into a sheet. */
+/** A table that scrolls on its own and can be copied as tab-separated values. */
 export function Table({ children }: { children: ReactNode }) {
   const table = useRef<HTMLTableElement>(null);
   return (
@@ -68,7 +66,7 @@ export function Table({ children }: { children: ReactNode }) {
   );
 }
 
-/** What the elements of a markdown tree become on the page. */
+/** React components for the elements of a Markdown tree. */
 
 interface Props {
   className?: string | undefined;
@@ -86,7 +84,7 @@ const property = (node: Element | undefined, name: string) => {
   return typeof value === "string" || typeof value === "number" ? String(value) : "";
 };
 
-/** Headings of a text stand one level below those of the page. */
+/** Headings of a text are one level below those of the page. */
 const heading = (Tag: "h2" | "h3" | "h4" | "h5" | "h6", look: string) =>
   function Heading({ node, children }: Props) {
     return (
@@ -107,7 +105,7 @@ const cell = (Tag: "td" | "th") =>
     );
   };
 
-/** Boxes whose marks stand at their beginning: `auto` would not look into the paragraphs in them, which say `auto` too. */
+/** Elements with markers at their start: `dir=auto` would not look into their paragraphs, which have `dir=auto` too. */
 const box = (Tag: "ul" | "ol" | "blockquote") =>
   function Box({ node, ...rest }: Props) {
     return <Tag {...rest} dir={isRightToLeft(textIn(node)) ? "rtl" : undefined} />;
@@ -135,7 +133,7 @@ function Code({ node, children }: Props) {
   return node?.properties.dataFormula === undefined ? <code>{children}</code> : <Formula source={textIn(node)} />;
 }
 
-/** Code within a list or a quote; at the top it is a block of its own and never comes here. */
+/** Code in a list or a quote; top-level code is a block of its own. */
 function Pre({ node }: Props) {
   const code = node?.children.find((child) => child.type === "element");
   const classes = code?.type === "element" ? code.properties.className : [];

@@ -10,7 +10,7 @@ afterEach(cleanup);
 
 const given = (content: JsonValue, title = "", sources: string[] = []): Given => ({ content, title, sources });
 
-/** The final answers of a transcript that the server's tests use too. */
+/** Final answers of a transcript of the server's tests. */
 function golden(name: string): Given[] {
   const lines = readFileSync(`../tests/dialects/golden/${name}.jsonl`, "utf8").trim().split("\n");
   const events = lines.map((line) => (JSON.parse(line) as { event: Partial<Given> & { kind: string } }).event);

@@ -1,6 +1,6 @@
-/** Which addresses of a text may be followed, and which images may be fetched. Pure; everything that is not known is refused. */
+/** Decides which URLs of a text may be linked and which images may be fetched. Pure; unknown ones are refused. */
 
-/** What a browser would drop or not show: with one of these an address is not what it seems. */
+/** Characters that browsers drop or hide, which disguise a URL. */
 const HIDDEN = /[\u0000-\u0020\u007f-\u00a0\u00ad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\\]/;
 const FOLLOWED = /^(?:https?:\/\/[^/]|mailto:[^/])/i;
 const ARTIFACT = /^(?:\.?\/)?artifacts\/[\w.~/-]+$/;
@@ -15,7 +15,7 @@ function parsed(address: string): URL | null {
   }
 }
 
-/** An address that a link may have: http, https or mailto, written out and without a name and password. Else null. */
+/** A URL that may be linked: absolute http, https or mailto without credentials. Otherwise null. */
 export function safeUrl(address: string): string | null {
   if (HIDDEN.test(address) || !FOLLOWED.test(address)) return null;
   const url = parsed(address);
@@ -23,7 +23,7 @@ export function safeUrl(address: string): string | null {
   return url.href;
 }
 
-/** The place within the same text that a link names; null if it is none. */
+/** The anchor within the same text that a link names; null if it names none. */
 export function anchorOf(address: string): string | null {
   if (!address.startsWith("#") || address.length < 2) return null;
   try {
@@ -37,13 +37,13 @@ export function hostname(address: string): string {
   return parsed(address)?.host ?? "";
 }
 
-/** An image that may be shown at once: one of this server's artifacts, or a small one that is in the text itself. */
+/** An image that may be shown at once: an artifact of this server, or a small data URL. */
 export function safeImage(address: string): string | null {
   if (ARTIFACT.test(address) && !address.split("/").includes("..") && !address.includes("//")) return address;
   return address.length <= DATA_LIMIT && DATA_IMAGE.test(address) ? address : null;
 }
 
-/** Whether what a link says is an address of another host than the one that it leads to. */
+/** Whether a link's text names another host than its target. */
 export function isMisleading(label: string, address: string): boolean {
   const said = /^\s*(?:https?:\/\/)?((?:[\w-]+\.)+[a-z]{2,})(?=[/:?#\s]|$)/i.exec(label)?.[1];
   const bare = (host: string) =>
@@ -55,7 +55,7 @@ export function isMisleading(label: string, address: string): boolean {
   return said !== undefined && host !== "" && bare(said) !== bare(host);
 }
 
-/** The name under which a heading can be linked to, as GitHub makes it. */
+/** The anchor of a heading, as GitHub makes it. */
 export function slugOf(heading: string): string {
   return heading
     .trim()

@@ -7,7 +7,7 @@ import type { AgentSummary, Summary } from "./summary";
 
 const FEW = 6;
 
-/** Time, tools and tokens of each agent at a glance. */
+/** Time, tools and tokens of each agent. */
 export const AgentTable = memo(function AgentTable({ summary }: { summary: Summary }) {
   const [all, setAll] = useState(false);
   const { agents, tokens } = summary;
@@ -84,7 +84,7 @@ function AgentRow({ agent }: { agent: AgentSummary }) {
   );
 }
 
-/** Nothing told is not nothing spent. */
+/** No reported tokens does not mean no tokens. */
 function amount(tokens: number): string {
   return tokens > 0 ? formatTokens(tokens) : "–";
 }

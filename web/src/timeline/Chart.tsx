@@ -33,17 +33,17 @@ interface AxisProps {
   readonly scale: number;
   readonly step: number;
   readonly span: number;
-  /** Which window's width of the track is looked at; the marks around it are drawn. */
+  /** Index of the visible page of the track; ticks of its neighbours are rendered too. */
   readonly page: number;
   readonly isRunning: boolean;
-  /** What stands above the names. */
+  /** Shown above the labels. */
   readonly children: ReactNode;
 }
 
-/** Room for the word at the live edge. */
+/** Width of the word "now", in px. */
 const NOW_ROOM = 40;
 
-/** The time above the bars. It moves with them sideways but not down. */
+/** The time axis. It scrolls horizontally with the bars, and not vertically. */
 export const Axis = memo(function Axis({
   inner,
   labels,
@@ -116,7 +116,7 @@ interface ChartRowProps {
 
 const DEEPEST = 8;
 
-/** One line of the chart: who, and when. Clicks and keys are heard by the chart. */
+/** One row of the chart. The chart handles its clicks and keys. */
 export const ChartRow = memo(function ChartRow({ id, row, index, scale, labels, isActive, isPicked }: ChartRowProps) {
   const deep = Math.min(row.depth, DEEPEST);
   const end = row.end * scale;
@@ -168,7 +168,10 @@ interface Props {
 const ROW = 28;
 const TICK_GAP = 64;
 
-/** Bars over time, below an axis. The box has the focus and one row is its active one, so that rows may come and go. */
+/**
+ * Bars over time below an axis. The scrolling element has the focus and names an active row, so that rows can
+ * unmount.
+ */
 export const Chart = memo(function Chart({ timeline, focus, onSelect }: Props) {
   const { rows, span, isRunning } = timeline;
   const id = useId();
@@ -197,7 +200,7 @@ export const Chart = memo(function Chart({ timeline, focus, onSelect }: Props) {
     if (picked >= 0) reveal(picked);
   }, [picked, reveal]);
 
-  /** While keys are used, the hint is that of the active row. */
+  /** Shows the tooltip of the active row while the keyboard is used. */
   const showActive = (index: number): boolean => {
     const element = scroller.current;
     const row = element?.querySelector<HTMLElement>(`[data-row="${index}"]`);
@@ -205,7 +208,7 @@ export const Chart = memo(function Chart({ timeline, focus, onSelect }: Props) {
     show(row, { chart: labels + (rows[index]?.begin ?? 0) * scale - element.scrollLeft });
     return true;
   };
-  /** A row that becomes the active one shows its bar, also in a chart that is zoomed. */
+  /** Scrolls horizontally to the bar of the active row. */
   const bringIn = (index: number) => {
     const element = scroller.current;
     const row = rows[index];

@@ -6,7 +6,7 @@ import TimelinePane from "./TimelinePane";
 
 const SIZE = { width: 600, height: 600 };
 
-/** A window that has a size, for the virtual list. */
+/** A ResizeObserver that reports a size, for the virtual list. */
 class Observer {
   constructor(private readonly tell: ResizeObserverCallback) {}
   observe(target: Element): void {
@@ -22,7 +22,7 @@ class Observer {
 
 beforeEach(() => {
   vi.stubGlobal("ResizeObserver", Observer);
-  // The list asks the window of its own document.
+  // The virtual list uses the window of its document.
   Object.assign(document.defaultView ?? {}, { ResizeObserver: Observer });
   Element.prototype.scrollTo = () => {};
   vi.spyOn(HTMLElement.prototype, "clientWidth", "get").mockReturnValue(SIZE.width);

@@ -15,11 +15,11 @@ interface Seen {
   readonly now: number;
 }
 
-/** A run of so many items is drawn anew once a second only: laying it out takes some ms each time. */
+/** Longer runs are laid out once a second only. */
 const LONG = 2000;
 const REST_MS = 1000;
 
-/** The run as it was at the last tick of the clock: tokens come faster than a picture should move. */
+/** The run at the last tick of the clock: tokens arrive faster than the chart should change. */
 export function useThrottledRun(run: RunView): Seen {
   const running = isRunning(run);
   const now = useNow(running);
@@ -39,10 +39,10 @@ interface TurnPickerProps {
 }
 
 const LINE = 60;
-/** So many turns on either side are offered: a list of thousands helps nobody, and costs a part of the page each. */
+/** Number of turns listed on either side of the shown one. */
 const NEAR = 100;
 
-/** Which turn of the session is shown. */
+/** Chooses the turn of the session. */
 export const TurnPicker = memo(function TurnPicker({ runs, run, onSelectRun }: TurnPickerProps) {
   const at = runs.findIndex((one) => one.runId === run.runId);
   const first = Math.max(0, at - NEAR);
@@ -111,7 +111,7 @@ const SIGNS: readonly Sign[] = [
   { word: "Stopped", look: "timeline-bar-tool timeline-is-stopped", occurs: isOff },
 ];
 
-/** What the bars mean, as far as they occur. */
+/** The meaning of the bars that occur. */
 export const Legend = memo(function Legend({ rows }: { rows: readonly Row[] }) {
   return (
     <ul className="timeline-legend" aria-label="Legend">
@@ -135,7 +135,7 @@ interface Props {
   readonly onSelectRun: (run: RunView) => void;
 }
 
-/** One picture of a run: what ran when, what ran at once, and what it cost. */
+/** The timeline of a run: what ran when, in parallel, and at what cost. */
 const TimelinePane = memo(function TimelinePane({ runs, run, focus, onSelect, onSelectRun }: Props) {
   const seen = useThrottledRun(run);
   const timeline = useMemo(() => layout(seen.run, seen.now), [seen]);

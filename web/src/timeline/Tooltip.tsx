@@ -8,12 +8,12 @@ import type { Row } from "./layout";
 export interface TooltipPosition {
   readonly index: number;
   readonly left: number;
-  /** From the top of the chart, or from its bottom where there is no room below. */
+  /** Distance from the top of the chart, or from its bottom where there is no room below. */
   readonly top: number | null;
   readonly bottom: number | null;
 }
 
-/** What the pointer or the focus is on. The row says the same to a screen reader. */
+/** Details of the row under the pointer or with the focus. Screen readers get the same from the row. */
 export function Tooltip({ row, place }: { row: Row; place: TooltipPosition }) {
   const waited = row.parts.filter((part) => part.kind === "wait").reduce((sum, part) => sum + part.end - part.begin, 0);
   const { left, top, bottom } = place;
@@ -53,11 +53,11 @@ const GAP = 4;
 interface Hints {
   readonly hint: TooltipPosition | null;
   readonly hide: () => void;
-  /** Show it at a row, beside the pointer or at `x` px from the left of the chart. */
+  /** Shows the tooltip at a row, beside the pointer or at `x` px from the left of the chart. */
   readonly show: (row: HTMLElement, x: { pointer: number } | { chart: number }) => void;
 }
 
-/** Where the hint stands: below its row, or above where there is no room. */
+/** Positions the tooltip below its row, or above it where there is no room. */
 export function useTooltip(chart: RefObject<HTMLElement | null>): Hints {
   const [hint, setHint] = useState<TooltipPosition | null>(null);
   const hide = useCallback(() => setHint(null), []);

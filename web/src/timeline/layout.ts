@@ -2,14 +2,12 @@ import { summarizeArgs } from "../log/format";
 import type { AgentView, ApprovalItem, Item, Progress, RunView, StepItem, Tokens } from "../log/view";
 import { tokensOf } from "../log/view";
 
-/** What a row of the timeline is called. */
-
 export interface RowName {
   readonly label: string;
   readonly about: string;
 }
 
-/** Only the first line is shown; a long text that grows must not be read as a whole each time. */
+/** Only the first line is shown; a long growing text must not be read completely each time. */
 const HEAD = 400;
 
 export function rowName(item: Item, run: RunView): RowName {
@@ -40,9 +38,9 @@ function firstLine(text: string): string {
 }
 
 /**
- * A run as rows over time: who did what, from when to when. Pure; the pane only draws what stands here.
+ * Lays out a run as rows over time. Pure.
  *
- * All times are ms from the run's start. What is not finished ends now, or where the run ended.
+ * All times are ms since the run's start. Open items end now, or at the end of the run.
  */
 
 export interface Span {
@@ -50,7 +48,7 @@ export interface Span {
   readonly end: number;
 }
 
-/** A stretch of a bar: arguments being written, a person being waited for, or the work itself. */
+/** A part of a bar: arguments being written, an approval being waited for, or the work itself. */
 export interface Part extends Span {
   readonly kind: "write" | "wait" | "work";
 }
@@ -59,13 +57,13 @@ export interface Row extends Span {
   readonly key: string;
   readonly kind: "agent" | "step" | "tool" | "text" | "thought" | "approval";
   readonly depth: number;
-  /** It goes on: its end is the present. */
+  /** Whether it still runs, so that its end is now. */
   readonly isOpen: boolean;
   readonly state: Progress;
   readonly label: string;
-  /** What it is about, in a line. */
+  /** One line that describes it. */
   readonly about: string;
-  /** What a click goes to; null for the run itself. */
+  /** The item that a click selects; null for the run itself. */
   readonly item: Item | null;
   readonly parts: readonly Part[];
   readonly tokens: Tokens | null;
@@ -73,7 +71,7 @@ export interface Row extends Span {
 
 export interface Timeline {
   readonly rows: readonly Row[];
-  /** How long the run has taken. */
+  /** Duration of the run, in ms. */
   readonly span: number;
   readonly isRunning: boolean;
 }
@@ -88,13 +86,13 @@ export function isRunning(run: RunView): boolean {
   return run.endedAt === null && (run.state === "running" || run.state === "waiting");
 }
 
-/** How far an agent has come. The main one waits with its run; in a run that has ended nobody goes on. */
+/** State of an agent. The main agent waits with its run; nothing runs in a run that has ended. */
 export function agentState(run: RunView, agent: AgentView): Progress {
   if (run.state === "waiting" && agent.agentId === "") return "waiting";
   return finalState(agent.state, isRunning(run));
 }
 
-/** A log that was cut off may leave things open: nothing runs in a run that has ended. */
+/** A truncated log may leave items open, although their run has ended. */
 function finalState(state: Progress, isLive: boolean): Progress {
   return !isLive && (state === "running" || state === "waiting") ? "stopped" : state;
 }
@@ -106,7 +104,7 @@ export function spanOf(run: RunView, now: number): number {
 export function layout(run: RunView, now: number): Timeline {
   const lines = new RowBuilder(run, now);
   const main = run.agents.get("");
-  // A stack of what is still to come instead of recursion: how deep agents are nested is the log's affair.
+  // An explicit stack instead of recursion: agents may be nested deeply.
   const todo: Entry[] = main === undefined ? [] : [{ depth: 0, agent: main, item: null }];
   const seen = new Set<string>();
   for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
@@ -129,7 +127,7 @@ export function layout(run: RunView, now: number): Timeline {
   return { rows: lines.rows, span: lines.span, isRunning: isRunning(run) };
 }
 
-/** What an agent did, in the order in which it began; what belongs to a step stands below it. */
+/** The items of an agent in order of their start, with those of a step below it. */
 function entriesOf(run: RunView, agent: AgentView, depth: number): Entry[] {
   const entries: Entry[] = [];
   let step: StepItem | null = null;
@@ -155,7 +153,7 @@ interface EndedRow {
   readonly isAnswer: boolean;
 }
 
-/** What has ended keeps its row: a long run that goes on is laid out five times a second. */
+/** Ended items keep their row: a long run is laid out five times a second. */
 const endedRows = new WeakMap<Item, EndedRow>();
 
 function hasEnded(item: Item): boolean {
@@ -163,7 +161,6 @@ function hasEnded(item: Item): boolean {
   return !("endedAt" in item) || item.endedAt !== null;
 }
 
-/** The rows as they are written, one behind the other. */
 class RowBuilder {
   readonly rows: Row[] = [];
   readonly span: number;
@@ -186,7 +183,7 @@ class RowBuilder {
     }
   }
 
-  /** The call that an agent was started by. */
+  /** The call that started an agent. */
   startOf(agent: AgentView): Item | null {
     return agent.callId ? (this.calls.get(agent.callId) ?? null) : null;
   }

@@ -1,4 +1,4 @@
-/** What each agent of a run took: time, tools and tokens, and what all of them took together. */
+/** Time, tools and tokens of each agent of a run, and their sums. */
 
 import type { Progress, RunView, Tokens } from "../log/view";
 import { addTokens, NO_TOKENS, tokensOf } from "../log/view";
@@ -11,9 +11,9 @@ export interface AgentSummary {
   readonly depth: number;
   readonly state: Progress;
   readonly ms: number;
-  /** When it began, as a part of the run's time, 0 to 1. */
+  /** Start as a fraction of the run's duration. */
   readonly offset: number;
-  /** Its part of the run's time, 0 to 1. */
+  /** Duration as a fraction of the run's duration. */
   readonly share: number;
   readonly tools: number;
   readonly tokens: Tokens;
@@ -26,7 +26,7 @@ export interface Summary {
   readonly tokens: Tokens;
 }
 
-/** Agents in the order in which they began, each behind the one that started it. */
+/** Agents in order of their start, each after its parent. */
 export function summarize(run: RunView, now: number): Summary {
   const ms = spanOf(run, now);
   const children = new Map<string, string[]>();

@@ -1,18 +1,18 @@
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 
-/** How many px a ms is wide. Pure. */
+/** Zoom of the timeline, in px per ms. */
 
-/** Room behind the last bar for what it says. */
+/** Space after the last bar for its duration, in px. */
 export const END_ROOM = 76;
 const MAX_TRACK = 4_000_000;
 const MAX_SCALE = 20;
 
-/** The scale at which the whole run is seen. */
+/** The scale that shows the whole run. */
 export function fitScale(width: number, span: number): number {
   return Math.max(40, width - END_ROOM) / Math.max(1, span);
 }
 
-/** A wished scale as it may be; null is the whole run. */
+/** A scale within its limits; null shows the whole run. */
 export function clampScale(wished: number, width: number, span: number): number | null {
   const fit = fitScale(width, span);
   const most = Math.max(fit, Math.min(MAX_SCALE, MAX_TRACK / Math.max(1, span)));
@@ -31,12 +31,12 @@ interface Zoom {
   showAll(): void;
 }
 
-/** The scale of the chart: all of it, or what the user chose with the buttons or with Ctrl and the wheel. */
+/** The scale of the chart: the whole run, or what the user chose with the buttons or Ctrl and the wheel. */
 export function useZoom(scroller: RefObject<HTMLElement | null>, labels: number, width: number, span: number): Zoom {
   const [wished, setWished] = useState<number | null>(null);
   const chosen = wished === null ? null : clampScale(wished, width, span);
   const scale = chosen ?? fitScale(width, span);
-  /** A time, and where in the window it has to stay. */
+  /** A time, and its position in the window, which must not move. */
   const anchor = useRef<{ time: number; x: number } | null>(null);
   const latest = useRef({ scale, width, span });
   useLayoutEffect(() => {
@@ -67,7 +67,7 @@ export function useZoom(scroller: RefObject<HTMLElement | null>, labels: number,
       const x = event.clientX - element.getBoundingClientRect().left - labels;
       zoom(Math.exp(-event.deltaY * (event.deltaMode === 0 ? 0.004 : 0.1)), Math.max(0, x));
     };
-    // React listens passively, and then the browser would zoom the page.
+    // React's wheel listeners are passive, so they cannot keep the browser from zooming the page.
     element.addEventListener("wheel", turn, { passive: false });
     return () => element.removeEventListener("wheel", turn);
   }, [scroller, labels, zoom]);

@@ -2,7 +2,7 @@ import { type ButtonHTMLAttributes, forwardRef } from "react";
 import "./ui.css";
 
 interface Props extends ButtonHTMLAttributes<HTMLButtonElement> {
-  /** `quiet` is an icon or a word without a frame, `main` the one thing to do. */
+  /** `quiet` has no border, `main` marks the primary action. */
   variant?: "plain" | "main" | "quiet" | "danger";
 }
 

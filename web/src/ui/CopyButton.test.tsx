@@ -10,7 +10,7 @@ afterEach(() => {
   Reflect.deleteProperty(document, "execCommand");
 });
 
-/** The page without https: no clipboard, only the old command, which copies what is selected. */
+/** A page without https has no clipboard API, only `execCommand`. */
 function withoutClipboard(works: boolean): { copied: string } {
   const seen = { copied: "" };
   vi.stubGlobal("navigator", { ...navigator, clipboard: undefined });

@@ -10,15 +10,15 @@ interface Props {
   title: string;
   /** A sentence below the title. */
   description?: ReactNode;
-  /** The title is for those who cannot see the dialog; it has no head then. */
+  /** Shows the title only to screen readers, without a header. */
   hideTitle?: boolean;
   className?: string;
-  /** What has the focus when it opens; otherwise the first that can. */
+  /** The element that gets the focus; by default the first that can. */
   initialFocus?: RefObject<HTMLElement | null>;
   children?: ReactNode;
 }
 
-/** A window over the page. Esc, the cross and a click beside it close it; the focus goes back to where it was. */
+/** A modal dialog. Esc, the close button and a click outside close it, and the focus returns. */
 export function Dialog({
   open,
   onOpenChange,

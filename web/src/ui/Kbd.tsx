@@ -1,7 +1,7 @@
 import { keyLabels } from "./shortcuts";
 import "./kbd.css";
 
-/** A key, or several, as caps. */
+/** Keyboard keys. */
 export function Kbd({ keys }: { keys: string }) {
   return (
     <span className="keys">

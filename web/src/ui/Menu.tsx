@@ -4,20 +4,20 @@ import type { ReactElement, ReactNode } from "react";
 import "./overlays.css";
 
 interface MenuProps {
-  /** The button that opens it. */
+  /** The button that opens the menu. */
   trigger: ReactElement;
-  /** What the menu is called for those who cannot see it. */
+  /** Accessible name. */
   label: string;
   align?: "start" | "center" | "end";
   side?: "top" | "bottom";
   open?: boolean;
   onOpenChange?: (open: boolean) => void;
-  /** Called when it has closed; `preventDefault` leaves the focus where it is. */
+  /** `preventDefault` keeps the focus from returning to the trigger. */
   onCloseAutoFocus?: (event: Event) => void;
   children: ReactNode;
 }
 
-/** A list of things to do or to choose from, below or above a button. */
+/** A menu of actions or choices. */
 export function Menu({
   trigger,
   label,
@@ -29,7 +29,7 @@ export function Menu({
   children,
 }: MenuProps) {
   return (
-    // Not modal: the page behind it stays readable for screen readers, and a click there is not lost.
+    // Not modal: screen readers can still read the page, and a click outside is not lost.
     <Radix.Root modal={false} {...(open === undefined ? {} : { open })} {...(onOpenChange ? { onOpenChange } : {})}>
       <Radix.Trigger asChild>{trigger}</Radix.Trigger>
       <Radix.Portal>
@@ -51,7 +51,7 @@ export function Menu({
 
 interface ItemProps {
   icon?: LucideIcon;
-  /** A key that does the same. */
+  /** A key with the same effect. */
   hint?: string;
   danger?: boolean;
   disabled?: boolean;
@@ -77,7 +77,7 @@ export function MenuLabel({ children }: { children: ReactNode }) {
   return <Radix.Label className="menu-label">{children}</Radix.Label>;
 }
 
-/** Items of which one is chosen. */
+/** Menu items of which one is selected. */
 export function MenuRadioGroup({
   value,
   onChange,

@@ -32,7 +32,7 @@ export const STATE_LABELS: Record<Progress, string> = {
   unseen: "no result seen",
 };
 
-/** State as shape, colour and word. */
+/** A state as icon, colour and label. */
 export function StateIcon({ state, size = 15 }: { state: Progress | "pending"; size?: number }) {
   const Icon = state === "pending" ? CircleDashed : ICONS[state];
   const word = state === "pending" ? "pending" : STATE_LABELS[state];

@@ -9,7 +9,7 @@ import {
   useSyncExternalStore,
 } from "react";
 
-/** The width of an element as it is now. */
+/** The current width of an element. */
 export function useElementWidth(ref: RefObject<HTMLElement | null>, atFirst: number): number {
   const [width, setWidth] = useState(atFirst);
   useLayoutEffect(() => {
@@ -24,7 +24,7 @@ export function useElementWidth(ref: RefObject<HTMLElement | null>, atFirst: num
   return width;
 }
 
-/** Whether the window fits a media query, e.g. `(max-width: 899px)`. */
+/** Whether a media query matches, e.g. `(max-width: 899px)`. */
 export function useMediaQuery(query: string): boolean {
   const watch = useCallback(
     (changed: () => void) => {
@@ -39,7 +39,7 @@ export function useMediaQuery(query: string): boolean {
 
 const NEAR = 24;
 
-/** While something runs and its end is looked at, keep the end in sight. Returns what to call when the user scrolled. */
+/** Keeps the end of a scrolling element in view while something runs. Returns the scroll handler. */
 export function useStickToEnd(scroller: RefObject<HTMLElement | null>, isRunning: boolean, shown: unknown): () => void {
   const isAt = useRef({ right: false, bottom: true });
   // biome-ignore lint/correctness/useExhaustiveDependencies: whatever is shown anew may have moved the end

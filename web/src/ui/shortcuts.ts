@@ -1,13 +1,13 @@
-/** Keys that work anywhere on the page. `mod` is ⌘ on a Mac and Ctrl elsewhere; "g c" is one key after the other. */
+/** Keyboard shortcuts of the page. `mod` is ⌘ on a Mac and Ctrl elsewhere; "g c" is a sequence of two keys. */
 
 import type { LucideIcon } from "lucide-react";
 import { useEffect, useRef } from "react";
 
-/** Something to do, as the palette lists it. */
+/** An action that the command palette lists. */
 export interface Command {
   readonly id: string;
   readonly title: string;
-  /** A few more words. */
+  /** A longer description. */
   readonly hint?: string;
   readonly keys?: string;
   readonly icon?: LucideIcon;
@@ -15,7 +15,7 @@ export interface Command {
   run(): void;
 }
 
-/** A key and what it does, as the list of keys shows it. */
+/** A shortcut as the list of shortcuts shows it. */
 export interface ShortcutInfo {
   readonly keys: string;
   readonly title: string;
@@ -23,9 +23,9 @@ export interface ShortcutInfo {
 }
 
 export interface Shortcut extends ShortcutInfo {
-  /** Also while the user types in a field. */
+  /** Whether it works while the user types in a field. */
   readonly inFields?: boolean;
-  /** Also while a dialog or a menu is open. */
+  /** Whether it works while a dialog or a menu is open. */
   readonly overDialogs?: boolean;
   readonly disabled?: boolean;
   run(event: KeyboardEvent): void;
@@ -51,7 +51,7 @@ export function useShortcuts(bindings: readonly Shortcut[]): void {
   }, []);
 }
 
-/** Finds and runs what a key is bound to; remembers the first key of a sequence. */
+/** A keydown listener that runs the matching shortcut; it remembers the first key of a sequence. */
 export function shortcutListener(bindings: () => readonly Shortcut[]): (event: KeyboardEvent) => void {
   let begun = "";
   let begunAt = 0;
@@ -87,17 +87,17 @@ function secondOf(keys: string): string {
   return keys.split(" ")[1] ?? "";
 }
 
-/** Is this event that stroke, e.g. `mod+shift+o`? */
+/** Whether an event matches one stroke, e.g. `mod+shift+o`. */
 export function matchesShortcut(event: KeyboardEvent, stroke: string, mac: boolean): boolean {
   const wanted = stroke.toLowerCase().split("+");
   const key = wanted.pop() ?? "";
-  // On many keyboards `[` needs AltGr, which some systems tell as Ctrl and Alt.
+  // On many keyboards `[` needs AltGr, which some systems report as Ctrl and Alt.
   const free = event.getModifierState?.("AltGraph") === true;
   const ctrl = wanted.includes("ctrl") || (!mac && wanted.includes("mod"));
   const meta = mac && wanted.includes("mod");
   if (!free && (event.ctrlKey !== ctrl || event.altKey !== wanted.includes("alt"))) return false;
   if (event.metaKey !== meta) return false;
-  // A sign such as `?` says by itself that Shift is held, on some keyboards and not on others.
+  // Symbols such as `?` need Shift on some keyboards and not on others.
   const sign = key.length === 1 && key.toLowerCase() === key.toUpperCase();
   if (!sign && event.shiftKey !== wanted.includes("shift")) return false;
   return event.key.toLowerCase() === (NAMES[key] ?? key);
@@ -112,7 +112,7 @@ const NAMES: Record<string, string> = {
   space: " ",
 };
 
-/** A dialog or a menu is open, and the keys are its own. */
+/** Whether a dialog or a menu is open, which handles keys itself. */
 export function isOverlayOpen(): boolean {
   return document.querySelector(OPEN) !== null;
 }
@@ -132,7 +132,7 @@ function isEditable(target: HTMLElement): boolean {
   return target.closest('[contenteditable=""], [contenteditable="true"], [contenteditable="plaintext-only"]') !== null;
 }
 
-/** The keys of a stroke or of a sequence, as they are written on the keyboard: `["⌘", "K"]`. */
+/** The labels of the keys of a shortcut, e.g. `["⌘", "K"]`. */
 export function keyLabels(keys: string, mac = isMac()): readonly string[] {
   return keys.split(" ").flatMap((stroke) => stroke.split("+").map((key) => cap(key.toLowerCase(), mac)));
 }

@@ -9,10 +9,10 @@ it.each([
   ["https://h/limelight/#/s/a", "runs/r", "https://h/limelight/runs/r"],
   ["https://h/limelight/", "/limelight/runs/r", "https://h/limelight/runs/r"],
   ["https://h/limelight/index.html", "/limelight/runs/r?raw=1", "https://h/limelight/runs/r?raw=1"],
-  // A server that does not know below which path it is.
+  // A server that does not know its root path.
   ["https://h/limelight/", "/runs/r", "https://h/limelight/runs/r"],
   ["https://h/lime/", "/limelight/r", "https://h/lime/limelight/r"],
-  // A path with a colon is no scheme.
+  // A path with a colon is not a URL with a scheme.
   ["https://h/limelight/", "artifacts/a:b", "https://h/limelight/artifacts/a:b"],
 ])("finds below %s the path %s", (page, path, found) => {
   vi.stubGlobal("document", { baseURI: page });

@@ -1,4 +1,6 @@
-/** The HTTP interface, as far as the page uses it. Addresses are relative to the page, so any prefix works. */
+/**
+ * The part of the server's HTTP interface that the page uses. URLs are relative to the page, so any root path works.
+ */
 
 import type { Args, RunState } from "../log/view";
 import type { Decision, JsonValue } from "./events";
@@ -11,7 +13,7 @@ export interface AgentInfo {
   readonly description: string;
   readonly framework: string;
   readonly default: boolean;
-  /** `understudy` for the stand-in model, "" if it is not known. */
+  /** `understudy` for the offline model, "" if it is not known. */
   readonly model?: string;
 }
 
@@ -30,7 +32,7 @@ export interface SessionEntry {
   readonly turns: number;
   readonly last_seq: number;
   readonly run_id: string | null;
-  /** `waiting` while the newest run waits for a person. */
+  /** `waiting` while the newest run waits for an approval. */
   readonly run_state: RunState | "queued" | null;
 }
 
@@ -56,7 +58,7 @@ export interface ApprovalDetails {
   readonly state: "requested" | Decision;
 }
 
-/** What a server says when it refuses, or that it cannot be reached (`code` is `unreachable`). */
+/** An error response of the server; `code` is `unreachable` if there was no response. */
 export class ApiError extends Error {
   readonly code: string;
   readonly status: number;
@@ -69,7 +71,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Where a path of the server is; its own links have the path in front below which it serves this page. */
+/** The absolute URL of a path of the server. Links of the server already contain its root path. */
 export function serverUrl(path: string): string {
   const here = new URL(".", document.baseURI.replace(/[#?].*$/, ""));
   const below = path.startsWith(here.pathname) ? path.slice(here.pathname.length) : path.replace(/^\//, "");
@@ -83,7 +85,7 @@ export function artifactUrl(artifactId: string): string {
 export interface CurrentUser {
   readonly user: string;
   readonly name: string;
-  /** True on a server that needs no key. */
+  /** True on a server that needs no API key. */
   readonly open: boolean;
 }
 
@@ -92,7 +94,7 @@ export const UNAUTHORIZED = "limelight:unauthorized";
 
 export const api = {
   me: (signal?: AbortSignal) => json<CurrentUser>("auth/me", { signal }),
-  /** Hand in a key; the browser keeps it where no script can read it. */
+  /** Hands in an API key, which the browser keeps in a cookie that no script can read. */
   login: async (key: string): Promise<void> => {
     await request("auth/login", { method: "POST", body: { key } });
   },
@@ -112,7 +114,7 @@ export const api = {
     json<ToolCall>(`runs/${runId}/tools/${callId.split("/").map(encodeURIComponent).join("/")}`, { signal }),
   approval: (runId: string, approvalId: string, signal?: AbortSignal) =>
     json<ApprovalDetails>(`runs/${runId}/approvals/${encodeURIComponent(approvalId)}`, { signal }),
-  /** A whole text that the log has only the beginning of: an input or an answer. */
+  /** The full text of an input or an answer that the log truncates. */
   text: async (path: string, signal?: AbortSignal): Promise<string> => (await request(path, { signal })).text(),
 };
 
