@@ -40,14 +40,14 @@ async function locked() {
   return screen.findByLabelText("Key");
 }
 
-test("whoever is refused is asked for a key, and let in with one", async () => {
+test("a refused request shows the key screen, and a valid key shows the page", async () => {
   const field = await locked();
   expect(screen.queryByText("the page")).toBeNull();
   await userEvent.type(field, ` ${KEY} {Enter}`);
   expect(await screen.findByText("the page")).toBeTruthy();
 });
 
-test("what is wrong with a key is said, and another can be tried", async () => {
+test("an invalid key shows the server's message, and another key can be tried", async () => {
   const field = await locked();
   await userEvent.type(field, "lml_wrong{Enter}");
   expect((await screen.findByRole("alert")).textContent).toBe("this is no key of this server");
@@ -56,6 +56,6 @@ test("what is wrong with a key is said, and another can be tried", async () => {
   expect(await screen.findByText("the page")).toBeTruthy();
 });
 
-test("a key is not to be read over a shoulder", async () => {
+test("the key field is a password field", async () => {
   expect((await locked()).getAttribute("type")).toBe("password");
 });

@@ -17,7 +17,7 @@ const deep: AgentInfo = {
 
 afterEach(cleanup);
 
-test("three prompts of the chosen agent, which ask it", async () => {
+test("three prompts of the chosen agent are shown, and a click sends one to it", async () => {
   const onAsk = vi.fn();
   render(<Welcome agent={{ ...deep, name: "codact", default: false }} onAsk={onAsk} />);
   const prompts = within(screen.getByRole("list")).getAllByRole("button");
@@ -26,7 +26,7 @@ test("three prompts of the chosen agent, which ask it", async () => {
   expect(onAsk).toHaveBeenCalledWith("Add up 12, 19, 23 and 41 in Python", "codact");
 });
 
-test("says that a stand-in plays, and only then", () => {
+test("the understudy is explained only for an agent that uses it", () => {
   const { rerender } = render(<Welcome agent={deep} onAsk={() => {}} />);
   expect(screen.getByText(/follows a script/)).toBeTruthy();
   expect(screen.getByText(/LIMELIGHT_MODEL=.* limelight serve$/)).toBeTruthy();
@@ -34,13 +34,13 @@ test("says that a stand-in plays, and only then", () => {
   expect(screen.queryByText(/follows a script/)).toBe(null);
 });
 
-test("a quiet line leads to how to use a real model", async () => {
+test("the understudy notice opens a dialog with the command for a real model", async () => {
   render(<UnderstudyNotice />);
   expect(screen.queryByText(/LIMELIGHT_MODEL=/)).toBe(null);
   await userEvent.setup().click(screen.getByRole("button", { name: "Use a real one" }));
   expect(within(screen.getByRole("dialog")).getByText(/LIMELIGHT_MODEL=.* limelight serve$/)).toBeTruthy();
 });
 
-test("an agent of one's own has prompts too, whatever it is called", () => {
+test("an agent that is not built in has prompts too, whatever its name", () => {
   for (const name of ["mine", "constructor", "__proto__", ""]) expect(promptsFor(name)).toHaveLength(3);
 });

@@ -9,13 +9,16 @@ const code = (name: string): TimedEvent => [
 const printed: TimedEvent = [2, { kind: "tool_output_delta", call_id: "c", text: "1" }];
 const finished: TimedEvent = [3, { kind: "tool_finished", call_id: "c", result: "" }];
 
-it.each(["python", "run_python_code"])("is code while %s runs, and the terminal when it prints", (name) => {
-  expect(activePane(sampleRun(code(name)))).toBe("code");
-  expect(activePane(sampleRun(code(name), printed))).toBe("terminal");
-  expect(activePane(sampleRun(code(name), printed, finished))).toBeNull();
-});
+it.each(["python", "run_python_code"])(
+  "the active pane is code while %s runs, and the terminal while it prints",
+  (name) => {
+    expect(activePane(sampleRun(code(name)))).toBe("code");
+    expect(activePane(sampleRun(code(name), printed))).toBe("terminal");
+    expect(activePane(sampleRun(code(name), printed, finished))).toBeNull();
+  },
+);
 
-it("is code from the first letters that are written", () => {
+it("the active pane is code from the first streamed characters of code", () => {
   const begun: TimedEvent = [1, { kind: "tool_started", call_id: "c", name: "run_python_code" }];
   expect(activePane(sampleRun(begun))).toBeNull();
   expect(activePane(sampleRun(begun, [2, { kind: "tool_args_delta", call_id: "c", text: '{"code": "pri' }]))).toBe(
@@ -23,7 +26,7 @@ it("is code from the first letters that are written", () => {
   );
 });
 
-it("is nothing for tools that neither carry code nor print, and for a run that is over", () => {
+it("there is no active pane for tools without code or output, nor for an ended run", () => {
   expect(
     activePane(sampleRun([1, { kind: "tool_started", call_id: "c", name: "ls", args: { path: "/" } }])),
   ).toBeNull();

@@ -47,14 +47,14 @@ function show(approvalId: string, args: Args, isTruncated = false) {
 const button = (name: string) => screen.getByRole<HTMLButtonElement>("button", { name });
 const editor = () => screen.getByLabelText<HTMLTextAreaElement>("New arguments as JSON");
 
-it("shows a text with its line breaks", () => {
+it("a long text is shown with its line breaks", () => {
   const { container } = show("p1", { path: "a.md", content: '# One\n\nTwo "words"' });
   const texts = [...container.querySelectorAll("pre")].map((block) => block.textContent);
   expect(texts).toContain('# One\n\nTwo "words"');
   expect(screen.getByText("content")).toBeTruthy();
 });
 
-it("lets only whole arguments be edited", async () => {
+it("truncated arguments can be edited only after they are fetched", async () => {
   let arrive = (_whole: ApprovalDetails) => {};
   vi.spyOn(api, "approval").mockReturnValue(
     new Promise((resolve) => {
@@ -69,7 +69,7 @@ it("lets only whole arguments be edited", async () => {
   expect(editor().rows).toBeGreaterThanOrEqual(8);
 });
 
-it("says that the rest could not be read, and reads it again", async () => {
+it("a failed fetch of truncated arguments shows an error and can be retried", async () => {
   const read = vi.spyOn(api, "approval").mockRejectedValueOnce(new Error("gone"));
   read.mockResolvedValueOnce({ args: { all: 1 }, edited_args: null, state: "requested" });
   show("p3", '{"al', true);
@@ -79,7 +79,7 @@ it("says that the rest could not be read, and reads it again", async () => {
   await vi.waitFor(() => expect(button("Edit").disabled).toBe(false));
 });
 
-it("keeps what was typed when its row goes away and comes back", async () => {
+it("a draft survives the unmount of its row", async () => {
   const first = show("p4", { a: 1 });
   await userEvent.click(button("Edit"));
   await userEvent.clear(editor());

@@ -15,11 +15,11 @@ it.each([
   [{}, null, []],
   ["no\njson", "no\njson", []],
   [null, '{"path', []],
-])("shows texts with their line breaks apart from short values (%#)", (args, values, texts) => {
+])("texts with line breaks are split from short values (%#)", (args, values, texts) => {
   expect(splitArguments(call(args))).toEqual({ code: null, values, texts });
 });
 
-it("shows code once", () => {
+it("code is not repeated among the values", () => {
   expect(splitArguments(call({ code: "a\nb", timeout: 3 }, true))).toMatchObject({
     code: { text: "a\nb", language: "python" },
     values: { timeout: 3 },

@@ -1,3 +1,5 @@
+/** The arguments of a call, split into code, short values and long texts. */
+
 import { memo, type ReactNode } from "react";
 import { codeOf, isPythonTool } from "../log/code";
 import type { ApprovalItem, Args, RunView, ToolItem } from "../log/view";
@@ -7,8 +9,6 @@ import { JsonView } from "../text/JsonView";
 import { languageName } from "../text/languages";
 import type { JsonObject, JsonValue } from "../wire/events";
 import "./approval.css";
-
-/** Splits the arguments of a call into code, short values and long texts. Pure. */
 
 export interface LongText {
   readonly name: string;

@@ -31,22 +31,22 @@ function states(...told: readonly TimedEvent[]): readonly (string | null)[] {
   return screen.getAllByRole("img").map((icon) => icon.getAttribute("aria-label"));
 }
 
-it("shows what is worked on while the agent works", () => {
+it("an entry in progress is running while the agent works", () => {
   expect(states(PLAN)).toEqual(["done", "running", "pending"]);
 });
 
-it("shows what was begun as stopped where the run was stopped, has failed or was interrupted", () => {
+it("an entry in progress is stopped when the run is stopped, fails or is interrupted", () => {
   expect(states(PLAN, [2, { kind: "run_cancelled" }])).toEqual(["done", "stopped", "pending"]);
   cleanup();
   const failed = { kind: "run_failed", code: "interrupted", message: "The server stopped." } as const;
   expect(states(PLAN, [2, failed])).toEqual(["done", "stopped", "pending"]);
 });
 
-it("shows what was never ticked as not done when the run has finished", () => {
+it("an entry in progress is pending when the run has finished", () => {
   expect(states(PLAN, [2, { kind: "run_finished" }])).toEqual(["done", "pending", "pending"]);
 });
 
-it("ends with its sub-agent", () => {
+it("a list ends with its sub-agent", () => {
   const begun: TimedEvent = [0.5, { kind: "agent_started", agent_id: "a", name: "reader" }];
   const plan: TimedEvent = [1, { ...PLAN[1], agent_id: "a" } as TimedEvent[1]];
   expect(states(begun, plan, [2, { kind: "agent_finished", agent_id: "a" }])).toEqual(["done", "pending", "pending"]);

@@ -38,7 +38,7 @@ function show(of: RunView, filter: Partial<Filter>, select = vi.fn()) {
   return select;
 }
 
-it("shows an answer that was never streamed, and leads to its run", async () => {
+it("an answer that was not streamed is shown and selects its run", async () => {
   const select = show(run, { text: "gold" });
   expect(screen.getByRole("status").textContent).toBe("1 hit");
   expect(screen.getByText("Gold was found.")).toBeTruthy();
@@ -46,7 +46,7 @@ it("shows an answer that was never streamed, and leads to its run", async () => 
   expect(select).toHaveBeenCalledWith(run, null);
 });
 
-it("says what it could not read, and tries again", async () => {
+it("a failed fetch of a truncated result is reported and can be retried", async () => {
   const call = vi.spyOn(api, "toolCall").mockRejectedValue(new Error("gone"));
   show(cut(20_000), { text: "needle" });
   expect(await screen.findByText("Nothing found · 1 long result could not be read")).toBeTruthy();
@@ -55,7 +55,7 @@ it("says what it could not read, and tries again", async () => {
   expect(call).toHaveBeenCalledTimes(2);
 });
 
-it("says what is too long to be searched", () => {
+it("results and messages that are too long to be searched are reported", () => {
   show({ ...cut(MAX_RESULT + 1), inputTruncation: { size: 20_000, url: "" } }, { text: "needle" });
   expect(screen.getByRole("status").textContent).toBe(
     "Nothing found · only the beginning of 1 very long result was searched · only the beginning of 1 long message was searched",

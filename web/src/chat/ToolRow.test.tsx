@@ -16,7 +16,7 @@ const UNSEEN = sampleRun(
   [7, { kind: "run_finished" }],
 );
 
-it("shows a call without a result in a state of its own, without a duration", () => {
+it("a call without a visible result has its own state and no duration", () => {
   const tool = UNSEEN.items.find((item) => item.kind === "tool");
   if (tool === undefined) throw new Error("no tool");
   const { container } = render(
@@ -29,7 +29,7 @@ it("shows a call without a result in a state of its own, without a duration", ()
   expect(screen.getByRole("button").getAttribute("aria-expanded")).toBe("false");
 });
 
-it("counts calls without a result in the line that the steps fold into", () => {
+it("the steps header counts calls without a result", () => {
   render(<StepsHeader run={UNSEEN} isExpanded={false} onToggle={() => {}} />);
   expect(screen.getByText("Execution steps (1 tool, 1 without a result)")).toBeTruthy();
 });

@@ -14,32 +14,32 @@ function runOf(name: string, count?: number): RunView {
 
 describe("rows", () => {
   const all = [...dialectTranscripts(), ...sourceTranscripts()];
-  it.each(all)("of $name have keys of their own, with the question first and the end last", ({ records }) => {
+  it.each(all)("rows of $name have unique keys, with the question first and the end last", ({ records }) => {
     const rows = new RowBuilder().build(reduce(EMPTY, records), [], () => true);
     expect(new Set(rows.map((row) => row.key)).size).toBe(rows.length);
     expect(rows[0]?.kind).toBe("user");
     expect(rows[rows.length - 1]?.kind).toBe("end");
   });
 
-  it("fold to the answer", () => {
+  it("collapsed rows leave the answer", () => {
     const rows = buildRunRows(runOf("one_tool"), false);
     expect(rows.map((row) => row.kind)).toEqual(["user", "steps", "item", "end"]);
     expect(rows[2]).toMatchObject({ isAnswer: true, item: { kind: "text" } });
   });
 
-  it("show files when the steps are folded", () => {
+  it("collapsed rows leave files", () => {
     const kinds = buildRunRows(runOf("code_output"), false).map((row) =>
       row.kind === "item" ? row.item.kind : row.kind,
     );
     expect(kinds).toEqual(["user", "steps", "artifact", "text", "end"]);
   });
 
-  it("put sub-agents that work at once side by side", () => {
+  it("parallel sub-agents are one row", () => {
     const groups = buildRunRows(runOf("sub_agents"), true).filter((row) => row.kind === "subAgents");
     expect(groups).toMatchObject([{ items: [{}, {}] }]);
   });
 
-  describe("of sub-agents", () => {
+  describe("sub-agents", () => {
     const started = (at: number, id: string): TimedEvent[] => [
       [at, { kind: "tool_started", call_id: id, name: "task", args: {} }],
       [at, { kind: "agent_started", agent_id: id, name: id, call_id: id }],
@@ -65,22 +65,22 @@ describe("rows", () => {
       });
     }
 
-    it("join those that a call of another tool stands between", () => {
+    it("sub-agents with a call between them are joined", () => {
       const told = [...started(1, "A"), ...tool(1.1, "ls"), ...started(1.2, "B"), ...ended(5, "A"), ...ended(6, "B")];
       expect(growing(...told).at(-1)).toEqual(["A B", "ls"]);
     });
 
-    it("join one that works longer than its neighbour", () => {
+    it("a sub-agent that starts while an earlier one runs is joined", () => {
       const told = [...started(1, "A"), ...started(1, "B"), ...ended(2, "B"), ...started(3, "C"), ...ended(9, "A")];
       expect(growing(...told).at(-1)).toEqual(["A B C"]);
     });
 
-    it("stand apart if one began when all before had ended", () => {
+    it("a sub-agent that starts after all others ended is a row of its own", () => {
       const told = [...started(1, "A"), ...started(1, "B"), ...ended(2, "B"), ...ended(3, "A"), ...tool(4, "ls")];
       expect(growing(...told, ...started(5, "C")).at(-1)).toEqual(["A B", "ls", "C"]);
     });
 
-    it("never change their places when something ends", () => {
+    it("rows do not change when a sub-agent ends", () => {
       const told = [...started(1, "A"), ...tool(2, "ls"), ...started(3, "B"), ...started(4, "C")];
       const end = growing(...told).at(-1);
       for (const order of ["ABC", "CBA", "BAC"]) {
@@ -89,7 +89,7 @@ describe("rows", () => {
       }
     });
 
-    it("join others in a lane of their own too", () => {
+    it("sub-agents of a sub-agent are joined too", () => {
       const inside = (told: readonly TimedEvent[]): TimedEvent[] =>
         told.map(
           ([at, event]) =>
@@ -104,22 +104,22 @@ describe("rows", () => {
     });
   });
 
-  it("ask below the steps, also when these are folded", () => {
+  it("an open approval is below the steps, also when they are collapsed", () => {
     const asking = runOf("approval", 3);
     expect(buildRunRows(asking, false).map((row) => row.kind)).toEqual(["user", "steps", "approval", "end"]);
     expect(buildRunRows(runOf("approval"), false).some((row) => row.kind === "approval")).toBe(false);
   });
 
-  it("keep what the agent says last in sight while it works", () => {
+  it("the last text stays visible while the agent works", () => {
     const speaking = runOf("text", 2);
     expect(buildRunRows(speaking, false).map((row) => row.kind)).toEqual(["user", "item", "end"]);
   });
 
-  it("show an answer that was never streamed", () => {
+  it("an answer that was not streamed is a row", () => {
     expect(buildRunRows(runOf("answer_never_streamed"), false).map((row) => row.kind)).toContain("answer");
   });
 
-  it("stay when their run grows, but for those that say something new", () => {
+  it("rows of a growing run are reused unless they change", () => {
     let growing = EMPTY;
     let rows: ReturnType<typeof buildRunRows> = [];
     const said = (row: (typeof rows)[number]) => ({ ...row, run: null });
@@ -143,14 +143,14 @@ describe("rows", () => {
     expect(after[after.length - 1]).not.toBe(before[before.length - 1]);
   });
 
-  it("are the same as before for a run that did not change", () => {
+  it("rows of an unchanged run are reused", () => {
     const view = reduce(EMPTY, transcript("sub_agents"));
     const open = () => true;
     const builder = new RowBuilder();
     expect(builder.build(view, [], open)[1]).toBe(builder.build({ ...view }, [], open)[1]);
   });
 
-  it("are found by an item deep inside them", () => {
+  it("the row of a nested item is found", () => {
     const run = runOf("sub_agents");
     const inner = run.items.find((item) => item.kind === "tool" && item.name === "readurl");
     if (inner === undefined) throw new Error("no such call");

@@ -15,7 +15,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("a server that does not answer is asked again until it does", async () => {
+test("the list of agents is requested until the server answers", async () => {
   const fetched = vi
     .fn<() => Promise<Response>>()
     .mockRejectedValueOnce(new TypeError("network"))
@@ -29,7 +29,7 @@ test("a server that does not answer is asked again until it does", async () => {
   expect(errors).toEqual(["The server cannot be reached.", "The server answered 502."]);
 });
 
-test("nobody waits any more: no further request", async () => {
+test("an aborted request is not repeated", async () => {
   const fetched = vi.fn<() => Promise<Response>>().mockRejectedValue(new TypeError("network"));
   vi.stubGlobal("fetch", fetched);
   const abort = new AbortController();
@@ -42,7 +42,7 @@ test("nobody waits any more: no further request", async () => {
   expect(fetched.mock.calls.length).toBe(count);
 });
 
-test("the chosen agent, else the default", () => {
+test("the chosen agent is found, otherwise the default", () => {
   expect(findAgent([deep, demo], "deep")).toBe(deep);
   expect(findAgent([deep, demo], "gone")).toBe(demo);
   expect(findAgent([], "deep")).toBe(undefined);

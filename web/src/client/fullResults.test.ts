@@ -31,8 +31,8 @@ function slowServer() {
 
 const settled = () => new Promise((resolve) => setTimeout(resolve));
 
-describe("whole results", () => {
-  it("asks for a few at once, and says when one has come", async () => {
+describe("full results", () => {
+  it("requests are limited, and subscribers are notified of each result", async () => {
     const { asked, fetchCall } = slowServer();
     const run = runOf(6);
     const results = new FullResults(fetchCall);
@@ -55,7 +55,7 @@ describe("whole results", () => {
     expect(second && results.getSnapshot().textOf(second)).toBeUndefined();
   });
 
-  it("leaves out what is whole, runs or is too large", () => {
+  it("complete, running and too large calls are not requested", () => {
     const { asked, fetchCall } = slowServer();
     const results = new FullResults(fetchCall);
     results.request([
@@ -66,7 +66,7 @@ describe("whole results", () => {
     expect(results.getSnapshot()).toMatchObject({ pending: 0, tooLarge: 1 });
   });
 
-  it("counts failures and tries them again when asked again", async () => {
+  it("failures are counted and requested again only on retry", async () => {
     const { asked, fetchCall } = slowServer();
     const results = new FullResults(fetchCall);
     const run = runOf(1);
@@ -81,7 +81,7 @@ describe("whole results", () => {
     expect(results.getSnapshot()).toMatchObject({ pending: 1, failed: 0 });
   });
 
-  it("keeps what was asked for last when there is too much", async () => {
+  it("the least recently used texts are dropped when the limit is reached", async () => {
     const { asked, fetchCall } = slowServer();
     const results = new FullResults(fetchCall, 100);
     const run = runOf(3);
@@ -99,7 +99,7 @@ describe("whole results", () => {
     expect([of(one), of(two), of(three)].map((text) => text !== undefined)).toEqual([true, false, true]);
   });
 
-  it("gives up what is under way when nobody looks any more, and can begin anew", async () => {
+  it("dispose aborts all requests, and new requests work afterwards", async () => {
     const { asked, fetchCall } = slowServer();
     const results = new FullResults(fetchCall);
     const run = runOf(6);

@@ -15,14 +15,14 @@ const one = (requestId: string, at: number): OutboxMessage => ({
 
 beforeEach(() => localStorage.clear());
 
-it("keeps messages in the order of their time, each session's apart", () => {
+it("messages are ordered by time and separated by session", () => {
   saveOutbox("a", [], [one("late", 2), one("early", 1)]);
   saveOutbox("a.b", [], [one("other", 0)]);
   expect(loadOutbox("a").map((message) => message.requestId)).toEqual(["early", "late"]);
   expect(loadOutbox("a.b").map((message) => message.requestId)).toEqual(["other"]);
 });
 
-it("does not bring back what another tab took away, and leaves alone what another tab sent", () => {
+it("a message that another tab removed is not stored again, and its messages stay", () => {
   const mine = one("mine", 1);
   saveOutbox("a", [], [mine]);
   saveOutbox("a", [], [one("theirs", 2)]);

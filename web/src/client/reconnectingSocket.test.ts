@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeSocket, newestSocket } from "../testing/fakeSocket";
 import { ReconnectingSocket, type SocketStatus } from "./reconnectingSocket";
 
-describe("a link", () => {
+describe("a reconnecting socket", () => {
   let link: ReconnectingSocket;
   let told: SocketStatus[];
   beforeEach(() => {
@@ -25,7 +25,7 @@ describe("a link", () => {
     vi.useRealTimers();
   });
 
-  it("says that a silent server is lost, since it was last heard, before it tries again", () => {
+  it("a silent server counts as lost since the last message before the reconnect", () => {
     newestSocket().open();
     const heard = Date.now();
     vi.advanceTimersByTime(30_000);
@@ -35,7 +35,7 @@ describe("a link", () => {
     expect(told.at(-1)).toEqual({ kind: "open" });
   });
 
-  it("gives up an attempt that hangs, waits longer each time, and says that it is cut off", () => {
+  it("an attempt that hangs is given up, and the delay grows", () => {
     const begun = Date.now();
     vi.advanceTimersByTime(7_900);
     expect(told).toEqual([{ kind: "connecting" }]);
@@ -47,14 +47,14 @@ describe("a link", () => {
     expect(told.at(-1)).toEqual({ kind: "lost", since: begun, next: begun + 16_400 + 800 });
   });
 
-  it("leaves an open socket alone however long it took", () => {
+  it("an open socket is left alone however long the attempt took", () => {
     vi.advanceTimersByTime(7_000);
     newestSocket().open();
     vi.advanceTimersByTime(7_000);
     expect(told.at(-1)).toEqual({ kind: "open" });
   });
 
-  it("tries anew at once if told to while an attempt hangs, but never beside an open socket", () => {
+  it("hurry replaces a hanging attempt and leaves an open socket alone", () => {
     link.hurry();
     expect(FakeSocket.all).toHaveLength(2);
     expect(FakeSocket.all[0]?.readyState).toBe(3);
@@ -63,7 +63,7 @@ describe("a link", () => {
     expect(FakeSocket.all).toHaveLength(2);
   });
 
-  it("does not go back to a deleted session by itself", () => {
+  it("a deleted session is not reconnected by itself", () => {
     newestSocket().open();
     newestSocket().cut(4404, "session deleted");
     window.dispatchEvent(new Event("online"));
@@ -74,7 +74,7 @@ describe("a link", () => {
   });
 
   it.each(["too_many_streams", "too_many_requests", "store_unavailable", "issuer_unavailable", "shutting_down"])(
-    "comes back after a refusal that passes: %s",
+    "a temporary refusal is followed by a reconnect: %s",
     (code) => {
       newestSocket().cut(1008, code);
       expect(told.at(-1)).toMatchObject({ kind: "lost", reason: code });
@@ -83,7 +83,7 @@ describe("a link", () => {
     },
   );
 
-  it("comes back not before the server wants it to, and later each time", () => {
+  it("the reconnect waits for the server's retry time, and longer each time", () => {
     const begun = Date.now();
     expect(link.refused("store_unavailable", "the disk is full", 5)).toBe(true);
     newestSocket().cut(1013, "store_unavailable");
@@ -105,7 +105,7 @@ describe("a link", () => {
     expect(told.at(-1)).toEqual({ kind: "lost", since: Date.now(), next: Date.now() + 400 });
   });
 
-  it("does not come back after another refusal, until it is told to", () => {
+  it("a permanent refusal is followed by a reconnect only on restart", () => {
     expect(link.refused("too_many_sessions", "you have 3 sessions", 0)).toBe(false);
     newestSocket().cut(1008, "too_many_sessions");
     expect(told.at(-1)).toMatchObject({ kind: "ended", why: "refused" });
@@ -115,7 +115,7 @@ describe("a link", () => {
     expect(FakeSocket.all).toHaveLength(2);
   });
 
-  it("sends nothing to a server that has not taken it in", () => {
+  it("nothing is sent before the server accepts the connection", () => {
     newestSocket().readyState = 1;
     expect(link.send({ type: "cancel" })).toBe(false);
     newestSocket().open();

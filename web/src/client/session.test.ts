@@ -33,7 +33,7 @@ describe("a session", () => {
     newestSocket().open(cursor);
   };
 
-  it("shows nothing of a long log before all of it is there", () => {
+  it("a long log is shown when it is complete", () => {
     opened(records.length);
     expect(now().loading).toBe(0);
     newestSocket().say(packed(0, 3));
@@ -46,7 +46,7 @@ describe("a session", () => {
     expect(now().view.runs[0]?.state).toBe("finished");
   });
 
-  it("gives a message back that a server with a limit does not take, and sends it when it is told to", () => {
+  it("a message that the server's limit refuses is returned and can be sent again", () => {
     store = new SessionStore("s");
     store.ask("one too many", "wait");
     newestSocket().open(0);
@@ -61,7 +61,7 @@ describe("a session", () => {
     expect(newestSocket().sent).toMatchObject([{ type: "query", query: "one too many" }]);
   });
 
-  it("waits for a server that refuses it for a while, and keeps what is to be sent", () => {
+  it("a temporary refusal keeps the message until the reconnect", () => {
     store = new SessionStore("s");
     store.ask("later", "wait");
     const busy = { type: "error", message: "you have 20 streams", error_code: "too_many_streams", retry_after: 3 };
@@ -77,7 +77,7 @@ describe("a session", () => {
     expect(newestSocket().sent).toMatchObject([{ type: "query", query: "later" }]);
   });
 
-  it("goes again to a server that has refused it for good, if the user wants that", () => {
+  it("the user can reconnect after a permanent refusal", () => {
     opened();
     newestSocket().say({ type: "error", message: "the key is gone", error_code: "unauthorized" });
     newestSocket().cut(1008, "unauthorized");
@@ -87,7 +87,7 @@ describe("a session", () => {
     expect(now()).toMatchObject({ notice: null, connection: { kind: "open" } });
   });
 
-  it("comes back behind what it has, and shows nothing twice", () => {
+  it("a reconnect resumes after the last record and duplicates nothing", () => {
     opened();
     newestSocket().say(packed(0, 4));
     vi.advanceTimersByTime(100);
@@ -106,7 +106,7 @@ describe("a session", () => {
     expect(runs[0]?.items.filter((item) => item.kind === "tool")).toHaveLength(1);
   });
 
-  it("waits longer between attempts, and says since when it is cut off", () => {
+  it("the delay between attempts grows, and the start of the disconnect stays", () => {
     opened();
     newestSocket().cut();
     const wait = () => (lost().next - Date.now()) / 1000;
@@ -126,7 +126,7 @@ describe("a session", () => {
     expect(wait()).toBeGreaterThanOrEqual(6);
   });
 
-  it("asks a silent server for a sign of life, and leaves a deaf one", () => {
+  it("a silent server gets a ping, and a deaf one is left", () => {
     opened();
     vi.advanceTimersByTime(21_000);
     expect(newestSocket().sent).toContainEqual({ type: "ping" });
@@ -134,7 +134,7 @@ describe("a session", () => {
     expect(FakeSocket.all).toHaveLength(2);
   });
 
-  it("keeps a message through a reload and a reconnect, under one id", () => {
+  it("a message keeps its id through a reload and a reconnect", () => {
     opened();
     store.ask("What is limelight?", "wait");
     const id = newestSocket().sent[0]?.request_id;
@@ -146,7 +146,7 @@ describe("a session", () => {
     expect(newestSocket().sent[0]).toMatchObject({ request_id: id });
   });
 
-  it.each(["before", "after"])("shows a message once, the server's word coming %s the run", (order) => {
+  it.each(["before", "after"])("a message is shown once if the acceptance comes %s the run", (order) => {
     opened();
     store.ask("What is limelight?", "wait");
     const accepted = { type: "accepted", request_id: newestSocket().sent[0]?.request_id, run_id: "run_0" };
@@ -161,7 +161,7 @@ describe("a session", () => {
     expect(loadOutbox("s")).toEqual([]);
   });
 
-  it("says why a message was refused, and sends it again only if asked", () => {
+  it("a refused message shows the reason and is sent again only on retry", () => {
     opened();
     store.ask("hello", "wait");
     const first = newestSocket().sent[0]?.request_id;
@@ -177,7 +177,7 @@ describe("a session", () => {
     expect(newestSocket().sent[0]?.request_id).not.toBe(first);
   });
 
-  it("withdraws a message that waits", () => {
+  it("a queued message can be withdrawn", () => {
     opened();
     store.ask("hello", "wait");
     const [waiting] = now().pending;
@@ -186,7 +186,7 @@ describe("a session", () => {
     expect(now().pending).toEqual([]);
   });
 
-  it("does not call a deleted session back to life", async () => {
+  it("a deleted session is not recreated after a bad cursor", async () => {
     opened();
     newestSocket().say(packed(0, 4));
     vi.advanceTimersByTime(100);
@@ -203,7 +203,7 @@ describe("a session", () => {
     expect(now().view.seq).toBe(4);
   });
 
-  it("begins anew if another session has its name", async () => {
+  it("another session of the same id is loaded from the start after a bad cursor", async () => {
     opened();
     newestSocket().say(packed(0, 4));
     vi.advanceTimersByTime(100);
@@ -214,7 +214,7 @@ describe("a session", () => {
     expect(now().view.seq).toBe(0);
   });
 
-  it("stays with what it has when the session is deleted", () => {
+  it("a deleted session keeps what it shows", () => {
     opened();
     newestSocket().say(packed(0, 4));
     vi.advanceTimersByTime(100);
@@ -224,14 +224,14 @@ describe("a session", () => {
     expect(FakeSocket.all).toHaveLength(1);
   });
 
-  it("tells if Stop could not be sent", () => {
+  it("a stop that could not be sent is reported", () => {
     opened();
     newestSocket().cut();
     store.stop();
     expect(now().notice).toMatch(/not stopped/);
   });
 
-  it("sends the first question of a new session with its agent", () => {
+  it("the first message of a new session is sent with its agent", () => {
     saveOutbox("s", [], [{ requestId: "r1", text: "hi", ifBusy: "wait", at: 0, error: null, runId: null }]);
     store = new SessionStore("s", "codact");
     expect(newestSocket().url).toContain("agent_type=codact");

@@ -1,3 +1,5 @@
+/** Reads a session's log and saves it as a file; one export at a time, with progress. */
+
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
 import { toMarkdown } from "../sessions/markdownExport";
@@ -5,8 +7,6 @@ import { download, fileName } from "../ui/download";
 import { ApiError, api, serverUrl } from "../wire/api";
 import type { LogRecord } from "../wire/events";
 import { Store } from "./store";
-
-/** Reads a session's log and saves it as a file. */
 
 const TRIES = 5;
 
@@ -68,8 +68,6 @@ async function* frames(sessionId: string, after: number, signal: AbortSignal): A
     mine.abort();
   }
 }
-
-/** Exports one session at a time, with progress. */
 
 export type ExportForm = "jsonl" | "markdown";
 

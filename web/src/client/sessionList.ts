@@ -1,3 +1,10 @@
+/**
+ * The list of sessions, which is polled while it has subscribers.
+ *
+ * Sessions also change in other tabs and clients. An unchanged entry stays the same object. Renames and deletions are
+ * shown at once, and reverted if the server refuses.
+ */
+
 import { ApiError, api, type SessionEntry, type SessionPage } from "../wire/api";
 import { removeSessionData } from "./storage";
 import { Store } from "./store";
@@ -37,13 +44,6 @@ export function same(old: readonly SessionEntry[], fresh: readonly SessionEntry[
 function equal(one: SessionEntry, other: SessionEntry): boolean {
   return (Object.keys(other) as (keyof SessionEntry)[]).every((key) => one[key] === other[key]);
 }
-
-/**
- * The list of sessions, which is polled while it has subscribers.
- *
- * Sessions also change in other tabs and clients. An unchanged entry stays the same object. Renames and deletions are
- * shown at once, and reverted if the server refuses.
- */
 
 export interface SessionListState {
   readonly entries: readonly SessionEntry[];

@@ -74,7 +74,7 @@ describe("a decision", () => {
     store.decide(asked(), "reject", { reason: "no" });
   });
 
-  it("that was lost in a cut is sent again until it counts", () => {
+  it("a decision lost with the connection is sent again until it is confirmed", () => {
     const command = newestSocket().sent[0];
     expect(command).toMatchObject({ type: "approve", decision: "reject", reason: "no" });
     reconnected();
@@ -86,7 +86,7 @@ describe("a decision", () => {
     expect(newestSocket().sent).toEqual([]);
   });
 
-  it("that the log shows is not sent again", () => {
+  it("a decision in the log is not sent again", () => {
     newestSocket().say(packed(asking, place, resolved));
     vi.advanceTimersByTime(100);
     expect(now().deciding.size).toBe(0);
@@ -94,7 +94,7 @@ describe("a decision", () => {
     expect(newestSocket().sent).toEqual([]);
   });
 
-  it("that was sent twice for nothing is no trouble; one that came too late is said", () => {
+  it("a redundant decision causes no notice, a late one does", () => {
     const late = { type: "error", message: "decided already", error_code: "already_decided" };
     reconnected();
     newestSocket().say(late);
@@ -106,7 +106,7 @@ describe("a decision", () => {
 });
 
 describe("messages", () => {
-  it("go out four at a time, and one more that is not to wait", () => {
+  it("four messages are sent at a time, and one more that interrupts", () => {
     opened();
     for (const text of ["1", "2", "3", "4", "5", "6"]) store.ask(text, "wait");
     expect(sent()).toEqual(["1", "2", "3", "4"]);
@@ -129,7 +129,7 @@ describe("messages", () => {
     expect(sent().slice(6)).toEqual(["6"]);
   });
 
-  it("that were never sent are withdrawn without a word to the server", () => {
+  it("a message that was not sent is withdrawn locally", () => {
     opened();
     for (const text of ["1", "2", "3", "4", "5"]) store.ask(text, "wait");
     const [last] = now().pending.slice(-1);
@@ -138,7 +138,7 @@ describe("messages", () => {
     expect(newestSocket().sent).toHaveLength(4);
   });
 
-  it("that are too long are refused here, by their bytes", () => {
+  it("a message over the limit in bytes is refused locally", () => {
     opened();
     store.ask("é".repeat(499_000), "wait");
     store.ask("é".repeat(500_000), "wait");
@@ -146,7 +146,7 @@ describe("messages", () => {
     expect(now().pending.map((one) => one.error)).toEqual([null, "too long: at most 1 MB"]);
   });
 
-  it("of the same words as an earlier question stay through a reload, until the server names their run", () => {
+  it("a message with the text of an earlier run stays through a reload until the server names its run", () => {
     saveOutbox("s", [], [pending("r1", question)]);
     opened(records.length);
     newestSocket().say(packed(records, 0, records.length));
@@ -158,7 +158,7 @@ describe("messages", () => {
     expect(loadOutbox("s")).toEqual([]);
   });
 
-  it("are no runs that began before them", () => {
+  it("a run that started before a message is not its run", () => {
     opened();
     vi.setSystemTime(Date.now() + 60_000);
     store.ask(question, "wait");
@@ -168,7 +168,7 @@ describe("messages", () => {
     expect(texts()).toEqual([question]);
   });
 
-  it("are sent again to a server that was shutting down", () => {
+  it("a message refused by a shutdown is sent again", () => {
     opened();
     store.ask("hello", "wait");
     const [id] = now().pending.map((one) => one.requestId);
@@ -180,7 +180,7 @@ describe("messages", () => {
 });
 
 describe("another tab", () => {
-  it("shows what it sends here too; we send it only when we connect anew", () => {
+  it("a message of another tab is shown here, and sent here only after a reconnect", () => {
     opened();
     store.ask("mine", "wait");
     elsewhere(pending("r2", "theirs", Date.now() + 10), true);
@@ -190,7 +190,7 @@ describe("another tab", () => {
     expect(sent()).toEqual(["mine", "theirs"]);
   });
 
-  it("takes a message away for good", () => {
+  it("a message that another tab removes stays removed", () => {
     opened();
     store.ask("hello", "wait");
     const [one] = now().pending;
@@ -200,7 +200,7 @@ describe("another tab", () => {
     expect(loadOutbox("s")).toEqual([]);
   });
 
-  it("has withdrawn what the server says was stopped and storage has no more", () => {
+  it("a message that another tab withdrew is removed when the server reports it", () => {
     opened();
     store.ask("hello", "wait");
     const [one] = now().pending;
@@ -214,11 +214,11 @@ describe("another tab", () => {
   });
 });
 
-describe("a place that is not in the log", () => {
+describe("a bad cursor", () => {
   it.each([
     [404, "deleted", 1],
     [200, "again", 2],
-  ])("is looked into until the server answers: %s", async (status, _, sockets) => {
+  ])("is resolved when the server answers %s", async (status, _, sockets) => {
     opened();
     newestSocket().say(packed(records, 0, 4));
     vi.advanceTimersByTime(100);

@@ -15,7 +15,7 @@ afterEach(() => {
   for (const key of storedKeys("")) writeStored(key, null);
 });
 
-it("sees what the browser refused to keep, until it keeps it again", () => {
+it("a value that the browser refuses is kept in memory until it can be stored", () => {
   writeStored("draft.s", "old");
   const full = vi.spyOn(Storage.prototype, "setItem").mockImplementation(quota);
   writeStored("draft.s", "new");
@@ -27,7 +27,7 @@ it("sees what the browser refused to keep, until it keeps it again", () => {
   expect(localStorage.getItem("limelight.draft.s")).toBe('"newest"');
 });
 
-it("does not see what the browser refused to let go", () => {
+it("a value that the browser refuses to remove is not read", () => {
   writeStored("draft.s", "old");
   vi.spyOn(Storage.prototype, "removeItem").mockImplementation(quota);
   writeStored("draft.s", null);
@@ -35,20 +35,20 @@ it("does not see what the browser refused to let go", () => {
   expect(storedKeys("draft.")).toEqual([]);
 });
 
-it("keeps the first question without any storage", () => {
+it("the first message of a session is kept without any storage", () => {
   vi.spyOn(globalThis, "localStorage", "get").mockImplementation(quota);
   const id = createSession("hello", "demo");
   expect(readStored(`fresh.${id}`, null)).toBe("demo");
   expect(loadOutbox(id)).toMatchObject([{ text: "hello" }]);
 });
 
-it("forgets all of a session, and nothing of another", () => {
+it("removing a session's data leaves other sessions alone", () => {
   for (const key of ["draft.a", "fresh.a", "outbox.a.1", "draft.ab", "outbox.ab.1", "draft.new"]) writeStored(key, "x");
   removeSessionData("a");
   expect(storedKeys("").sort()).toEqual(["draft.ab", "draft.new", "outbox.ab.1"]);
 });
 
-it("shares no keys with a server below another path of the same host name", async () => {
+it("a server at another path of the host shares no keys", async () => {
   history.replaceState(null, "", "/limelight/");
   vi.resetModules();
   const below = await import("./storage");

@@ -1,3 +1,5 @@
+/** A read-only CodeMirror editor in the page's own colours, which fit the light and the dark theme. */
+
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { Compartment, EditorState, type Extension, RangeSetBuilder } from "@codemirror/state";
 import { Decoration, EditorView, highlightSpecialChars, lineNumbers } from "@codemirror/view";
@@ -5,8 +7,6 @@ import { tags } from "@lezer/highlight";
 import { memo, useEffect, useRef } from "react";
 import { loadLanguage } from "../text/languages";
 import type { DiffLine } from "./diff";
-
-/** CodeMirror in the page's own colours, which fit the light and the dark theme. */
 
 const theme = EditorView.theme({
   "&": { height: "100%", backgroundColor: "var(--back)", color: "var(--ink)", fontSize: "12.5px" },

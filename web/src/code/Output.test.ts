@@ -19,24 +19,24 @@ const out = (text: string, stream: "stdout" | "stderr" = "stdout"): AnyEvent => 
   stream,
 });
 
-it("is all that was printed, if that is little", () => {
+it("short output is shown completely", () => {
   const item = call(out("a"), out("b", "stderr"));
   expect(shownOf(item)).toEqual({ pieces: item.output, before: 0, result: "", after: 0 });
 });
 
-it("is the end of what was printed, over streams", () => {
+it("the end of long output is shown, across streams", () => {
   const { pieces, before } = shownOf(call(out("first"), out("x".repeat(MAX_PRINTED - 2), "stderr"), out("end")));
   expect(before).toBe(6);
   expect(pieces.map((piece) => piece.text.length)).toEqual([MAX_PRINTED - 3, 3]);
 });
 
-it("is the beginning of what came back", () => {
+it("the beginning of a long result is shown", () => {
   const result = "y".repeat(MAX_RESULT + 5);
   const shown = shownOf(call({ kind: "tool_finished", call_id: "c", result }));
   expect([shown.result.length, shown.after]).toEqual([MAX_RESULT, 5]);
 });
 
-it("does not count what only the server has", () => {
+it("the omitted part of a result that only the server has is not counted", () => {
   const cut = { truncated: true, size: 50_000, result_url: "/whole" };
   expect(shownOf(call({ kind: "tool_finished", call_id: "c", result: "begin", ...cut })).after).toBeNull();
 });

@@ -1,3 +1,5 @@
+/** The end of a call's output and the beginning of its result, shown beside its code. */
+
 import { memo, useLayoutEffect, useRef } from "react";
 import { formatBytes, formatDuration, valueText } from "../log/format";
 import type { OutputPiece, ToolItem } from "../log/view";
@@ -5,8 +7,6 @@ import { AnsiText } from "../text/AnsiText";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
 import { STATE_LABELS, StateIcon } from "../ui/StateIcon";
-
-/** The part of a call's output that is shown beside its code. Pure. */
 
 export const MAX_PRINTED = 20_000;
 export const MAX_RESULT = 4_000;

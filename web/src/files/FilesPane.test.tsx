@@ -23,7 +23,7 @@ function answering(body: BodyInit, status = 200) {
 }
 
 describe("the files pane", () => {
-  it("fetches a text only when it is opened, and shows markup as text", async () => {
+  it("a text is fetched when it is expanded, and markup is shown as text", async () => {
     const fetched = answering("<script>alert(1)</script>");
     const run = sampleRun(...file("a.txt", "text/plain"), [
       3,
@@ -38,20 +38,20 @@ describe("the files pane", () => {
     expect(document.querySelector("#root script, pre script")).toBeNull();
   });
 
-  it("shows values in a table", async () => {
+  it("a CSV file is shown as a table", async () => {
     answering("name,sum\nNorth,12\n");
     render(<FilesPane runs={[sampleRun(...file("a.csv", "text/csv"))]} onSelect={() => {}} />);
     expect(await screen.findByRole("columnheader", { name: "sum" })).toBeTruthy();
     expect(screen.getByRole("cell", { name: "12" })).toBeTruthy();
   });
 
-  it("says why something cannot be shown", async () => {
+  it("a file that cannot be shown shows the reason", async () => {
     answering("", 404);
     render(<FilesPane runs={[sampleRun(...file("a.txt", "text/plain"))]} onSelect={() => {}} />);
     expect((await screen.findByRole("alert")).textContent).toBe("This file is no longer kept.");
   });
 
-  it("goes to the call that made a file", () => {
+  it("a click on the maker selects its call", () => {
     answering("");
     const run = sampleRun(...file("a.txt", "text/plain"));
     const onSelect = vi.fn();
@@ -60,13 +60,13 @@ describe("the files pane", () => {
     expect(onSelect).toHaveBeenCalledWith(run.items[0]);
   });
 
-  it("says so when there is none", () => {
+  it("an empty pane explains itself", () => {
     render(<FilesPane runs={[sampleRun()]} onSelect={() => {}} />);
     expect(screen.getByText(/No files yet/)).toBeTruthy();
   });
 });
 
-describe("cards", () => {
+describe("file cards", () => {
   const artifact = (name: string, mediaType: string): ArtifactItem => ({
     kind: "artifact",
     key: "run/0",
@@ -80,7 +80,7 @@ describe("cards", () => {
     callId: "",
   });
 
-  it("show an image of this server, and a name for what it is", () => {
+  it("an image of this server is shown with its name", () => {
     render(<FileCard item={artifact("a\u202egnp.exe", "image/png")} />);
     const image = screen.getByRole("img");
     expect(image.getAttribute("src")).toMatch(/\/artifacts\/art_1$/);
@@ -90,7 +90,7 @@ describe("cards", () => {
     expect(screen.getByText("2.0 kB")).toBeTruthy();
   });
 
-  it("never fetch what the user only gave the address of", () => {
+  it("a URL of the user is never fetched", () => {
     render(<AttachmentCard attachment={{ media_type: "image/png", url: "https://example.org/x.png" }} />);
     expect(screen.queryByRole("img")).toBeNull();
     expect(screen.getByRole("link").getAttribute("rel")).toContain("noopener");
@@ -100,10 +100,10 @@ describe("cards", () => {
   });
 });
 
-describe("readText", () => {
+describe("fetchText", () => {
   const { signal } = new AbortController();
 
-  it("stops at what is too long or no text", async () => {
+  it("a text that is too long or binary is refused", async () => {
     answering("0123456789");
     await expect(fetchText("a", signal, 9)).rejects.toThrow("too long");
     answering("a\0b");
@@ -112,7 +112,7 @@ describe("readText", () => {
     await expect(fetchText("a", signal)).rejects.toThrow("500");
   });
 
-  it("joins letters that came in two pieces", async () => {
+  it("a character split over two chunks is joined", async () => {
     const [one, two] = [new Uint8Array([0xc3]), new Uint8Array([0xa9])];
     const stream = new ReadableStream({
       start(control) {

@@ -36,13 +36,13 @@ function kinds(run: RunView, agentId: string): string[] {
 describe("sub-agents", () => {
   const run = golden("sub_agents");
 
-  it("stand in the call that started them, or as an item of their own", () => {
+  it("are in the call that started them, or an item of their own", () => {
     expect(call(run, "c1").agentIds).toEqual(["a1"]);
     expect(call(run, "c2").agentIds).toEqual(["a2"]);
     expect(run.items.filter((item) => item.kind === "agent")).toMatchObject([{ agentId: "a1", childId: "a3" }]);
   });
 
-  it("have their own items, in their own order", () => {
+  it("have their own items in order", () => {
     expect(kinds(run, "")).toEqual(["tool", "tool", "text"]);
     expect(kinds(run, "a1")).toEqual(["text", "agent"]);
     expect(kinds(run, "a2")).toEqual(["text"]);
@@ -54,7 +54,7 @@ describe("sub-agents", () => {
     ]);
   });
 
-  it("end one by one, in any order", () => {
+  it("end in any order", () => {
     const half = golden("sub_agents", 14);
     expect([...half.agents.values()].map((agent) => agent.state)).toEqual(["running", "running", "failed", "running"]);
     expect(run.agents.get("a2")).toMatchObject({ state: "failed", error: "nothing to criticise" });
@@ -64,8 +64,8 @@ describe("sub-agents", () => {
   });
 });
 
-describe("arguments that stream", () => {
-  it("are text until they are whole", () => {
+describe("streamed arguments", () => {
+  it("are text until they are complete", () => {
     expect(call(golden("streamed_args", 4), "c1")).toMatchObject({
       args: null,
       argsText: '{"path": "x.txt", "content": "é"}',
@@ -77,7 +77,7 @@ describe("arguments that stream", () => {
     expect(ready.ranAt).toBeGreaterThan(ready.at);
   });
 
-  it("show code while it is written", () => {
+  it("contain code while they stream", () => {
     const run = folded(
       { kind: "tool_started", call_id: "c", name: "python" },
       { kind: "tool_args_delta", call_id: "c", text: '{"code": "a = \\"é\\"\\nprint(a)\\u00' },
@@ -97,20 +97,20 @@ describe("approvals", () => {
     ...more,
   });
 
-  it("let the run wait", () => {
+  it("make the run wait", () => {
     const run = folded(CODE, ask);
     expect(run.state).toBe("waiting");
     expect(call(run, "c")).toMatchObject({ state: "waiting", approval: 1 });
     expect(folded(CODE, ask, decided("approve")).state).toBe("running");
   });
 
-  it("go on when they are approved, from that moment", () => {
+  it("continue the call when they are approved", () => {
     const tool = call(folded(CODE, ask, decided("approve")), "c");
     expect(tool.state).toBe("running");
     expect(tool.ranAt - tool.at).toBe(6);
   });
 
-  it("run what was edited", () => {
+  it("replace the arguments when they are edited", () => {
     const edited = decided("edit", { args: { code: "print(2)" }, truncated: true, size: 9, result_url: "/whole" });
     const run = folded(CODE, ask, edited);
     expect(codeOf(call(run, "c"))?.text).toBe("print(2)");
@@ -118,17 +118,17 @@ describe("approvals", () => {
     expect(run.items[1]).toMatchObject({ decision: "edit", by: "ada", editedArgs: { code: "print(2)" } });
   });
 
-  it("are rejected, not failed", () => {
+  it("make a rejected call rejected, not failed", () => {
     const end: AnyEvent = { kind: "tool_finished", call_id: "c", result: "Error: rejected", error: "rejected" };
     expect(call(folded(CODE, ask, decided("reject"), end), "c").state).toBe("rejected");
   });
 
-  it("wait until the last one is decided", () => {
+  it("keep the run waiting until the last one is resolved", () => {
     const other: AnyEvent = { kind: "approval_requested", approval_id: "q", name: "publish", args: {} };
     expect(folded(CODE, ask, other, decided("approve")).state).toBe("waiting");
   });
 
-  it("that Stop takes away were stopped, not rejected", () => {
+  it("that a stop resolved leave their call stopped, not rejected", () => {
     const run = folded(
       CODE,
       ask,
@@ -140,15 +140,15 @@ describe("approvals", () => {
   });
 });
 
-describe("the end", () => {
-  it("of a cancelled run stops its calls", () => {
+describe("the end of a run", () => {
+  it("stops the calls of a cancelled run", () => {
     const run = golden("cancelled");
     expect(run).toMatchObject({ state: "cancelled", reason: "stopped by the user" });
     expect(call(run, "c1")).toMatchObject({ state: "stopped", durationMs: 900 });
     expect(run.agents.get("")?.state).toBe("stopped");
   });
 
-  it("of a failed run stops what it cut off, and leaves what failed by itself", () => {
+  it("stops what a failure interrupted, and leaves what failed before", () => {
     const run = folded(
       { kind: "step_started", number: 1 },
       { ...CODE, call_id: "bad" } as AnyEvent,
@@ -167,19 +167,19 @@ describe("the end", () => {
     expect(run.agents.get("")?.state).toBe("failed");
   });
 
-  it("of a finished run stops what the agent left behind", () => {
+  it("stops what a finished run left open", () => {
     const error = "the run ended before this did";
     const run = folded(CODE, { kind: "tool_finished", call_id: "c", error }, { kind: "run_finished" });
     expect(call(run, "c").state).toBe("stopped");
   });
 
-  it("of a finished run leaves a call without a result neither failed nor done", () => {
+  it("leaves a call without a visible result unseen", () => {
     const end: AnyEvent = { kind: "tool_finished", call_id: "c", result: "No result seen", result_seen: false };
     const run = folded(CODE, end, { kind: "run_finished" });
     expect(call(run, "c")).toMatchObject({ state: "unseen", error: null, durationMs: null });
   });
 
-  it("closes what lost its own end to a gap", () => {
+  it("closes items that lost their end to a gap", () => {
     const begin: AnyEvent[] = [
       START,
       CODE,
@@ -199,7 +199,7 @@ describe("the end", () => {
   });
 });
 
-it("says where the whole of a truncated result is", () => {
+it("a truncated result has the URL of the full one", () => {
   const tool = call(golden("truncated_result"), "c1");
   expect(tool.resultTruncation?.size).toBeGreaterThan(String(tool.result).length);
   expect(tool.resultTruncation?.url).toContain("c1");
@@ -213,12 +213,12 @@ describe("output", () => {
     stream,
   });
 
-  it("is kept in stretches of one stream", () => {
+  it("is stored in pieces of one stream", () => {
     const run = folded(CODE, out("a"), out("b"), out("c", "stderr"), out("d"));
     expect(call(run, "c").output.map((piece) => piece.text)).toEqual(["ab", "c", "d"]);
   });
 
-  it("is let go at its beginning when there is too much", () => {
+  it("drops its beginning above the limit", () => {
     const events = Array.from({ length: 40 }, (_, index) =>
       out(String.fromCharCode(65 + index).repeat(60_000), index % 3 ? "stdout" : "stderr"),
     );
@@ -232,7 +232,7 @@ describe("output", () => {
   });
 });
 
-it("counts each call with code as a version", () => {
+it("each call with code is a version", () => {
   const run = folded(
     CODE,
     { kind: "tool_finished", call_id: "c", result: "1" },
@@ -244,7 +244,7 @@ it("counts each call with code as a version", () => {
   expect(codeOf(call(run, "e"))).toEqual({ text: "print(2)", language: "python", isComplete: true });
 });
 
-it("takes the agent's own word for which tools are Python", () => {
+it("the agent's list of Python tools is used", () => {
   const records = recordsOf([
     { ...START, python_tools: ["compute"] } as AnyEvent,
     { kind: "tool_started", call_id: "c", name: "compute", args: { it: "1 + 1" } },
@@ -253,27 +253,27 @@ it("takes the agent's own word for which tools are Python", () => {
   expect(only(reduce(EMPTY, records).runs).codes).toEqual([0]);
 });
 
-describe("a plan that is written", () => {
+describe("a streamed plan", () => {
   const pieces: AnyEvent[] = [
     { kind: "plan_delta", text: "1. Look. " },
     { kind: "plan_delta", text: "2. Answer." },
   ];
   const plans = (...events: AnyEvent[]) => only(reduce(EMPTY, recordsOf([START, ...events])).runs).items;
 
-  it("grows in place, and is whole when the agent says so", () => {
+  it("grows in place and ends with the plan event", () => {
     expect(plans(...pieces)).toMatchObject([{ kind: "plan", text: "1. Look. 2. Answer.", isGrowing: true }]);
     const whole = plans(...pieces, { kind: "plan", text: "1. Look. 2. Answer." });
     expect(whole).toMatchObject([{ kind: "plan", text: "1. Look. 2. Answer.", isGrowing: false }]);
   });
 
-  it("keeps more than the preview of a long one, and gives way to another one", () => {
+  it("stays if the plan event is truncated, and is replaced by another plan", () => {
     expect(plans(...pieces, { kind: "plan", text: "1. Look.", truncated: true })).toMatchObject([
       { text: "1. Look. 2. Answer.", isGrowing: false },
     ]);
     expect(plans(...pieces, { kind: "plan", text: "Think." })).toMatchObject([{ text: "Think.", isGrowing: false }]);
   });
 
-  it("does not grow behind the end of its step or run, and the next one is another", () => {
+  it("ends with its step or run, and the next plan is a new item", () => {
     const step: AnyEvent[] = [
       { kind: "step_started", number: 1, step_kind: "planning" },
       ...pieces,
@@ -288,7 +288,7 @@ describe("a plan that is written", () => {
   });
 });
 
-it("updates todos in place", () => {
+it("to-dos are updated in place", () => {
   const run = golden("plan");
   expect(run.items.map((item) => item.kind)).toEqual(["plan", "todos", "text"]);
   expect(run.items[1]).toMatchObject({ todos: [{ status: "completed" }, { status: "completed" }] });
@@ -302,13 +302,13 @@ describe("tokens", () => {
   ];
   const usage: AnyEvent = { kind: "usage", model: "m", input_tokens: 9, output_tokens: 1 };
 
-  it("are those of the requests where these are told", () => {
+  it("are those of the requests if they are reported", () => {
     const run = folded(usage, ...steps);
     expect(run.agents.get("")).toMatchObject({ usage: { input: 9, output: 1 }, stepUsage: { input: 10, output: 2 } });
     expect(tokensOfRun(run)).toEqual({ input: 9, output: 1 });
   });
 
-  it("are those of the steps otherwise, agent by agent", () => {
+  it("are those of the steps otherwise, for each agent", () => {
     const run = folded(...steps, { kind: "agent_started", agent_id: "a", name: "helper" }, {
       ...usage,
       agent_id: "a",
@@ -335,7 +335,7 @@ describe("a gap", () => {
     expect(listed.length).toBe(run.items.length);
   });
 
-  it("is told once, and never goes back", () => {
+  it("is noted once", () => {
     const view = addGap(EMPTY, { from: 1, to: 5 });
     expect(view).toMatchObject({ seq: 5, gaps: [{ from: 1, to: 5 }] });
     expect(addGap(view, { from: 1, to: 5 })).toBe(view);
@@ -343,7 +343,7 @@ describe("a gap", () => {
   });
 });
 
-it("keeps several runs apart", () => {
+it("runs are kept apart", () => {
   const first = recordsOf([START, CODE]);
   const second = recordsOf([{ ...START, turn: 2 } as AnyEvent, CODE], "run_1", 2);
   const view = reduce(EMPTY, [...first, ...second]);
@@ -353,7 +353,7 @@ it("keeps several runs apart", () => {
   expect(after.runs.map((run) => call(run, "c").state)).toEqual(["running", "done"]);
 });
 
-it("leaves out what it does not know, and shows the rest", () => {
+it("an unknown event is skipped", () => {
   const strange = { kind: "hologram", text: "?" } as unknown as AnyEvent;
   expect(folded(strange, CODE).items.map((item) => item.kind)).toEqual(["tool"]);
 });

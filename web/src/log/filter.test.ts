@@ -29,7 +29,7 @@ const run = sampleRun(
 );
 
 describe("matches", () => {
-  it("lets everything through without a filter", () => {
+  it("everything matches without a filter", () => {
     expect(isActive(NO_FILTER)).toBe(false);
     expect(isActive({ ...NO_FILTER, text: "  " })).toBe(false);
     expect(found(run, {})).toEqual([0, 1, 2, 3, 4]);
@@ -51,7 +51,7 @@ describe("matches", () => {
     expect(found(run, { text })).toEqual(items);
   });
 
-  it("keeps to failures and to a tool", () => {
+  it("errors and a tool restrict the matches", () => {
     expect(found(run, { errorsOnly: true })).toEqual([2, 4]);
     expect(found(run, { tool: "fetch" })).toEqual([2]);
     expect(found(run, { tool: "fetch", text: "sales" })).toEqual([]);
@@ -60,14 +60,14 @@ describe("matches", () => {
     expect(found(onlyRun(goldenSession("tool_error")), { errorsOnly: true })).not.toEqual([]);
   });
 
-  it("looks into what was fetched", () => {
+  it("fetched full results are searched", () => {
     const cut = onlyRun(goldenSession("truncated_result"));
     expect(found(cut, { text: "needle" })).toEqual([]);
     expect(found(cut, { text: "needle" }, () => "hay Needle hay")).not.toEqual([]);
   });
 });
 
-describe("hitsOf", () => {
+describe("findHits", () => {
   const told = sampleRun(
     [1, { kind: "tool_started", call_id: "c1", name: "task", args: {} }],
     [2, { kind: "agent_started", agent_id: "a1", name: "digger", call_id: "c1" }],
@@ -102,17 +102,17 @@ describe("hitsOf", () => {
     [failed, { text: "err_7" }, ["failure"]],
     [failed, { errorsOnly: true }, ["failure"]],
     [failed, { errorsOnly: true, tool: "task" }, []],
-  ])("finds what was asked, answered and went wrong (%#)", (of, filter, found) => {
+  ])("questions, answers and failures are found (%#)", (of, filter, found) => {
     expect(kinds(of, filter)).toEqual(found);
   });
 
-  it("counts messages that it sees the beginning of", () => {
+  it("truncated messages are counted", () => {
     const cut = { size: 9, url: "" };
     expect(countTruncatedMessages([told, { ...told, inputTruncation: cut }])).toBe(1);
   });
 });
 
-it("counts the names of tools", () => {
+it("calls of each tool are counted", () => {
   expect(countTools([run, onlyRun(goldenSession("sub_agents"))])).toEqual([
     { name: "task", count: 2 },
     { name: "fetch", count: 1 },
@@ -121,7 +121,7 @@ it("counts the names of tools", () => {
   ]);
 });
 
-describe("marked", () => {
+describe("highlightMatches", () => {
   it.each([
     ["Sales of sales", ["sales"], "[Sales] of [sales]"],
     ["foobar foo", ["foo", "foobar"], "[foobar] [foo]"],

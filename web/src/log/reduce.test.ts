@@ -6,7 +6,7 @@ import { EMPTY, type Item, type RunView, type SessionView } from "./view";
 
 const ALL: Transcript[] = [...dialectTranscripts(), ...sourceTranscripts()];
 
-it("reads the transcripts of all dialects and frameworks", () => {
+it("transcripts of all dialects and frameworks are read", () => {
   expect(ALL.length).toBeGreaterThan(60);
 });
 
@@ -19,7 +19,7 @@ describe.each(ALL)("$name", ({ records }) => {
       expect(randomChunks(records, seededRandom(seed)).reduce(reduce, EMPTY)).toEqual(whole);
   });
 
-  it("is not changed by records that come twice", () => {
+  it("is not changed by repeated records", () => {
     expect(reduce(whole, records)).toBe(whole);
     expect(reduce(EMPTY, [...records, ...records])).toEqual(whole);
     const random = seededRandom(7);
@@ -35,11 +35,11 @@ describe.each(ALL)("$name", ({ records }) => {
     expect(withoutTimes(reduce(EMPTY, joinDeltas(records)))).toEqual(withoutTimes(whole));
   });
 
-  it("never changes the view that it is given", () => {
+  it("does not mutate the given view", () => {
     records.reduce((view, record) => deepFreeze(reduce(view, [record])), deepFreeze({ ...EMPTY }));
   });
 
-  it("keeps the identity of all that is equal", () => {
+  it("keeps the identity of equal parts", () => {
     let before: SessionView = EMPTY;
     for (const record of records) {
       const after = reduce(before, [record]);
@@ -52,7 +52,7 @@ describe.each(ALL)("$name", ({ records }) => {
     }
   });
 
-  it("leaves nothing open behind a terminal", () => {
+  it("has nothing open after the terminal event", () => {
     for (const run of whole.runs) {
       expect(["finished", "failed", "cancelled"]).toContain(run.state);
       expect(run.open.size).toBe(0);
@@ -64,7 +64,7 @@ describe.each(ALL)("$name", ({ records }) => {
     }
   });
 
-  it("gives each item its address, and each a place in one agent's list", () => {
+  it("has addresses for all items, each listed by one agent", () => {
     for (const run of whole.runs) {
       expect(run.items.map((item) => item.key)).toEqual(run.items.map((_, index) => `${run.runId}/${index}`));
       const listed = [...run.agents.values()].flatMap((agent) => agent.items);

@@ -1,11 +1,11 @@
-import type { Attachment, Decision, JsonObject, JsonValue, OutputStream, Todo } from "../wire/events";
-
 /**
  * The view of a session: plain immutable values, made from records by `reduce`.
  *
  * Items are ordered by their start. An item's `key` is its run and its index, so it is the same for all readers of
  * the log. Nothing here knows React, the clock or the network.
  */
+
+import type { Attachment, Decision, JsonObject, JsonValue, OutputStream, Todo } from "../wire/events";
 
 /** Arguments as an object, or the raw text if it is not valid JSON. */
 export type Args = JsonObject | string;

@@ -28,7 +28,7 @@ function options(): (string | null)[] {
   return screen.queryAllByRole("option").map((one) => one.querySelector(".palette-title")?.textContent ?? null);
 }
 
-test("recent conversations and all commands to begin with", async () => {
+test("without a text the palette lists recent sessions and all commands", async () => {
   fakeSessionServer(...["a", "b", "c", "d", "e", "f"].map((id) => sessionEntry(id, `About ${id}`)));
   show([command("new", "New conversation")]);
   await waitFor(() =>
@@ -36,7 +36,7 @@ test("recent conversations and all commands to begin with", async () => {
   );
 });
 
-test("typing finds commands, and conversations on the server", async () => {
+test("a text finds commands, and sessions on the server", async () => {
   fakeSessionServer(sessionEntry("a", "Bees"), sessionEntry("b", "Keys of a piano"));
   const keys = command("keys", "Keys");
   const { user, onOpen, onOpenChange } = show([command("new", "New conversation"), command("k", "Show keys"), keys]);
@@ -49,7 +49,7 @@ test("typing finds commands, and conversations on the server", async () => {
   await waitFor(() => expect(onOpen).toHaveBeenCalledWith("b"));
 });
 
-test("what cannot be done now is passed over", async () => {
+test("a disabled command cannot be chosen", async () => {
   fakeSessionServer();
   const stop = command("stop", "Stop the agent", { disabled: true });
   const { user } = show([stop]);
@@ -58,7 +58,7 @@ test("what cannot be done now is passed over", async () => {
   expect(stop.run).not.toHaveBeenCalled();
 });
 
-test("says when nothing fits", async () => {
+test("no match shows a message", async () => {
   fakeSessionServer(sessionEntry("a", "Bees"));
   const { user } = show([command("new", "New conversation")]);
   await user.type(screen.getByRole("combobox"), "xyz");

@@ -7,7 +7,7 @@ import { RenameDialog } from "./SessionDialogs";
 beforeAll(installJsdomPolyfills);
 afterEach(cleanup);
 
-test("the title is ready to be written over, and an empty one is not taken", async () => {
+test("the title is selected, and an empty one is not accepted", async () => {
   const onRename = vi.fn();
   const onClose = vi.fn();
   render(<RenameDialog entry={{ session_id: "a", title: "Bees" }} onClose={onClose} onRename={onRename} />);

@@ -58,7 +58,7 @@ function titles(): string[] {
   return rows.filter((title) => title !== "");
 }
 
-test("conversations with their state and title, in groups", async () => {
+test("sessions are grouped, with state and title", async () => {
   const old = new Date(2020, 4, 5).getTime();
   fakeSessionServer(
     sessionEntry("a", "Bees", { state: "processing", run_state: "running" }),
@@ -75,7 +75,7 @@ test("conversations with their state and title, in groups", async () => {
   expect(screen.getByRole("link", { current: "page" }).textContent).toBe("Tides");
 });
 
-test("a title is text, whatever is in it", async () => {
+test("a title with markup is shown as text", async () => {
   const hostile = "<img src=x onerror=alert(1)>";
   fakeSessionServer(sessionEntry("a/../b", hostile));
   const { container } = await show();
@@ -85,7 +85,7 @@ test("a title is text, whatever is in it", async () => {
   expect(container.querySelector('img[src="x"]')).toBe(null);
 });
 
-test("arrow keys walk, Enter opens, and Tab comes to one row only", async () => {
+test("arrow keys move, Enter opens, and Tab reaches one row only", async () => {
   fakeSessionServer(sessionEntry("a", "Bees"), sessionEntry("b", "Tides"), sessionEntry("c", "Kites"));
   const { user, openSession } = await show("b");
   screen.getByRole("link", { name: /Tides/ }).focus();
@@ -99,7 +99,7 @@ test("arrow keys walk, Enter opens, and Tab comes to one row only", async () => 
   expect(stops.map((link) => link.textContent || link.ariaLabel)).toEqual(["Bees", "Documentation"]);
 });
 
-test("F2 renames in place; Esc leaves it as it was", async () => {
+test("F2 renames in place, and Esc cancels", async () => {
   const server = fakeSessionServer(sessionEntry("a", "Bees"));
   const { user } = await show();
   screen.getByRole("link", { name: /Bees/ }).focus();
@@ -113,7 +113,7 @@ test("F2 renames in place; Esc leaves it as it was", async () => {
   await waitFor(() => expect(server.asked).toEqual(["PATCH /sessions/a"]));
 });
 
-test("the menu renames too, and the field has the focus", async () => {
+test("the menu renames, and the field gets the focus", async () => {
   fakeSessionServer(sessionEntry("a", "Bees"));
   const { user } = await show();
   await user.click(screen.getByRole("button", { name: "More for Bees" }));
@@ -123,7 +123,7 @@ test("the menu renames too, and the field has the focus", async () => {
   expect(field.selectionEnd).toBe(4);
 });
 
-test("deleting asks first", async () => {
+test("deleting asks for confirmation", async () => {
   const server = fakeSessionServer(sessionEntry("a", "Bees"), sessionEntry("b", "Tides"));
   const { user, leaveSession } = await show("a");
   screen.getByRole("link", { name: /Bees/ }).focus();
@@ -139,7 +139,7 @@ test("deleting asks first", async () => {
   expect(titles()).not.toContain("Bees");
 });
 
-test("what the server refuses comes back, with the reason", async () => {
+test("a refused rename is reverted with the reason", async () => {
   const server = fakeSessionServer(sessionEntry("a", "Bees"));
   const { user } = await show();
   server.refuses = true;
@@ -149,7 +149,7 @@ test("what the server refuses comes back, with the reason", async () => {
   expect(titles()).toContain("Bees");
 });
 
-test("a right click opens the menu; links can be copied", async () => {
+test("a right click opens the menu, which copies the link", async () => {
   fakeSessionServer(sessionEntry("a", "Bees"));
   const { user } = await show();
   await user.pointer({ target: screen.getByRole("link", { name: /Bees/ }), keys: "[MouseRight]" });
@@ -157,7 +157,7 @@ test("a right click opens the menu; links can be copied", async () => {
   expect(await navigator.clipboard.readText()).toMatch(/#\/s\/a$/);
 });
 
-test("a link that cannot be copied is not left unsaid", async () => {
+test("a link that cannot be copied shows an error", async () => {
   fakeSessionServer(sessionEntry("a", "Bees"));
   const { user } = await show();
   vi.spyOn(navigator.clipboard, "writeText").mockRejectedValue(new Error("refused"));
@@ -166,7 +166,7 @@ test("a link that cannot be copied is not left unsaid", async () => {
   expect(await screen.findByText("Could not copy the link")).toBeTruthy();
 });
 
-test("search, and an empty result says so", async () => {
+test("a search filters, and an empty result shows a message", async () => {
   fakeSessionServer(sessionEntry("a", "Bees"), sessionEntry("b", "Tides"));
   const { user } = await show();
   const field = screen.getByRole("textbox", { name: "Search conversations" });
@@ -179,7 +179,7 @@ test("search, and an empty result says so", async () => {
   expect(document.activeElement).toBe(field);
 });
 
-test("the agent for new conversations, and light or dark", async () => {
+test("the menus choose the agent and the theme", async () => {
   fakeSessionServer(sessionEntry("a", "Bees"));
   const { user, chooseAgent, stores } = await show();
   await user.click(screen.getByRole("button", { name: "Agent for new conversations: Deep agent" }));

@@ -1,9 +1,9 @@
+/** The terminal's screen: xterm.js, read-only. All its input has passed `sanitizeAnsi`. */
+
 import { FitAddon } from "@xterm/addon-fit";
 import { SearchAddon } from "@xterm/addon-search";
 import { type ITheme, Terminal } from "@xterm/xterm";
 import type { Written } from "./transcript";
-
-/** The terminal's colours, from the page's custom properties. */
 
 /** `read` returns the value of a custom property, e.g. `--ink`. */
 export function xtermTheme(read: (name: string) => string, isDark: boolean): ITheme {
@@ -54,8 +54,6 @@ export function onThemeChange(changed: () => void): () => void {
     system.removeEventListener("change", changed);
   };
 }
-
-/** The terminal's screen: xterm.js, read-only. All its input has passed `sanitizeAnsi`. */
 
 const SCROLLBACK = 20_000;
 /** Size of a write; the terminal yields between two, so that a long log does not block the page. */

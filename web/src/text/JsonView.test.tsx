@@ -19,12 +19,12 @@ test.each([
   expect(shownValue(value as never)).toEqual({ text, language });
 });
 
-test("sequences of a terminal and hidden characters do not reach the page", () => {
+test("escape sequences and hidden characters are not rendered", () => {
   const { container } = render(<JsonView value={"\u001b[31mred\u001b[0m\u202e\u0000"} />);
   expect(container.textContent).toBe("red⟨U+202E⟩␀");
 });
 
-test("a long text comes in parts, and all of it can be had", () => {
+test("a long text is shown in parts", () => {
   const text = `${"x".repeat(19_999)}😀${"y".repeat(50_000)}`;
   const { container } = render(<JsonView value={text} />);
   expect(container.querySelector("pre")?.textContent).toBe(`${"x".repeat(19_999)}😀`);
@@ -34,7 +34,7 @@ test("a long text comes in parts, and all of it can be had", () => {
   expect(screen.queryByText("Show more")).toBeNull();
 });
 
-test("code has colours when its language has arrived, and the same letters before and after", async () => {
+test("code is highlighted when its language is loaded, without a change of its text", async () => {
   const code = 'def f(x):\n    return "a" + 1  # why\n';
   const { container, rerender } = render(<HighlightedCode code={code} language="py" />);
   expect(container.textContent).toBe(code);
@@ -49,7 +49,7 @@ test("code has colours when its language has arrived, and the same letters befor
 });
 
 test.each(["bash", "json", "tsx", "yaml", "sql", "html", "css", "markdown"])(
-  "%s keeps its letters",
+  "highlighting %s keeps the text",
   async (language) => {
     const code = '# a "b" <c d="e"> {"f": 1}\n\nSELECT x FROM y; # z\n- if [ 1 ]; then echo $X; fi';
     const { container } = render(<HighlightedCode code={code} language={language} />);
@@ -58,7 +58,7 @@ test.each(["bash", "json", "tsx", "yaml", "sql", "html", "css", "markdown"])(
   },
 );
 
-test("very long code stays plain, and so does an unknown language", async () => {
+test("very long code and unknown languages are not highlighted", async () => {
   const long = render(<HighlightedCode code={"x = 1\n".repeat(20_000)} language="python" />).container;
   const unknown = render(<HighlightedCode code="x = 1" language="klingon" />).container;
   const known = render(<HighlightedCode code="def x(): 1" language="python" />).container;

@@ -59,7 +59,7 @@ const end = (text: string, length: number) => {
   return [kept.map((span) => span.text).join(""), isTruncated];
 };
 
-it("gives the end of a text", () => {
+it("ansiTail returns the end of a text", () => {
   expect(end("one\ntwo", 10)).toEqual(["one\ntwo", false]);
   expect(end("one\ntwo", 5)).toEqual(["e\ntwo", true]);
   expect(end("a😀b", 2)).toEqual(["b", true]);
@@ -69,7 +69,7 @@ it("gives the end of a text", () => {
   });
 });
 
-it("gives the last state of a progress bar, and cuts no sequence in two", () => {
+it("ansiTail returns the last state of a progress bar and splits no sequence", () => {
   expect(end("10%\r50%\r100%\n", 5)).toEqual(["100%\n", false]);
   expect(end("10%\r50%\r", 5)).toEqual(["50%", false]);
   expect(end(`\n${`${E}31m.`.repeat(100)}\rdone`, 4)).toEqual(["done", true]);

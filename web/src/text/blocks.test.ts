@@ -3,7 +3,7 @@ import { IncrementalBlocks, parseBlocks, parseFence } from "./blocks";
 
 const texts = (text: string) => parseBlocks(text).map((block) => block.text.trim());
 
-describe("where a block ends", () => {
+describe("parseBlocks", () => {
   test.each([
     ["paragraphs", "a\n\nb\n\n\nc", ["a", "b", "c"]],
     ["a loose list is one", "- a\n\n- b\n\n  more\n\nend", ["- a\n\n- b\n\n  more", "end"]],
@@ -25,7 +25,7 @@ describe("where a block ends", () => {
     expect(texts(text)).toEqual(expected);
   });
 
-  test("nothing but blank lines is lost", () => {
+  test("only blank lines are dropped", () => {
     const text = "a\n\n\n- x\n\n```\nq\n```\nz\n";
     expect(
       parseBlocks(text)
@@ -49,7 +49,7 @@ test("a growing text has the same blocks at every length, and finished ones stay
   }
 });
 
-test("another text starts anew", () => {
+test("another text starts again", () => {
   const growing = new IncrementalBlocks();
   growing.of("a\n\nb\n\nc");
   expect(growing.of("x\n\ny")).toEqual(parseBlocks("x\n\ny"));
@@ -62,6 +62,6 @@ test.each([
   ["```", { language: "", code: "", closed: false }],
   ["  ```\n   a\nb\n  ```", { language: "", code: " a\nb", closed: true }],
   ["```\n```", { language: "", code: "", closed: true }],
-])("code of %j", (text, fence) => {
+])("parseFence parses %j", (text, fence) => {
   expect(parseFence(text)).toEqual(fence);
 });

@@ -12,7 +12,7 @@ const CODES = {
   json: `[${'{"a": [1, true, null, "b\\n"]},\n'.repeat(20)} 1]`,
 };
 
-test.each(Object.entries(CODES))("%s that came in pieces has the colours of the whole", async (name, code) => {
+test.each(Object.entries(CODES))("%s in pieces is highlighted like the whole", async (name, code) => {
   const parser = (await loadLanguage(name))?.language.parser;
   if (!parser) throw new Error("not loaded");
   const growing = new IncrementalParser();

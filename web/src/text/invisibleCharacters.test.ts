@@ -15,11 +15,11 @@ test.each([
   ["user\u202egpj.exe", "user⟨U+202E⟩gpj.exe"],
   ["\u2066x\u2069", "⟨U+2066⟩x⟨U+2069⟩"],
   ["שלום – 你好 🎉", "שלום – 你好 🎉"],
-])("%j is seen as %j", (text, shown) => {
+])("%j is shown as %j", (text, shown) => {
   expect(escapeInvisible(text)).toBe(shown);
 });
 
-test("prose keeps marks of direction, but is not turned around", () => {
+test("prose keeps direction marks and shows overrides", () => {
   expect(escapeBidi("a\u200fb\u202ec")).toBe("a\u200fb⟨U+202E⟩c");
 });
 
@@ -28,6 +28,6 @@ test.each([
   ["a\u001b\nb", "a␛\nb"],
   ["a\u001b[31", "a"],
   ["a\u001b]0;title\nb", "a\nb"],
-])("an incomplete sequence %j is seen as %j", (text, shown) => {
+])("an incomplete sequence %j is shown as %j", (text, shown) => {
   expect(escapeInvisible(text)).toBe(shown);
 });

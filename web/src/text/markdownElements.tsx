@@ -1,3 +1,5 @@
+/** React components for the elements of a Markdown tree. */
+
 import type { Element, ElementContent } from "hast";
 import type { Components } from "hast-util-to-jsx-runtime";
 import { ImageOff } from "lucide-react";
@@ -65,8 +67,6 @@ export function Table({ children }: { children: ReactNode }) {
     </div>
   );
 }
-
-/** React components for the elements of a Markdown tree. */
 
 interface Props {
   className?: string | undefined;

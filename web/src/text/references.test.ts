@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { IncrementalBlocks } from "./blocks";
 import { ReferenceCollector, withCitations, withReferences } from "./references";
 
-test("lines stay the same while a footnote grows, and change when another is defined", () => {
+test("lines stay the same while a footnote grows, and change with a new definition", () => {
   const growing = new IncrementalBlocks();
   const definitions = new ReferenceCollector();
   const of = (text: string) => definitions.of(growing.of(text));

@@ -4,7 +4,7 @@ import { AnsiSanitizer, sanitizeAnsi, stripAnsi } from "./sanitizeAnsi";
 
 const E = "\u001b";
 
-describe("what passes", () => {
+describe("allowed", () => {
   it.each([
     "plain é 🐝 漢字",
     "a\nb\r\nc\td\be",
@@ -20,7 +20,7 @@ describe("what passes", () => {
   ])("%j", (text) => expect(sanitizeAnsi(text)).toBe(text));
 });
 
-describe("what is dropped", () => {
+describe("removed", () => {
   it.each<[string, string]>([
     [`a${E}]0;title\u0007b`, "ab"],
     [`a${E}]0;title${E}\\b`, "ab"],
@@ -50,13 +50,13 @@ describe("what is dropped", () => {
   ])("%j", (text, shown) => expect(sanitizeAnsi(text)).toBe(shown));
 });
 
-describe("a sequence that never ends", () => {
-  it("gives way at the end of its line", () => {
+describe("an unterminated sequence", () => {
+  it("ends with its line", () => {
     expect(sanitizeAnsi(`a${E}]0;title\nnext line`)).toBe("a\nnext line");
     expect(sanitizeAnsi(`a${E}[31\nnext line`)).toBe("a\nnext line");
   });
 
-  it.each(["]", "P", "_", "^", "X", "[", "("])("with ESC %s does not swallow all", (begin) => {
+  it.each(["]", "P", "_", "^", "X", "[", "("])("with ESC %s does not swallow the rest", (begin) => {
     const rest = "0".repeat(10_000);
     expect(sanitizeAnsi(E + begin + rest).length).toBeGreaterThan(5_000);
     const spaces = " ".repeat(10_000);
@@ -71,7 +71,7 @@ const NASTY = [
   `${E}]0;never ended\n${E}[999999999999999999999999999999999999999999999999999999999999999999999mx`,
 ];
 
-it.each(NASTY)("is the same wherever it is cut: %j", (text) => {
+it.each(NASTY)("the result does not depend on where the stream is cut: %j", (text) => {
   const whole = sanitizeAnsi(text);
   for (let one = 0; one <= text.length; one++) {
     for (let two = one; two <= text.length; two++) {
@@ -82,7 +82,7 @@ it.each(NASTY)("is the same wherever it is cut: %j", (text) => {
   }
 });
 
-it("lets nothing else through, whatever comes", () => {
+it("random input leaves only allowed sequences", () => {
   const random = seededRandom(11);
   const alphabet = [...`${E}${E}${E}[[];?:>0123858mKHJhlnq\\PX^_(#c ~abc\n\r\t\b\u0007\u0018\u009b\u009c\u009d\u202e`];
   for (let round = 0; round < 2_000; round++) {
@@ -98,6 +98,6 @@ it("lets nothing else through, whatever comes", () => {
   }
 });
 
-it("takes colours off too", () => {
+it("stripAnsi removes styles too", () => {
   expect(stripAnsi(`${E}[1mname${E}[0m\u0007 ${E}[Kx`)).toBe("name x");
 });

@@ -51,13 +51,13 @@ const itemNamed = (run: RunView, callId: string) =>
   run.items.find((item) => item.kind === "tool" && item.callId === callId) ?? null;
 
 describe("the timeline", () => {
-  it("gives no duration of a call whose result was not seen", async () => {
+  it("has no duration for a call without a visible result", async () => {
     show(onlyRun(goldenSession("unseen_result")));
     await screen.findByText("send_mail");
     expect(names().some((text) => /send_mail.*begins at \d+ ms, no result seen$/.test(text))).toBe(true);
   });
 
-  it("shows each thing with its level, and agents at a glance", async () => {
+  it("shows each row with its level, and the table of agents", async () => {
     show(onlyRun(goldenSession("sub_agents")));
     await screen.findByText("readurl");
     expect(names().some((text) => text.includes("readurl") && text.includes("begins at 30 ms, took 3 ms"))).toBe(true);
@@ -67,7 +67,7 @@ describe("the timeline", () => {
     expect(within(table).getByText("reader")).toBeTruthy();
   });
 
-  it("goes to what is clicked, or chosen by keys", async () => {
+  it("selects the row that is clicked or chosen by keys", async () => {
     const run = onlyRun(goldenSession("sub_agents"));
     const { onSelect, onSelectRun } = show(run);
     const tree = screen.getByRole("tree");
@@ -81,7 +81,7 @@ describe("the timeline", () => {
     expect(onSelect).toHaveBeenLastCalledWith(itemNamed(run, "c1"));
   });
 
-  it("marks what has the focus elsewhere", () => {
+  it("marks the row that is selected elsewhere", () => {
     const run = onlyRun(goldenSession("sub_agents"));
     show(run, { focus: itemNamed(run, "c3") });
     const [picked] = screen.getAllByRole("treeitem", { selected: true });
@@ -89,7 +89,7 @@ describe("the timeline", () => {
     expect(screen.getByRole("tree").getAttribute("aria-activedescendant")).toBe(picked?.id);
   });
 
-  it("lets another turn be picked", () => {
+  it("selects another turn", () => {
     const { runs } = sampleSession(
       [[0, { kind: "run_started", agent: "a", input: "first", turn: 1 }]],
       [[9, { kind: "run_started", agent: "a", input: "second", turn: 2 }]],
@@ -101,13 +101,13 @@ describe("the timeline", () => {
     expect(onSelectRun).toHaveBeenCalledWith(first);
   });
 
-  it("explains itself while there is nothing to see", () => {
+  it("explains itself while it is empty", () => {
     show(sampleRun());
     expect(screen.getByText(/Nothing has happened yet/)).toBeTruthy();
     expect(screen.queryByRole("tree")).toBeNull();
   });
 
-  it("shows names full of markup and hidden characters as text", async () => {
+  it("shows markup and hidden characters in names as text", async () => {
     show(
       sampleRun(
         [
@@ -127,7 +127,7 @@ describe("the timeline", () => {
     expect(screen.getByText("a⟨U+202E⟩gpj.exe")).toBeTruthy();
   });
 
-  it("keeps few rows of many in the page", async () => {
+  it("mounts few of many rows", async () => {
     const many = Array.from({ length: 5000 }, (_, at) => [at, { kind: "step_started", number: at }] as const);
     show(sampleRun(...many));
     await screen.findByText("Step 3");

@@ -20,11 +20,11 @@ it.each([
   [5, "ArrowLeft", 4],
   [0, "x", null],
   [99, "ArrowDown", null],
-])("leads from row %i by %s to %s", (from, key, to) => {
+])("from row %i, %s moves to %s", (from, key, to) => {
   expect(nextRow(rows, from, key)).toBe(to);
 });
 
-it("zooms between the whole run and what a screen can scroll", () => {
+it("the scale is limited to the whole run and the maximal scroll width", () => {
   expect(clampScale(0.00001, 500, 60_000)).toBeNull();
   expect(clampScale(1, 500, 60_000)).toBe(1);
   expect(clampScale(1e9, 500, 60_000)).toBe(20);

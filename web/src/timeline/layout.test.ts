@@ -11,7 +11,7 @@ const line = ({ depth, label, begin, end, state }: Row) => `${"  ".repeat(depth)
 const GOLDEN = [...dialectTranscripts(), ...sourceTranscripts()].map(({ name, records }) => ({ name, records }));
 
 describe("golden transcripts", () => {
-  it.each(GOLDEN)("$name has a row per call, inside the run, with nothing left running", ({ records }) => {
+  it.each(GOLDEN)("$name has a row for each call, inside the run, with nothing running", ({ records }) => {
     for (const run of reduce(EMPTY, records).runs) {
       const { rows, span, isRunning } = layout(run, START + 1e9);
       expect(isRunning).toBe(false);
@@ -29,7 +29,7 @@ describe("golden transcripts", () => {
     }
   });
 
-  it("puts sub-agents below the calls that started them", () => {
+  it("places sub-agents below the calls that started them", () => {
     expect(lines(onlyRun(goldenSession("sub_agents")))).toEqual([
       "demo 0-66 done",
       "  task 3-54 done",
@@ -44,7 +44,7 @@ describe("golden transcripts", () => {
     ]);
   });
 
-  it("shows how long a person was waited for, also without a call", () => {
+  it("shows the wait for an approval, also without a call", () => {
     const { rows } = layout(onlyRun(goldenSession("approval")), 0);
     expect(rows[1]?.parts).toEqual([
       { kind: "write", begin: 3, end: 6 },
@@ -70,8 +70,8 @@ const done = (id: string, agent_id = ""): TimedEvent[1] => ({
   agent_id,
 });
 
-describe("made-up runs", () => {
-  it("lets two sub-agents at once overlap and end out of order", () => {
+describe("sample runs", () => {
+  it("has parallel sub-agents that overlap and end out of order", () => {
     const run = sampleRun(
       [1, tool("c1", "task")],
       [1, tool("c2", "task")],
@@ -98,7 +98,7 @@ describe("made-up runs", () => {
     ]);
   });
 
-  it("nests what a step did below it, and what came after it beside it", () => {
+  it("nests the items of a step below it", () => {
     const run = sampleRun(
       [0, { kind: "step_started", number: 1 }],
       [0.5, { kind: "reasoning_delta", message_id: "m1", text: "Let me see.\nThen" }],
@@ -125,7 +125,7 @@ describe("made-up runs", () => {
     expect(rows[3]?.about).toBe("c1.txt");
   });
 
-  it("draws what still runs up to now, and never behind the newest Record", () => {
+  it("draws open items up to now, and never before the newest record", () => {
     const run = sampleRun([1, tool("c1", "sleep")], [2, { kind: "status", text: "Sleeping" }]);
     const { rows, span, isRunning } = layout(run, START + 5000);
     expect([span, isRunning]).toEqual([5000, true]);
@@ -134,7 +134,7 @@ describe("made-up runs", () => {
     expect(layout(run, START).span).toBe(2000);
   });
 
-  it("keeps the rows of what has ended while the rest goes on", () => {
+  it("keeps the rows of ended items while the run continues", () => {
     const run = sampleRun([1, tool("c1", "read")], [2, done("c1")], [3, tool("c2", "sleep")]);
     const [, before, openBefore] = layout(run, START + 4000).rows;
     const [, after, openAfter] = layout(run, START + 5000).rows;
@@ -142,7 +142,7 @@ describe("made-up runs", () => {
     expect(openAfter).not.toEqual(openBefore);
   });
 
-  it("calls a text the answer as soon as it is one", () => {
+  it("labels a text as the answer as soon as it is one", () => {
     const text: TimedEvent[] = [
       [1, { kind: "text_delta", message_id: "m", text: "So." }],
       [2, { kind: "text_finished", message_id: "m" }],
@@ -153,7 +153,7 @@ describe("made-up runs", () => {
     expect(layout(told, START).rows[1]?.label).toBe("Answer");
   });
 
-  it("waits in amber up to now while nobody has decided", () => {
+  it("shows an open approval as waiting up to now", () => {
     const run = sampleRun(
       [1, tool("c1", "write")],
       [2, { kind: "approval_requested", approval_id: "p", name: "write", args: {}, call_id: "c1" }],
@@ -167,7 +167,7 @@ describe("made-up runs", () => {
     });
   });
 
-  it("tells the writing of arguments from the work", () => {
+  it("separates streaming arguments from the work", () => {
     const run = sampleRun(
       [1, { kind: "tool_started", call_id: "c1", name: "python" }],
       [2, { kind: "tool_args_delta", call_id: "c1", text: "{}" }],
@@ -180,7 +180,7 @@ describe("made-up runs", () => {
     ]);
   });
 
-  it("lets nothing go on after a stop, whatever was left open", () => {
+  it("ends everything at a stop", () => {
     const run = sampleRun(
       [1, tool("c1", "sleep")],
       [1, { kind: "text_delta", message_id: "m1", text: "I" }],
@@ -196,7 +196,7 @@ describe("made-up runs", () => {
     expect(layout(run, START + 99_000).rows.some((row) => row.isOpen)).toBe(false);
   });
 
-  it("is not led in a circle, nor below zero by a clock that was set back", () => {
+  it("handles cycles of agents and a clock that was set back", () => {
     const run = sampleRun(
       [-1, tool("c1", "task")],
       [1, { kind: "agent_started", agent_id: "a1", name: "one", parent_id: "a1" }],
@@ -205,7 +205,7 @@ describe("made-up runs", () => {
     expect(layout(run, 0).rows[1]).toMatchObject({ begin: 0 });
   });
 
-  it("lays out 10,000 tools and 2,000 agents inside each other at once", () => {
+  it("lays out 10,000 tools and 2,000 nested agents within a second", () => {
     const tools = Array.from({ length: 10_000 }, (_, at): TimedEvent[] => [
       [at, tool(`c${at}`, "read")],
       [at + 1, done(`c${at}`)],

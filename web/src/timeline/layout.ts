@@ -1,3 +1,9 @@
+/**
+ * Lays out a run as rows over time. Pure.
+ *
+ * All times are ms since the run's start. Open items end now, or at the end of the run.
+ */
+
 import { summarizeArgs } from "../log/format";
 import type { AgentView, ApprovalItem, Item, Progress, RunView, StepItem, Tokens } from "../log/view";
 import { tokensOf } from "../log/view";
@@ -36,12 +42,6 @@ function stepName(kind: string, number: number): string {
 function firstLine(text: string): string {
   return summarizeArgs(text.slice(0, HEAD));
 }
-
-/**
- * Lays out a run as rows over time. Pure.
- *
- * All times are ms since the run's start. Open items end now, or at the end of the run.
- */
 
 export interface Span {
   readonly begin: number;

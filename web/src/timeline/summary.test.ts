@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { goldenSession, onlyRun, START, sampleRun } from "../testing/sampleRuns";
 import { summarize } from "./summary";
 
-it("names each agent behind the one that started it", () => {
+it("agents are listed after their parent", () => {
   const { agents, tools } = summarize(onlyRun(goldenSession("sub_agents")), 0);
   expect(agents.map((agent) => `${"  ".repeat(agent.depth)}${agent.name} ${agent.ms} ${agent.tools}`)).toEqual([
     "demo 66 2",
@@ -14,7 +14,7 @@ it("names each agent behind the one that started it", () => {
   expect(agents[1]?.share).toBeCloseTo(42 / 66);
 });
 
-it("sums tokens of requests, and of steps where there are no others", () => {
+it("tokens are those of requests, or of steps without requests", () => {
   const run = sampleRun(
     [0, { kind: "step_started", number: 1 }],
     [1, { kind: "usage", model: "m", input_tokens: 100, output_tokens: 10 }],
@@ -30,7 +30,7 @@ it("sums tokens of requests, and of steps where there are no others", () => {
   expect(ms).toBe(4000);
 });
 
-it("counts agents whose parent is unknown to the main one", () => {
+it("an agent with an unknown parent belongs to the main agent", () => {
   const run = sampleRun(
     [1, { kind: "agent_started", agent_id: "a1", name: "lost", parent_id: "gone" }],
     [2, { kind: "run_finished" }],

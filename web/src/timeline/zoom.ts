@@ -1,6 +1,6 @@
-import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
-
 /** Zoom of the timeline, in px per ms. */
+
+import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 
 /** Space after the last bar for its duration, in px. */
 export const END_ROOM = 76;

@@ -30,7 +30,7 @@ function element(html: "input" | "textarea" | "button" | "div", role = ""): HTML
   return made;
 }
 
-test("a stroke needs exactly its modifiers", () => {
+test("a shortcut needs exactly its modifiers", () => {
   use(bound("mod+k"), bound("mod+shift+o"));
   expect(fireEvent.keyDown(document.body, { key: "k" })).toBe(true);
   expect(fireEvent.keyDown(document.body, { key: "k", ctrlKey: true, shiftKey: true })).toBe(true);
@@ -49,7 +49,7 @@ test("mod is the command key on a Mac", () => {
   expect(ran).toEqual(["mod+k"]);
 });
 
-test("signs work with and without Shift", () => {
+test("symbols work with and without Shift", () => {
   use(bound("?"), bound("["));
   fireEvent.keyDown(document.body, { key: "?", shiftKey: true });
   fireEvent.keyDown(document.body, { key: "?" });
@@ -57,7 +57,7 @@ test("signs work with and without Shift", () => {
   expect(ran).toEqual(["?", "?", "["]);
 });
 
-test("a sign that needs AltGr works where that is told as Ctrl and Alt", () => {
+test("a symbol with AltGr works where it is reported as Ctrl and Alt", () => {
   use(bound("["));
   fireEvent.keyDown(document.body, { key: "[", ctrlKey: true, altKey: true });
   expect(ran).toEqual([]);
@@ -65,7 +65,7 @@ test("a sign that needs AltGr works where that is told as Ctrl and Alt", () => {
   expect(ran).toEqual(["["]);
 });
 
-test("while somebody types, only what is meant for that", () => {
+test("in a text field only shortcuts for fields work", () => {
   use(bound("/"), bound("esc", { inFields: true }));
   for (const field of [element("input"), element("textarea")]) {
     fireEvent.keyDown(field, { key: "/" });
@@ -79,13 +79,13 @@ test("while somebody types, only what is meant for that", () => {
   expect(ran).toEqual(["esc", "esc", "/", "/"]);
 });
 
-test("a key that makes a letter of several strokes is left alone", () => {
+test("keys of an input method are ignored", () => {
   use(bound("esc", { inFields: true }));
   fireEvent.keyDown(element("input"), { key: "Escape", isComposing: true });
   expect(ran).toEqual([]);
 });
 
-test("under a dialog nothing happens, unless it is meant for that", () => {
+test("under a dialog only shortcuts for dialogs work", () => {
   use(bound("["), bound("mod+k", { overDialogs: true }));
   element("div", "dialog");
   fireEvent.keyDown(document.body, { key: "[" });
@@ -93,7 +93,7 @@ test("under a dialog nothing happens, unless it is meant for that", () => {
   expect(ran).toEqual(["mod+k"]);
 });
 
-test("what somebody else has answered is left alone", () => {
+test("a handled event is ignored", () => {
   use(bound("esc"));
   const field = element("div");
   field.addEventListener("keydown", (event) => event.preventDefault());
@@ -101,7 +101,7 @@ test("what somebody else has answered is left alone", () => {
   expect(ran).toEqual([]);
 });
 
-test("one key after the other", () => {
+test("a sequence of two keys is one shortcut", () => {
   use(bound("g c"), bound("g t"), bound("c"));
   fireEvent.keyDown(document.body, { key: "g" });
   fireEvent.keyDown(document.body, { key: "t" });
@@ -111,7 +111,7 @@ test("one key after the other", () => {
   expect(ran).toEqual(["g t", "c", "g c"]);
 });
 
-test("bindings may change, and some are switched off", () => {
+test("shortcuts can change and can be disabled", () => {
   const { rerender, unmount } = use(bound("a"));
   rerender({ all: [bound("b"), bound("c", { disabled: true })] });
   for (const key of ["a", "b", "c"]) fireEvent.keyDown(document.body, { key });
@@ -121,7 +121,7 @@ test("bindings may change, and some are switched off", () => {
   expect(ran).toEqual(["b"]);
 });
 
-test("keys as they stand on the keyboard", () => {
+test("keyLabels returns the labels of the keys", () => {
   expect(keyLabels("mod+shift+o", true)).toEqual(["⌘", "⇧", "O"]);
   expect(keyLabels("mod+k", false)).toEqual(["Ctrl", "K"]);
   expect(keyLabels("g c", false)).toEqual(["G", "C"]);

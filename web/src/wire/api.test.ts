@@ -14,7 +14,7 @@ it.each([
   ["https://h/lime/", "/limelight/r", "https://h/lime/limelight/r"],
   // A path with a colon is not a URL with a scheme.
   ["https://h/limelight/", "artifacts/a:b", "https://h/limelight/artifacts/a:b"],
-])("finds below %s the path %s", (page, path, found) => {
+])("below %s the path %s is found", (page, path, found) => {
   vi.stubGlobal("document", { baseURI: page });
   expect(serverUrl(path)).toBe(found);
 });
