@@ -18,7 +18,7 @@ const state = new ChatState();
 
 function show(approvalId: string, args: Args, isTruncated = false) {
   const run = sampleRun([1, { kind: "run_started", agent: "a", turn: 1 }]);
-  const asked: ApprovalItem = {
+  const approval: ApprovalItem = {
     kind: "approval",
     key: "run_0/1",
     index: 1,
@@ -39,7 +39,7 @@ function show(approvalId: string, args: Args, isTruncated = false) {
   };
   return render(
     <TestChat store={{ decide } as unknown as SessionStore} state={state}>
-      <Approval run={run} asked={asked} />
+      <Approval run={run} approval={approval} />
     </TestChat>,
   );
 }

@@ -16,24 +16,24 @@ const FEWEST_ROWS = 8;
 const MOST_ROWS = 30;
 
 /** Asks the user to approve, edit or reject a call. */
-export const Approval = memo(function Approval({ run, asked }: { run: RunView; asked: ApprovalItem }) {
+export const Approval = memo(function Approval({ run, approval }: { run: RunView; approval: ApprovalItem }) {
   const { store, deciding } = useChat();
-  const [draft, change] = useDecisionDraft(asked.approvalId);
+  const [draft, change] = useDecisionDraft(approval.approvalId);
   const { mode } = draft;
-  const whole = useWholeArgs(run, asked);
+  const fullArgs = useFullArgs(run, approval);
   const cancel = () => change({ mode: "ask", edited: "", reason: "" });
-  const isSent = deciding.has(asked.approvalId);
-  const may = (decision: "approve" | "edit" | "reject") => asked.decisions.includes(decision);
-  const agent = run.agents.get(asked.agentId);
+  const isSent = deciding.has(approval.approvalId);
+  const isAllowed = (decision: "approve" | "edit" | "reject") => approval.decisions.includes(decision);
+  const agent = run.agents.get(approval.agentId);
   return (
-    <section className="approval" aria-label={`Approve ${escapeInvisible(asked.name)}?`} data-item={asked.key}>
+    <section className="approval" aria-label={`Approve ${escapeInvisible(approval.name)}?`} data-item={approval.key}>
       <header className="approval-head">
         <PauseCircle size={16} aria-hidden="true" />
-        <strong>Approve {escapeInvisible(asked.name)}?</strong>
+        <strong>Approve {escapeInvisible(approval.name)}?</strong>
         {agent !== undefined && agent.agentId !== "" && (
           <span className="quiet">asked by {escapeInvisible(agent.name)}</span>
         )}
-        <Expiry asked={asked} />
+        <Expiry approval={approval} />
       </header>
       {mode === "edit" ? (
         <EditArgs
@@ -41,35 +41,35 @@ export const Approval = memo(function Approval({ run, asked }: { run: RunView; a
           isSent={isSent}
           onChange={(edited) => change({ edited })}
           onCancel={cancel}
-          onSend={(edited) => store.decide(asked, "edit", { args: edited })}
+          onSend={(edited) => store.decide(approval, "edit", { args: edited })}
         />
       ) : (
         <>
-          <ShownArgs run={run} asked={asked} whole={whole} />
+          <ApprovalArgs run={run} approval={approval} fullArgs={fullArgs} />
           {mode === "reject" ? (
             <RejectReason
               reason={draft.reason}
               isSent={isSent}
               onChange={(reason) => change({ reason })}
               onCancel={cancel}
-              onSend={(reason) => store.decide(asked, "reject", { reason })}
+              onSend={(reason) => store.decide(approval, "reject", { reason })}
             />
           ) : (
             <div className="approval-buttons">
-              {may("approve") && (
-                <Button variant="main" disabled={isSent} onClick={() => store.decide(asked, "approve")}>
+              {isAllowed("approve") && (
+                <Button variant="main" disabled={isSent} onClick={() => store.decide(approval, "approve")}>
                   Approve
                 </Button>
               )}
-              {may("edit") && (
+              {isAllowed("edit") && (
                 <Button
-                  disabled={isSent || whole.state !== "whole"}
-                  onClick={() => change({ mode: "edit", edited: argsText(whole.args) })}
+                  disabled={isSent || fullArgs.state !== "whole"}
+                  onClick={() => change({ mode: "edit", edited: argsText(fullArgs.args) })}
                 >
                   Edit
                 </Button>
               )}
-              {may("reject") && (
+              {isAllowed("reject") && (
                 <Button variant="danger" disabled={isSent} onClick={() => change({ mode: "reject" })}>
                   Reject
                 </Button>
@@ -83,51 +83,54 @@ export const Approval = memo(function Approval({ run, asked }: { run: RunView; a
   );
 });
 
-interface Asked {
+interface FullArgs {
   readonly args: Args;
   readonly state: "whole" | "loading" | "failed";
   retry(): void;
 }
 
 /** Truncated arguments are fetched in full, so that the user can read what they approve. */
-function useWholeArgs(run: RunView, asked: ApprovalItem): Asked {
-  const isTruncated = asked.argsTruncation !== null;
-  const [now, setNow] = useState<Omit<Asked, "retry">>({ args: asked.args, state: isTruncated ? "loading" : "whole" });
+function useFullArgs(run: RunView, approval: ApprovalItem): FullArgs {
+  const isTruncated = approval.argsTruncation !== null;
+  const [current, setNow] = useState<Omit<FullArgs, "retry">>({
+    args: approval.args,
+    state: isTruncated ? "loading" : "whole",
+  });
   const [tries, setTries] = useState(0);
   // biome-ignore lint/correctness/useExhaustiveDependencies: each try reads anew
   useEffect(() => {
     if (!isTruncated) return;
     const leaving = new AbortController();
     setNow((before) => ({ ...before, state: "loading" }));
-    api.approval(run.runId, asked.approvalId, leaving.signal).then(
+    api.approval(run.runId, approval.approvalId, leaving.signal).then(
       ({ args }) => setNow({ args, state: "whole" }),
       () => leaving.signal.aborted || setNow((before) => ({ ...before, state: "failed" })),
     );
     return () => leaving.abort();
-  }, [run.runId, asked.approvalId, isTruncated, tries]);
-  return { ...now, retry: () => setTries(tries + 1) };
+  }, [run.runId, approval.approvalId, isTruncated, tries]);
+  return { ...current, retry: () => setTries(tries + 1) };
 }
 
-function ShownArgs({ run, asked, whole }: { run: RunView; asked: ApprovalItem; whole: Asked }) {
-  const parts = useMemo(() => splitArguments(callOf(run, asked, whole.args)), [run, asked, whole.args]);
+function ApprovalArgs({ run, approval, fullArgs }: { run: RunView; approval: ApprovalItem; fullArgs: FullArgs }) {
+  const parts = useMemo(() => splitArguments(callOf(run, approval, fullArgs.args)), [run, approval, fullArgs.args]);
   return (
     <>
       <Arguments parts={parts} />
-      {whole.state !== "whole" && (
+      {fullArgs.state !== "whole" && (
         <p className="approval-cut" role="status">
-          Only the beginning is shown, of {formatBytes(asked.argsTruncation?.size ?? 0)}.{" "}
-          {whole.state === "loading" ? "Loading the rest …" : "The rest could not be read."}
-          {whole.state === "failed" && <Button onClick={whole.retry}>Try again</Button>}
+          Only the beginning is shown, of {formatBytes(approval.argsTruncation?.size ?? 0)}.{" "}
+          {fullArgs.state === "loading" ? "Loading the rest …" : "The rest could not be read."}
+          {fullArgs.state === "failed" && <Button onClick={fullArgs.retry}>Try again</Button>}
         </p>
       )}
     </>
   );
 }
 
-function Expiry({ asked }: { asked: ApprovalItem }) {
-  const now = useNow(asked.expiresAt !== null);
-  if (asked.expiresAt === null) return null;
-  const left = asked.expiresAt - now;
+function Expiry({ approval }: { approval: ApprovalItem }) {
+  const current = useNow(approval.expiresAt !== null);
+  if (approval.expiresAt === null) return null;
+  const left = approval.expiresAt - current;
   return <span className="time">{left > 0 ? `${formatDuration(left)} left` : "expired"}</span>;
 }
 
@@ -240,18 +243,18 @@ function RejectReason({ reason, ...props }: RejectProps) {
 const WORDS = { approve: "Approved", edit: "Approved with changes", reject: "Rejected" };
 
 /** The decision about an approval: what, by whom, when, and the edited arguments. */
-export function DecisionLine({ asked }: { asked: ApprovalItem }) {
-  if (asked.decision === null) return <p className="decided">Waits for a decision.</p>;
-  const by = asked.by === "" ? "" : ` by ${asked.by}`;
-  const when = asked.decidedAt === null ? "" : ` at ${new Date(asked.decidedAt).toLocaleTimeString()}`;
-  const { name, editedArgs } = asked;
+export function DecisionLine({ approval }: { approval: ApprovalItem }) {
+  if (approval.decision === null) return <p className="decided">Waits for a decision.</p>;
+  const by = approval.by === "" ? "" : ` by ${approval.by}`;
+  const when = approval.decidedAt === null ? "" : ` at ${new Date(approval.decidedAt).toLocaleTimeString()}`;
+  const { name, editedArgs } = approval;
   return (
     <>
-      <p className="decided" data-decision={asked.decision}>
-        {WORDS[asked.decision]}
+      <p className="decided" data-decision={approval.decision}>
+        {WORDS[approval.decision]}
         {by}
         {when}
-        {asked.reason !== "" && `: ${escapeBidi(asked.reason)}`}
+        {approval.reason !== "" && `: ${escapeBidi(approval.reason)}`}
       </p>
       {editedArgs !== null && (
         <Arguments parts={splitArguments({ name, args: editedArgs, argsText: "", isPython: false })} />

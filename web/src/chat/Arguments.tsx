@@ -43,8 +43,8 @@ export function splitArguments(call: Call): ArgumentParts {
 }
 
 /** The call that an approval asks for. */
-export function callOf(run: RunView, asked: ApprovalItem, args: Args): Call {
-  return { name: asked.name, args, argsText: "", isPython: isPythonTool(asked.name, run.pythonTools) };
+export function callOf(run: RunView, approval: ApprovalItem, args: Args): Call {
+  return { name: approval.name, args, argsText: "", isPython: isPythonTool(approval.name, run.pythonTools) };
 }
 
 /** The language of a text that a call writes to a file, from the file's name; "" for prose. */

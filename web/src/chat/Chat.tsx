@@ -26,7 +26,7 @@ interface Props {
 }
 
 /** Performance mark for benchmarks: the whole history is shown. */
-const LOADED = "limelight:loaded";
+const LOADED_MARK = "limelight:loaded";
 
 /** The conversation: a virtual list that follows its end while the user is there. */
 export const Chat = memo(function Chat({ live, store, filter }: Props) {
@@ -58,12 +58,12 @@ export const Chat = memo(function Chat({ live, store, filter }: Props) {
     }),
     [store, state, live.deciding, route, filter, selectItem, setSearching],
   );
-  const places = useMemo(() => ({ rows: list, box }), []);
-  useScrollTo(live, rows, route, places, following);
-  useToEndWhenAsked(live.pending.length, toEnd);
+  const elements = useMemo(() => ({ rows: list, box }), []);
+  useScrollTo(live, rows, route, elements, following);
+  useScrollOnSend(live.pending.length, toEnd);
   const isLoaded = live.loading === null;
   useEffect(() => {
-    if (isLoaded) performance.mark(LOADED);
+    if (isLoaded) performance.mark(LOADED_MARK);
   }, [isLoaded]);
 
   // The conversation stays mounted below the search results, so that it keeps its scroll position.
@@ -127,7 +127,7 @@ function useUnfollowedRun(newest: RunView | undefined, isFollowing: boolean): st
 }
 
 /** Scrolls to the end when the user sends a message. */
-function useToEndWhenAsked(count: number, toEnd: () => void): void {
+function useScrollOnSend(count: number, toEnd: () => void): void {
   const before = useRef(count);
   useEffect(() => {
     if (count > before.current) toEnd();

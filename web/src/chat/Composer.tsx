@@ -26,7 +26,7 @@ export function Composer(props: Props) {
   const field = useRef<HTMLTextAreaElement>(null);
   const id = useId();
   const [loadError, setLoadError] = useState("");
-  useGrowing(field, text);
+  useAutoHeight(field, text);
   useEffect(() => field.current?.focus({ preventScroll: true }), []);
 
   const send = (ifBusy: "wait" | "cancel") => {
@@ -35,7 +35,7 @@ export function Composer(props: Props) {
     setText("");
     field.current?.focus();
   };
-  const press = (event: KeyboardEvent<HTMLTextAreaElement>) => {
+  const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     if (event.nativeEvent.isComposing) return;
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
@@ -67,7 +67,7 @@ export function Composer(props: Props) {
           setText(event.target.value);
           setLoadError("");
         }}
-        onKeyDown={press}
+        onKeyDown={onKeyDown}
       />
       <div className="composer-bar">
         <div className="composer-extra">{props.children}</div>
@@ -138,14 +138,14 @@ function useDraft(sessionId: string | null): [string, (text: string) => void] {
 }
 
 /** Browsers with `field-sizing` grow a field without the layout that reading its height costs. */
-const GROWS_ITSELF = typeof CSS !== "undefined" && CSS.supports?.("field-sizing", "content");
+const HAS_FIELD_SIZING = typeof CSS !== "undefined" && CSS.supports?.("field-sizing", "content");
 
 /** Makes a field as high as its text, up to a third of the window. */
-function useGrowing(field: React.RefObject<HTMLTextAreaElement | null>, text: string): void {
+function useAutoHeight(field: React.RefObject<HTMLTextAreaElement | null>, text: string): void {
   // biome-ignore lint/correctness/useExhaustiveDependencies: its height follows the text
   useLayoutEffect(() => {
     const element = field.current;
-    if (element === null || GROWS_ITSELF) return;
+    if (element === null || HAS_FIELD_SIZING) return;
     element.style.height = "auto";
     element.style.height = `${Math.min(element.scrollHeight, window.innerHeight / 3)}px`;
   }, [field, text]);

@@ -19,8 +19,8 @@ const PLAN: TimedEvent = [
 ];
 
 /** The states of a list as a screen reader announces them. */
-function states(...told: readonly TimedEvent[]): readonly (string | null)[] {
-  const run = sampleRun(...told);
+function states(...events: readonly TimedEvent[]): readonly (string | null)[] {
+  const run = sampleRun(...events);
   const list = run.items.find((item) => item.kind === "todos");
   if (list === undefined) throw new Error("no list");
   render(

@@ -186,7 +186,7 @@ export const ItemBody = memo(function ItemBody({ run, item, isNested = false }: 
       return (
         <div {...place}>
           <p className="quiet">Asked for {escapeInvisible(item.name)}</p>
-          <DecisionLine asked={item} />
+          <DecisionLine approval={item} />
         </div>
       );
     case "artifact":

@@ -8,20 +8,20 @@ interface Props<T> {
   readonly what: string;
   readonly size: number;
   load(): Promise<T>;
-  onWhole(whole: T): void;
+  onLoaded(full: T): void;
 }
 
 /** Loads the rest of a value that the log has only the beginning of. */
-export function LoadFullButton<T>({ what, size, load, onWhole }: Props<T>) {
-  const [trouble, setTrouble] = useState<string | null>(null);
+export function LoadFullButton<T>({ what, size, load, onLoaded }: Props<T>) {
+  const [loadError, setLoadError] = useState<string | null>(null);
   const [isLoading, setLoading] = useState(false);
   const show = async () => {
     setLoading(true);
-    setTrouble(null);
+    setLoadError(null);
     try {
-      onWhole(await load());
+      onLoaded(await load());
     } catch (error) {
-      setTrouble(error instanceof ApiError ? error.message : "It could not be read.");
+      setLoadError(error instanceof ApiError ? error.message : "It could not be read.");
     }
     setLoading(false);
   };
@@ -30,9 +30,9 @@ export function LoadFullButton<T>({ what, size, load, onWhole }: Props<T>) {
       <Button className="whole-button" disabled={isLoading} onClick={show}>
         {isLoading ? "Loading …" : `Show ${what} (${formatBytes(size)})`}
       </Button>
-      {trouble !== null && (
+      {loadError !== null && (
         <p className="tool-error" role="alert">
-          {trouble}
+          {loadError}
         </p>
       )}
     </>

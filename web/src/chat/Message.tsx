@@ -25,38 +25,38 @@ interface Props {
  */
 export const Message = memo(function Message({ run, item, isAnswer }: Props) {
   const { focus } = useChat();
-  const [whole, setWhole] = useState<string | null>(null);
-  const given = isAnswer ? run.answer : null;
-  const spoken =
-    item !== null && (given === null || !given.cut || isComplete(item.text, given.content)) ? item.text : null;
-  const content = whole ?? (given?.cut ? (spoken ?? given.content) : (given?.content ?? spoken ?? ""));
+  const [full, setFull] = useState<string | null>(null);
+  const answer = isAnswer ? run.answer : null;
+  const streamed =
+    item !== null && (answer === null || !answer.cut || isComplete(item.text, answer.content)) ? item.text : null;
+  const content = full ?? (answer?.cut ? (streamed ?? answer.content) : (answer?.content ?? streamed ?? ""));
   const shown = useMemo(
-    () => (given === null ? { title: "", content, sources: NO_SOURCES } : answerOf({ ...given, content })),
-    [content, given],
+    () => (answer === null ? { title: "", content, sources: NO_SOURCES } : answerOf({ ...answer, content })),
+    [content, answer],
   );
-  const cited = given === null ? NO_SOURCES : [...new Set([...shown.sources, ...citedSources(run)])];
+  const cited = answer === null ? NO_SOURCES : [...new Set([...shown.sources, ...citedSources(run)])];
   const sources = useStableList(cited);
   const load = () => api.text(`runs/${run.runId}/answer`);
-  const isTruncated = given?.cut != null && spoken === null && whole === null;
+  const isTruncated = answer?.cut != null && streamed === null && full === null;
   return (
     <article
-      className={`${given === null ? "speech" : "answer"} ${item !== null && item.key === focus ? "focused" : ""}`}
-      aria-label={given === null ? undefined : "Answer"}
+      className={`${answer === null ? "speech" : "answer"} ${item !== null && item.key === focus ? "focused" : ""}`}
+      aria-label={answer === null ? undefined : "Answer"}
       data-item={item?.key}
     >
       <AnswerBody
         title={shown.title}
         content={shown.content}
         sources={sources}
-        streaming={given === null && item?.endedAt === null}
+        streaming={answer === null && item?.endedAt === null}
       />
       {isTruncated && (
-        <LoadFullButton what="the whole answer" size={given.cut?.size ?? 0} load={load} onWhole={setWhole} />
+        <LoadFullButton what="the whole answer" size={answer.cut?.size ?? 0} load={load} onLoaded={setFull} />
       )}
-      {given !== null && (
+      {answer !== null && (
         <div className="answer-tools">
           <CopyButton
-            text={isTruncated ? async () => readable(await load()) : valueText(shown.content)}
+            text={isTruncated ? async () => contentText(await load()) : valueText(shown.content)}
             label="Copy answer"
           />
         </div>
@@ -73,7 +73,7 @@ function isComplete(text: string, beginning: JsonValue): boolean {
 }
 
 /** The text of a complete answer; of a structured answer its content. */
-function readable(content: string): string {
+function contentText(content: string): string {
   return valueText(answerOf({ content, title: "", sources: [] }).content);
 }
 

@@ -76,7 +76,7 @@ function body(row: Row, onToggle: (run: RunView) => void) {
     case "answer":
       return <Message run={row.run} item={null} isAnswer={true} />;
     case "approval":
-      return <Approval run={row.run} asked={row.asked} />;
+      return <Approval run={row.run} approval={row.approval} />;
     case "end":
       return <RunEnd run={row.run} />;
     case "pending":

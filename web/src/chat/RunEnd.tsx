@@ -11,7 +11,7 @@ const LIMITS: Record<string, string> = { max_steps: "It reached its limit of ste
 
 /** How a run ended and what it cost; while it runs, what it does. */
 export const RunEnd = memo(function RunEnd({ run }: { run: RunView }) {
-  if (run.endedAt === null) return <Alive run={run} />;
+  if (run.endedAt === null) return <RunActivity run={run} />;
   const tokens = tokensOfRun(run);
   const cost = [
     formatDuration(run.endedAt - run.startedAt),
@@ -44,12 +44,12 @@ export const RunEnd = memo(function RunEnd({ run }: { run: RunView }) {
   );
 });
 
-function Alive({ run }: { run: RunView }) {
+function RunActivity({ run }: { run: RunView }) {
   const now = useNow();
   const busy = runningTools(run);
   const last = run.items[run.items.length - 1];
   const main = run.agents.get("");
-  const doing =
+  const activity =
     run.state === "waiting"
       ? "Waits for you"
       : busy.length > 0
@@ -60,7 +60,7 @@ function Alive({ run }: { run: RunView }) {
   return (
     <p className="alive" aria-live="off">
       <StateIcon state={run.state === "waiting" ? "waiting" : "running"} />
-      <span className="alive-doing">{escapeInvisible(doing)}</span>
+      <span className="alive-doing">{escapeInvisible(activity)}</span>
       <span className="time">{formatDuration(Math.max(now, run.startedAt) - run.startedAt)}</span>
     </p>
   );

@@ -30,13 +30,13 @@ export const SearchResults = memo(function SearchResults({
     return () => results.cancelQueued();
   }, [results, runs, filter.text]);
   const hits = useMemo(() => runs.flatMap((run) => findHits(run, filter, full.textOf)), [runs, filter, full]);
-  const unseen =
-    filter.text.trim() === "" ? [] : unseenParts(full, filter.tool === "" ? countTruncatedMessages(runs) : 0);
+  const unsearched =
+    filter.text.trim() === "" ? [] : unsearchedParts(full, filter.tool === "" ? countTruncatedMessages(runs) : 0);
   return (
     <div className="hits">
       <p className="hits-count">
         <span role="status">
-          {[hits.length === 0 ? "Nothing found" : plural(hits.length, "hit"), ...unseen].join(" · ")}
+          {[hits.length === 0 ? "Nothing found" : plural(hits.length, "hit"), ...unsearched].join(" · ")}
         </span>
         {full.failed > 0 && (
           <Button variant="quiet" onClick={() => results.retry(runs)}>
@@ -63,7 +63,7 @@ export const SearchResults = memo(function SearchResults({
 });
 
 /** Parts that the search could not read, so that "nothing found" does not mislead. */
-function unseenParts({ pending, failed, tooLarge }: FullResultsState, cut: number): string[] {
+function unsearchedParts({ pending, failed, tooLarge }: FullResultsState, cut: number): string[] {
   const parts: string[] = [];
   if (pending > 0) parts.push(`reading ${plural(pending, "long result")} …`);
   if (failed > 0) parts.push(`${plural(failed, "long result")} could not be read`);
@@ -77,7 +77,7 @@ function agentName(run: RunView, agentId: string): string {
 }
 
 /** The streamed text of the answer, if there is one. */
-function spoken(run: RunView): MessageItem | null {
+function streamedAnswer(run: RunView): MessageItem | null {
   const item = run.answer?.item == null ? undefined : run.items[run.answer.item];
   return item?.kind === "text" ? item : null;
 }
@@ -87,7 +87,7 @@ function SearchHitBody({ hit }: { hit: SearchHit }) {
     case "question":
       return <UserMessage run={hit.run} />;
     case "answer":
-      return <Message run={hit.run} item={spoken(hit.run)} isAnswer />;
+      return <Message run={hit.run} item={streamedAnswer(hit.run)} isAnswer />;
     case "failure":
       return <RunEnd run={hit.run} />;
     case "item":

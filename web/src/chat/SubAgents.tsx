@@ -99,7 +99,7 @@ function SubAgentActivity({ run, agent }: { run: RunView; agent: AgentView }) {
       </span>
     );
   const last = run.items[agent.items[agent.items.length - 1] ?? -1];
-  const doing =
+  const activity =
     last?.kind === "tool" && last.endedAt === null
       ? `${last.name} ${summarizeArgs(last.args)}`
       : last?.kind === "text" || last?.kind === "thought"
@@ -107,7 +107,7 @@ function SubAgentActivity({ run, agent }: { run: RunView; agent: AgentView }) {
           ? "writing"
           : "thinking"
         : agent.status;
-  return <span className="lane-now">{escapeInvisible(doing)}</span>;
+  return <span className="lane-now">{escapeInvisible(activity)}</span>;
 }
 
 function SubAgentTime({ agent }: { agent: AgentView }) {

@@ -28,24 +28,24 @@ const NO_RESULT_SEEN = "No result seen: the run ended without showing what becam
 
 /** Arguments, output and result of a call: previews first, the rest on a click. */
 export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
-  const [whole, setWhole] = useState<ToolCall | null>(null);
-  const [trouble, setTrouble] = useState<string | null>(null);
+  const [full, setFull] = useState<ToolCall | null>(null);
+  const [loadError, setLoadError] = useState<string | null>(null);
   const [showsAll, setShowsAll] = useState(false);
   const showAll = async () => {
     setShowsAll(true);
-    setTrouble(null);
-    if (whole !== null || (tool.resultTruncation === null && tool.outputDropped === 0)) return;
+    setLoadError(null);
+    if (full !== null || (tool.resultTruncation === null && tool.outputDropped === 0)) return;
     try {
-      setWhole(await api.toolCall(run.runId, tool.callId));
+      setFull(await api.toolCall(run.runId, tool.callId));
     } catch (error) {
       setShowsAll(false);
-      setTrouble(error instanceof ApiError ? error.message : "The whole result could not be read.");
+      setLoadError(error instanceof ApiError ? error.message : "The whole result could not be read.");
     }
   };
   // The full values are copied, also while only previews are shown.
   const fetched = () => api.toolCall(run.runId, tool.callId);
-  const result = valueText(whole?.result ?? tool.result);
-  const output = whole?.output ?? tool.output.map((piece) => piece.text).join("");
+  const result = valueText(full?.result ?? tool.result);
+  const output = full?.output ?? tool.output.map((piece) => piece.text).join("");
   const failed = tool.error === null || tool.state === "stopped" ? null : tool.error;
   const told = failed === null ? null : findErrorText(result, failed);
   const error = told ?? failed;
@@ -56,21 +56,21 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
     tool.outputDropped > 0 ||
     [output, error ?? "", hasResult ? result : ""].some((text) => text.length > PREVIEW);
   const shown = (text: string) => (showsAll || text.length <= PREVIEW ? text : `${text.slice(0, PREVIEW)}…`);
-  const asked = tool.approval === null ? undefined : run.items[tool.approval];
+  const approval = tool.approval === null ? undefined : run.items[tool.approval];
   /** The text to copy, which is fetched first if it is truncated. */
   const all = (text: string, of: (call: ToolCall) => string) =>
-    tool.resultTruncation !== null && whole === null ? async () => of(await fetched()) : text;
+    tool.resultTruncation !== null && full === null ? async () => of(await fetched()) : text;
   return (
     <>
-      {asked?.kind === "approval" && <DecisionLine asked={asked} />}
+      {approval?.kind === "approval" && <DecisionLine approval={approval} />}
       <ToolArguments run={run} tool={tool} />
       {output !== "" && (
         <Part
           title="Output"
           text={output}
-          copy={tool.outputDropped > 0 && whole === null ? async () => (await fetched()).output : output}
+          copy={tool.outputDropped > 0 && full === null ? async () => (await fetched()).output : output}
         >
-          <ToolOutput text={output} isPreview={!showsAll} isTruncated={tool.outputDropped > 0 && whole === null} />
+          <ToolOutput text={output} isPreview={!showsAll} isTruncated={tool.outputDropped > 0 && full === null} />
         </Part>
       )}
       {failed !== null && error !== null && (
@@ -91,7 +91,7 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
           copy={all(result, (call) => valueText(call.result))}
           empty={tool.state === "unseen" ? NO_RESULT_SEEN : "It returned nothing."}
         >
-          {result !== "" && <JsonView value={showsAll ? (whole?.result ?? tool.result) : shown(result)} />}
+          {result !== "" && <JsonView value={showsAll ? (full?.result ?? tool.result) : shown(result)} />}
         </Part>
       )}
       {isTruncated && !showsAll && (
@@ -100,9 +100,9 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
           {tool.resultTruncation === null ? "" : ` (${formatBytes(tool.resultTruncation.size)})`}
         </Button>
       )}
-      {trouble !== null && (
+      {loadError !== null && (
         <p className="tool-error" role="alert">
-          {trouble}
+          {loadError}
         </p>
       )}
     </>
@@ -110,17 +110,17 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
 }
 
 function ToolArguments({ run, tool }: { run: RunView; tool: ToolItem }) {
-  const [whole, setWhole] = useState<ToolCall | null>(null);
-  const args = whole?.args ?? tool.args;
+  const [full, setFull] = useState<ToolCall | null>(null);
+  const args = full?.args ?? tool.args;
   const parts = useMemo(() => splitArguments({ ...tool, args }), [tool, args]);
   const load = () => api.toolCall(run.runId, tool.callId);
-  const isTruncated = tool.argsTruncation !== null && whole === null;
+  const isTruncated = tool.argsTruncation !== null && full === null;
   const copy = isTruncated ? async () => argsText((await load()).args ?? "") : argsText(args ?? tool.argsText);
   return (
     <>
       <Arguments parts={parts} head={<PartHead title="Arguments" copy={copy} />} />
       {isTruncated && (
-        <LoadFullButton what="whole arguments" size={tool.argsTruncation?.size ?? 0} load={load} onWhole={setWhole} />
+        <LoadFullButton what="whole arguments" size={tool.argsTruncation?.size ?? 0} load={load} onLoaded={setFull} />
       )}
     </>
   );

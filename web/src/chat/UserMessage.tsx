@@ -14,22 +14,22 @@ import { LoadFullButton } from "./LoadFullButton";
 /** A message of the user, as it was typed. */
 export const UserMessage = memo(function UserMessage({ run }: { run: RunView }) {
   const { store } = useChat();
-  const [whole, setWhole] = useState<string | null>(null);
+  const [full, setFull] = useState<string | null>(null);
   const load = () => api.text(`runs/${run.runId}/input`);
   return (
     <article className="user" aria-label="You asked">
       <div className="user-text" dir="auto">
-        {escapeBidi(whole ?? run.input)}
+        {escapeBidi(full ?? run.input)}
       </div>
-      {run.inputTruncation !== null && whole === null && (
-        <LoadFullButton what="the whole message" size={run.inputTruncation.size} load={load} onWhole={setWhole} />
+      {run.inputTruncation !== null && full === null && (
+        <LoadFullButton what="the whole message" size={run.inputTruncation.size} load={load} onLoaded={setFull} />
       )}
       {run.attachments.map((attachment) => (
         <AttachmentCard key={attachment.artifact_id ?? attachment.url ?? attachment.name} attachment={attachment} />
       ))}
       <div className="user-tools">
         <CopyButton
-          text={run.inputTruncation !== null && whole === null ? load : (whole ?? run.input)}
+          text={run.inputTruncation !== null && full === null ? load : (full ?? run.input)}
           label="Copy message"
         />
         <a

@@ -53,9 +53,9 @@ describe("rows", () => {
       [at, { kind: "tool_finished", call_id: id, result: "" }],
     ];
     /** The calls of each row after each event. */
-    function growing(...told: readonly TimedEvent[]): readonly string[][] {
-      return told.map((_, place) => {
-        const run = sampleRun(...told.slice(0, place + 1));
+    function growing(...events: readonly TimedEvent[]): readonly string[][] {
+      return events.map((_, place) => {
+        const run = sampleRun(...events.slice(0, place + 1));
         return buildRunRows(run, true).flatMap((row) => {
           const items = row.kind === "subAgents" ? row.items : row.kind === "item" ? [row.item] : [];
           return items.length > 0
@@ -66,32 +66,32 @@ describe("rows", () => {
     }
 
     it("sub-agents with a call between them are joined", () => {
-      const told = [...started(1, "A"), ...tool(1.1, "ls"), ...started(1.2, "B"), ...ended(5, "A"), ...ended(6, "B")];
-      expect(growing(...told).at(-1)).toEqual(["A B", "ls"]);
+      const events = [...started(1, "A"), ...tool(1.1, "ls"), ...started(1.2, "B"), ...ended(5, "A"), ...ended(6, "B")];
+      expect(growing(...events).at(-1)).toEqual(["A B", "ls"]);
     });
 
     it("a sub-agent that starts while an earlier one runs is joined", () => {
-      const told = [...started(1, "A"), ...started(1, "B"), ...ended(2, "B"), ...started(3, "C"), ...ended(9, "A")];
-      expect(growing(...told).at(-1)).toEqual(["A B C"]);
+      const events = [...started(1, "A"), ...started(1, "B"), ...ended(2, "B"), ...started(3, "C"), ...ended(9, "A")];
+      expect(growing(...events).at(-1)).toEqual(["A B C"]);
     });
 
     it("a sub-agent that starts after all others ended is a row of its own", () => {
-      const told = [...started(1, "A"), ...started(1, "B"), ...ended(2, "B"), ...ended(3, "A"), ...tool(4, "ls")];
-      expect(growing(...told, ...started(5, "C")).at(-1)).toEqual(["A B", "ls", "C"]);
+      const events = [...started(1, "A"), ...started(1, "B"), ...ended(2, "B"), ...ended(3, "A"), ...tool(4, "ls")];
+      expect(growing(...events, ...started(5, "C")).at(-1)).toEqual(["A B", "ls", "C"]);
     });
 
     it("rows do not change when a sub-agent ends", () => {
-      const told = [...started(1, "A"), ...tool(2, "ls"), ...started(3, "B"), ...started(4, "C")];
-      const end = growing(...told).at(-1);
+      const events = [...started(1, "A"), ...tool(2, "ls"), ...started(3, "B"), ...started(4, "C")];
+      const end = growing(...events).at(-1);
       for (const order of ["ABC", "CBA", "BAC"]) {
         const ends = [...order].flatMap((id, place) => ended(5 + place, id));
-        for (const later of growing(...told, ...ends).slice(told.length)) expect(later).toEqual(end);
+        for (const later of growing(...events, ...ends).slice(events.length)) expect(later).toEqual(end);
       }
     });
 
     it("sub-agents of a sub-agent are joined too", () => {
-      const inside = (told: readonly TimedEvent[]): TimedEvent[] =>
-        told.map(
+      const inside = (events: readonly TimedEvent[]): TimedEvent[] =>
+        events.map(
           ([at, event]) =>
             [
               at,

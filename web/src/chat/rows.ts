@@ -16,7 +16,7 @@ export type Row =
     }
   | { readonly kind: "subAgents"; readonly key: string; readonly run: RunView; readonly items: readonly Item[] }
   | { readonly kind: "answer"; readonly key: string; readonly run: RunView }
-  | { readonly kind: "approval"; readonly key: string; readonly run: RunView; readonly asked: ApprovalItem }
+  | { readonly kind: "approval"; readonly key: string; readonly run: RunView; readonly approval: ApprovalItem }
   | { readonly kind: "end"; readonly key: string; readonly run: RunView }
   | { readonly kind: "pending"; readonly key: string; readonly message: OutboxMessage };
 
@@ -60,7 +60,8 @@ export function buildRunRows(run: RunView, isExpanded: boolean, before: readonly
     else rows.push(itemRow(run, first, isAnswer, before[rows.length]));
   }
   if (run.answer !== null && streamed === null) rows.push({ kind: "answer", key: `${run.runId} answer`, run });
-  for (const asked of openApprovals(run)) rows.push({ kind: "approval", key: `${asked.key} asks`, run, asked });
+  for (const approval of openApprovals(run))
+    rows.push({ kind: "approval", key: `${approval.key} asks`, run, approval });
   rows.push({ kind: "end", key: `${run.runId} end`, run });
   return rows;
 }
@@ -189,7 +190,7 @@ export function rowIndexOf(rows: readonly Row[], run: RunView, item: Item): numb
   return rows.findIndex((row) => {
     if (row.kind === "item") return row.item.key === outer.key;
     if (row.kind === "subAgents") return row.items.some((one) => one.key === outer.key);
-    return row.kind === "approval" && row.asked.key === item.key;
+    return row.kind === "approval" && row.approval.key === item.key;
   });
 }
 

@@ -3,18 +3,18 @@ import { type RefObject, useCallback, useEffect, useRef, useState } from "react"
 /** Distance from the end, in px, that counts as the end. */
 export const END_TOLERANCE = 48;
 /** Scrolling within this time of an input event was done by the user, not by rows that changed their height. */
-const BY_HAND = 1000;
+const INPUT_MS = 1000;
 /** Events by which the user takes over scrolling. */
 export const USER_INPUT = ["wheel", "touchmove", "pointerdown", "keydown"] as const;
 /** Time in which a row that the user expands has grown. */
-const OPENING = 600;
+const EXPANDING_MS = 600;
 
 export interface AutoScroll {
   readonly isFollowing: boolean;
   /** Scrolls to the end and follows it. */
   readonly toEnd: () => void;
   /** Stops following. For `ms` not even the end starts it again, because rows still change their height. */
-  readonly stay: (ms?: number) => void;
+  readonly pause: (ms?: number) => void;
 }
 
 /**
@@ -25,21 +25,21 @@ export interface AutoScroll {
 export function useAutoScroll(box: RefObject<HTMLElement | null>, inner: RefObject<HTMLElement | null>): AutoScroll {
   const [isFollowing, setFollowing] = useState(true);
   const following = useRef(true);
-  const staysUntil = useRef(0);
+  const pausedUntil = useRef(0);
 
   const follow = useCallback((wanted: boolean) => {
     following.current = wanted;
     setFollowing(wanted);
   }, []);
   const toEnd = useCallback(() => {
-    staysUntil.current = 0;
+    pausedUntil.current = 0;
     follow(true);
     const element = box.current;
     if (element) element.scrollTop = element.scrollHeight;
   }, [box, follow]);
-  const stay = useCallback(
+  const pause = useCallback(
     (ms = 0) => {
-      staysUntil.current = performance.now() + ms;
+      pausedUntil.current = performance.now() + ms;
       follow(false);
     },
     [follow],
@@ -49,42 +49,42 @@ export function useAutoScroll(box: RefObject<HTMLElement | null>, inner: RefObje
     const element = box.current;
     const content = inner.current;
     if (element === null || content === null) return;
-    let touchedAt = Number.NEGATIVE_INFINITY;
-    let openedAt = Number.NEGATIVE_INFINITY;
+    let inputAt = Number.NEGATIVE_INFINITY;
+    let expandedAt = Number.NEGATIVE_INFINITY;
     let lastTop = 0;
     const isAtEnd = () => element.scrollHeight - element.scrollTop - element.clientHeight < END_TOLERANCE;
-    const touched = (event: Event) => {
-      touchedAt = performance.now();
-      staysUntil.current = 0;
-      const isOpening = event.target instanceof Element && event.target.closest("[aria-expanded]") !== null;
-      if (isOpening && event.type !== "wheel" && event.type !== "touchmove") openedAt = touchedAt;
+    const onInput = (event: Event) => {
+      inputAt = performance.now();
+      pausedUntil.current = 0;
+      const isExpanding = event.target instanceof Element && event.target.closest("[aria-expanded]") !== null;
+      if (isExpanding && event.type !== "wheel" && event.type !== "touchmove") expandedAt = inputAt;
       if (event instanceof KeyboardEvent && event.key === "End") {
-        touchedAt = Number.NEGATIVE_INFINITY; // rows that scroll by change their height, which must not count as scrolling up
+        inputAt = Number.NEGATIVE_INFINITY; // rows that scroll by change their height, which must not count as scrolling up
         toEnd();
       }
     };
-    const scrolled = () => {
+    const onScroll = () => {
       const isUp = element.scrollTop < lastTop - 2;
       lastTop = element.scrollTop;
-      if (performance.now() < staysUntil.current) return;
+      if (performance.now() < pausedUntil.current) return;
       if (isAtEnd()) follow(true);
-      else if (isUp && performance.now() - touchedAt < BY_HAND) follow(false);
+      else if (isUp && performance.now() - inputAt < INPUT_MS) follow(false);
     };
-    const grown = new ResizeObserver(() => {
+    const resizeObserver = new ResizeObserver(() => {
       if (!following.current) return;
-      if (performance.now() - openedAt > OPENING) element.scrollTop = element.scrollHeight;
+      if (performance.now() - expandedAt > EXPANDING_MS) element.scrollTop = element.scrollHeight;
       else if (!isAtEnd()) follow(false);
     });
-    element.addEventListener("scroll", scrolled, { passive: true });
-    for (const hand of USER_INPUT) element.addEventListener(hand, touched, { passive: true });
-    grown.observe(content);
-    grown.observe(element);
+    element.addEventListener("scroll", onScroll, { passive: true });
+    for (const type of USER_INPUT) element.addEventListener(type, onInput, { passive: true });
+    resizeObserver.observe(content);
+    resizeObserver.observe(element);
     return () => {
-      element.removeEventListener("scroll", scrolled);
-      for (const hand of USER_INPUT) element.removeEventListener(hand, touched);
-      grown.disconnect();
+      element.removeEventListener("scroll", onScroll);
+      for (const type of USER_INPUT) element.removeEventListener(type, onInput);
+      resizeObserver.disconnect();
     };
   }, [box, inner, follow, toEnd]);
 
-  return { isFollowing, toEnd, stay };
+  return { isFollowing, toEnd, pause };
 }

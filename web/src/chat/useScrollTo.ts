@@ -5,18 +5,18 @@ import type { LiveSession } from "../client/session";
 import { type Row, rowIndexOf } from "./rows";
 import { type AutoScroll, END_TOLERANCE, USER_INPUT } from "./useAutoScroll";
 
-const LOOK_EVERY = 50;
-const MOST_LOOKS = 40;
+const STEP_MS = 50;
+const MAX_STEPS = 40;
 /** This many equal positions in a row mean that all heights are known. */
-const STILL = 4;
-const SEEKING = LOOK_EVERY * MOST_LOOKS;
+const STABLE_STEPS = 4;
+const SEEK_MS = STEP_MS * MAX_STEPS;
 
 /** Captured before other listeners, so that the user's own scrolling comes after this. */
-const CAUGHT = { capture: true, passive: true } as const;
+const CAPTURE = { capture: true, passive: true } as const;
 
 type Align = "start" | "center";
 type AtEnd = (() => void) | null;
-type Settle = (place: number, align: Align, key: string | null, atEnd: AtEnd) => void;
+type Scroll = (place: number, align: Align, key: string | null, atEnd: AtEnd) => void;
 
 interface List {
   readonly rows: RefObject<VirtualizerHandle | null>;
@@ -31,31 +31,31 @@ export function useScrollTo(
   list: List,
   following: AutoScroll,
 ): void {
-  const settle = useSettling(list);
-  useAddress(live, rows, route, settle, following);
-  useAnswerThatCameWhole(live, rows, settle, following);
+  const scrollUntilSettled = useScroller(list);
+  useScrollToRoute(live, rows, route, scrollUntilSettled, following);
+  useScrollToAnswer(live, rows, scrollUntilSettled, following);
 }
 
 /** Runs one scroll at a time; a new one cancels the previous one, and unmounting cancels all. */
-function useSettling(list: List): Settle {
-  const give = useRef<() => void>(() => {});
-  useEffect(() => () => give.current(), []);
+function useScroller(list: List): Scroll {
+  const cancel = useRef<() => void>(() => {});
+  useEffect(() => () => cancel.current(), []);
   return useCallback(
     (place, align, key, atEnd) => {
-      give.current();
-      give.current = settle(list, place, align, key, atEnd);
+      cancel.current();
+      cancel.current = scrollUntilSettled(list, place, align, key, atEnd);
     },
     [list],
   );
 }
 
 /** Scrolls to the run or item in the address once; without one, to the last question of an ended conversation. */
-function useAddress(
+function useScrollToRoute(
   live: LiveSession,
   rows: readonly Row[],
   route: Route,
-  settle: Settle,
-  { stay, toEnd }: AutoScroll,
+  scrollUntilSettled: Scroll,
+  { pause, toEnd }: AutoScroll,
 ) {
   const done = useRef<Route | null>(null);
   useEffect(() => {
@@ -68,24 +68,24 @@ function useAddress(
     if (run === undefined) {
       done.current = route;
       if (!isFirst || newest === undefined || newest.endedAt === null || live.pending.length > 0) return;
-      stay(SEEKING);
-      settle(question(newest.runId), "start", null, toEnd);
+      pause(SEEK_MS);
+      scrollUntilSettled(question(newest.runId), "start", null, toEnd);
       return;
     }
     const place = item ? rowIndexOf(rows, run, item) : question(run.runId);
     if (place < 0) return;
     done.current = route;
-    stay(SEEKING);
-    settle(place, item ? "center" : "start", item?.key ?? null, null);
-  }, [live, rows, route, settle, stay, toEnd]);
+    pause(SEEK_MS);
+    scrollUntilSettled(place, item ? "center" : "start", item?.key ?? null, null);
+  }, [live, rows, route, scrollUntilSettled, pause, toEnd]);
 }
 
 /** Scrolls to the beginning of an answer that was not streamed. */
-function useAnswerThatCameWhole(
+function useScrollToAnswer(
   live: LiveSession,
   rows: readonly Row[],
-  settle: Settle,
-  { isFollowing, stay, toEnd }: AutoScroll,
+  scrollUntilSettled: Scroll,
+  { isFollowing, pause, toEnd }: AutoScroll,
 ) {
   const newest = live.view.runs[live.view.runs.length - 1];
   const watched = useRef<string | null>(null);
@@ -99,9 +99,9 @@ function useAnswerThatCameWhole(
     watched.current = null;
     const place = rows.findIndex((row) => row.kind === "answer" && row.run.runId === newest.runId);
     if (place < 0 || !isFollowing) return;
-    stay(SEEKING);
-    settle(place, "start", null, toEnd);
-  }, [newest, rows, settle, isFollowing, stay, toEnd]);
+    pause(SEEK_MS);
+    scrollUntilSettled(place, "start", null, toEnd);
+  }, [newest, rows, scrollUntilSettled, isFollowing, pause, toEnd]);
 }
 
 /**
@@ -110,20 +110,20 @@ function useAnswerThatCameWhole(
  * Rows get their height only when they are mounted, and an item may be deep inside its row. Calls `atEnd` if the end
  * of the conversation is in sight afterwards.
  */
-function settle(list: List, place: number, align: Align, key: string | null, atEnd: AtEnd): () => void {
-  let looks = 0;
-  let still = 0;
+function scrollUntilSettled(list: List, place: number, align: Align, key: string | null, atEnd: AtEnd): () => void {
+  let steps = 0;
+  let stableSteps = 0;
   let last = Number.NaN;
-  const give = () => {
+  const cancel = () => {
     clearInterval(timer);
-    for (const hand of USER_INPUT) window.removeEventListener(hand, end, CAUGHT);
+    for (const type of USER_INPUT) window.removeEventListener(type, end, CAPTURE);
   };
   const end = () => {
-    give();
+    cancel();
     const box = list.box.current;
     if (box !== null && box.scrollHeight - box.scrollTop - box.clientHeight < END_TOLERANCE) atEnd?.();
   };
-  const look = () => {
+  const step = () => {
     const element = key === null ? null : document.querySelector(`[data-item="${CSS.escape(key)}"]`);
     const box = list.box.current;
     const rows = list.rows.current;
@@ -132,16 +132,16 @@ function settle(list: List, place: number, align: Align, key: string | null, atE
     if (element === null) box.scrollTop = offsetOf(rows, place, align);
     else element.scrollIntoView({ block: "center" });
     const now = box.scrollTop;
-    still = now === last ? still + 1 : 0;
+    stableSteps = now === last ? stableSteps + 1 : 0;
     last = now;
-    looks += 1;
-    if ((still < STILL || (key !== null && element === null)) && looks < MOST_LOOKS) return;
+    steps += 1;
+    if ((stableSteps < STABLE_STEPS || (key !== null && element === null)) && steps < MAX_STEPS) return;
     end();
   };
-  const timer = setInterval(look, LOOK_EVERY);
-  for (const hand of USER_INPUT) window.addEventListener(hand, end, CAUGHT);
-  look();
-  return give;
+  const timer = setInterval(step, STEP_MS);
+  for (const type of USER_INPUT) window.addEventListener(type, end, CAPTURE);
+  step();
+  return cancel;
 }
 
 function offsetOf(rows: VirtualizerHandle, place: number, align: Align): number {

@@ -12,14 +12,14 @@ export interface Agents {
   readonly error: string | null;
 }
 
-const NONE: Agents = { agents: [], version: "", loaded: false, error: null };
-const LONGEST_MS = 10_000;
+const NO_AGENTS: Agents = { agents: [], version: "", loaded: false, error: null };
+const MAX_DELAY_MS = 10_000;
 
 export function useAgents(): Agents {
-  const [agents, setAgents] = useState(NONE);
+  const [agents, setAgents] = useState(NO_AGENTS);
   useEffect(() => {
     const abort = new AbortController();
-    loadAgents(abort.signal, (error) => setAgents({ ...NONE, error })).then(
+    loadAgents(abort.signal, (error) => setAgents({ ...NO_AGENTS, error })).then(
       (list) => setAgents({ agents: list.agents, version: list.version ?? "", loaded: true, error: null }),
       () => {}, // aborted
     );
@@ -30,18 +30,18 @@ export function useAgents(): Agents {
 
 /** Requests the list until the server answers; rejects only when `signal` aborts. */
 export async function loadAgents(signal: AbortSignal, onError: (message: string) => void): Promise<AgentList> {
-  for (let pause = 500; ; pause = Math.min(2 * pause, LONGEST_MS)) {
+  for (let pause = 500; ; pause = Math.min(2 * pause, MAX_DELAY_MS)) {
     try {
       return await api.agents(signal);
     } catch (error) {
       signal.throwIfAborted();
       onError(error instanceof Error ? error.message : String(error));
     }
-    await rest(pause, signal);
+    await sleep(pause, signal);
   }
 }
 
-function rest(ms: number, signal: AbortSignal): Promise<void> {
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms);
     signal.addEventListener("abort", () => {

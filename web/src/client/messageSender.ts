@@ -7,18 +7,18 @@ import { onOtherTabChange } from "./storage";
 /**
  * The server accepts five queries without a run on each socket. The fifth is reserved for a message that interrupts.
  */
-const IN_FLIGHT = 4;
+const MAX_IN_FLIGHT = 4;
 /** Below the server's limit, in bytes. */
-const LONGEST = 1_000_000;
+const MAX_BYTES = 1_000_000;
 /** The server's error for a query that was withdrawn. */
 const WITHDRAWN = "Query was stopped while it waited";
 
 export class MessageSender {
-  private all: readonly OutboxMessage[];
+  private messages: readonly OutboxMessage[];
   /** Sent on this socket, and not a run yet. */
   private readonly inFlight = new Set<string>();
   /** Sent by another tab. */
-  private readonly elsewhere = new Set<string>();
+  private readonly inOtherTab = new Set<string>();
   readonly close: () => void;
 
   constructor(
@@ -26,106 +26,106 @@ export class MessageSender {
     private readonly send: (message: object) => boolean,
     private readonly changed: (pending: readonly OutboxMessage[]) => void,
   ) {
-    this.all = loadOutbox(sessionId);
-    this.close = onOtherTabChange(outboxKeyPrefix(sessionId), () => this.takeOver());
+    this.messages = loadOutbox(sessionId);
+    this.close = onOtherTabChange(outboxKeyPrefix(sessionId), () => this.readStorage());
   }
 
   get pending(): readonly OutboxMessage[] {
-    return this.all;
+    return this.messages;
   }
 
   ask(text: string, ifBusy: OutboxMessage["ifBusy"]): void {
     // Strictly increasing, because messages are ordered by time.
-    const at = Math.max(Date.now(), ...this.all.map((other) => other.at + 1));
-    this.post([...this.all, { requestId: newId(), text, ifBusy, at, error: null, runId: null }]);
-    this.transmit();
+    const at = Math.max(Date.now(), ...this.messages.map((other) => other.at + 1));
+    this.update([...this.messages, { requestId: newId(), text, ifBusy, at, error: null, runId: null }]);
+    this.sendPending();
   }
 
   withdraw(one: OutboxMessage): void {
-    const isSent = this.inFlight.delete(one.requestId) || this.elsewhere.has(one.requestId);
+    const isSent = this.inFlight.delete(one.requestId) || this.inOtherTab.has(one.requestId);
     if (isSent && one.error === null) this.send({ type: "cancel", request_id: one.requestId });
-    this.post(this.all.filter((other) => other.requestId !== one.requestId));
-    this.transmit();
+    this.update(this.messages.filter((other) => other.requestId !== one.requestId));
+    this.sendPending();
   }
 
   retry(one: OutboxMessage): void {
-    const again = { ...one, error: null, requestId: newId() };
-    this.post(this.all.map((other) => (other.requestId === one.requestId ? again : other)));
-    this.transmit();
+    const renewed = { ...one, error: null, requestId: newId() };
+    this.update(this.messages.map((other) => (other.requestId === one.requestId ? renewed : other)));
+    this.sendPending();
   }
 
   /** Sends everything again after a reconnect, because it may not have arrived. */
-  again(): void {
+  sendAllAgain(): void {
     this.inFlight.clear();
-    this.elsewhere.clear();
-    this.post(this.all.map((one) => (one.runId === null ? one : { ...one, runId: null })));
-    this.transmit();
+    this.inOtherTab.clear();
+    this.update(this.messages.map((one) => (one.runId === null ? one : { ...one, runId: null })));
+    this.sendPending();
   }
 
   accepted(requestId: string, runId: string, isKnown: boolean): void {
-    if (isKnown) this.post(this.all.filter((one) => one.requestId !== requestId));
-    else this.mark(requestId, { runId });
-    this.arrived(requestId);
+    if (isKnown) this.update(this.messages.filter((one) => one.requestId !== requestId));
+    else this.updateOne(requestId, { runId });
+    this.freeSlot(requestId);
   }
 
   refused(requestId: string, message: string, code: string): void {
-    const one = this.all.find((other) => other.requestId === requestId);
+    const one = this.messages.find((other) => other.requestId === requestId);
     // A server that shuts down comes back, and gets the message then.
     if (one === undefined || code === "shutting_down") return;
     // The same error follows from a failed earlier query; only a message that is no longer stored was withdrawn.
     const isWithdrawn = message === WITHDRAWN && !isInOutbox(this.sessionId, one);
-    if (isWithdrawn) this.post(this.all.filter((other) => other !== one));
-    else this.mark(requestId, { error: message });
-    this.arrived(requestId);
+    if (isWithdrawn) this.update(this.messages.filter((other) => other !== one));
+    else this.updateOne(requestId, { error: message });
+    this.freeSlot(requestId);
   }
 
   /** Removes messages that have become runs. */
-  seen(before: SessionView, after: SessionView, skew: number): void {
-    const left = withoutStarted(this.all, before, after, skew);
-    if (left !== this.all) this.post(left);
+  removeStarted(before: SessionView, after: SessionView, skew: number): void {
+    const left = withoutStarted(this.messages, before, after, skew);
+    if (left !== this.messages) this.update(left);
   }
 
-  private post(pending: readonly OutboxMessage[]): void {
-    saveOutbox(this.sessionId, this.all, pending);
-    this.all = pending;
+  private update(pending: readonly OutboxMessage[]): void {
+    saveOutbox(this.sessionId, this.messages, pending);
+    this.messages = pending;
     this.changed(pending);
   }
 
-  private mark(requestId: string, part: Partial<OutboxMessage>): void {
-    this.post(this.all.map((one) => (one.requestId === requestId ? { ...one, ...part } : one)));
+  private updateOne(requestId: string, part: Partial<OutboxMessage>): void {
+    this.update(this.messages.map((one) => (one.requestId === requestId ? { ...one, ...part } : one)));
   }
 
   /** Frees its place on the socket. */
-  private arrived(requestId: string): void {
+  private freeSlot(requestId: string): void {
     this.inFlight.delete(requestId);
-    this.transmit();
+    this.sendPending();
   }
 
-  private transmit(): void {
-    for (const one of this.all) {
-      const room = IN_FLIGHT + (one.ifBusy === "cancel" ? 1 : 0);
-      const isSent = this.inFlight.has(one.requestId) || this.elsewhere.has(one.requestId);
+  private sendPending(): void {
+    for (const one of this.messages) {
+      const room = MAX_IN_FLIGHT + (one.ifBusy === "cancel" ? 1 : 0);
+      const isSent = this.inFlight.has(one.requestId) || this.inOtherTab.has(one.requestId);
       if (isSent || one.error !== null || one.runId !== null || this.inFlight.size >= room) continue;
       const query = { type: "query", query: one.text, if_busy: one.ifBusy, request_id: one.requestId };
-      if (isTooLong(query)) this.mark(one.requestId, { error: "too long: at most 1 MB" });
+      if (isTooLong(query)) this.updateOne(one.requestId, { error: "too long: at most 1 MB" });
       else if (this.send(query)) this.inFlight.add(one.requestId);
     }
   }
 
   /** Another tab sent or withdrew a message. This tab sends it only after a reconnect. */
-  private takeOver(): void {
+  private readStorage(): void {
     const pending = loadOutbox(this.sessionId);
-    const known = new Set(this.all.map((one) => one.requestId));
-    for (const { requestId } of pending) if (!known.delete(requestId)) this.elsewhere.add(requestId);
+    const known = new Set(this.messages.map((one) => one.requestId));
+    for (const { requestId } of pending) if (!known.delete(requestId)) this.inOtherTab.add(requestId);
     for (const gone of known) this.inFlight.delete(gone);
-    this.all = pending;
+    this.messages = pending;
     this.changed(pending);
-    this.transmit();
+    this.sendPending();
   }
 }
 
 function isTooLong(message: object): boolean {
-  return new TextEncoder().encode(JSON.stringify(message)).length > LONGEST;
+  return new TextEncoder().encode(JSON.stringify(message)).length > MAX_BYTES;
 }
 
 export function newId(): string {

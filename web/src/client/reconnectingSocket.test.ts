@@ -6,17 +6,17 @@ import { ReconnectingSocket, type SocketStatus } from "./reconnectingSocket";
 
 describe("a reconnecting socket", () => {
   let link: ReconnectingSocket;
-  let told: SocketStatus[];
+  let events: SocketStatus[];
   beforeEach(() => {
     vi.useFakeTimers();
     vi.spyOn(Math, "random").mockReturnValue(0.5);
     vi.stubGlobal("WebSocket", FakeSocket);
     FakeSocket.all = [];
-    told = [];
+    events = [];
     link = new ReconnectingSocket(() => "api", {
       open() {},
-      message: () => link.greeted(),
-      status: (status) => told.push(status),
+      message: () => link.accepted(),
+      status: (status) => events.push(status),
     });
   });
   afterEach(() => {
@@ -30,42 +30,42 @@ describe("a reconnecting socket", () => {
     const heard = Date.now();
     vi.advanceTimersByTime(30_000);
     expect(FakeSocket.all).toHaveLength(2);
-    expect(told.at(-1)).toMatchObject({ kind: "lost", since: heard });
+    expect(events.at(-1)).toMatchObject({ kind: "lost", since: heard });
     newestSocket().open();
-    expect(told.at(-1)).toEqual({ kind: "open" });
+    expect(events.at(-1)).toEqual({ kind: "open" });
   });
 
   it("an attempt that hangs is given up, and the delay grows", () => {
     const begun = Date.now();
     vi.advanceTimersByTime(7_900);
-    expect(told).toEqual([{ kind: "connecting" }]);
+    expect(events).toEqual([{ kind: "connecting" }]);
     vi.advanceTimersByTime(100);
-    expect(told.at(-1)).toEqual({ kind: "lost", since: begun, next: begun + 8_400 });
+    expect(events.at(-1)).toEqual({ kind: "lost", since: begun, next: begun + 8_400 });
     expect(FakeSocket.all[0]?.readyState).toBe(3);
     vi.advanceTimersByTime(400 + 8_000);
     expect(FakeSocket.all).toHaveLength(2);
-    expect(told.at(-1)).toEqual({ kind: "lost", since: begun, next: begun + 16_400 + 800 });
+    expect(events.at(-1)).toEqual({ kind: "lost", since: begun, next: begun + 16_400 + 800 });
   });
 
   it("an open socket is left alone however long the attempt took", () => {
     vi.advanceTimersByTime(7_000);
     newestSocket().open();
     vi.advanceTimersByTime(7_000);
-    expect(told.at(-1)).toEqual({ kind: "open" });
+    expect(events.at(-1)).toEqual({ kind: "open" });
   });
 
   it("hurry replaces a hanging attempt and leaves an open socket alone", () => {
-    link.hurry();
+    link.reconnectNow();
     expect(FakeSocket.all).toHaveLength(2);
     expect(FakeSocket.all[0]?.readyState).toBe(3);
     newestSocket().open();
-    link.hurry();
+    link.reconnectNow();
     expect(FakeSocket.all).toHaveLength(2);
   });
 
   it("a deleted session is not reconnected by itself", () => {
     newestSocket().open();
-    newestSocket().cut(4404, "session deleted");
+    newestSocket().drop(4404, "session deleted");
     window.dispatchEvent(new Event("online"));
     document.dispatchEvent(new Event("visibilitychange"));
     expect(FakeSocket.all).toHaveLength(1);
@@ -76,8 +76,8 @@ describe("a reconnecting socket", () => {
   it.each(["too_many_streams", "too_many_requests", "store_unavailable", "issuer_unavailable", "shutting_down"])(
     "a temporary refusal is followed by a reconnect: %s",
     (code) => {
-      newestSocket().cut(1008, code);
-      expect(told.at(-1)).toMatchObject({ kind: "lost", reason: code });
+      newestSocket().drop(1008, code);
+      expect(events.at(-1)).toMatchObject({ kind: "lost", reason: code });
       vi.advanceTimersByTime(400);
       expect(FakeSocket.all).toHaveLength(2);
     },
@@ -85,30 +85,30 @@ describe("a reconnecting socket", () => {
 
   it("the reconnect waits for the server's retry time, and longer each time", () => {
     const begun = Date.now();
-    expect(link.refused("store_unavailable", "the disk is full", 5)).toBe(true);
-    newestSocket().cut(1013, "store_unavailable");
+    expect(link.noteRefusal("store_unavailable", "the disk is full", 5)).toBe(true);
+    newestSocket().drop(1013, "store_unavailable");
     const lost = { kind: "lost", since: begun, reason: "the disk is full" };
-    expect(told.at(-1)).toEqual({ ...lost, next: begun + 5400 });
+    expect(events.at(-1)).toEqual({ ...lost, next: begun + 5400 });
     window.dispatchEvent(new Event("online"));
     vi.advanceTimersByTime(5399);
     expect(FakeSocket.all).toHaveLength(1);
     vi.advanceTimersByTime(1);
     expect(FakeSocket.all).toHaveLength(2);
-    link.refused("store_unavailable", "the disk is full", 5);
-    newestSocket().cut(1013, "store_unavailable");
-    expect(told.at(-1)).toEqual({ ...lost, next: Date.now() + 5800 });
+    link.noteRefusal("store_unavailable", "the disk is full", 5);
+    newestSocket().drop(1013, "store_unavailable");
+    expect(events.at(-1)).toEqual({ ...lost, next: Date.now() + 5800 });
     // The user's request is not delayed.
-    link.hurry();
+    link.reconnectNow();
     newestSocket().open();
-    expect(told.at(-1)).toEqual({ kind: "open" });
-    newestSocket().cut();
-    expect(told.at(-1)).toEqual({ kind: "lost", since: Date.now(), next: Date.now() + 400 });
+    expect(events.at(-1)).toEqual({ kind: "open" });
+    newestSocket().drop();
+    expect(events.at(-1)).toEqual({ kind: "lost", since: Date.now(), next: Date.now() + 400 });
   });
 
   it("a permanent refusal is followed by a reconnect only on restart", () => {
-    expect(link.refused("too_many_sessions", "you have 3 sessions", 0)).toBe(false);
-    newestSocket().cut(1008, "too_many_sessions");
-    expect(told.at(-1)).toMatchObject({ kind: "ended", why: "refused" });
+    expect(link.noteRefusal("too_many_sessions", "you have 3 sessions", 0)).toBe(false);
+    newestSocket().drop(1008, "too_many_sessions");
+    expect(events.at(-1)).toMatchObject({ kind: "ended", why: "refused" });
     vi.advanceTimersByTime(60_000);
     expect(FakeSocket.all).toHaveLength(1);
     link.restart();

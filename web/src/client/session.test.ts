@@ -36,11 +36,11 @@ describe("a session", () => {
   it("a long log is shown when it is complete", () => {
     opened(records.length);
     expect(now().loading).toBe(0);
-    newestSocket().say(packed(0, 3));
+    newestSocket().receive(packed(0, 3));
     vi.advanceTimersByTime(100);
     expect(now().loading).toBeCloseTo(3 / records.length);
     expect(now().view.seq).toBe(0);
-    newestSocket().say(packed(3, records.length));
+    newestSocket().receive(packed(3, records.length));
     vi.advanceTimersByTime(100);
     expect(now().loading).toBeNull();
     expect(now().view.runs[0]?.state).toBe("finished");
@@ -50,8 +50,8 @@ describe("a session", () => {
     store = new SessionStore("s");
     store.ask("one too many", "wait");
     newestSocket().open(0);
-    newestSocket().say({ type: "error", message: "you have 3 sessions", error_code: "too_many_sessions" });
-    newestSocket().cut(1008, "too_many_sessions");
+    newestSocket().receive({ type: "error", message: "you have 3 sessions", error_code: "too_many_sessions" });
+    newestSocket().drop(1008, "too_many_sessions");
     const [given] = now().pending;
     expect(given).toMatchObject({ text: "one too many", error: "you have 3 sessions" });
     if (given !== undefined) store.retry(given);
@@ -65,8 +65,8 @@ describe("a session", () => {
     store = new SessionStore("s");
     store.ask("later", "wait");
     const busy = { type: "error", message: "you have 20 streams", error_code: "too_many_streams", retry_after: 3 };
-    newestSocket().say(busy);
-    newestSocket().cut(1008, "too_many_streams");
+    newestSocket().receive(busy);
+    newestSocket().drop(1008, "too_many_streams");
     expect(now()).toMatchObject({ notice: null, connection: { kind: "lost", reason: "you have 20 streams" } });
     expect(now().pending).toMatchObject([{ text: "later", error: null }]);
     vi.advanceTimersByTime(2999);
@@ -79,8 +79,8 @@ describe("a session", () => {
 
   it("the user can reconnect after a permanent refusal", () => {
     opened();
-    newestSocket().say({ type: "error", message: "the key is gone", error_code: "unauthorized" });
-    newestSocket().cut(1008, "unauthorized");
+    newestSocket().receive({ type: "error", message: "the key is gone", error_code: "unauthorized" });
+    newestSocket().drop(1008, "unauthorized");
     expect(now()).toMatchObject({ notice: "the key is gone", connection: { kind: "ended", why: "refused" } });
     store.reconnect();
     newestSocket().open(0);
@@ -89,16 +89,16 @@ describe("a session", () => {
 
   it("a reconnect resumes after the last record and duplicates nothing", () => {
     opened();
-    newestSocket().say(packed(0, 4));
+    newestSocket().receive(packed(0, 4));
     vi.advanceTimersByTime(100);
-    newestSocket().cut();
+    newestSocket().drop();
     expect(now().connection).toMatchObject({ kind: "lost" });
     expect(now().view.seq).toBe(4);
     vi.advanceTimersByTime(2000);
     expect(FakeSocket.all).toHaveLength(2);
     expect(newestSocket().url).toContain("after=4");
     newestSocket().open(records.length);
-    newestSocket().say(packed(2, records.length));
+    newestSocket().receive(packed(2, records.length));
     vi.advanceTimersByTime(100);
     expect(now().connection).toEqual({ kind: "open" });
     const { runs } = now().view;
@@ -108,7 +108,7 @@ describe("a session", () => {
 
   it("the delay between attempts grows, and the start of the disconnect stays", () => {
     opened();
-    newestSocket().cut();
+    newestSocket().drop();
     const wait = () => (lost().next - Date.now()) / 1000;
     const lost = () => {
       const { connection: link } = now();
@@ -119,7 +119,7 @@ describe("a session", () => {
     expect(wait()).toBeLessThan(1);
     for (let attempt = 0; attempt < 20; attempt++) {
       vi.advanceTimersByTime(lost().next - Date.now() + 1);
-      newestSocket().cut();
+      newestSocket().drop();
     }
     expect(FakeSocket.all).toHaveLength(21);
     expect(lost().since).toBe(since);
@@ -150,12 +150,12 @@ describe("a session", () => {
     opened();
     store.ask("What is limelight?", "wait");
     const accepted = { type: "accepted", request_id: newestSocket().sent[0]?.request_id, run_id: "run_0" };
-    if (order === "before") newestSocket().say(accepted);
-    newestSocket().say(packed(0, 2));
+    if (order === "before") newestSocket().receive(accepted);
+    newestSocket().receive(packed(0, 2));
     vi.advanceTimersByTime(100);
     if (order === "after") {
       expect(now().pending).toEqual([]);
-      newestSocket().say(accepted);
+      newestSocket().receive(accepted);
     }
     expect(now().pending).toEqual([]);
     expect(loadOutbox("s")).toEqual([]);
@@ -165,9 +165,9 @@ describe("a session", () => {
     opened();
     store.ask("hello", "wait");
     const first = newestSocket().sent[0]?.request_id;
-    newestSocket().say({ type: "error", message: "too many wait", error_code: "queue_full", request_id: first });
+    newestSocket().receive({ type: "error", message: "too many wait", error_code: "queue_full", request_id: first });
     expect(now().pending[0]?.error).toBe("too many wait");
-    newestSocket().cut();
+    newestSocket().drop();
     vi.advanceTimersByTime(2000);
     newestSocket().open();
     expect(newestSocket().sent).toEqual([]);
@@ -188,15 +188,15 @@ describe("a session", () => {
 
   it("a deleted session is not recreated after a bad cursor", async () => {
     opened();
-    newestSocket().say(packed(0, 4));
+    newestSocket().receive(packed(0, 4));
     vi.advanceTimersByTime(100);
     vi.stubGlobal("fetch", async () => new Response("{}", { status: 404 }));
-    newestSocket().cut();
+    newestSocket().drop();
     vi.advanceTimersByTime(2000);
     const last = newestSocket();
     last.open();
-    last.say({ type: "error", message: "the log ends at 0", error_code: "bad_cursor" });
-    last.cut(1008, "bad_cursor");
+    last.receive({ type: "error", message: "the log ends at 0", error_code: "bad_cursor" });
+    last.drop(1008, "bad_cursor");
     await vi.waitFor(() => expect(now().connection).toMatchObject({ kind: "ended", why: "deleted" }));
     vi.advanceTimersByTime(60_000);
     expect(newestSocket()).toBe(last);
@@ -205,10 +205,10 @@ describe("a session", () => {
 
   it("another session of the same id is loaded from the start after a bad cursor", async () => {
     opened();
-    newestSocket().say(packed(0, 4));
+    newestSocket().receive(packed(0, 4));
     vi.advanceTimersByTime(100);
     vi.stubGlobal("fetch", async () => new Response("{}", { status: 200 }));
-    newestSocket().say({ type: "error", message: "the log ends at 0", error_code: "bad_cursor" });
+    newestSocket().receive({ type: "error", message: "the log ends at 0", error_code: "bad_cursor" });
     await vi.waitFor(() => expect(FakeSocket.all).toHaveLength(2));
     expect(newestSocket().url).toContain("after=0");
     expect(now().view.seq).toBe(0);
@@ -216,9 +216,9 @@ describe("a session", () => {
 
   it("a deleted session keeps what it shows", () => {
     opened();
-    newestSocket().say(packed(0, 4));
+    newestSocket().receive(packed(0, 4));
     vi.advanceTimersByTime(100);
-    newestSocket().cut(4404, "session deleted");
+    newestSocket().drop(4404, "session deleted");
     vi.advanceTimersByTime(60_000);
     expect(now().connection).toMatchObject({ kind: "ended", why: "deleted" });
     expect(FakeSocket.all).toHaveLength(1);
@@ -226,7 +226,7 @@ describe("a session", () => {
 
   it("a stop that could not be sent is reported", () => {
     opened();
-    newestSocket().cut();
+    newestSocket().drop();
     store.stop();
     expect(now().notice).toMatch(/not stopped/);
   });

@@ -1,7 +1,7 @@
 import { ApiError, api } from "../wire/api";
 
-const FIRST_WAIT = 1000;
-const LONGEST_WAIT = 8000;
+const FIRST_DELAY_MS = 1000;
+const MAX_DELAY_MS = 8000;
 const TOO_MANY = 429;
 
 /**
@@ -14,7 +14,7 @@ export async function sessionExists(
   left: AbortSignal,
   waiting: (ms: number) => void,
 ): Promise<boolean> {
-  for (let wait = FIRST_WAIT; ; wait = Math.min(LONGEST_WAIT, 2 * wait)) {
+  for (let wait = FIRST_DELAY_MS; ; wait = Math.min(MAX_DELAY_MS, 2 * wait)) {
     try {
       await api.session(sessionId, left);
       return true;

@@ -62,7 +62,7 @@ test("the log is exported as JSON lines, and the endless stream is left at its e
   streams = [sent(RECORDS)];
   const saving = new SessionExport();
   const shares: number[] = [];
-  saving.subscribe(() => shares.push(saving.getSnapshot()?.share ?? -1));
+  saving.subscribe(() => shares.push(saving.getSnapshot()?.progress ?? -1));
   await saving.start("s1", "My: log", "jsonl");
   const [file] = saved;
   expect(file?.name).toBe("My log.jsonl");
@@ -105,7 +105,7 @@ test("a cancelled export saves nothing", async () => {
   streams = [sent(RECORDS.slice(0, 2))];
   const saving = new SessionExport();
   const begun = new Promise<void>((resolve) => {
-    saving.subscribe(() => (saving.getSnapshot()?.share ?? 0) > 0 && resolve());
+    saving.subscribe(() => (saving.getSnapshot()?.progress ?? 0) > 0 && resolve());
   });
   const done = saving.start("s1", "t", "jsonl");
   await begun;

@@ -8,12 +8,12 @@ import { ApiError, api, serverUrl } from "../wire/api";
 import type { LogRecord } from "../wire/events";
 import { Store } from "./store";
 
-const TRIES = 5;
+const MAX_ATTEMPTS = 5;
 
-export interface Portion {
+export interface Chunk {
   readonly lines: readonly string[];
   /** Part of the log that has arrived, 0 to 1. */
-  readonly share: number;
+  readonly progress: number;
 }
 
 /**
@@ -21,10 +21,10 @@ export interface Portion {
  *
  * The stream of a session never ends, so reading stops at that record; a lost connection is resumed.
  */
-export async function* recordLines(sessionId: string, signal: AbortSignal): AsyncGenerator<Portion> {
+export async function* recordLines(sessionId: string, signal: AbortSignal): AsyncGenerator<Chunk> {
   const { last_seq: last } = await api.session(sessionId, signal);
   let seq = 0;
-  for (let tries = 0; seq < last; tries += 1) {
+  for (let attempts = 0; seq < last; attempts += 1) {
     const before = seq;
     for await (const data of frames(sessionId, seq, signal)) {
       const lines: string[] = [];
@@ -34,19 +34,20 @@ export async function* recordLines(sessionId: string, signal: AbortSignal): Asyn
         if (frame.seq !== undefined) lines.push(line);
         seq = frame.seq ?? frame.gap?.to ?? seq;
       }
-      yield { lines, share: Math.min(1, seq / last) };
+      yield { lines, progress: Math.min(1, seq / last) };
       if (seq >= last) return;
     }
-    if (seq > before) tries = 0;
-    if (tries >= TRIES) throw new ApiError("The server breaks off in the middle of the log.", "unreachable", 0);
+    if (seq > before) attempts = 0;
+    if (attempts >= MAX_ATTEMPTS)
+      throw new ApiError("The server breaks off in the middle of the log.", "unreachable", 0);
   }
 }
 
 /** The `data:` lines of a stream, in batches as they arrive. */
 async function* frames(sessionId: string, after: number, signal: AbortSignal): AsyncGenerator<string[]> {
-  const mine = new AbortController();
+  const stop = new AbortController();
   const path = `sessions/${encodeURIComponent(sessionId)}/stream?format=records&after=${after}`;
-  const response = await fetch(serverUrl(path), { signal: AbortSignal.any([signal, mine.signal]) });
+  const response = await fetch(serverUrl(path), { signal: AbortSignal.any([signal, stop.signal]) });
   if (!response.ok || response.body === null) throw new ApiError(`The server answered ${response.status}.`, "", 0);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -65,16 +66,16 @@ async function* frames(sessionId: string, after: number, signal: AbortSignal): A
     }
   } finally {
     // The server can stop sending.
-    mine.abort();
+    stop.abort();
   }
 }
 
-export type ExportForm = "jsonl" | "markdown";
+export type ExportFormat = "jsonl" | "markdown";
 
 export interface ExportState {
   readonly title: string;
   /** 0 to 1. */
-  readonly share: number;
+  readonly progress: number;
   readonly error: string | null;
 }
 
@@ -85,23 +86,23 @@ export class SessionExport {
   readonly subscribe = this.state.subscribe;
   readonly getSnapshot = this.state.getSnapshot;
 
-  readonly start = async (sessionId: string, title: string, form: ExportForm): Promise<void> => {
+  readonly start = async (sessionId: string, title: string, format: ExportFormat): Promise<void> => {
     this.cancel();
     this.abort = new AbortController();
     const { signal } = this.abort;
-    this.state.set({ title, share: 0, error: null });
+    this.state.set({ title, progress: 0, error: null });
     try {
       const lines: string[] = [];
-      for await (const portion of recordLines(sessionId, signal)) {
-        for (const line of portion.lines) lines.push(line);
+      for await (const chunk of recordLines(sessionId, signal)) {
+        for (const line of chunk.lines) lines.push(line);
         if (signal.aborted) return;
-        this.state.set({ title, share: portion.share, error: null });
+        this.state.set({ title, progress: chunk.progress, error: null });
       }
-      await save(lines, title, form, signal);
+      await save(lines, title, format, signal);
       if (!signal.aborted) this.state.set(null);
     } catch (error) {
       if (signal.aborted) return;
-      this.state.set({ title, share: 0, error: error instanceof Error ? error.message : String(error) });
+      this.state.set({ title, progress: 0, error: error instanceof Error ? error.message : String(error) });
     }
   };
 
@@ -112,18 +113,18 @@ export class SessionExport {
   };
 }
 
-async function save(lines: readonly string[], title: string, form: ExportForm, signal: AbortSignal): Promise<void> {
-  if (form === "jsonl") {
+async function save(lines: readonly string[], title: string, format: ExportFormat, signal: AbortSignal): Promise<void> {
+  if (format === "jsonl") {
     download(fileName(title, "jsonl"), [lines.map((line) => `${line}\n`).join("")], "application/jsonl");
     return;
   }
   const records = lines.map((line) => JSON.parse(line) as LogRecord);
-  const runs = await Promise.all(reduce(EMPTY, records).runs.map((run) => whole(run, signal)));
+  const runs = await Promise.all(reduce(EMPTY, records).runs.map((run) => withFullTexts(run, signal)));
   if (!signal.aborted) download(fileName(title, "md"), [toMarkdown(title, runs)], "text/markdown");
 }
 
 /** The run with its full question and answer, where the log truncates them. */
-async function whole(run: RunView, signal: AbortSignal): Promise<RunView> {
+async function withFullTexts(run: RunView, signal: AbortSignal): Promise<RunView> {
   const input = run.inputTruncation?.url ? await api.text(run.inputTruncation.url, signal) : run.input;
   const cut = run.answer?.cut;
   if (run.answer === null || !cut?.url) return { ...run, input };

@@ -63,14 +63,14 @@ function page(entries: SessionEntry[], next: string | null = null): SessionPage 
   return { sessions: entries, next };
 }
 
-function watched(): { list: SessionList; leave: () => void; told: () => number } {
+function watched(): { list: SessionList; leave: () => void; events: () => number } {
   const list = new SessionList();
   lists.push(list);
   let count = 0;
   const leave = list.subscribe(() => {
     count += 1;
   });
-  return { list, leave, told: () => count };
+  return { list, leave, events: () => count };
 }
 
 function ids(list: SessionList): string[] {
@@ -110,14 +110,14 @@ test("a hidden tab polls less often, and at once when it is visible again", asyn
 });
 
 test("unchanged entries stay the same objects and notify no subscriber", async () => {
-  const { list, told } = watched();
+  const { list, events } = watched();
   await request(-1).answer(page([entry("b", 2), entry("a", 1)]));
   const before = list.getSnapshot();
-  const count = told();
+  const count = events();
   void list.refresh();
   await request(-1).answer(page([entry("b", 2), entry("a", 1)]));
   expect(list.getSnapshot()).toBe(before);
-  expect(told()).toBe(count);
+  expect(events()).toBe(count);
   void list.refresh();
   await request(-1).answer(page([entry("a", 3), entry("b", 2)]));
   expect(ids(list)).toEqual(["a", "b"]);

@@ -39,7 +39,7 @@ const opened = (cursor = 0) => {
   newestSocket().open(cursor);
 };
 const reconnected = () => {
-  newestSocket().cut();
+  newestSocket().drop();
   vi.advanceTimersByTime(2000);
   newestSocket().open();
 };
@@ -69,7 +69,7 @@ describe("a decision", () => {
       .find((item) => item.kind === "approval") as ApprovalItem;
   beforeEach(() => {
     opened();
-    newestSocket().say(packed(asking, 0, place));
+    newestSocket().receive(packed(asking, 0, place));
     vi.advanceTimersByTime(100);
     store.decide(asked(), "reject", { reason: "no" });
   });
@@ -80,14 +80,14 @@ describe("a decision", () => {
     reconnected();
     expect(newestSocket().sent).toEqual([command]);
     expect(now().deciding.size).toBe(1);
-    newestSocket().say({ type: "decided", approval_id: asked().approvalId, decision: "reject" });
+    newestSocket().receive({ type: "decided", approval_id: asked().approvalId, decision: "reject" });
     expect(now().deciding.size).toBe(0);
     reconnected();
     expect(newestSocket().sent).toEqual([]);
   });
 
   it("a decision in the log is not sent again", () => {
-    newestSocket().say(packed(asking, place, resolved));
+    newestSocket().receive(packed(asking, place, resolved));
     vi.advanceTimersByTime(100);
     expect(now().deciding.size).toBe(0);
     reconnected();
@@ -97,10 +97,10 @@ describe("a decision", () => {
   it("a redundant decision causes no notice, a late one does", () => {
     const late = { type: "error", message: "decided already", error_code: "already_decided" };
     reconnected();
-    newestSocket().say(late);
+    newestSocket().receive(late);
     expect(now()).toMatchObject({ notice: null, deciding: new Set() });
     store.decide(asked(), "approve");
-    newestSocket().say(late);
+    newestSocket().receive(late);
     expect(now()).toMatchObject({ notice: "decided already", deciding: new Set() });
   });
 });
@@ -110,17 +110,17 @@ describe("messages", () => {
     opened();
     for (const text of ["1", "2", "3", "4", "5", "6"]) store.ask(text, "wait");
     expect(sent()).toEqual(["1", "2", "3", "4"]);
-    newestSocket().say({ type: "accepted", request_id: newestSocket().sent[0]?.request_id, run_id: "run_1" });
+    newestSocket().receive({ type: "accepted", request_id: newestSocket().sent[0]?.request_id, run_id: "run_1" });
     expect(sent()).toEqual(["1", "2", "3", "4", "5"]);
     store.ask("now", "cancel");
     expect(sent().slice(5)).toEqual(["now"]);
-    newestSocket().say({
+    newestSocket().receive({
       type: "error",
       message: "no",
       error_code: "invalid",
       request_id: newestSocket().sent[1]?.request_id,
     });
-    newestSocket().say({
+    newestSocket().receive({
       type: "error",
       message: "no",
       error_code: "invalid",
@@ -149,11 +149,11 @@ describe("messages", () => {
   it("a message with the text of an earlier run stays through a reload until the server names its run", () => {
     saveOutbox("s", [], [pending("r1", question)]);
     opened(records.length);
-    newestSocket().say(packed(records, 0, records.length));
+    newestSocket().receive(packed(records, 0, records.length));
     vi.advanceTimersByTime(100);
     expect(now().loading).toBeNull();
     expect(texts()).toEqual([question]);
-    newestSocket().say({ type: "accepted", request_id: "r1", run_id: "run_0" });
+    newestSocket().receive({ type: "accepted", request_id: "r1", run_id: "run_0" });
     expect(texts()).toEqual([]);
     expect(loadOutbox("s")).toEqual([]);
   });
@@ -162,7 +162,7 @@ describe("messages", () => {
     opened();
     vi.setSystemTime(Date.now() + 60_000);
     store.ask(question, "wait");
-    newestSocket().say(packed(records, 0, 2));
+    newestSocket().receive(packed(records, 0, 2));
     vi.advanceTimersByTime(100);
     expect(now().view.runs).toMatchObject([{ input: question }]);
     expect(texts()).toEqual([question]);
@@ -172,7 +172,7 @@ describe("messages", () => {
     opened();
     store.ask("hello", "wait");
     const [id] = now().pending.map((one) => one.requestId);
-    newestSocket().say({ type: "error", message: "wait", error_code: "shutting_down", request_id: id });
+    newestSocket().receive({ type: "error", message: "wait", error_code: "shutting_down", request_id: id });
     expect(now().pending).toMatchObject([{ error: null }]);
     reconnected();
     expect(newestSocket().sent).toMatchObject([{ request_id: id }]);
@@ -196,7 +196,7 @@ describe("another tab", () => {
     const [one] = now().pending;
     if (one) elsewhere(one, false);
     expect(texts()).toEqual([]);
-    newestSocket().say({ type: "accepted", request_id: one?.requestId, run_id: "run_9" });
+    newestSocket().receive({ type: "accepted", request_id: one?.requestId, run_id: "run_9" });
     expect(loadOutbox("s")).toEqual([]);
   });
 
@@ -206,10 +206,10 @@ describe("another tab", () => {
     const [one] = now().pending;
     writeStored(`outbox.s.${one?.requestId}`, null);
     const stopped = { type: "error", message: "Query was stopped while it waited", error_code: "session_busy" };
-    newestSocket().say({ ...stopped, request_id: one?.requestId });
+    newestSocket().receive({ ...stopped, request_id: one?.requestId });
     expect(texts()).toEqual([]);
     store.ask("still wanted", "wait");
-    newestSocket().say({ ...stopped, request_id: now().pending[0]?.requestId });
+    newestSocket().receive({ ...stopped, request_id: now().pending[0]?.requestId });
     expect(now().pending).toMatchObject([{ text: "still wanted", error: stopped.message }]);
   });
 });
@@ -220,7 +220,7 @@ describe("a bad cursor", () => {
     [200, "again", 2],
   ])("is resolved when the server answers %s", async (status, _, sockets) => {
     opened();
-    newestSocket().say(packed(records, 0, 4));
+    newestSocket().receive(packed(records, 0, 4));
     vi.advanceTimersByTime(100);
     const answers = [502, 0, status];
     vi.stubGlobal("fetch", async () => {
@@ -228,8 +228,8 @@ describe("a bad cursor", () => {
       if (next === 0) throw new TypeError("network");
       return new Response("{}", { status: next });
     });
-    newestSocket().say({ type: "error", message: "the log ends at 0", error_code: "bad_cursor" });
-    newestSocket().cut(1008, "bad_cursor");
+    newestSocket().receive({ type: "error", message: "the log ends at 0", error_code: "bad_cursor" });
+    newestSocket().drop(1008, "bad_cursor");
     await vi.advanceTimersByTimeAsync(500);
     expect(now().connection).toMatchObject({ kind: "lost" });
     await vi.advanceTimersByTimeAsync(1000);

@@ -17,29 +17,29 @@ import { Output } from "./Output";
 import { codeFileName, firstLine, type Version, versionsOf } from "./versions";
 import "./code.css";
 
-export interface Choice {
+export interface VersionChoice {
   /** Index of the shown version; -1 if there is none. */
   readonly index: number;
   readonly isFollowing: boolean;
-  readonly pick: (key: string) => void;
+  readonly select: (key: string) => void;
   readonly follow: () => void;
 }
 
 /** The shown version: the newest, until the user selects one here or elsewhere. */
-export function useVersion(versions: readonly Version[], focus: ToolItem | null): Choice {
-  const [picked, setPicked] = useState<string | null>(null);
+export function useVersion(versions: readonly Version[], focus: ToolItem | null): VersionChoice {
+  const [selected, setSelected] = useState<string | null>(null);
   const [lastFocus, setLastFocus] = useState<string | null>(null);
   const focusKey = focus?.key ?? null;
   if (focusKey !== lastFocus) {
     setLastFocus(focusKey);
-    if (versions.some((version) => version.key === focusKey)) setPicked(focusKey);
+    if (versions.some((version) => version.key === focusKey)) setSelected(focusKey);
   }
-  const place = picked === null ? -1 : versions.findIndex((version) => version.key === picked);
+  const place = selected === null ? -1 : versions.findIndex((version) => version.key === selected);
   return {
     index: place < 0 ? versions.length - 1 : place,
     isFollowing: place < 0,
-    pick: setPicked,
-    follow: () => setPicked(null),
+    select: setSelected,
+    follow: () => setSelected(null),
   };
 }
 
@@ -66,7 +66,7 @@ export const VersionMenu = memo(function VersionMenu({ versions, index, onSelect
         {versions.map((version, place) => (
           <Fragment key={version.key}>
             {version.turn !== versions[place - 1]?.turn && <MenuLabel>Turn {version.turn || "?"}</MenuLabel>}
-            <MenuRadioItem value={version.key} about={<About version={version} place={place} />}>
+            <MenuRadioItem value={version.key} about={<VersionDescription version={version} place={place} />}>
               <span className="code-choice">{firstLine(version.code.text) || "nothing yet"}</span>
             </MenuRadioItem>
           </Fragment>
@@ -76,7 +76,7 @@ export const VersionMenu = memo(function VersionMenu({ versions, index, onSelect
   );
 });
 
-function About({ version: { item }, place }: { version: Version; place: number }) {
+function VersionDescription({ version: { item }, place }: { version: Version; place: number }) {
   const spent = item.durationMs ?? (item.endedAt === null ? null : item.endedAt - item.ranAt);
   return (
     <span className="code-choice-about">
@@ -106,17 +106,17 @@ const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: P
   const version = versions[choice.index];
   const before = versions[choice.index - 1];
 
-  const pick = (key: string) => {
-    const picked = versions.find((one) => one.key === key);
-    if (picked === undefined) return;
-    choice.pick(key);
-    onSelect(picked.item);
+  const select = (key: string) => {
+    const selected = versions.find((one) => one.key === key);
+    if (selected === undefined) return;
+    choice.select(key);
+    onSelect(selected.item);
   };
-  const pickAt = (index: number) => pick(versions[index]?.key ?? "");
+  const selectAt = (index: number) => select(versions[index]?.key ?? "");
 
   const stepBy = (by: number) => {
     // A hidden pane has no box.
-    if (pane.current?.getClientRects().length) pickAt(choice.index + by);
+    if (pane.current?.getClientRects().length) selectAt(choice.index + by);
   };
   useShortcuts([
     { keys: "[", title: "Previous step", run: () => stepBy(-1) },
@@ -131,7 +131,7 @@ const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: P
       </div>
     );
   // The full code is copied and saved, also while only its beginning is shown.
-  const whole = () => wholeCode(runs, version);
+  const fullCode = () => fetchFullCode(runs, version);
   const name = codeFileName(choice.index + 1, languageName(version.code.language));
   return (
     <div className="code-pane" ref={pane}>
@@ -141,17 +141,17 @@ const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: P
           aria-label="Previous step"
           title="Previous step ( [ )"
           disabled={before === undefined}
-          onClick={() => pickAt(choice.index - 1)}
+          onClick={() => selectAt(choice.index - 1)}
         >
           <ChevronLeft size={15} />
         </Button>
-        <VersionMenu versions={versions} index={choice.index} onSelect={pick} />
+        <VersionMenu versions={versions} index={choice.index} onSelect={select} />
         <Button
           variant="quiet"
           aria-label="Next step"
           title="Next step ( ] )"
           disabled={choice.index >= versions.length - 1}
-          onClick={() => pickAt(choice.index + 1)}
+          onClick={() => selectAt(choice.index + 1)}
         >
           <ChevronRight size={15} />
         </Button>
@@ -174,7 +174,7 @@ const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: P
           <FileDiff size={14} aria-hidden="true" />
           <span className="code-word">Changes</span>
         </Button>
-        <CopyButton label="Copy the code" text={version.item.argsTruncation === null ? version.code.text : whole} />
+        <CopyButton label="Copy the code" text={version.item.argsTruncation === null ? version.code.text : fullCode} />
         <Button
           variant="quiet"
           aria-label={`Download ${name}`}
@@ -182,7 +182,7 @@ const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: P
           onClick={async () => {
             setDownloadFailed(false);
             try {
-              const text = version.item.argsTruncation === null ? version.code.text : await whole();
+              const text = version.item.argsTruncation === null ? version.code.text : await fullCode();
               download(name, [text], "text/plain");
             } catch {
               setDownloadFailed(true);
@@ -210,8 +210,8 @@ const Code = memo(function Code({
   before: Version | undefined;
   number: number;
 }) {
-  const now = trimmed(code.text);
-  const lines = useMemo(() => (before ? diffLines(trimmed(before.code.text), now) : null), [before, now]);
+  const now = trimEnd(code.text);
+  const lines = useMemo(() => (before ? diffLines(trimEnd(before.code.text), now) : null), [before, now]);
   const text = useMemo(() => (lines ? lines.map((line) => line.text).join("\n") : now), [lines, now]);
   return (
     <div className="code-side">
@@ -226,11 +226,11 @@ const Code = memo(function Code({
 });
 
 /** Without empty lines at the end, which would only show line numbers. */
-function trimmed(code: string): string {
+function trimEnd(code: string): string {
   return code.replace(/\n+$/, "");
 }
 
-async function wholeCode(runs: readonly RunView[], { item }: Version): Promise<string> {
+async function fetchFullCode(runs: readonly RunView[], { item }: Version): Promise<string> {
   const run = runs.find((one) => one.items[item.index]?.key === item.key);
   if (run === undefined) throw new Error("the call is gone");
   const { args } = await api.toolCall(run.runId, item.callId);

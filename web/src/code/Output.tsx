@@ -8,33 +8,38 @@ import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
 import { STATE_LABELS, StateIcon } from "../ui/StateIcon";
 
-export const MAX_PRINTED = 20_000;
+export const MAX_OUTPUT = 20_000;
 export const MAX_RESULT = 4_000;
 
-export interface Shown {
+export interface VisibleOutput {
   readonly pieces: readonly OutputPiece[];
   /** Number of omitted characters before them. */
-  readonly before: number;
+  readonly omittedBefore: number;
   readonly result: string;
   /** Number of omitted characters of the result; null if only the server knows. */
-  readonly after: number | null;
+  readonly omittedAfter: number | null;
 }
 
 /** The end of the output, because it is live, and the beginning of the result. */
-export function shownOf(item: ToolItem): Shown {
+export function visibleOutput(item: ToolItem): VisibleOutput {
   const pieces: OutputPiece[] = [];
-  let room = MAX_PRINTED;
-  let before = item.outputDropped;
+  let room = MAX_OUTPUT;
+  let omittedBefore = item.outputDropped;
   for (const piece of item.output.toReversed()) {
     const kept = room > 0 ? piece.text.slice(-room) : "";
     if (kept === piece.text) pieces.unshift(piece);
     else if (kept !== "") pieces.unshift({ ...piece, text: kept });
-    before += piece.text.length - kept.length;
+    omittedBefore += piece.text.length - kept.length;
     room -= kept.length;
   }
-  const whole = item.endedAt === null ? "" : valueText(item.result);
-  const result = whole.slice(0, MAX_RESULT);
-  return { pieces, before, result, after: item.resultTruncation ? null : whole.length - result.length };
+  const fullCode = item.endedAt === null ? "" : valueText(item.result);
+  const result = fullCode.slice(0, MAX_RESULT);
+  return {
+    pieces,
+    omittedBefore,
+    result,
+    omittedAfter: item.resultTruncation ? null : fullCode.length - result.length,
+  };
 }
 
 interface Props {
@@ -53,7 +58,7 @@ export const Output = memo(function Output({ item, isComplete, onTerminal }: Pro
   useLayoutEffect(() => {
     if (box.current && isAtEnd.current && item.endedAt === null) box.current.scrollTop = box.current.scrollHeight;
   }, [item]);
-  const { pieces, before, result, after } = shownOf(item);
+  const { pieces, omittedBefore, result, omittedAfter } = visibleOutput(item);
   const isEmpty = pieces.length === 0 && result === "";
   const rest = onTerminal && (
     <Button variant="quiet" className="code-terminal" onClick={() => onTerminal(item)}>
@@ -65,7 +70,7 @@ export const Output = memo(function Output({ item, isComplete, onTerminal }: Pro
       <header className="code-output-head">
         <StateIcon state={item.state} size={14} />
         <span>{isComplete ? STATE_LABELS[item.state] : "being written"}</span>
-        {isComplete && <Spent item={item} />}
+        {isComplete && <CallDuration item={item} />}
       </header>
       {/* biome-ignore lint/a11y/useSemanticElements: a region that scrolls has to be focusable */}
       <div
@@ -79,9 +84,9 @@ export const Output = memo(function Output({ item, isComplete, onTerminal }: Pro
           isAtEnd.current = scrollHeight - scrollTop - clientHeight < NEAR;
         }}
       >
-        {before > 0 && (
+        {omittedBefore > 0 && (
           <p className="code-left">
-            … {before.toLocaleString("en")} characters before this{rest ? ": " : " are in the terminal"}
+            … {omittedBefore.toLocaleString("en")} characters before this{rest ? ": " : " are in the terminal"}
             {rest}
           </p>
         )}
@@ -95,11 +100,11 @@ export const Output = memo(function Output({ item, isComplete, onTerminal }: Pro
             <AnsiText text={result} />
           </div>
         )}
-        {after !== 0 && (
+        {omittedAfter !== 0 && (
           <p className="code-left">
-            {after === null
+            {omittedAfter === null
               ? `… ${formatBytes(item.resultTruncation?.size ?? 0)} in all: open the tool's row`
-              : `… ${after.toLocaleString("en")} more characters: open the tool's row`}
+              : `… ${omittedAfter.toLocaleString("en")} more characters: open the tool's row`}
           </p>
         )}
         {isEmpty && isComplete && (
@@ -110,7 +115,7 @@ export const Output = memo(function Output({ item, isComplete, onTerminal }: Pro
   );
 });
 
-function Spent({ item }: { item: ToolItem }) {
+function CallDuration({ item }: { item: ToolItem }) {
   const isRunning = item.state === "running";
   const now = useNow(isRunning);
   const ms = item.durationMs ?? (item.endedAt ?? (isRunning ? now : item.ranAt)) - item.ranAt;

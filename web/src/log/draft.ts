@@ -8,7 +8,7 @@
 import type { AgentView, Item, OutputPiece, Progress, RunView, TerminalPiece, ToolItem } from "./view";
 
 /** Longer pieces of output are not extended, because appending copies them. */
-const MAX_PIECE = 64 * 1024;
+const MAX_PIECE_LENGTH = 64 * 1024;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -97,10 +97,10 @@ export class RunDraft {
   }
 
   /** Appends to the terminal, to the last piece if it is of the same call and kind. */
-  print(item: number, kind: TerminalPiece["kind"], text: string): void {
+  appendTerminal(item: number, kind: TerminalPiece["kind"], text: string): void {
     const { terminal } = this;
     const last = terminal[terminal.length - 1];
-    if (last !== undefined && last.item === item && last.kind === kind && last.text.length < MAX_PIECE)
+    if (last !== undefined && last.item === item && last.kind === kind && last.text.length < MAX_PIECE_LENGTH)
       terminal[terminal.length - 1] = { item, kind, text: last.text + text };
     else terminal.push({ item, kind, text });
   }
@@ -109,7 +109,7 @@ export class RunDraft {
    * Marks calls, steps and sub-agents as stopped that the end of the run interrupted; they neither failed nor were
    * rejected.
    */
-  markCutOff(reason: string): void {
+  markInterrupted(reason: string): void {
     const cut = (part: { state: Progress; error: string | null }) =>
       (part.state === "failed" || part.state === "rejected") && part.error === reason;
     for (const [index, item] of this.run.items.entries()) {
@@ -130,7 +130,7 @@ export class RunDraft {
   }
 
   /** Closes all open items. The server closes what it opened, so these lost their records to a gap. */
-  settle(at: number): void {
+  closeOpenItems(at: number): void {
     for (const index of this.run.open.values()) {
       const list = this.edit(index, "todos");
       if (list) list.state = "stopped";
@@ -140,8 +140,8 @@ export class RunDraft {
       if (message) message.endedAt = at;
       const work = this.edit(index, "tool", "step");
       if (work) Object.assign(work, { state: "stopped", endedAt: at });
-      const asked = this.edit(index, "approval");
-      if (asked) Object.assign(asked, { decision: "reject", by: "system", decidedAt: at });
+      const approval = this.edit(index, "approval");
+      if (approval) Object.assign(approval, { decision: "reject", by: "system", decidedAt: at });
     }
     if (this.run.open.size > 0) this.open.clear();
     for (const { agentId, endedAt } of this.run.agents.values()) {
@@ -157,30 +157,30 @@ export class RunDraft {
   }
 
   private get items(): Item[] {
-    if (this.isNew("items")) this.run.items = this.run.items.slice();
+    if (this.needsCopy("items")) this.run.items = this.run.items.slice();
     return this.run.items as Item[];
   }
 
   private get open(): Map<string, number> {
-    if (this.isNew("open")) this.run.open = new Map(this.run.open);
+    if (this.needsCopy("open")) this.run.open = new Map(this.run.open);
     return this.run.open as Map<string, number>;
   }
 
   private get agents(): Map<string, AgentView> {
-    if (this.isNew("agents")) this.run.agents = new Map(this.run.agents);
+    if (this.needsCopy("agents")) this.run.agents = new Map(this.run.agents);
     return this.run.agents as Map<string, AgentView>;
   }
 
   private get terminal(): TerminalPiece[] {
-    if (this.isNew("terminal")) this.run.terminal = this.run.terminal.slice();
+    if (this.needsCopy("terminal")) this.run.terminal = this.run.terminal.slice();
     return this.run.terminal as TerminalPiece[];
   }
 
   /** True once for each field, which is copied then. */
-  private isNew(field: "items" | "open" | "agents" | "terminal"): boolean {
-    const isNew = !this.ownFields.has(field);
+  private needsCopy(field: "items" | "open" | "agents" | "terminal"): boolean {
+    const needsCopy = !this.ownFields.has(field);
     this.ownFields.add(field);
-    return isNew;
+    return needsCopy;
   }
 
   private listOf(agentId: string): number[] | null {

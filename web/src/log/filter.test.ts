@@ -68,7 +68,7 @@ describe("matches", () => {
 });
 
 describe("findHits", () => {
-  const told = sampleRun(
+  const events = sampleRun(
     [1, { kind: "tool_started", call_id: "c1", name: "task", args: {} }],
     [2, { kind: "agent_started", agent_id: "a1", name: "digger", call_id: "c1" }],
     [3, { kind: "agent_finished", agent_id: "a1", error: "hit rock" }],
@@ -91,13 +91,13 @@ describe("findHits", () => {
     findHits(of, { ...NO_FILTER, ...filter }).map((hit) => (hit.kind === "item" ? hit.item.kind : hit.kind));
 
   it.each([
-    [told, { text: "go" }, ["question", "answer"]],
-    [told, { text: "gold" }, ["answer"]],
-    [told, { text: "report gold" }, ["answer"]],
-    [told, { text: "mine.example" }, ["answer"]],
-    [told, { text: "rock" }, ["tool"]],
-    [told, { errorsOnly: true }, ["tool"]],
-    [told, { tool: "task" }, ["tool"]],
+    [events, { text: "go" }, ["question", "answer"]],
+    [events, { text: "gold" }, ["answer"]],
+    [events, { text: "report gold" }, ["answer"]],
+    [events, { text: "mine.example" }, ["answer"]],
+    [events, { text: "rock" }, ["tool"]],
+    [events, { errorsOnly: true }, ["tool"]],
+    [events, { tool: "task" }, ["tool"]],
     [failed, { text: "shovel" }, ["failure"]],
     [failed, { text: "err_7" }, ["failure"]],
     [failed, { errorsOnly: true }, ["failure"]],
@@ -108,7 +108,7 @@ describe("findHits", () => {
 
   it("truncated messages are counted", () => {
     const cut = { size: 9, url: "" };
-    expect(countTruncatedMessages([told, { ...told, inputTruncation: cut }])).toBe(1);
+    expect(countTruncatedMessages([events, { ...events, inputTruncation: cut }])).toBe(1);
   });
 });
 

@@ -44,16 +44,16 @@ export function searchTerms(text: string): readonly string[] {
 export function findHits(run: RunView, filter: Filter, whole?: FullTextOf): SearchHit[] {
   const hits: SearchHit[] = [];
   const ofRun = filter.tool === "";
-  if (ofRun && !filter.errorsOnly && hasWords(questionOf(run), filter))
+  if (ofRun && !filter.errorsOnly && hasWords(questionTexts(run), filter))
     hits.push({ kind: "question", run, item: null });
-  const spoken = run.answer?.item == null ? null : (run.items[run.answer.item] ?? null);
-  const isAnswer = ofRun && !filter.errorsOnly && run.answer !== null && hasWords(answerTexts(run, spoken), filter);
+  const streamed = run.answer?.item == null ? null : (run.items[run.answer.item] ?? null);
+  const isAnswer = ofRun && !filter.errorsOnly && run.answer !== null && hasWords(answerTexts(run, streamed), filter);
   for (const item of run.items) {
     // The answer's text is shown as the answer.
-    if (!(isAnswer && item === spoken) && matches(item, filter, run, whole)) hits.push({ kind: "item", run, item });
+    if (!(isAnswer && item === streamed) && matches(item, filter, run, whole)) hits.push({ kind: "item", run, item });
   }
-  if (isAnswer) hits.push({ kind: "answer", run, item: spoken });
-  if (ofRun && run.state === "failed" && hasWords(failureOf(run), filter))
+  if (isAnswer) hits.push({ kind: "answer", run, item: streamed });
+  if (ofRun && run.state === "failed" && hasWords(failureTexts(run), filter))
     hits.push({ kind: "failure", run, item: null });
   return hits;
 }
@@ -108,7 +108,7 @@ export function highlightMatches(text: string, words: readonly string[]): TextSe
   if (known.length === 0 || text === "") return text === "" ? [] : [{ text, hit: false }];
   const stretches: TextSegment[] = [];
   let from = 0;
-  for (const found of text.matchAll(new RegExp(known.map(escaped).join("|"), "giu"))) {
+  for (const found of text.matchAll(new RegExp(known.map(escapeRegExp).join("|"), "giu"))) {
     if (found.index > from) stretches.push({ text: text.slice(from, found.index), hit: false });
     stretches.push({ text: found[0], hit: true });
     from = found.index + found[0].length;
@@ -127,17 +127,17 @@ function hasWords(texts: readonly string[], filter: Filter): boolean {
   return patternsOf(filter).every((pattern) => texts.some((text) => pattern.test(text)));
 }
 
-function questionOf(run: RunView): string[] {
+function questionTexts(run: RunView): string[] {
   return [run.input, ...run.attachments.map((attachment) => attachment.name ?? "")];
 }
 
-function answerTexts({ answer }: RunView, spoken: Item | null): string[] {
+function answerTexts({ answer }: RunView, streamed: Item | null): string[] {
   if (answer === null) return [];
-  const said = spoken?.kind === "text" ? [spoken.text] : [];
-  return [answer.title, ...read(answer.content, valueText(answer.content)), ...said, ...answer.sources];
+  const said = streamed?.kind === "text" ? [streamed.text] : [];
+  return [answer.title, ...searchableTexts(answer.content, valueText(answer.content)), ...said, ...answer.sources];
 }
 
-function failureOf({ failure, reason }: RunView): string[] {
+function failureTexts({ failure, reason }: RunView): string[] {
   return failure === null ? [reason] : [failure.message, failure.code, failure.errorId, reason];
 }
 
@@ -147,12 +147,12 @@ const patternCache = new WeakMap<Filter, readonly RegExp[]>();
 function patternsOf(filter: Filter): readonly RegExp[] {
   const cached = patternCache.get(filter);
   if (cached !== undefined) return cached;
-  const patterns = searchTerms(filter.text).map((term) => new RegExp(escaped(term), "iu"));
+  const patterns = searchTerms(filter.text).map((term) => new RegExp(escapeRegExp(term), "iu"));
   patternCache.set(filter, patterns);
   return patterns;
 }
 
-function escaped(word: string): string {
+function escapeRegExp(word: string): string {
   return word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
 
@@ -161,13 +161,13 @@ function textsOf(item: Item): string[] {
     case "tool":
       return [
         item.name,
-        ...(item.args === null ? [item.argsText] : read(item.args, argsText(item.args))),
-        printed(item.output),
-        ...read(item.result, valueText(item.result)),
+        ...(item.args === null ? [item.argsText] : searchableTexts(item.args, argsText(item.args))),
+        outputText(item.output),
+        ...searchableTexts(item.result, valueText(item.result)),
         item.error ?? "",
       ];
     case "approval":
-      return [item.name, ...read(item.args, argsText(item.args)), item.reason];
+      return [item.name, ...searchableTexts(item.args, argsText(item.args)), item.reason];
     case "text":
     case "thought":
     case "plan":
@@ -187,11 +187,11 @@ function textsOf(item: Item): string[] {
 }
 
 /** The shown text of a value, and its strings where JSON escapes them. */
-function read(value: JsonValue, shown: string): string[] {
-  return typeof value !== "string" && shown.includes("\\") ? [shown, strings(value)] : [shown];
+function searchableTexts(value: JsonValue, shown: string): string[] {
+  return typeof value !== "string" && shown.includes("\\") ? [shown, stringsIn(value)] : [shown];
 }
 
-function strings(value: JsonValue): string {
+function stringsIn(value: JsonValue): string {
   const found: string[] = [];
   const todo: JsonValue[] = [value];
   for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
@@ -202,7 +202,7 @@ function strings(value: JsonValue): string {
 }
 
 /** The output without styles, which may be inside a word. */
-function printed(pieces: readonly OutputPiece[]): string {
+function outputText(pieces: readonly OutputPiece[]): string {
   const text = pieces.map((piece) => piece.text).join("");
   return text.includes("\u001b") ? stripAnsi(text) : text;
 }

@@ -37,11 +37,11 @@ export function argsText(args: Args): string {
 /** The argument that describes a call best, in one line; "" if there is none. */
 export function summarizeArgs(args: Args | null): string {
   if (args === null) return "";
-  if (typeof args === "string") return oneLine(args);
+  if (typeof args === "string") return truncateLine(args);
   const keys = [...SUMMARY_KEYS.filter((key) => key in args), ...Object.keys(args)];
   for (const key of keys) {
-    const text = scalar(args[key]);
-    if (text) return oneLine(text);
+    const text = scalarText(args[key]);
+    if (text) return truncateLine(text);
   }
   return "";
 }
@@ -62,16 +62,21 @@ export function callLine(tool: Pick<ToolItem, "name" | "args">): string {
   return about ? `${tool.name} ${about}` : tool.name;
 }
 
-function scalar(value: JsonValue | undefined): string {
+function scalarText(value: JsonValue | undefined): string {
   if (typeof value === "string") return value.trim();
   if (typeof value === "number" || typeof value === "boolean") return String(value);
   if (Array.isArray(value) && value.every((part) => typeof part === "string")) return value.join(" ");
   return "";
 }
 
-function oneLine(text: string): string {
+function truncateLine(text: string): string {
   const line = text.trim().split("\n", 1)[0] ?? "";
   return line.length > LINE ? `${line.slice(0, LINE - 1)}…` : line;
+}
+
+/** A duration in ms below a second, otherwise like `formatDuration`. */
+export function formatExactDuration(ms: number): string {
+  return ms < 1000 ? `${Math.max(0, Math.round(ms))} ms` : formatDuration(ms);
 }
 
 /** A duration: 30 ms, 0.4 s, 12 s, 3 min 05 s, 1 h 02 min. */

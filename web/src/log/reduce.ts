@@ -7,7 +7,7 @@ import type { Gap, RunView, SessionView } from "./view";
 import { addTokens, NO_TOKENS, truncationOf } from "./view";
 
 /** The server's error for calls that were open when the agent ended. */
-const CUT_OFF = "the run ended before this did";
+const INTERRUPTED_BY_END = "the run ended before this did";
 
 /** Applies records to a view. Records that it already has are skipped. */
 export function reduce(view: SessionView, records: readonly LogRecord[]): SessionView {
@@ -20,13 +20,13 @@ export function reduce(view: SessionView, records: readonly LogRecord[]): Sessio
     let draft = drafts.get(record.run_id);
     if (draft === undefined) {
       const place = runs.findLastIndex((run) => run.runId === record.run_id);
-      draft = new RunDraft(runs[place] ?? begun(record));
+      draft = new RunDraft(runs[place] ?? newRun(record));
       if (place >= 0) runs[place] = draft.run;
       else runs.push(draft.run);
       drafts.set(record.run_id, draft);
     }
     draft.run.lastAt = record.at;
-    take(draft, record.event, record.at);
+    applyEvent(draft, record.event, record.at);
   }
   return seq === view.seq ? view : { ...view, runs, seq };
 }
@@ -37,7 +37,7 @@ export function addGap(view: SessionView, gap: Gap): SessionView {
 }
 
 /** A run without any event; its first record may be missing. */
-function begun(record: LogRecord): RunView {
+function newRun(record: LogRecord): RunView {
   return {
     runId: record.run_id,
     agent: "",
@@ -83,42 +83,42 @@ function newAgent(agentId: string, name: string, parentId: string, callId: strin
   };
 }
 
-function take(draft: RunDraft, event: AnyEvent, at: number): void {
+function applyEvent(draft: RunDraft, event: AnyEvent, at: number): void {
   const agentId = event.agent_id ?? "";
   switch (event.kind) {
     case "run_started":
-      return begin(draft, event, at);
+      return startRun(draft, event, at);
     case "status":
-      return status(draft, agentId, event.text, at);
+      return setStatus(draft, agentId, event.text, at);
     case "text_delta":
-      return say(draft, "text", agentId, event.message_id, event.text, at);
+      return appendText(draft, "text", agentId, event.message_id, event.text, at);
     case "reasoning_delta":
-      return say(draft, "thought", agentId, event.message_id, event.text, at);
+      return appendText(draft, "thought", agentId, event.message_id, event.text, at);
     case "text_finished":
       return endMessage(draft, "text", event.message_id, at);
     case "reasoning_finished":
       return endMessage(draft, "thought", event.message_id, at);
     case "plan_delta":
-      return growPlan(draft, agentId, event, at);
+      return appendPlan(draft, agentId, event, at);
     case "plan":
-      return plan(draft, agentId, event, at);
+      return setPlan(draft, agentId, event, at);
     case "step_started":
     case "step_finished":
-      return step(draft, agentId, event, at);
+      return applyStep(draft, agentId, event, at);
     case "tool_started":
-      return tools.start(draft, event, at);
+      return tools.startCall(draft, event, at);
     case "tool_args_delta":
-      return tools.growArgs(draft, event);
+      return tools.appendArgs(draft, event);
     case "tool_ready":
-      return tools.ready(draft, event, at);
+      return tools.setArgs(draft, event, at);
     case "tool_output_delta":
-      return tools.print(draft, event);
+      return tools.appendOutput(draft, event);
     case "tool_finished":
-      return tools.finish(draft, event, at);
+      return tools.finishCall(draft, event, at);
     case "approval_requested":
-      return tools.ask(draft, event, at);
+      return tools.requestApproval(draft, event, at);
     case "approval_resolved":
-      return tools.decide(draft, event, at);
+      return tools.resolveApproval(draft, event, at);
     case "agent_started":
       return startAgent(draft, event, at);
     case "agent_finished":
@@ -139,28 +139,28 @@ function take(draft: RunDraft, event: AnyEvent, at: number): void {
       });
       return;
     case "usage":
-      return spend(draft, agentId, event);
+      return addUsage(draft, agentId, event);
     case "final_answer":
-      return answer(draft, event);
+      return setAnswer(draft, event);
     case "run_finished":
       draft.run.code = event.code ?? "";
-      draft.markCutOff(CUT_OFF);
-      return end(draft, "finished", at);
+      draft.markInterrupted(INTERRUPTED_BY_END);
+      return endRun(draft, "finished", at);
     case "run_failed":
       draft.run.failure = { code: event.code, message: event.message, errorId: event.error_id ?? "" };
-      draft.markCutOff(event.message);
-      return end(draft, "failed", at);
+      draft.markInterrupted(event.message);
+      return endRun(draft, "failed", at);
     case "run_cancelled":
       draft.run.reason = event.reason ?? "";
-      draft.markCutOff("stopped");
-      return end(draft, "cancelled", at);
+      draft.markInterrupted("stopped");
+      return endRun(draft, "cancelled", at);
     default:
       // An event of a newer server is skipped.
       event satisfies never;
   }
 }
 
-function begin(draft: RunDraft, event: RunStarted, at: number): void {
+function startRun(draft: RunDraft, event: RunStarted, at: number): void {
   const { run } = draft;
   run.agent = event.agent;
   run.framework = event.framework ?? "";
@@ -174,7 +174,7 @@ function begin(draft: RunDraft, event: RunStarted, at: number): void {
   if (main) main.name = event.agent;
 }
 
-function status(draft: RunDraft, agentId: string, text: string, at: number): void {
+function setStatus(draft: RunDraft, agentId: string, text: string, at: number): void {
   if (draft.run.agents.get(agentId)?.status === text) return;
   const agent = draft.agent(agentId);
   if (agent === null) return;
@@ -182,7 +182,7 @@ function status(draft: RunDraft, agentId: string, text: string, at: number): voi
   draft.add({ kind: "status", agentId, at, text });
 }
 
-function say(
+function appendText(
   draft: RunDraft,
   kind: "text" | "thought",
   agentId: string,
@@ -203,7 +203,7 @@ function endMessage(draft: RunDraft, kind: "text" | "thought", messageId: string
   message.endedAt = at;
 }
 
-function growPlan(draft: RunDraft, agentId: string, event: PlanDelta, at: number): void {
+function appendPlan(draft: RunDraft, agentId: string, event: PlanDelta, at: number): void {
   const name = `plan ${agentId}`;
   const growing = draft.edit(draft.find(name), "plan");
   if (growing) growing.text += event.text;
@@ -211,7 +211,7 @@ function growPlan(draft: RunDraft, agentId: string, event: PlanDelta, at: number
 }
 
 /** A truncated plan arrived complete in its deltas. */
-function plan(draft: RunDraft, agentId: string, event: Plan, at: number): void {
+function setPlan(draft: RunDraft, agentId: string, event: Plan, at: number): void {
   const grown = endPlan(draft, agentId);
   if (grown && event.text) grown.text = event.truncated && grown.text.startsWith(event.text) ? grown.text : event.text;
   else if (event.text)
@@ -230,7 +230,7 @@ function endPlan(draft: RunDraft, agentId: string) {
   return grown;
 }
 
-function step(
+function applyStep(
   draft: RunDraft,
   agentId: string,
   event: Extract<AnyEvent, { kind: "step_started" | "step_finished" }>,
@@ -275,14 +275,14 @@ function finishAgent(draft: RunDraft, agentId: string, error: string | null, at:
   draft.endTodos(agentId, error === null);
 }
 
-function spend(draft: RunDraft, agentId: string, event: Extract<AnyEvent, { kind: "usage" }>): void {
+function addUsage(draft: RunDraft, agentId: string, event: Extract<AnyEvent, { kind: "usage" }>): void {
   const agent = draft.agent(agentId);
   if (agent === null) return;
   agent.usage = addTokens(agent.usage, { input: event.input_tokens ?? 0, output: event.output_tokens ?? 0 });
   agent.model = event.model || agent.model;
 }
 
-function answer(draft: RunDraft, event: Extract<AnyEvent, { kind: "final_answer" }>): void {
+function setAnswer(draft: RunDraft, event: Extract<AnyEvent, { kind: "final_answer" }>): void {
   const item = draft.run.items.findLastIndex((one) => one.kind === "text" && one.messageId === event.message_id);
   draft.run.answer = {
     content: event.content ?? "",
@@ -293,11 +293,11 @@ function answer(draft: RunDraft, event: Extract<AnyEvent, { kind: "final_answer"
   };
 }
 
-function end(draft: RunDraft, state: "finished" | "failed" | "cancelled", at: number): void {
+function endRun(draft: RunDraft, state: "finished" | "failed" | "cancelled", at: number): void {
   draft.run.state = state;
   draft.run.endedAt = at;
   draft.endTodos("", state === "finished");
-  draft.settle(at);
+  draft.closeOpenItems(at);
   const main = draft.agent("");
   if (main === null) return;
   main.endedAt = at;

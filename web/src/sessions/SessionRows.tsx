@@ -47,20 +47,20 @@ interface RenameFieldProps {
   onCancel: () => void;
 }
 
-const LONGEST = 200;
+const MAX_LENGTH = 200;
 
 /** Edits a title in place: Enter and blur save it, Esc does not. */
 export function RenameField({ title, onRename, onCancel }: RenameFieldProps) {
   const [text, setText] = useState(title);
   const field = useRef<HTMLInputElement>(null);
-  const over = useRef(false);
+  const isDone = useRef(false);
   useEffect(() => {
     field.current?.focus();
     field.current?.select();
   }, []);
   const finish = (keep: boolean) => {
-    if (over.current) return;
-    over.current = true;
+    if (isDone.current) return;
+    isDone.current = true;
     const wanted = text.trim();
     if (keep && wanted && wanted !== title) onRename(wanted);
     else onCancel();
@@ -70,7 +70,7 @@ export function RenameField({ title, onRename, onCancel }: RenameFieldProps) {
       ref={field}
       className="sessions-rename"
       aria-label="Title"
-      maxLength={LONGEST}
+      maxLength={MAX_LENGTH}
       value={text}
       onChange={(event) => setText(event.target.value)}
       onBlur={() => finish(true)}
@@ -220,7 +220,7 @@ const ROW = 34;
 /** Distance from the end, in px, at which the next page is loaded. */
 const NEAR = 600;
 /** Number of frames in which a row that was far away is mounted and can get the focus. */
-const TRIES = 20;
+const FOCUS_ATTEMPTS = 20;
 const STEPS: Record<string, (at: number, count: number) => number> = {
   ArrowDown: (at, count) => Math.min(at + 1, count - 1),
   ArrowUp: (at) => Math.max(at - 1, 0),
@@ -232,24 +232,24 @@ const STEPS: Record<string, (at: number, count: number) => number> = {
 export function SessionRows({ entries, current, hasMore, onMore, onRename, onRemove }: Props) {
   const today = startOfDay(Date.now());
   const rows = useMemo(() => grouped(entries, today), [entries, today]);
-  const [walked, setWalked] = useState<string | null>(null);
-  const [left, setLeft] = useState<string | null>(null);
+  const [movedTo, setMovedTo] = useState<string | null>(null);
+  const [previous, setPrevious] = useState<string | null>(null);
   const [renaming, setRenaming] = useState<string | null>(null);
   const virtual = useRef<VirtualizerHandle>(null);
   const frame = useRef<HTMLDivElement>(null);
 
-  const known = (id: string | null) => id !== null && entries.some((entry) => entry.session_id === id);
-  const active = known(walked) ? walked : known(current) ? current : (entries[0]?.session_id ?? null);
+  const isListed = (id: string | null) => id !== null && entries.some((entry) => entry.session_id === id);
+  const active = isListed(movedTo) ? movedTo : isListed(current) ? current : (entries[0]?.session_id ?? null);
   const rowOf = (id: string | null) => rows.findIndex((row) => row.kind === "session" && row.entry.session_id === id);
   // The row that had the focus stays mounted until the next one has it.
-  const held = [rowOf(active), rowOf(left)].filter((row, at, all) => row >= 0 && all.indexOf(row) === at);
-  const setActive = useCallback((id: string) => setWalked(id), []);
+  const mountedRows = [rowOf(active), rowOf(previous)].filter((row, at, all) => row >= 0 && all.indexOf(row) === at);
+  const setActive = useCallback((id: string) => setMovedTo(id), []);
 
-  const near = () => {
+  const loadMoreNearEnd = () => {
     const list = virtual.current;
     if (hasMore && list && list.scrollOffset + list.viewportSize > list.scrollSize - NEAR) onMore();
   };
-  const press = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || renaming !== null) return;
     // Events of a menu bubble through here, although it is rendered elsewhere.
     if (!(event.target instanceof Element) || !event.currentTarget.contains(event.target)) return;
@@ -264,25 +264,25 @@ export function SessionRows({ entries, current, hasMore, onMore, onRename, onRem
       // The first row has a heading above it.
       if (next === entries[0]?.session_id) virtual.current?.scrollTo(0);
       else virtual.current?.scrollToIndex(rowOf(next), { align: "nearest" });
-      setLeft(active);
-      setWalked(next);
-      focusRow(frame, next, TRIES);
+      setPrevious(active);
+      setMovedTo(next);
+      focusRow(frame, next, FOCUS_ATTEMPTS);
     } else return;
     event.preventDefault();
   };
 
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the keys are those of the links within
-    <div ref={frame} className="sessions-scroll" onKeyDown={press}>
+    <div ref={frame} className="sessions-scroll" onKeyDown={onKeyDown}>
       <Virtualizer
         ref={virtual}
         as="ul"
         item="li"
         data={rows}
         itemSize={ROW}
-        keepMounted={held}
-        onScroll={near}
-        onResize={near}
+        keepMounted={mountedRows}
+        onScroll={loadMoreNearEnd}
+        onResize={loadMoreNearEnd}
       >
         {(row: ListRow) =>
           row.kind === "heading" ? (

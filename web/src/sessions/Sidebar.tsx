@@ -216,7 +216,7 @@ function ExportNotice() {
           >
             <X size={14} aria-hidden="true" />
           </Button>
-          {!state.error && <progress aria-label="Export" value={state.share} max={1} />}
+          {!state.error && <progress aria-label="Export" value={state.progress} max={1} />}
         </div>
       )}
     </div>

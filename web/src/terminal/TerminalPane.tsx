@@ -18,11 +18,11 @@ interface FindBarProps {
 export function FindBar({ field, onFind }: FindBarProps) {
   const [text, setText] = useState("");
   const [isFound, setFound] = useState(true);
-  const look = (typed: string) => {
+  const onInput = (typed: string) => {
     setText(typed);
     setFound(onFind(typed, "typed"));
   };
-  const go = (direction: "next" | "previous") => setFound(onFind(text, direction));
+  const findAgain = (direction: "next" | "previous") => setFound(onFind(text, direction));
   return (
     <div className="terminal-find">
       <Search size={14} aria-hidden="true" />
@@ -34,11 +34,11 @@ export function FindBar({ field, onFind }: FindBarProps) {
         value={text}
         spellCheck={false}
         autoComplete="off"
-        onChange={(event) => look(event.target.value)}
+        onChange={(event) => onInput(event.target.value)}
         onKeyDown={(event) => {
           event.stopPropagation();
-          if (event.key === "Enter") go(event.shiftKey ? "previous" : "next");
-          if (event.key === "Escape") look("");
+          if (event.key === "Enter") findAgain(event.shiftKey ? "previous" : "next");
+          if (event.key === "Escape") onInput("");
         }}
       />
       <span className="terminal-matches" aria-live="polite">
@@ -46,10 +46,15 @@ export function FindBar({ field, onFind }: FindBarProps) {
       </span>
       {text !== "" && isFound && (
         <>
-          <Button variant="quiet" aria-label="Previous match" title="Previous match" onClick={() => go("previous")}>
+          <Button
+            variant="quiet"
+            aria-label="Previous match"
+            title="Previous match"
+            onClick={() => findAgain("previous")}
+          >
             <ChevronUp size={14} />
           </Button>
-          <Button variant="quiet" aria-label="Next match" title="Next match" onClick={() => go("next")}>
+          <Button variant="quiet" aria-label="Next match" title="Next match" onClick={() => findAgain("next")}>
             <ChevronDown size={14} />
           </Button>
         </>
@@ -58,8 +63,8 @@ export function FindBar({ field, onFind }: FindBarProps) {
   );
 }
 
-const SIZE = 10_000;
-const REST_MS = 1000;
+const MAX_TEXT = 10_000;
+const UPDATE_INTERVAL_MS = 1000;
 
 /** The end of the terminal as text for screen readers, updated at most once a second. */
 export const TerminalText = memo(function TerminalText({ runs }: { runs: readonly RunView[] }) {
@@ -72,7 +77,7 @@ export const TerminalText = memo(function TerminalText({ runs }: { runs: readonl
     timer.current = setTimeout(() => {
       timer.current = undefined;
       setShown(newest.current);
-    }, REST_MS);
+    }, UPDATE_INTERVAL_MS);
   }, [runs, shown]);
   useEffect(() => () => clearTimeout(timer.current), []);
   return <Lines runs={shown} />;
@@ -80,7 +85,7 @@ export const TerminalText = memo(function TerminalText({ runs }: { runs: readonl
 
 const Lines = memo(function Lines({ runs }: { runs: readonly RunView[] }) {
   const last = runs.findLast((run) => run.terminal.length > 0);
-  return <pre className="visually-hidden">{last ? plainEnd(last, SIZE) : ""}</pre>;
+  return <pre className="visually-hidden">{last ? plainEnd(last, MAX_TEXT) : ""}</pre>;
 });
 
 const MOVES: Record<string, Parameters<XtermScreen["scroll"]>[0]> = {
@@ -119,7 +124,7 @@ const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunVi
     if (writer.current) screen.current?.write(writer.current.next(runs));
   }, [runs]);
 
-  const press = (event: KeyboardEvent<HTMLElement>) => {
+  const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
     delete event.currentTarget.dataset.by;
     const move = MOVES[event.key];
     const isCommand = event.ctrlKey || event.metaKey;
@@ -130,7 +135,7 @@ const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunVi
     event.preventDefault();
   };
 
-  const jump = () => {
+  const jumpToEnd = () => {
     screen.current?.scroll("end");
     // The button disappears; the keyboard still controls the terminal.
     host.current?.parentElement?.focus({ preventScroll: true });
@@ -162,7 +167,7 @@ const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunVi
         onBlur={({ currentTarget }) => {
           delete currentTarget.dataset.by;
         }}
-        onKeyDown={press}
+        onKeyDown={onKeyDown}
         onCopy={(event) => {
           const selection = screen.current?.selection;
           if (!selection) return;
@@ -180,7 +185,7 @@ const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunVi
         </p>
       )}
       {!isFollowing && !isEmpty && (
-        <Button className="terminal-now" onClick={jump}>
+        <Button className="terminal-now" onClick={jumpToEnd}>
           <ArrowDownToLine size={14} aria-hidden="true" />
           Jump to now
         </Button>

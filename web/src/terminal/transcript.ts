@@ -14,7 +14,7 @@ const RESET = `${ESC}0m`;
 const BOLD = `${ESC}1m`;
 const DIM = `${ESC}2m`;
 const PROMPT = `${ESC}1;32m`;
-const BASE: Record<TerminalPiece["kind"], string> = {
+const BASE_STYLES: Record<TerminalPiece["kind"], string> = {
   call: BOLD,
   stdout: "",
   stderr: `${ESC}91m`,
@@ -26,7 +26,7 @@ export const MAX_RESULT = 2_000;
 const MAX_TITLE = 80;
 /** More than the terminal's scrollback can hold. */
 export const MAX_WRITE = 2_000_000;
-const LEFT_OUT = `${DIM}… what was before is left out${RESET}\n`;
+const OMITTED = `${DIM}… what was before is left out${RESET}\n`;
 
 export interface Written {
   /** Whether the terminal must be cleared first. */
@@ -35,7 +35,7 @@ export interface Written {
 }
 
 /** How much of a run has been written. */
-interface Place {
+interface Progress {
   readonly runId: string;
   terminal: readonly TerminalPiece[];
   pieces: number;
@@ -44,7 +44,7 @@ interface Place {
 }
 
 export class TerminalWriter {
-  private places: Place[] = [];
+  private progress: Progress[] = [];
   private stream = new AnsiSanitizer();
   /** The run, item and kind that were written last. */
   private runId = "";
@@ -52,71 +52,71 @@ export class TerminalWriter {
   private kind: TerminalPiece["kind"] | null = null;
   private isAtLineStart = true;
   /** Whether a style is active. It stays active between pieces of one kind, as in any terminal. */
-  private isColoured = false;
+  private isStyled = false;
 
   next(runs: readonly RunView[]): Written {
-    const startOver = !this.continues(runs);
-    if (startOver) this.forget();
+    const startOver = !this.isContinuation(runs);
+    if (startOver) this.reset();
     let text = "";
     for (const [index, run] of runs.entries()) {
-      const place = this.places[index] ?? { runId: run.runId, terminal: [], pieces: 0, characters: 0 };
-      this.places[index] = place;
-      if (place.terminal !== run.terminal) text += this.write(run, place);
+      const written = this.progress[index] ?? { runId: run.runId, terminal: [], pieces: 0, characters: 0 };
+      this.progress[index] = written;
+      if (written.terminal !== run.terminal) text += this.write(run, written);
     }
-    return { startOver, text: newest(text) };
+    return { startOver, text: truncateStart(text) };
   }
 
   /** Whether what was written is the beginning of these runs. */
-  private continues(runs: readonly RunView[]): boolean {
-    return this.places.every((place, index) => {
+  private isContinuation(runs: readonly RunView[]): boolean {
+    return this.progress.every((written, index) => {
       const run = runs[index];
-      if (run?.runId !== place.runId || run.terminal.length < place.pieces) return false;
-      return place.pieces === 0 || (run.terminal[place.pieces - 1]?.text.length ?? 0) >= place.characters;
+      if (run?.runId !== written.runId || run.terminal.length < written.pieces) return false;
+      return written.pieces === 0 || (run.terminal[written.pieces - 1]?.text.length ?? 0) >= written.characters;
     });
   }
 
-  private forget(): void {
-    this.places = [];
+  private reset(): void {
+    this.progress = [];
     this.runId = "";
     this.item = -1;
     this.kind = null;
     this.isAtLineStart = true;
-    this.isColoured = false;
+    this.isStyled = false;
   }
 
-  private write(run: RunView, place: Place): string {
+  private write(run: RunView, written: Progress): string {
     let text = "";
-    const next = Math.max(0, place.pieces - 1);
-    const begin = newestFrom(run.terminal, next);
+    const next = Math.max(0, written.pieces - 1);
+    const begin = firstToWrite(run.terminal, next);
     if (begin > next) {
-      text += this.freshLine() + LEFT_OUT;
-      place.pieces = begin;
+      text += this.startLine() + OMITTED;
+      written.pieces = begin;
     }
     for (let index = begin; index < run.terminal.length; index++) {
       const piece = run.terminal[index];
       if (piece === undefined) continue;
-      const isNew = index >= place.pieces;
-      const from = isNew ? 0 : place.characters;
-      if (isNew) text += this.lead(run, piece);
+      const isNew = index >= written.pieces;
+      const from = isNew ? 0 : written.characters;
+      if (isNew) text += this.heading(run, piece);
       if (piece.text.length > from) text += this.piece(run, piece, from);
-      place.pieces = index + 1;
-      place.characters = piece.text.length;
+      written.pieces = index + 1;
+      written.characters = piece.text.length;
     }
-    place.terminal = run.terminal;
+    written.terminal = run.terminal;
     return text;
   }
 
   /** The heading before a piece, if it belongs to another run or call than the one before. */
-  private lead(run: RunView, piece: TerminalPiece): string {
+  private heading(run: RunView, piece: TerminalPiece): string {
     // Long output comes in several pieces.
     if (this.runId === run.runId && this.item === piece.item && this.kind === piece.kind) return "";
-    let lead = this.freshLine();
+    let heading = this.startLine();
     if (this.runId !== run.runId) {
-      lead += this.runId === "" ? "" : "\n";
-      lead += `${DIM}— turn ${run.turn || "?"}${title(run)} —${RESET}\n`;
+      heading += this.runId === "" ? "" : "\n";
+      heading += `${DIM}— turn ${run.turn || "?"}${title(run)} —${RESET}\n`;
     } else if (piece.kind !== "call" && this.item !== piece.item && piece.text !== "") {
       const call = run.terminal.find((one) => one.item === piece.item && one.kind === "call");
-      lead += `${DIM}[${named(run, piece.item, call?.text ?? "")}]${RESET}\n`;
+      heading += `${DIM}[${callName(run, piece.item, call?.text ?? "")}]${RESET}\n`;
     }
     this.runId = run.runId;
     if (piece.text !== "") {
@@ -124,40 +124,40 @@ export class TerminalWriter {
       this.kind = piece.kind;
     }
     this.stream = new AnsiSanitizer();
-    return lead;
+    return heading;
   }
 
   private piece(run: RunView, piece: TerminalPiece, from: number): string {
     if (piece.kind === "call") {
-      const line = `${PROMPT}❯${RESET} ${BOLD}${named(run, piece.item, piece.text)}${RESET}`;
+      const line = `${PROMPT}❯${RESET} ${BOLD}${callName(run, piece.item, piece.text)}${RESET}`;
       this.isAtLineStart = false;
       return line;
     }
     const isResult = piece.kind === "result" || piece.kind === "error";
-    const base = BASE[piece.kind];
+    const base = BASE_STYLES[piece.kind];
     const shown = this.stream.feed(
       isResult ? piece.text.slice(0, MAX_RESULT) : piece.text.slice(from).slice(-MAX_WRITE),
     );
     if (shown !== "") this.isAtLineStart = /\n(?:\u001b\[[0-9;:]*[mK])*$/.test(shown);
-    if (base || shown.includes(ESC)) this.isColoured = true;
+    if (base || shown.includes(ESC)) this.isStyled = true;
     const coloured = (from === 0 ? base : "") + shown.replaceAll(/\u001b\[0?m/g, `$&${base}`);
-    return isResult ? coloured + this.more(run, piece) : coloured;
+    return isResult ? coloured + this.omittedNote(run, piece) : coloured;
   }
 
   /** A note about the omitted part of a result. */
-  private more(run: RunView, piece: TerminalPiece): string {
+  private omittedNote(run: RunView, piece: TerminalPiece): string {
     const cut = callAt(run, piece.item)?.resultTruncation ?? null;
     const left = piece.text.length - MAX_RESULT;
     if (left <= 0 && cut === null) return "";
     const amount = cut ? `${formatBytes(cut.size)} in all` : `${left.toLocaleString("en")} more characters`;
-    const line = `${this.freshLine()}${DIM}… ${amount}: open the tool's row${RESET}`;
+    const line = `${this.startLine()}${DIM}… ${amount}: open the tool's row${RESET}`;
     this.isAtLineStart = false;
     return line;
   }
 
-  private freshLine(): string {
-    const line = (this.isColoured ? RESET : "") + (this.isAtLineStart ? "" : "\n");
-    this.isColoured = false;
+  private startLine(): string {
+    const line = (this.isStyled ? RESET : "") + (this.isAtLineStart ? "" : "\n");
+    this.isStyled = false;
     this.isAtLineStart = true;
     return line;
   }
@@ -191,7 +191,7 @@ function title(run: RunView): string {
 }
 
 /** A call on one line, with the sub-agent that made it. */
-function named(run: RunView, item: number, call: string): string {
+function callName(run: RunView, item: number, call: string): string {
   const tool = callAt(run, item);
   const agent = tool?.agentId ? (run.agents.get(tool.agentId)?.name ?? "") : "";
   const line = call || (tool?.name ?? "");
@@ -204,7 +204,7 @@ function callAt(run: RunView, item: number): ToolItem | null {
 }
 
 /** Index of the first piece to write, at or after `from`. */
-function newestFrom(pieces: readonly TerminalPiece[], from: number): number {
+function firstToWrite(pieces: readonly TerminalPiece[], from: number): number {
   let room = MAX_WRITE;
   for (let index = pieces.length - 1; index > from; index--) {
     room -= pieces[index]?.text.length ?? 0;
@@ -213,8 +213,8 @@ function newestFrom(pieces: readonly TerminalPiece[], from: number): number {
   return from;
 }
 
-function newest(text: string): string {
+function truncateStart(text: string): string {
   if (text.length <= 1.5 * MAX_WRITE) return text;
   const tail = text.slice(-MAX_WRITE);
-  return RESET + LEFT_OUT + tail.slice(tail.indexOf("\n") + 1);
+  return RESET + OMITTED + tail.slice(tail.indexOf("\n") + 1);
 }

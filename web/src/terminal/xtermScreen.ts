@@ -58,7 +58,7 @@ export function onThemeChange(changed: () => void): () => void {
 const SCROLLBACK = 20_000;
 /** Size of a write; the terminal yields between two, so that a long log does not block the page. */
 const PIECE = 16 * 1024;
-const CLEAN = "\u001bc";
+const RESET = "\u001bc";
 const NO_CURSOR = "\u001b[?25l";
 
 export interface ScreenListener {
@@ -69,9 +69,9 @@ export interface ScreenListener {
 
 export class XtermScreen {
   private readonly terminal: Terminal;
-  private readonly fitting = new FitAddon();
-  private readonly searching = new SearchAddon();
-  private readonly endings: (() => void)[] = [];
+  private readonly fitAddon = new FitAddon();
+  private readonly searchAddon = new SearchAddon();
+  private readonly disposers: (() => void)[] = [];
   private isFollowing = true;
 
   constructor(
@@ -90,26 +90,26 @@ export class XtermScreen {
       overviewRuler: { width: 10 },
       linkHandler: null,
     });
-    this.terminal.loadAddon(this.fitting);
-    this.terminal.loadAddon(this.searching);
-    this.dress();
+    this.terminal.loadAddon(this.fitAddon);
+    this.terminal.loadAddon(this.searchAddon);
+    this.applyTheme();
     this.terminal.open(host);
     this.terminal.write(NO_CURSOR);
-    this.isolate();
-    this.endings.push(onThemeChange(() => this.dress()));
+    this.disableInput();
+    this.disposers.push(onThemeChange(() => this.applyTheme()));
     const subscriptions = [
-      this.terminal.onRender(() => this.tellFollow(watcher)),
+      this.terminal.onRender(() => this.notifyFollow(watcher)),
       this.terminal.onSelectionChange(() => watcher.onSelect(this.terminal.hasSelection())),
     ];
-    for (const subscription of subscriptions) this.endings.push(() => subscription.dispose());
+    for (const subscription of subscriptions) this.disposers.push(() => subscription.dispose());
     const sizes = new ResizeObserver(() => this.fit());
     sizes.observe(host);
-    this.endings.push(() => sizes.disconnect());
+    this.disposers.push(() => sizes.disconnect());
     this.fit();
   }
 
   write({ startOver, text }: Written): void {
-    if (startOver) this.terminal.write(CLEAN + NO_CURSOR);
+    if (startOver) this.terminal.write(RESET + NO_CURSOR);
     for (let at = 0; at < text.length; at += PIECE) this.terminal.write(text.slice(at, at + PIECE));
   }
 
@@ -126,8 +126,8 @@ export class XtermScreen {
   find(text: string, direction: "typed" | "next" | "previous"): boolean {
     if (text === "") this.terminal.clearSelection();
     if (text === "") return true;
-    if (direction === "previous") return this.searching.findPrevious(text);
-    return this.searching.findNext(text, { incremental: direction === "typed" });
+    if (direction === "previous") return this.searchAddon.findPrevious(text);
+    return this.searchAddon.findNext(text, { incremental: direction === "typed" });
   }
 
   get selection(): string {
@@ -139,17 +139,17 @@ export class XtermScreen {
   }
 
   dispose(): void {
-    for (const end of this.endings) end();
+    for (const end of this.disposers) end();
     this.terminal.dispose();
   }
 
   /** Fits the terminal to its container, unless that is hidden. */
   private fit(): void {
     if (this.host.clientWidth === 0 || this.host.clientHeight === 0) return;
-    this.fitting.fit();
+    this.fitAddon.fit();
   }
 
-  private dress(): void {
+  private applyTheme(): void {
     const style = getComputedStyle(this.host);
     this.terminal.options.fontFamily = style.getPropertyValue("--mono").trim() || "monospace";
     this.terminal.options.theme = xtermTheme(
@@ -159,7 +159,7 @@ export class XtermScreen {
   }
 
   /** Removes xterm's input field from the tab order: the pane handles the keyboard. */
-  private isolate(): void {
+  private disableInput(): void {
     const field = this.terminal.textarea;
     if (field) {
       field.tabIndex = -1;
@@ -169,7 +169,7 @@ export class XtermScreen {
     this.terminal.attachCustomKeyEventHandler(() => false);
   }
 
-  private tellFollow(watcher: ScreenListener): void {
+  private notifyFollow(watcher: ScreenListener): void {
     const { viewportY, baseY } = this.terminal.buffer.active;
     const isFollowing = viewportY >= baseY;
     if (isFollowing === this.isFollowing) return;

@@ -22,12 +22,12 @@ export class FakeSocket {
     this.readyState = 1;
     this.onopen?.();
     const info = { session_id: "s", agent_type: "demo", state, title: "", run_id: null, cursor: String(cursor) };
-    this.say({ type: "state", state: info });
+    this.receive({ type: "state", state: info });
   }
-  say(frame: object) {
+  receive(frame: object) {
     this.onmessage?.({ data: JSON.stringify(frame) });
   }
-  cut(code = 1006, reason = "") {
+  drop(code = 1006, reason = "") {
     this.readyState = 3;
     this.onclose?.({ code, reason });
   }

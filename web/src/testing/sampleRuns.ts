@@ -15,8 +15,8 @@ export type TimedEvent = readonly [seconds: number, event: AnyEvent];
 
 export function sampleSession(...runs: readonly (readonly TimedEvent[])[]): SessionView {
   let seq = 0;
-  const records = runs.flatMap((told, turn) =>
-    told.map(([seconds, event]) => {
+  const records = runs.flatMap((events, turn) =>
+    events.map(([seconds, event]) => {
       seq += 1;
       return { seq, run_id: `run_${turn}`, at: START + Math.round(seconds * 1000), event };
     }),
@@ -24,8 +24,8 @@ export function sampleSession(...runs: readonly (readonly TimedEvent[])[]): Sess
   return reduce(EMPTY, records);
 }
 
-export function sampleRun(...told: readonly TimedEvent[]): RunView {
-  return onlyRun(sampleSession([[0, { kind: "run_started", agent: "deep", input: "go" }], ...told]));
+export function sampleRun(...events: readonly TimedEvent[]): RunView {
+  return onlyRun(sampleSession([[0, { kind: "run_started", agent: "deep", input: "go" }], ...events]));
 }
 
 export function onlyRun(view: SessionView): RunView {

@@ -7,12 +7,12 @@ import "./text.css";
 /** Longer code is not highlighted. */
 const LIMIT = 100_000;
 
-type Colour = (code: string) => readonly HighlightedSpan[];
+type Highlight = (code: string) => readonly HighlightedSpan[];
 
-const ready = new Map<string, () => Colour>();
+const factories = new Map<string, () => Highlight>();
 
 /** A function that highlights growing code; null if the language is not known. */
-async function load(name: string): Promise<(() => Colour) | null> {
+async function load(name: string): Promise<(() => Highlight) | null> {
   const [support, { IncrementalParser, highlightSpans }] = await Promise.all([
     loadLanguage(name),
     import("./highlighting"),
@@ -22,41 +22,41 @@ async function load(name: string): Promise<(() => Colour) | null> {
     const growing: IncrementalParser = new IncrementalParser();
     return (code: string) => highlightSpans(code, growing.parse(support.language.parser, code));
   };
-  ready.set(name, make);
+  factories.set(name, make);
   return make;
 }
 
-function useColour(language: string): Colour | null {
+function useHighlight(language: string): Highlight | null {
   const name = languageName(language);
-  const [colour, setColour] = useState<{ name: string; of: Colour } | null>(() => {
-    const make = name === null ? undefined : ready.get(name);
+  const [highlight, setHighlight] = useState<{ name: string; of: Highlight } | null>(() => {
+    const make = name === null ? undefined : factories.get(name);
     return name !== null && make ? { name, of: make() } : null;
   });
   useEffect(() => {
-    if (name === null || colour?.name === name) return;
-    let wanted = true;
+    if (name === null || highlight?.name === name) return;
+    let isMounted = true;
     load(name).then(
-      (make) => wanted && make && setColour({ name, of: make() }),
+      (make) => isMounted && make && setHighlight({ name, of: make() }),
       () => {},
     );
     return () => {
-      wanted = false;
+      isMounted = false;
     };
-  }, [name, colour]);
-  return colour?.name === name ? colour.of : null;
+  }, [name, highlight]);
+  return highlight?.name === name ? highlight.of : null;
 }
 
 /** Highlighted code. Its text does not change when the language arrives. */
 export const HighlightedCode = memo(function HighlightedCode({ code, language }: { code: string; language: string }) {
   const shown = useMemo(() => escapeInvisible(code), [code]);
-  const colour = useColour(shown.length > LIMIT ? "" : language);
-  const pieces = useMemo(() => colour?.(shown) ?? [{ text: shown, look: "" }], [colour, shown]);
+  const highlight = useHighlight(shown.length > LIMIT ? "" : language);
+  const pieces = useMemo(() => highlight?.(shown) ?? [{ text: shown, style: "" }], [highlight, shown]);
   return (
     <code className="text-highlighted">
       {pieces.map((piece, index) =>
-        piece.look ? (
+        piece.style ? (
           // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no other name, and only the last ones change
-          <span key={index} className={`code-${piece.look}`}>
+          <span key={index} className={`code-${piece.style}`}>
             {piece.text}
           </span>
         ) : (

@@ -20,14 +20,14 @@ const BLANK = /^[ \t]*$/;
 const INDENTED = /^[ \t]/;
 
 /** The fence that a line opens; backticks in the rest of the line make it inline code. */
-function opens(line: string): string | null {
+function openedFence(line: string): string | null {
   const match = FENCE.exec(line);
   const marks = match?.[1];
   if (!marks || (marks.startsWith("`") && match[2]?.includes("`"))) return null;
   return marks;
 }
 
-function closes(line: string, fence: string): boolean {
+function closesFence(line: string, fence: string): boolean {
   const match = FENCE.exec(line);
   const marks = match?.[1];
   return marks?.[0] === fence[0] && (marks?.length ?? 0) >= fence.length && BLANK.test(match?.[2] ?? "");
@@ -58,19 +58,19 @@ function splitBlocks(text: string, from: number): Block[] {
     const line = text.slice(at, newline < 0 ? next : newline).replace(/\r$/, "");
     const isBlank = BLANK.test(line);
     if (fence !== null) {
-      if (closes(line, fence)) {
+      if (closesFence(line, fence)) {
         fence = null;
         end(next);
       }
     } else if (inner !== null && (isBlank || INDENTED.test(line))) {
-      if (closes(line.trimStart(), inner)) inner = null;
+      if (closesFence(line.trimStart(), inner)) inner = null;
     } else if (!isBlank) {
       inner = null;
-      const belongs = INDENTED.test(line) && (isList || kind === "footnote");
-      const marks = belongs ? null : opens(line);
+      const isNested = INDENTED.test(line) && (isList || kind === "footnote");
+      const marks = isNested ? null : openedFence(line);
       const isNote = FOOTNOTE.test(line);
-      const goesOn = INDENTED.test(line) || (isList && LIST.test(line));
-      if (marks !== null || isNote || (afterBlank && !goesOn)) end(at);
+      const continues = INDENTED.test(line) || (isList && LIST.test(line));
+      if (marks !== null || isNote || (afterBlank && !continues)) end(at);
       if (marks !== null) {
         fence = marks;
         kind = "fence";
@@ -80,7 +80,7 @@ function splitBlocks(text: string, from: number): Block[] {
         isList = LIST.test(line);
       }
       isEmpty = false;
-      if (marks === null && (isList || kind === "footnote")) inner = opens(line.replace(LIST, "").trimStart());
+      if (marks === null && (isList || kind === "footnote")) inner = openedFence(line.replace(LIST, "").trimStart());
     }
     afterBlank = isBlank;
     at = next;
@@ -101,10 +101,10 @@ export class IncrementalBlocks {
   of(text: string): readonly Block[] {
     if (text === this.text) return this.blocks;
     // The last line may still change and move the start of the last block; the block before stays.
-    const firm = text.startsWith(this.text) ? Math.max(0, this.blocks.length - 2) : 0;
-    const kept = this.blocks.slice(0, firm);
-    const from = firm > 0 ? (this.blocks[firm]?.start ?? 0) : 0;
-    const before = new Map(this.blocks.slice(firm).map((block) => [block.start, block]));
+    const stableCount = text.startsWith(this.text) ? Math.max(0, this.blocks.length - 2) : 0;
+    const kept = this.blocks.slice(0, stableCount);
+    const from = stableCount > 0 ? (this.blocks[stableCount]?.start ?? 0) : 0;
+    const before = new Map(this.blocks.slice(stableCount).map((block) => [block.start, block]));
     const fresh = splitBlocks(text, from).map((block) => {
       const old = before.get(block.start);
       return old?.kind === block.kind && old.text === block.text ? old : block;
@@ -128,8 +128,8 @@ export function parseFence(text: string): Fence {
   const indent = /^ */.exec(lines[0] ?? "")?.[0].length ?? 0;
   const marks = first?.[1] ?? "```";
   let last = lines.length - 1;
-  while (last > 0 && BLANK.test(lines[last] ?? "") && !closes(lines[last] ?? "", marks)) last -= 1;
-  const closed = last > 0 && closes(lines[last] ?? "", marks);
+  while (last > 0 && BLANK.test(lines[last] ?? "") && !closesFence(lines[last] ?? "", marks)) last -= 1;
+  const closed = last > 0 && closesFence(lines[last] ?? "", marks);
   const inside = lines.slice(1, closed ? last : lines.length);
   if (!closed && inside.at(-1) === "") inside.pop();
   const code = inside.map((line) => line.replace(new RegExp(`^ {0,${indent}}`), "")).join("\n");

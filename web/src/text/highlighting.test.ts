@@ -23,5 +23,5 @@ test.each(Object.entries(CODES))("%s in pieces is highlighted like the whole", a
   }
   const pieces = highlightSpans(code, growing.parse(parser, code));
   expect(pieces).toEqual(highlightSpans(code, new IncrementalParser().parse(parser, code)));
-  expect(new Set(pieces.map((piece) => piece.look)).size).toBeGreaterThan(2);
+  expect(new Set(pieces.map((piece) => piece.style)).size).toBeGreaterThan(2);
 });

@@ -5,10 +5,10 @@ import { highlightCode, tagHighlighter, tags } from "@lezer/highlight";
 
 export interface HighlightedSpan {
   readonly text: string;
-  readonly look: string;
+  readonly style: string;
 }
 
-const LOOKS = tagHighlighter([
+const HIGHLIGHTER = tagHighlighter([
   { tag: [tags.keyword, tags.operatorKeyword, tags.modifier, tags.self, tags.processingInstruction], class: "keyword" },
   { tag: [tags.string, tags.special(tags.string), tags.regexp, tags.attributeValue, tags.inserted], class: "string" },
   { tag: [tags.number, tags.bool, tags.null, tags.atom, tags.escape, tags.unit, tags.color], class: "number" },
@@ -57,12 +57,12 @@ export class IncrementalParser {
 
 /** The spans of a code, which join to the code. */
 export function highlightSpans(code: string, tree: Tree): readonly HighlightedSpan[] {
-  const pieces: { text: string; look: string }[] = [];
-  const add = (text: string, look: string) => {
+  const pieces: { text: string; style: string }[] = [];
+  const add = (text: string, style: string) => {
     const last = pieces.at(-1);
-    if (last && last.look === look) last.text += text;
-    else pieces.push({ text, look });
+    if (last && last.style === style) last.text += text;
+    else pieces.push({ text, style });
   };
-  highlightCode(code, tree, LOOKS, add, () => add("\n", ""));
+  highlightCode(code, tree, HIGHLIGHTER, add, () => add("\n", ""));
   return pieces;
 }

@@ -1,13 +1,13 @@
 /** Decides which URLs of a text may be linked and which images may be fetched. Pure; unknown ones are refused. */
 
 /** Characters that browsers drop or hide, which disguise a URL. */
-const HIDDEN = /[\u0000-\u0020\u007f-\u00a0\u00ad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\\]/;
-const FOLLOWED = /^(?:https?:\/\/[^/]|mailto:[^/])/i;
+const INVISIBLE = /[\u0000-\u0020\u007f-\u00a0\u00ad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\\]/;
+const LINKABLE = /^(?:https?:\/\/[^/]|mailto:[^/])/i;
 const ARTIFACT = /^(?:\.?\/)?artifacts\/[\w.~/-]+$/;
 const DATA_IMAGE = /^data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$/;
 const DATA_LIMIT = 300_000;
 
-function parsed(address: string): URL | null {
+function parseUrl(address: string): URL | null {
   try {
     return new URL(address);
   } catch {
@@ -17,8 +17,8 @@ function parsed(address: string): URL | null {
 
 /** A URL that may be linked: absolute http, https or mailto without credentials. Otherwise null. */
 export function safeUrl(address: string): string | null {
-  if (HIDDEN.test(address) || !FOLLOWED.test(address)) return null;
-  const url = parsed(address);
+  if (INVISIBLE.test(address) || !LINKABLE.test(address)) return null;
+  const url = parseUrl(address);
   if (!url || url.username || url.password) return null;
   return url.href;
 }
@@ -34,7 +34,7 @@ export function anchorOf(address: string): string | null {
 }
 
 export function hostname(address: string): string {
-  return parsed(address)?.host ?? "";
+  return parseUrl(address)?.host ?? "";
 }
 
 /** An image that may be shown at once: an artifact of this server, or a small data URL. */
@@ -45,14 +45,14 @@ export function safeImage(address: string): string | null {
 
 /** Whether a link's text names another host than its target. */
 export function isMisleading(label: string, address: string): boolean {
-  const said = /^\s*(?:https?:\/\/)?((?:[\w-]+\.)+[a-z]{2,})(?=[/:?#\s]|$)/i.exec(label)?.[1];
+  const shownHost = /^\s*(?:https?:\/\/)?((?:[\w-]+\.)+[a-z]{2,})(?=[/:?#\s]|$)/i.exec(label)?.[1];
   const bare = (host: string) =>
     host
       .toLowerCase()
       .replace(/^www\./, "")
       .replace(/:\d+$/, "");
   const host = hostname(address);
-  return said !== undefined && host !== "" && bare(said) !== bare(host);
+  return shownHost !== undefined && host !== "" && bare(shownHost) !== bare(host);
 }
 
 /** The anchor of a heading, as GitHub makes it. */

@@ -5,13 +5,13 @@ import { Button } from "../ui/Button";
 import { StateIcon } from "../ui/StateIcon";
 import type { AgentSummary, Summary } from "./summary";
 
-const FEW = 6;
+const MAX_COLLAPSED = 6;
 
 /** Time, tools and tokens of each agent. */
 export const AgentTable = memo(function AgentTable({ summary }: { summary: Summary }) {
   const [all, setAll] = useState(false);
   const { agents, tokens } = summary;
-  const shown = all || agents.length <= FEW + 1 ? agents : agents.slice(0, FEW);
+  const shown = all || agents.length <= MAX_COLLAPSED + 1 ? agents : agents.slice(0, MAX_COLLAPSED);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what may scroll must be reachable by keyboard
     <section className="timeline-agents" aria-label="Agents" tabIndex={0}>
@@ -47,7 +47,7 @@ export const AgentTable = memo(function AgentTable({ summary }: { summary: Summa
           </tfoot>
         )}
       </table>
-      {agents.length > FEW + 1 && (
+      {agents.length > MAX_COLLAPSED + 1 && (
         <Button variant="quiet" aria-expanded={all} onClick={() => setAll(!all)}>
           {all ? "Show fewer agents" : `Show all ${agents.length} agents`}
         </Button>

@@ -13,10 +13,10 @@ import {
   useState,
 } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
+import { formatExactDuration } from "../log/format";
 import type { Item } from "../log/view";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
-import { took } from "../ui/formatDuration";
 import { useElementWidth, useStickToEnd } from "../ui/hooks";
 import { ListContainer } from "../ui/ListContainer";
 import { STATE_LABELS, StateIcon } from "../ui/StateIcon";
@@ -111,13 +111,13 @@ interface ChartRowProps {
   readonly scale: number;
   readonly labels: number;
   readonly isActive: boolean;
-  readonly isPicked: boolean;
+  readonly isSelected: boolean;
 }
 
 const DEEPEST = 8;
 
 /** One row of the chart. The chart handles its clicks and keys. */
-export const ChartRow = memo(function ChartRow({ id, row, index, scale, labels, isActive, isPicked }: ChartRowProps) {
+export const ChartRow = memo(function ChartRow({ id, row, index, scale, labels, isActive, isSelected }: ChartRowProps) {
   const deep = Math.min(row.depth, DEEPEST);
   const end = row.end * scale;
   const isSeen = row.state !== "unseen";
@@ -126,7 +126,7 @@ export const ChartRow = memo(function ChartRow({ id, row, index, scale, labels, 
     <div
       role="treeitem"
       aria-level={row.depth + 1}
-      aria-selected={isPicked}
+      aria-selected={isSelected}
       id={id}
       data-row={index}
       data-active={isActive ? "" : undefined}
@@ -151,8 +151,8 @@ export const ChartRow = memo(function ChartRow({ id, row, index, scale, labels, 
           />
         ))}
         <span className="timeline-took" style={{ left: Math.max(end, row.begin * scale + 2) }}>
-          <span className="visually-hidden">{`begins at ${took(row.begin)}, ${isSeen ? "took " : ""}`}</span>
-          {isSeen ? took(row.end - row.begin) : STATE_LABELS.unseen}
+          <span className="visually-hidden">{`begins at ${formatExactDuration(row.begin)}, ${isSeen ? "took " : ""}`}</span>
+          {isSeen ? formatExactDuration(row.end - row.begin) : STATE_LABELS.unseen}
         </span>
       </div>
     </div>
@@ -182,23 +182,23 @@ export const Chart = memo(function Chart({ timeline, focus, onSelect }: Props) {
   const whole = useElementWidth(scroller, 640);
   const labels = labelWidth(whole);
   const width = whole - labels;
-  const { scale, isFit, by, showAll } = useZoom(scroller, labels, width, span);
+  const { scale, isFit, zoomBy, fitAll } = useZoom(scroller, labels, width, span);
   const step = tickStep(scale, TICK_GAP);
-  const [wished, setActive] = useState(0);
-  const active = Math.max(0, Math.min(wished, rows.length - 1));
+  const [requested, setActive] = useState(0);
+  const active = Math.max(0, Math.min(requested, rows.length - 1));
   const mounted = useMemo(() => [active], [active]);
   const [page, setPage] = useState(0);
-  const { hint, hide, show } = useTooltip(chart);
+  const { tooltip, hide, show } = useTooltip(chart);
   const noteScroll = useStickToEnd(scroller, isRunning, timeline);
-  const picked = useMemo(() => (focus ? rows.findIndex((row) => row.item?.key === focus.key) : -1), [rows, focus]);
+  const selected = useMemo(() => (focus ? rows.findIndex((row) => row.item?.key === focus.key) : -1), [rows, focus]);
 
   const reveal = useCallback((index: number) => {
     setActive(index);
     list.current?.scrollToIndex(index, { align: "nearest" });
   }, []);
   useEffect(() => {
-    if (picked >= 0) reveal(picked);
-  }, [picked, reveal]);
+    if (selected >= 0) reveal(selected);
+  }, [selected, reveal]);
 
   /** Shows the tooltip of the active row while the keyboard is used. */
   const showActive = (index: number): boolean => {
@@ -209,7 +209,7 @@ export const Chart = memo(function Chart({ timeline, focus, onSelect }: Props) {
     return true;
   };
   /** Scrolls horizontally to the bar of the active row. */
-  const bringIn = (index: number) => {
+  const revealBar = (index: number) => {
     const element = scroller.current;
     const row = rows[index];
     if (element === null || row === undefined) return;
@@ -217,24 +217,24 @@ export const Chart = memo(function Chart({ timeline, focus, onSelect }: Props) {
     if (isOut) element.scrollLeft = Math.max(0, row.begin * scale - width / 5);
     showActive(index);
   };
-  const bringInLatest = useRef(bringIn);
+  const latestRevealBar = useRef(revealBar);
   useLayoutEffect(() => {
-    bringInLatest.current = bringIn;
+    latestRevealBar.current = revealBar;
   });
   useEffect(() => {
-    bringInLatest.current(active);
+    latestRevealBar.current(active);
   }, [active]);
 
-  const press = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const row = rows[active];
     const next = nextRow(rows, active, event.key);
     if (next !== null) reveal(next);
     else if ((event.key === "Enter" || event.key === " ") && row) onSelect(row);
-    else if (event.key === "+" || event.key === "=") by(2);
-    else if (event.key === "-") by(0.5);
-    else if (event.key === "0") showAll();
-    else if (event.key === "Escape" && hint !== null) {
+    else if (event.key === "+" || event.key === "=") zoomBy(2);
+    else if (event.key === "-") zoomBy(0.5);
+    else if (event.key === "0") fitAll();
+    else if (event.key === "Escape" && tooltip !== null) {
       hide();
       event.stopPropagation();
     } else return;
@@ -242,19 +242,19 @@ export const Chart = memo(function Chart({ timeline, focus, onSelect }: Props) {
   };
 
   const rowAt = (target: EventTarget) => (target as Element).closest<HTMLElement>("[data-row]");
-  const click = (target: EventTarget) => {
+  const onClick = (target: EventTarget) => {
     const index = Number(rowAt(target)?.dataset.row ?? -1);
     const row = rows[index];
     if (row === undefined) return;
     setActive(index);
     onSelect(row);
   };
-  const point = (target: EventTarget, x: number) => {
+  const onPointer = (target: EventTarget, x: number) => {
     const row = rowAt(target);
     if (row) show(row, { pointer: x });
     else hide();
   };
-  const scrolled = () => {
+  const onScroll = () => {
     const element = scroller.current;
     if (element === null) return;
     if (axis.current) axis.current.style.transform = `translateX(${-element.scrollLeft}px)`;
@@ -263,11 +263,11 @@ export const Chart = memo(function Chart({ timeline, focus, onSelect }: Props) {
     noteScroll();
   };
 
-  const hinted = hint === null ? undefined : rows[hint.index];
+  const tooltipRow = tooltip === null ? undefined : rows[tooltip.index];
   return (
     <div className="timeline-chart" ref={chart}>
       <Axis {...{ inner: axis, labels, width, scale, step, span, page, isRunning }}>
-        <ZoomButtons isFit={isFit} onZoom={by} onFit={showAll} />
+        <ZoomButtons isFit={isFit} onZoom={zoomBy} onFit={fitAll} />
       </Axis>
       <div
         ref={scroller}
@@ -276,10 +276,10 @@ export const Chart = memo(function Chart({ timeline, focus, onSelect }: Props) {
         aria-label="What ran"
         aria-activedescendant={`${id}-${active}`}
         tabIndex={0}
-        onKeyDown={press}
-        onScroll={scrolled}
-        onClick={(event) => click(event.target)}
-        onPointerOver={(event) => event.pointerType === "mouse" && point(event.target, event.clientX)}
+        onKeyDown={onKeyDown}
+        onScroll={onScroll}
+        onClick={(event) => onClick(event.target)}
+        onPointerOver={(event) => event.pointerType === "mouse" && onPointer(event.target, event.clientX)}
         onPointerLeave={hide}
         onFocus={() => showActive(active)}
         onBlur={hide}
@@ -303,14 +303,14 @@ export const Chart = memo(function Chart({ timeline, focus, onSelect }: Props) {
                 scale={scale}
                 labels={labels}
                 isActive={index === active}
-                isPicked={index === picked}
+                isSelected={index === selected}
               />
             )}
           </Virtualizer>
           {isRunning && <div className="timeline-now" style={{ left: labels + span * scale }} />}
         </div>
       </div>
-      {hint && hinted && <Tooltip row={hinted} place={hint} />}
+      {tooltip && tooltipRow && <Tooltip row={tooltipRow} place={tooltip} />}
     </div>
   );
 });

@@ -10,26 +10,26 @@ import { isRunning, layout, type Row } from "./layout";
 import { summarize } from "./summary";
 import "./timeline.css";
 
-interface Seen {
+interface Snapshot {
   readonly run: RunView;
   readonly now: number;
 }
 
 /** Longer runs are laid out once a second only. */
-const LONG = 2000;
-const REST_MS = 1000;
+const LONG_RUN_ITEMS = 2000;
+const LONG_RUN_INTERVAL_MS = 1000;
 
 /** The run at the last tick of the clock: tokens arrive faster than the chart should change. */
-export function useThrottledRun(run: RunView): Seen {
+export function useThrottledRun(run: RunView): Snapshot {
   const running = isRunning(run);
   const now = useNow(running);
-  const [seen, setSeen] = useState<Seen>({ run, now });
-  const isLate = seen.run !== run && (!running || seen.run.runId !== run.runId);
-  const rest = running && run.items.length > LONG ? REST_MS : 1;
-  if (Math.abs(now - seen.now) < rest && !isLate) return seen;
-  const fresh = { run, now };
-  setSeen(fresh);
-  return fresh;
+  const [snapshot, setSnapshot] = useState<Snapshot>({ run, now });
+  const isOutdated = snapshot.run !== run && (!running || snapshot.run.runId !== run.runId);
+  const interval = running && run.items.length > LONG_RUN_ITEMS ? LONG_RUN_INTERVAL_MS : 1;
+  if (Math.abs(now - snapshot.now) < interval && !isOutdated) return snapshot;
+  const next = { run, now };
+  setSnapshot(next);
+  return next;
 }
 
 interface TurnPickerProps {
@@ -81,46 +81,46 @@ export const TurnPicker = memo(function TurnPicker({ runs, run, onSelectRun }: T
   );
 });
 
-interface Sign {
-  readonly word: string;
-  readonly look: string;
-  readonly occurs: (row: Row) => boolean;
+interface LegendEntry {
+  readonly label: string;
+  readonly className: string;
+  readonly appliesTo: (row: Row) => boolean;
 }
 
-const isOff = (row: Row) => row.state === "stopped" || row.state === "rejected";
-const waits = (row: Row) => row.parts.some((part) => part.kind === "wait");
+const wasStopped = (row: Row) => row.state === "stopped" || row.state === "rejected";
+const hasWait = (row: Row) => row.parts.some((part) => part.kind === "wait");
 
-const SIGNS: readonly Sign[] = [
-  { word: "Agent", look: "timeline-bar-agent", occurs: (row) => row.kind === "agent" },
-  { word: "Step", look: "timeline-bar-step", occurs: (row) => row.kind === "step" },
-  { word: "Thinking", look: "timeline-bar-thought", occurs: (row) => row.kind === "thought" },
-  { word: "Text", look: "timeline-bar-text", occurs: (row) => row.kind === "text" },
-  { word: "Tool", look: "timeline-bar-tool", occurs: (row) => row.kind === "tool" },
+const ENTRIES: readonly LegendEntry[] = [
+  { label: "Agent", className: "timeline-bar-agent", appliesTo: (row) => row.kind === "agent" },
+  { label: "Step", className: "timeline-bar-step", appliesTo: (row) => row.kind === "step" },
+  { label: "Thinking", className: "timeline-bar-thought", appliesTo: (row) => row.kind === "thought" },
+  { label: "Text", className: "timeline-bar-text", appliesTo: (row) => row.kind === "text" },
+  { label: "Tool", className: "timeline-bar-tool", appliesTo: (row) => row.kind === "tool" },
   {
-    word: "Writing arguments",
-    look: "timeline-bar-tool timeline-part-write",
-    occurs: (row) => row.parts.some((part) => part.kind === "write"),
+    label: "Writing arguments",
+    className: "timeline-bar-tool timeline-part-write",
+    appliesTo: (row) => row.parts.some((part) => part.kind === "write"),
   },
-  { word: "Waiting for you", look: "timeline-bar-tool timeline-part-wait", occurs: waits },
-  { word: "Failed", look: "timeline-bar-tool timeline-is-failed", occurs: (row) => row.state === "failed" },
+  { label: "Waiting for you", className: "timeline-bar-tool timeline-part-wait", appliesTo: hasWait },
+  { label: "Failed", className: "timeline-bar-tool timeline-is-failed", appliesTo: (row) => row.state === "failed" },
   {
-    word: "No result seen",
-    look: "timeline-bar-tool timeline-is-unseen",
-    occurs: (row) => row.state === "unseen",
+    label: "No result seen",
+    className: "timeline-bar-tool timeline-is-unseen",
+    appliesTo: (row) => row.state === "unseen",
   },
-  { word: "Stopped", look: "timeline-bar-tool timeline-is-stopped", occurs: isOff },
+  { label: "Stopped", className: "timeline-bar-tool timeline-is-stopped", appliesTo: wasStopped },
 ];
 
 /** The meaning of the bars that occur. */
 export const Legend = memo(function Legend({ rows }: { rows: readonly Row[] }) {
   return (
     <ul className="timeline-legend" aria-label="Legend">
-      {SIGNS.filter((sign) => rows.some(sign.occurs)).map((sign) => (
-        <li key={sign.word}>
+      {ENTRIES.filter((entry) => rows.some(entry.appliesTo)).map((entry) => (
+        <li key={entry.label}>
           <span className="timeline-swatch" aria-hidden="true">
-            <span className={`timeline-bar ${sign.look}`} />
+            <span className={`timeline-bar ${entry.className}`} />
           </span>
-          {sign.word}
+          {entry.label}
         </li>
       ))}
     </ul>
@@ -137,9 +137,9 @@ interface Props {
 
 /** The timeline of a run: what ran when, in parallel, and at what cost. */
 const TimelinePane = memo(function TimelinePane({ runs, run, focus, onSelect, onSelectRun }: Props) {
-  const seen = useThrottledRun(run);
-  const timeline = useMemo(() => layout(seen.run, seen.now), [seen]);
-  const summary = useMemo(() => summarize(seen.run, seen.now), [seen]);
+  const snapshot = useThrottledRun(run);
+  const timeline = useMemo(() => layout(snapshot.run, snapshot.now), [snapshot]);
+  const summary = useMemo(() => summarize(snapshot.run, snapshot.now), [snapshot]);
   const pick = useCallback(
     (row: Row) => {
       if (row.item) onSelect(row.item);

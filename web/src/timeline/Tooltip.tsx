@@ -1,7 +1,6 @@
 import { type RefObject, useCallback, useState } from "react";
-import { formatTokens } from "../log/format";
+import { formatExactDuration, formatTokens } from "../log/format";
 import { escapeInvisible } from "../text/invisibleCharacters";
-import { took } from "../ui/formatDuration";
 import { STATE_LABELS } from "../ui/StateIcon";
 import type { Row } from "./layout";
 
@@ -25,13 +24,13 @@ export function Tooltip({ row, place }: { row: Row; place: TooltipPosition }) {
         <dt>State</dt>
         <dd>{STATE_LABELS[row.state]}</dd>
         <dt>Start</dt>
-        <dd>{took(row.begin)}</dd>
+        <dd>{formatExactDuration(row.begin)}</dd>
         <dt>Duration</dt>
-        <dd>{row.state === "unseen" ? "not known" : took(row.end - row.begin)}</dd>
+        <dd>{row.state === "unseen" ? "not known" : formatExactDuration(row.end - row.begin)}</dd>
         {waited > 0 && row.kind !== "approval" && (
           <>
             <dt>Waited for you</dt>
-            <dd>{took(waited)}</dd>
+            <dd>{formatExactDuration(waited)}</dd>
           </>
         )}
         {row.tokens && (
@@ -50,32 +49,32 @@ export function Tooltip({ row, place }: { row: Row; place: TooltipPosition }) {
 const WIDTH = 280;
 const GAP = 4;
 
-interface Hints {
-  readonly hint: TooltipPosition | null;
+interface TooltipControl {
+  readonly tooltip: TooltipPosition | null;
   readonly hide: () => void;
   /** Shows the tooltip at a row, beside the pointer or at `x` px from the left of the chart. */
   readonly show: (row: HTMLElement, x: { pointer: number } | { chart: number }) => void;
 }
 
 /** Positions the tooltip below its row, or above it where there is no room. */
-export function useTooltip(chart: RefObject<HTMLElement | null>): Hints {
-  const [hint, setHint] = useState<TooltipPosition | null>(null);
-  const hide = useCallback(() => setHint(null), []);
+export function useTooltip(chart: RefObject<HTMLElement | null>): TooltipControl {
+  const [tooltip, setTooltip] = useState<TooltipPosition | null>(null);
+  const hide = useCallback(() => setTooltip(null), []);
   const show = useCallback(
     (row: HTMLElement, x: { pointer: number } | { chart: number }) => {
       const frame = chart.current?.getBoundingClientRect();
       if (frame === undefined) return;
       const place = row.getBoundingClientRect();
-      const wish = "pointer" in x ? x.pointer - frame.left + 12 : x.chart;
+      const wanted = "pointer" in x ? x.pointer - frame.left + 12 : x.chart;
       const isLow = place.bottom - frame.top > frame.height / 2;
-      setHint({
+      setTooltip({
         index: Number(row.dataset.row),
-        left: Math.max(8, Math.min(wish, frame.width - WIDTH - 8)),
+        left: Math.max(8, Math.min(wanted, frame.width - WIDTH - 8)),
         top: isLow ? null : place.bottom - frame.top + GAP,
         bottom: isLow ? frame.bottom - place.top + GAP : null,
       });
     },
     [chart],
   );
-  return { hint, hide, show };
+  return { tooltip, hide, show };
 }

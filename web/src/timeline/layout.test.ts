@@ -148,9 +148,9 @@ describe("sample runs", () => {
       [2, { kind: "text_finished", message_id: "m" }],
     ];
     expect(layout(sampleRun(...text), START).rows[1]?.label).toBe("Text");
-    const told = sampleRun(...text, [3, { kind: "final_answer", content: "So.", message_id: "m" }]);
-    expect(layout({ ...told, answer: null }, START).rows[1]?.label).toBe("Text");
-    expect(layout(told, START).rows[1]?.label).toBe("Answer");
+    const events = sampleRun(...text, [3, { kind: "final_answer", content: "So.", message_id: "m" }]);
+    expect(layout({ ...events, answer: null }, START).rows[1]?.label).toBe("Text");
+    expect(layout(events, START).rows[1]?.label).toBe("Answer");
   });
 
   it("shows an open approval as waiting up to now", () => {

@@ -248,13 +248,13 @@ class RowBuilder {
     kind: Row["kind"],
     key: string,
     extent: Extent,
-    told: Progress,
+    reportedState: Progress,
     depth: number,
     name: RowName,
     item: Item | null,
     tokens: Tokens | null,
   ): void {
-    const state = finalState(told, this.live);
+    const state = finalState(reportedState, this.live);
     const row = { kind, key, ...extent, state, depth, ...name, item };
     const isSpent = tokens !== null && tokens.input + tokens.output > 0;
     this.rows.push({ ...row, tokens: isSpent ? tokens : null, parts: this.partsOf(kind, extent, item) });

@@ -45,16 +45,16 @@ export function summarize(run: RunView, now: number): Summary {
     if (agent === undefined) continue;
     const begin = Math.min(ms, Math.max(0, agent.startedAt - run.startedAt));
     const end = (agent.endedAt ?? run.startedAt + ms) - run.startedAt;
-    const took = Math.max(0, Math.min(end, ms) - begin);
+    const duration = Math.max(0, Math.min(end, ms) - begin);
     agents.push({
       agentId,
       depth,
       name: agent.name || "agent",
       model: agent.model,
       state: agentState(run, agent),
-      ms: took,
+      ms: duration,
       offset: ms > 0 ? begin / ms : 0,
-      share: ms > 0 ? took / ms : 0,
+      share: ms > 0 ? duration / ms : 0,
       tools: agent.tools,
       tokens: tokensOf(agent),
     });

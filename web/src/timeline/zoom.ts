@@ -13,10 +13,10 @@ export function fitScale(width: number, span: number): number {
 }
 
 /** A scale within its limits; null shows the whole run. */
-export function clampScale(wished: number, width: number, span: number): number | null {
+export function clampScale(requestedScale: number, width: number, span: number): number | null {
   const fit = fitScale(width, span);
   const most = Math.max(fit, Math.min(MAX_SCALE, MAX_TRACK / Math.max(1, span)));
-  const scale = Math.min(wished, most);
+  const scale = Math.min(requestedScale, most);
   return scale <= fit * 1.001 ? null : scale;
 }
 
@@ -27,15 +27,15 @@ export function labelWidth(width: number): number {
 interface Zoom {
   readonly scale: number;
   readonly isFit: boolean;
-  by(factor: number): void;
-  showAll(): void;
+  zoomBy(factor: number): void;
+  fitAll(): void;
 }
 
 /** The scale of the chart: the whole run, or what the user chose with the buttons or Ctrl and the wheel. */
 export function useZoom(scroller: RefObject<HTMLElement | null>, labels: number, width: number, span: number): Zoom {
-  const [wished, setWished] = useState<number | null>(null);
-  const chosen = wished === null ? null : clampScale(wished, width, span);
-  const scale = chosen ?? fitScale(width, span);
+  const [requestedScale, setRequestedScale] = useState<number | null>(null);
+  const scaleOverride = requestedScale === null ? null : clampScale(requestedScale, width, span);
+  const scale = scaleOverride ?? fitScale(width, span);
   /** A time, and its position in the window, which must not move. */
   const anchor = useRef<{ time: number; x: number } | null>(null);
   const latest = useRef({ scale, width, span });
@@ -53,7 +53,7 @@ export function useZoom(scroller: RefObject<HTMLElement | null>, labels: number,
       const now = latest.current;
       const x = at ?? now.width / 2;
       if (element !== null) anchor.current = { time: (element.scrollLeft + x) / now.scale, x };
-      setWished(clampScale(now.scale * factor, now.width, now.span));
+      setRequestedScale(clampScale(now.scale * factor, now.width, now.span));
     },
     [scroller],
   );
@@ -61,18 +61,18 @@ export function useZoom(scroller: RefObject<HTMLElement | null>, labels: number,
   useEffect(() => {
     const element = scroller.current;
     if (element === null) return;
-    const turn = (event: WheelEvent) => {
+    const onWheel = (event: WheelEvent) => {
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
       const x = event.clientX - element.getBoundingClientRect().left - labels;
       zoom(Math.exp(-event.deltaY * (event.deltaMode === 0 ? 0.004 : 0.1)), Math.max(0, x));
     };
     // React's wheel listeners are passive, so they cannot keep the browser from zooming the page.
-    element.addEventListener("wheel", turn, { passive: false });
-    return () => element.removeEventListener("wheel", turn);
+    element.addEventListener("wheel", onWheel, { passive: false });
+    return () => element.removeEventListener("wheel", onWheel);
   }, [scroller, labels, zoom]);
 
-  const by = useCallback((factor: number) => zoom(factor), [zoom]);
-  const showAll = useCallback(() => setWished(null), []);
-  return { scale, isFit: chosen === null, by, showAll };
+  const zoomBy = useCallback((factor: number) => zoom(factor), [zoom]);
+  const fitAll = useCallback(() => setRequestedScale(null), []);
+  return { scale, isFit: scaleOverride === null, zoomBy, fitAll };
 }

@@ -32,48 +32,48 @@ export interface Shortcut extends ShortcutInfo {
 }
 
 const SEQUENCE_MS = 1_000;
-const OPEN = '[role="dialog"], [role="alertdialog"], [role="menu"]';
-const UNTYPED = new Set(["button", "checkbox", "color", "file", "image", "radio", "range", "reset", "submit"]);
+const OVERLAYS = '[role="dialog"], [role="alertdialog"], [role="menu"]';
+const NON_TEXT_TYPES = new Set(["button", "checkbox", "color", "file", "image", "radio", "range", "reset", "submit"]);
 
 export function isMac(): boolean {
   return /mac|iphone|ipad/i.test(navigator.platform);
 }
 
 export function useShortcuts(bindings: readonly Shortcut[]): void {
-  const newest = useRef(bindings);
+  const latest = useRef(bindings);
   useEffect(() => {
-    newest.current = bindings;
+    latest.current = bindings;
   });
   useEffect(() => {
-    const press = shortcutListener(() => newest.current);
-    window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
+    const onKeyDown = shortcutListener(() => latest.current);
+    window.addEventListener("keydown", onKeyDown);
+    return () => window.removeEventListener("keydown", onKeyDown);
   }, []);
 }
 
 /** A keydown listener that runs the matching shortcut; it remembers the first key of a sequence. */
 export function shortcutListener(bindings: () => readonly Shortcut[]): (event: KeyboardEvent) => void {
-  let begun = "";
-  let begunAt = 0;
+  let firstKey = "";
+  let firstKeyAt = 0;
   return (event) => {
     if (event.defaultPrevented || event.isComposing || MODIFIERS.has(event.key)) return;
-    const first = event.timeStamp - begunAt < SEQUENCE_MS ? begun : "";
-    begun = "";
+    const first = event.timeStamp - firstKeyAt < SEQUENCE_MS ? firstKey : "";
+    firstKey = "";
     const mac = isMac();
-    const usable = bindings().filter((one) => !one.disabled && isWanted(one, event));
+    const enabled = bindings().filter((one) => !one.disabled && isAllowed(one, event));
     const continues = (one: Shortcut) => first !== "" && one.keys.startsWith(`${first} `);
     const found =
-      usable.find((one) => continues(one) && matchesShortcut(event, secondOf(one.keys), mac)) ??
-      usable.find((one) => !one.keys.includes(" ") && matchesShortcut(event, one.keys, mac));
+      enabled.find((one) => continues(one) && matchesShortcut(event, secondOf(one.keys), mac)) ??
+      enabled.find((one) => !one.keys.includes(" ") && matchesShortcut(event, one.keys, mac));
     if (found !== undefined) {
       event.preventDefault();
       found.run(event);
       return;
     }
-    const beginning = usable.find((one) => one.keys.includes(" ") && matchesShortcut(event, firstOf(one.keys), mac));
+    const beginning = enabled.find((one) => one.keys.includes(" ") && matchesShortcut(event, firstOf(one.keys), mac));
     if (beginning === undefined) return;
-    begun = firstOf(beginning.keys);
-    begunAt = event.timeStamp;
+    firstKey = firstOf(beginning.keys);
+    firstKeyAt = event.timeStamp;
   };
 }
 
@@ -100,10 +100,10 @@ export function matchesShortcut(event: KeyboardEvent, stroke: string, mac: boole
   // Symbols such as `?` need Shift on some keyboards and not on others.
   const sign = key.length === 1 && key.toLowerCase() === key.toUpperCase();
   if (!sign && event.shiftKey !== wanted.includes("shift")) return false;
-  return event.key.toLowerCase() === (NAMES[key] ?? key);
+  return event.key.toLowerCase() === (KEY_NAMES[key] ?? key);
 }
 
-const NAMES: Record<string, string> = {
+const KEY_NAMES: Record<string, string> = {
   esc: "escape",
   up: "arrowup",
   down: "arrowdown",
@@ -114,17 +114,17 @@ const NAMES: Record<string, string> = {
 
 /** Whether a dialog or a menu is open, which handles keys itself. */
 export function isOverlayOpen(): boolean {
-  return document.querySelector(OPEN) !== null;
+  return document.querySelector(OVERLAYS) !== null;
 }
 
-function isWanted(binding: Shortcut, event: KeyboardEvent): boolean {
+function isAllowed(binding: Shortcut, event: KeyboardEvent): boolean {
   if (!binding.inFields && isTextField(event.target)) return false;
   return binding.overDialogs === true || !isOverlayOpen();
 }
 
 export function isTextField(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
-  if (target instanceof HTMLInputElement) return !UNTYPED.has(target.type);
+  if (target instanceof HTMLInputElement) return !NON_TEXT_TYPES.has(target.type);
   return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement || isEditable(target);
 }
 
@@ -134,11 +134,11 @@ function isEditable(target: HTMLElement): boolean {
 
 /** The labels of the keys of a shortcut, e.g. `["⌘", "K"]`. */
 export function keyLabels(keys: string, mac = isMac()): readonly string[] {
-  return keys.split(" ").flatMap((stroke) => stroke.split("+").map((key) => cap(key.toLowerCase(), mac)));
+  return keys.split(" ").flatMap((stroke) => stroke.split("+").map((key) => keyLabel(key.toLowerCase(), mac)));
 }
 
-function cap(key: string, mac: boolean): string {
-  const caps: Record<string, string> = {
+function keyLabel(key: string, mac: boolean): string {
+  const labels: Record<string, string> = {
     mod: mac ? "⌘" : "Ctrl",
     shift: mac ? "⇧" : "Shift",
     alt: mac ? "⌥" : "Alt",
@@ -152,5 +152,5 @@ function cap(key: string, mac: boolean): string {
     space: "Space",
     delete: "Del",
   };
-  return caps[key] ?? key.toUpperCase();
+  return labels[key] ?? key.toUpperCase();
 }

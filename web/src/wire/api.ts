@@ -103,7 +103,7 @@ export const api = {
   },
   agents: (signal?: AbortSignal) => json<AgentList>("agents", { signal }),
   sessions: (query: { q?: string; after?: string; limit?: number } = {}, signal?: AbortSignal) =>
-    json<SessionPage>(`sessions${search(query)}`, { signal }),
+    json<SessionPage>(`sessions${queryString(query)}`, { signal }),
   session: (id: string, signal?: AbortSignal) => json<SessionEntry>(`sessions/${encodeURIComponent(id)}`, { signal }),
   renameSession: (id: string, title: string) =>
     json<SessionEntry>(`sessions/${encodeURIComponent(id)}`, { method: "PATCH", body: { title } }),
@@ -143,10 +143,10 @@ async function request(path: string, { method = "GET", body, signal }: Options):
   }
   if (response.ok) return response;
   if (response.status === 401) window.dispatchEvent(new Event(UNAUTHORIZED));
-  throw await refusal(response);
+  throw await errorOf(response);
 }
 
-async function refusal(response: Response): Promise<ApiError> {
+async function errorOf(response: Response): Promise<ApiError> {
   try {
     const problem = (await response.json()) as { detail?: string; title?: string; code?: string };
     return new ApiError(problem.detail ?? problem.title ?? response.statusText, problem.code ?? "", response.status);
@@ -155,7 +155,7 @@ async function refusal(response: Response): Promise<ApiError> {
   }
 }
 
-function search(query: Record<string, string | number | undefined>): string {
+function queryString(query: Record<string, string | number | undefined>): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
   return given.length === 0 ? "" : `?${new URLSearchParams(given.map(([key, value]) => [key, String(value)]))}`;
 }
