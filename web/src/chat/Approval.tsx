@@ -63,7 +63,7 @@ export const Approval = memo(function Approval({ run, approval }: { run: RunView
               )}
               {isAllowed("edit") && (
                 <Button
-                  disabled={isSent || fullArgs.state !== "whole"}
+                  disabled={isSent || fullArgs.state !== "complete"}
                   onClick={() => change({ mode: "edit", edited: argsText(fullArgs.args) })}
                 >
                   Edit
@@ -85,28 +85,28 @@ export const Approval = memo(function Approval({ run, approval }: { run: RunView
 
 interface FullArgs {
   readonly args: Args;
-  readonly state: "whole" | "loading" | "failed";
+  readonly state: "complete" | "loading" | "failed";
   retry(): void;
 }
 
 /** Truncated arguments are fetched in full, so that the user can read what they approve. */
 function useFullArgs(run: RunView, approval: ApprovalItem): FullArgs {
   const isTruncated = approval.argsTruncation !== null;
-  const [current, setNow] = useState<Omit<FullArgs, "retry">>({
+  const [current, setCurrent] = useState<Omit<FullArgs, "retry">>({
     args: approval.args,
-    state: isTruncated ? "loading" : "whole",
+    state: isTruncated ? "loading" : "complete",
   });
   const [tries, setTries] = useState(0);
   // biome-ignore lint/correctness/useExhaustiveDependencies: each try reads anew
   useEffect(() => {
     if (!isTruncated) return;
-    const leaving = new AbortController();
-    setNow((before) => ({ ...before, state: "loading" }));
-    api.approval(run.runId, approval.approvalId, leaving.signal).then(
-      ({ args }) => setNow({ args, state: "whole" }),
-      () => leaving.signal.aborted || setNow((before) => ({ ...before, state: "failed" })),
+    const abort = new AbortController();
+    setCurrent((before) => ({ ...before, state: "loading" }));
+    api.approval(run.runId, approval.approvalId, abort.signal).then(
+      ({ args }) => setCurrent({ args, state: "complete" }),
+      () => abort.signal.aborted || setCurrent((before) => ({ ...before, state: "failed" })),
     );
-    return () => leaving.abort();
+    return () => abort.abort();
   }, [run.runId, approval.approvalId, isTruncated, tries]);
   return { ...current, retry: () => setTries(tries + 1) };
 }
@@ -116,7 +116,7 @@ function ApprovalArgs({ run, approval, fullArgs }: { run: RunView; approval: App
   return (
     <>
       <Arguments parts={parts} />
-      {fullArgs.state !== "whole" && (
+      {fullArgs.state !== "complete" && (
         <p className="approval-cut" role="status">
           Only the beginning is shown, of {formatBytes(approval.argsTruncation?.size ?? 0)}.{" "}
           {fullArgs.state === "loading" ? "Loading the rest …" : "The rest could not be read."}

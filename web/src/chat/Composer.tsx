@@ -46,7 +46,7 @@ export function Composer(props: Props) {
       else
         last().then(
           // Keeps what the user typed in the meantime.
-          (whole) => field.current?.value === "" && setText(whole),
+          (message) => field.current?.value === "" && setText(message),
           () => setLoadError("The last message could not be read"),
         );
     }

@@ -25,7 +25,7 @@ function answered(content: string, isTruncated = false): RunView {
   );
   const run = runs[0];
   if (run?.answer == null) throw new Error("no answer");
-  return { ...run, answer: { ...run.answer, cut: isTruncated ? { size: 20_000, url: "" } : null } };
+  return { ...run, answer: { ...run.answer, truncation: isTruncated ? { size: 20_000, url: "" } : null } };
 }
 
 function drawn(run: RunView, item: Item | null = null) {

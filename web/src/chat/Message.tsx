@@ -28,8 +28,10 @@ export const Message = memo(function Message({ run, item, isAnswer }: Props) {
   const [full, setFull] = useState<string | null>(null);
   const answer = isAnswer ? run.answer : null;
   const streamed =
-    item !== null && (answer === null || !answer.cut || isComplete(item.text, answer.content)) ? item.text : null;
-  const content = full ?? (answer?.cut ? (streamed ?? answer.content) : (answer?.content ?? streamed ?? ""));
+    item !== null && (answer === null || !answer.truncation || isComplete(item.text, answer.content))
+      ? item.text
+      : null;
+  const content = full ?? (answer?.truncation ? (streamed ?? answer.content) : (answer?.content ?? streamed ?? ""));
   const shown = useMemo(
     () => (answer === null ? { title: "", content, sources: NO_SOURCES } : answerOf({ ...answer, content })),
     [content, answer],
@@ -37,7 +39,7 @@ export const Message = memo(function Message({ run, item, isAnswer }: Props) {
   const cited = answer === null ? NO_SOURCES : [...new Set([...shown.sources, ...citedSources(run)])];
   const sources = useStableList(cited);
   const load = () => api.text(`runs/${run.runId}/answer`);
-  const isTruncated = answer?.cut != null && streamed === null && full === null;
+  const isTruncated = answer?.truncation != null && streamed === null && full === null;
   return (
     <article
       className={`${answer === null ? "speech" : "answer"} ${item !== null && item.key === focus ? "focused" : ""}`}
@@ -51,7 +53,7 @@ export const Message = memo(function Message({ run, item, isAnswer }: Props) {
         streaming={answer === null && item?.endedAt === null}
       />
       {isTruncated && (
-        <LoadFullButton what="the whole answer" size={answer.cut?.size ?? 0} load={load} onLoaded={setFull} />
+        <LoadFullButton what="the whole answer" size={answer.truncation?.size ?? 0} load={load} onLoaded={setFull} />
       )}
       {answer !== null && (
         <div className="answer-tools">

@@ -63,12 +63,13 @@ export const SearchResults = memo(function SearchResults({
 });
 
 /** Parts that the search could not read, so that "nothing found" does not mislead. */
-function unsearchedParts({ pending, failed, tooLarge }: FullResultsState, cut: number): string[] {
+function unsearchedParts({ pending, failed, tooLarge }: FullResultsState, truncatedMessages: number): string[] {
   const parts: string[] = [];
   if (pending > 0) parts.push(`reading ${plural(pending, "long result")} …`);
   if (failed > 0) parts.push(`${plural(failed, "long result")} could not be read`);
   if (tooLarge > 0) parts.push(`only the beginning of ${plural(tooLarge, "very long result")} was searched`);
-  if (cut > 0) parts.push(`only the beginning of ${plural(cut, "long message")} was searched`);
+  if (truncatedMessages > 0)
+    parts.push(`only the beginning of ${plural(truncatedMessages, "long message")} was searched`);
   return parts;
 }
 

@@ -10,16 +10,16 @@ import { DecisionLine } from "./Approval";
 import { Arguments, splitArguments } from "./Arguments";
 import { LoadFullButton } from "./LoadFullButton";
 
-const CALLED = "Error: ";
+const ERROR_PREFIX = "Error: ";
 
 /**
  * The full error text from a call's result, because the log truncates errors at 2,000 characters. Null if the result
  * is not the error.
  */
 export function findErrorText(result: string, error: string): string | null {
-  const beginning = error.endsWith("…") ? error.slice(0, -1) : error;
-  for (const told of [result.startsWith(CALLED) ? result.slice(CALLED.length) : result, result])
-    if (told.startsWith(beginning)) return told;
+  const prefix = error.endsWith("…") ? error.slice(0, -1) : error;
+  for (const errorText of [result.startsWith(ERROR_PREFIX) ? result.slice(ERROR_PREFIX.length) : result, result])
+    if (errorText.startsWith(prefix)) return errorText;
   return null;
 }
 
@@ -47,10 +47,10 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
   const result = valueText(full?.result ?? tool.result);
   const output = full?.output ?? tool.output.map((piece) => piece.text).join("");
   const failed = tool.error === null || tool.state === "stopped" ? null : tool.error;
-  const told = failed === null ? null : findErrorText(result, failed);
-  const error = told ?? failed;
+  const errorText = failed === null ? null : findErrorText(result, failed);
+  const error = errorText ?? failed;
   const hasResult =
-    tool.endedAt !== null && (tool.error === null || (failed !== null && told === null && result !== ""));
+    tool.endedAt !== null && (tool.error === null || (failed !== null && errorText === null && result !== ""));
   const isTruncated =
     tool.resultTruncation !== null ||
     tool.outputDropped > 0 ||
@@ -77,7 +77,11 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
         <Part
           title="Error"
           text={error}
-          copy={told === null ? failed : all(told, (call) => findErrorText(valueText(call.result), failed) ?? failed)}
+          copy={
+            errorText === null
+              ? failed
+              : all(errorText, (call) => findErrorText(valueText(call.result), failed) ?? failed)
+          }
         >
           <div className="tool-error" role="note">
             <JsonView value={shown(error)} isText />
@@ -96,7 +100,7 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
       )}
       {isTruncated && !showsAll && (
         <Button onClick={showAll}>
-          Show whole {told === null ? "result" : "error"}
+          Show whole {errorText === null ? "result" : "error"}
           {tool.resultTruncation === null ? "" : ` (${formatBytes(tool.resultTruncation.size)})`}
         </Button>
       )}

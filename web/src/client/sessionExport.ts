@@ -126,8 +126,8 @@ async function save(lines: readonly string[], title: string, format: ExportForma
 /** The run with its full question and answer, where the log truncates them. */
 async function withFullTexts(run: RunView, signal: AbortSignal): Promise<RunView> {
   const input = run.inputTruncation?.url ? await api.text(run.inputTruncation.url, signal) : run.input;
-  const cut = run.answer?.cut;
-  if (run.answer === null || !cut?.url) return { ...run, input };
-  const text = await api.text(cut.url, signal);
+  const truncation = run.answer?.truncation;
+  if (run.answer === null || !truncation?.url) return { ...run, input };
+  const text = await api.text(truncation.url, signal);
   return { ...run, input, answer: { ...run.answer, content: text } };
 }

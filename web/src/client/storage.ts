@@ -22,14 +22,14 @@ export function readStored<T>(key: string, fallback: T): T {
 }
 
 export function writeStored(key: string, value: unknown): void {
-  const whole = KEY_PREFIX + key;
+  const fullKey = KEY_PREFIX + key;
   const text = value === undefined || value === null ? null : JSON.stringify(value);
   try {
-    if (text === null) localStorage.removeItem(whole);
-    else localStorage.setItem(whole, text);
-    refused.delete(whole);
+    if (text === null) localStorage.removeItem(fullKey);
+    else localStorage.setItem(fullKey, text);
+    refused.delete(fullKey);
   } catch {
-    refused.set(whole, text);
+    refused.set(fullKey, text);
   }
 }
 

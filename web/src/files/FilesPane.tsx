@@ -40,7 +40,7 @@ export const FileRow = memo(function FileRow({ file, onSelect, isOpenAtFirst = f
             aria-controls={isOpen ? id : undefined}
             onClick={() => setOpen(!isOpen)}
           >
-            <ChevronRight className="files-chevron" size={14} aria-hidden="true" />
+            <ChevronRight className="chevron" size={14} aria-hidden="true" />
             {title}
           </button>
         ) : (

@@ -110,15 +110,15 @@ export class RunDraft {
    * rejected.
    */
   markInterrupted(reason: string): void {
-    const cut = (part: { state: Progress; error: string | null }) =>
+    const wasInterrupted = (part: { state: Progress; error: string | null }) =>
       (part.state === "failed" || part.state === "rejected") && part.error === reason;
     for (const [index, item] of this.run.items.entries()) {
-      if ((item.kind !== "tool" && item.kind !== "step") || !cut(item)) continue;
+      if ((item.kind !== "tool" && item.kind !== "step") || !wasInterrupted(item)) continue;
       const own = this.edit(index, "tool", "step");
       if (own) own.state = "stopped";
     }
     for (const agent of this.run.agents.values()) {
-      const own = cut(agent) ? this.agent(agent.agentId) : null;
+      const own = wasInterrupted(agent) ? this.agent(agent.agentId) : null;
       if (own) own.state = "stopped";
     }
   }

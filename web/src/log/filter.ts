@@ -41,7 +41,7 @@ export function searchTerms(text: string): readonly string[] {
 }
 
 /** The matches in a run, in reading order. */
-export function findHits(run: RunView, filter: Filter, whole?: FullTextOf): SearchHit[] {
+export function findHits(run: RunView, filter: Filter, fullTextOf?: FullTextOf): SearchHit[] {
   const hits: SearchHit[] = [];
   const ofRun = filter.tool === "";
   if (ofRun && !filter.errorsOnly && hasWords(questionTexts(run), filter))
@@ -50,7 +50,8 @@ export function findHits(run: RunView, filter: Filter, whole?: FullTextOf): Sear
   const isAnswer = ofRun && !filter.errorsOnly && run.answer !== null && hasWords(answerTexts(run, streamed), filter);
   for (const item of run.items) {
     // The answer's text is shown as the answer.
-    if (!(isAnswer && item === streamed) && matches(item, filter, run, whole)) hits.push({ kind: "item", run, item });
+    if (!(isAnswer && item === streamed) && matches(item, filter, run, fullTextOf))
+      hits.push({ kind: "item", run, item });
   }
   if (isAnswer) hits.push({ kind: "answer", run, item: streamed });
   if (ofRun && run.state === "failed" && hasWords(failureTexts(run), filter))
@@ -63,19 +64,19 @@ export function countTruncatedMessages(runs: readonly RunView[]): number {
   let count = 0;
   for (const { inputTruncation, answer } of runs) {
     if (inputTruncation !== null) count += 1;
-    if (answer?.cut != null && answer.item === null) count += 1;
+    if (answer?.truncation != null && answer.item === null) count += 1;
   }
   return count;
 }
 
 /** Whether an item matches: each term occurs in one of its texts. */
-export function matches(item: Item, filter: Filter, run: RunView, whole?: FullTextOf): boolean {
+export function matches(item: Item, filter: Filter, run: RunView, fullTextOf?: FullTextOf): boolean {
   if (filter.tool !== "" && !((item.kind === "tool" || item.kind === "approval") && item.name === filter.tool))
     return false;
   if (filter.errorsOnly && !isFailed(item, run)) return false;
   if (patternsOf(filter).length === 0) return true;
   const texts = [...textsOf(item), ...failedAgents(item, run).flatMap((agent) => [agent.name, agent.error ?? ""])];
-  const fetched = item.kind === "tool" ? whole?.(item) : undefined;
+  const fetched = item.kind === "tool" ? fullTextOf?.(item) : undefined;
   if (fetched !== undefined) texts.push(fetched);
   return hasWords(texts, filter);
 }

@@ -288,7 +288,7 @@ function setAnswer(draft: RunDraft, event: Extract<AnyEvent, { kind: "final_answ
     content: event.content ?? "",
     title: event.title ?? "",
     sources: event.sources ?? [],
-    cut: truncationOf(event),
+    truncation: truncationOf(event),
     item: item < 0 ? null : item,
   };
 }

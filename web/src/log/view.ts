@@ -180,7 +180,7 @@ export interface AnswerView {
   readonly content: JsonValue;
   readonly title: string;
   readonly sources: readonly string[];
-  readonly cut: Truncation | null;
+  readonly truncation: Truncation | null;
   /** Index of the text that is the answer; null if it was not streamed. */
   readonly item: number | null;
 }

@@ -146,10 +146,12 @@ export class TerminalWriter {
 
   /** A note about the omitted part of a result. */
   private omittedNote(run: RunView, piece: TerminalPiece): string {
-    const cut = callAt(run, piece.item)?.resultTruncation ?? null;
+    const truncation = callAt(run, piece.item)?.resultTruncation ?? null;
     const left = piece.text.length - MAX_RESULT;
-    if (left <= 0 && cut === null) return "";
-    const amount = cut ? `${formatBytes(cut.size)} in all` : `${left.toLocaleString("en")} more characters`;
+    if (left <= 0 && truncation === null) return "";
+    const amount = truncation
+      ? `${formatBytes(truncation.size)} in all`
+      : `${left.toLocaleString("en")} more characters`;
     const line = `${this.startLine()}${DIM}… ${amount}: open the tool's row${RESET}`;
     this.isAtLineStart = false;
     return line;

@@ -35,6 +35,6 @@ export class FakeSocket {
 
 export const newestSocket = () => {
   const socket = FakeSocket.all[FakeSocket.all.length - 1];
-  if (socket === undefined) throw new Error("nobody has connected");
+  if (socket === undefined) throw new Error("no socket was opened");
   return socket;
 };

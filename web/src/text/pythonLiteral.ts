@@ -21,7 +21,7 @@ class Reader {
 
   constructor(private readonly text: string) {}
 
-  whole(): JsonValue {
+  parse(): JsonValue {
     const value = this.value(0);
     this.space();
     if (this.at < this.text.length) throw new SyntaxError("more than one value");
@@ -121,5 +121,5 @@ class Reader {
 
 /** The value of a literal. Throws if the text is not one. */
 export function pythonLiteral(text: string): JsonValue {
-  return new Reader(text).whole();
+  return new Reader(text).parse();
 }

@@ -29,14 +29,14 @@ export function Dialog({
   initialFocus,
   children,
 }: Props) {
-  const untold = description === undefined ? { "aria-describedby": undefined } : {};
+  const noDescription = description === undefined ? { "aria-describedby": undefined } : {};
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
       <Radix.Portal>
         <Radix.Overlay className="dialog-veil" />
         <Radix.Content
           className={`dialog ${className}`}
-          {...untold}
+          {...noDescription}
           onOpenAutoFocus={(event) => {
             if (!initialFocus?.current) return;
             event.preventDefault();
