@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page run test test-page test-newest test-openwebui test-system test-proxy lint format \
+.PHONY: help setup page run test test-package test-page test-newest test-openwebui test-system test-proxy lint format \
 	bench soak attacks golden pictures pipe types lock clean
 
 help:  ## Show this list
@@ -29,8 +29,10 @@ run: setup  ## Serve the built-in agents on http://127.0.0.1:8000 (PORT= changes
 	@tools/page.sh || echo "limelight: going on with the page as it was built before, or without one" >&2
 	@exec $(BIN)/limelight serve --port $(PORT)
 
-test: setup page  ## Check style and types, run the tests of the package and of the page
-	@$(MAKE) --no-print-directory --jobs=2 lint test-page
+test: setup page  ## Check style and types, run the tests of the package and of the page (some minutes)
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=line lint test-page test-package
+
+test-package: setup  ## Test the Python package; part of `make test`
 	@$(BIN)/pytest $(or $(ONLY),--ignore=tests/system -n $(WORKERS) --dist worksteal)
 
 test-system: setup page  ## Test whole processes and the page in Chromium; kill, flood and starve servers (some minutes)

@@ -10,9 +10,10 @@ from typing import Any
 
 import msgspec
 
-from limelight.dialects.encoder import SseEncoder
+from limelight.dialects.encoder import FrameEncoder
 from limelight.dialects.typed import TypedDialect
 from limelight.events import AgentFinished, AgentStarted, Record, RunStarted, Status, ToolFinished, ToolStarted
+from limelight.server.sse import sse_framing
 from limelight.sources.base import FileMade, Item
 from limelight.sources.function import FunctionTranslator
 
@@ -47,14 +48,14 @@ def items(tokens: int) -> Iterator[str | Item]:
 
 def frames(tokens: int) -> list[bytes]:
     """The same as Limelight has it on the wire, one SSE frame each."""
-    encoder = SseEncoder(TypedDialect)
+    encoder, framing = FrameEncoder(TypedDialect), sse_framing(TypedDialect.event_name)
     translator = FunctionTranslator()
     events: list[Item] = [RunStarted(agent="turn")]
     for item in items(tokens):
         events += translator.feed(item)
     events += translator.end()
     records = [Record(seq, "", 0, e) for seq, e in enumerate(events, start=1) if not isinstance(e, FileMade)]
-    return [blob for record in records if (blob := encoder.encode(record))]
+    return [blob for record in records if (blob := framing(encoder.encode(record)))]
 
 
 def payloads(tokens: int) -> list[dict[str, Any]]:

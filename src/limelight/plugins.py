@@ -1,19 +1,27 @@
-"""Finds sources, dialects and stores by entry point, the built-in ones and those of others alike."""
+"""Sources, dialects and stores, found by entry point: the built-in ones and those of other packages alike."""
 
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from limelight.errors import SetupError
 
 
 def find(group: str) -> dict[str, Any]:
-    """All parts of a group (`sources`, `dialects`, `stores`) by name."""
-    return {entry.name: entry.load() for entry in entry_points(group=f"limelight.{group}")}
+    """All plug-ins of a group (`sources`, `dialects`, `stores`) by name."""
+    return {name: entry.load() for name, entry in _entries(group).items()}
 
 
 def one(group: str, name: str) -> Any:
-    """The part of that name. Raises SetupError, which names those that there are."""
-    for entry in entry_points(group=f"limelight.{group}", name=name):
-        return entry.load()
-    known = ", ".join(sorted(entry.name for entry in entry_points(group=f"limelight.{group}"))) or "none"
+    """The plug-in with this name. Raises SetupError, which lists the installed ones."""
+    entries = _entries(group)
+    if name in entries:
+        return entries[name].load()
+    known = ", ".join(sorted(entries)) or "none"
     raise SetupError(f"there is no {group.removesuffix('s')} {name!r}; installed: {known}")
+
+
+@cache
+def _entries(group: str) -> dict[str, EntryPoint]:
+    """The entry points of a group. Cached, because each lookup reads the metadata of all installed packages."""
+    return {entry.name: entry for entry in entry_points(group=f"limelight.{group}")}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from limelight.deltas import Delta
 from limelight.dialects.base import AgentTree, Cursor, text_of
-from limelight.dialects.encoder import SseEncoder
+from limelight.dialects.encoder import FrameEncoder
 from limelight.errors import BadCursor
 from limelight.events import (
     EVENT_TYPES,
@@ -35,7 +35,8 @@ from limelight.events import (
     kind_of,
 )
 from limelight.grammar import Grammar
-from tests.dialects.transcripts import DELTAS, DIALECTS, SCRIPTS, joined, live, parse, pieces, records_of, resumed
+from limelight.server.sse import sse_framing
+from tests.dialects.transcripts import DELTAS, DIALECTS, SCRIPTS, joined, live, pieces, records_of, resumed
 from tests.support.strategies import as_records, legal_runs, write_run
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -77,8 +78,9 @@ def test_the_frames_of_a_script_are_the_golden_ones(script: str, dialect: str) -
     """The input is read from the golden Records, so that a transcript stands for itself."""
     lines = (GOLDEN / f"{script}.jsonl").read_bytes().splitlines()
     records = [msgspec.json.decode(line, type=Record) for line in lines]
-    encoder = SseEncoder(DIALECTS[dialect])
-    compare(GOLDEN / f"{script}.{dialect}.sse", b"".join(encoder.encode(record) for record in records))
+    encoder = FrameEncoder(DIALECTS[dialect])
+    frames = [frame for record in records for frame in encoder.encode(record)]
+    compare(GOLDEN / f"{script}.{dialect}.sse", sse_framing(DIALECTS[dialect]().event_name)(frames))
 
 
 def test_no_golden_file_is_left_over() -> None:
@@ -94,7 +96,7 @@ def emitted_kinds(dialect: str) -> dict[type[Event], int]:
     """How many frames each kind gave, over all runs that we have."""
     counts: dict[type[Event], int] = dict.fromkeys(EVENT_TYPES, 0)
     for run in CORPUS:
-        encoder = SseEncoder(DIALECTS[dialect])
+        encoder = FrameEncoder(DIALECTS[dialect])
         for record in as_records(run):
             counts[type(record.event)] += len(encoder.feed(record))
     return counts
@@ -207,48 +209,38 @@ def record(seq: int, text: str) -> Record:
 
 
 def test_the_last_frame_of_a_record_has_its_number_and_those_before_it_count() -> None:
-    sent = SseEncoder(Loud).encode(record(57, "one two three"))
-    assert sent == (
-        b"id: 57.1\nevent: message\ndata: 1 one\n\n"
-        b"id: 57.2\nevent: message\ndata: 1 two\n\n"
-        b"id: 57\nevent: message\ndata: 1 three\n\n"
-    )
+    frames = FrameEncoder(Loud).encode(record(57, "one two three"))
+    assert frames == [("57.1", b"1 one"), ("57.2", b"1 two"), ("57", b"1 three")]
 
 
 def test_the_inner_ids_of_a_joined_record_count_from_its_first() -> None:
-    frames = parse(SseEncoder(Loud).encode(record(57, "one two"), first_seq=50))
-    assert [frame.id for frame in frames] == ["50.1", "57"]
+    frames = FrameEncoder(Loud).encode(record(57, "one two"), first_seq=50)
+    assert [frame.cursor for frame in frames] == ["50.1", "57"]
 
 
 @pytest.mark.parametrize(("skip", "ids"), [(0, ["7.1", "7.2", "7"]), (1, ["7.2", "7"]), (2, ["7"]), (3, []), (9, [])])
 def test_frames_that_are_known_are_skipped_and_the_others_keep_their_ids(skip: int, ids: list[str]) -> None:
-    assert [frame.id for frame in parse(SseEncoder(Loud).encode(record(7, "a b c"), skip=skip))] == ids
+    assert [frame.cursor for frame in FrameEncoder(Loud).encode(record(7, "a b c"), skip=skip)] == ids
 
 
 def test_a_single_frame_can_be_skipped_too() -> None:
-    assert SseEncoder(Loud).encode(record(7, "a"), skip=1) == b""
+    assert FrameEncoder(Loud).encode(record(7, "a"), skip=1) == []
 
 
-def test_a_record_without_frames_gives_no_bytes() -> None:
-    assert SseEncoder(Loud).encode(record(7, "")) == b""
+def test_a_record_without_payloads_has_no_frames() -> None:
+    assert FrameEncoder(Loud).encode(record(7, "")) == []
 
 
 def test_each_run_begins_with_a_fresh_dialect() -> None:
-    encoder = SseEncoder(Loud)
+    encoder = FrameEncoder(Loud)
     encoder.feed(record(1, ""))
     assert encoder.feed(record(2, "x")) == [b"2 x"]
     encoder.feed(Record(3, "r2", 0, RunStarted(agent="a")))
     assert encoder.feed(record(4, "x")) == [b"2 x"], "the run_started itself is the first that it sees"
 
 
-def test_frames_of_what_is_in_no_log_have_no_ids() -> None:
-    assert SseEncoder(Loud).unnumbered(record(7, "a b")) == (
-        b"event: message\ndata: 1 a\n\nevent: message\ndata: 1 b\n\n"
-    )
-
-
-def test_a_gap_has_the_id_of_its_last_record() -> None:
-    assert SseEncoder(Loud).gap(3, 9) == b"id: 9\nevent: message\ndata: gap 3 9\n\n"
+def test_a_gap_has_the_cursor_of_its_last_record() -> None:
+    assert FrameEncoder(Loud).gap(3, 9) == ("9", b"gap 3 9")
 
 
 # Cursors, depth, text

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from limelight.dialects.encoder import SseEncoder
+from limelight.dialects.encoder import FrameEncoder
 from limelight.dialects.typed import TypedDialect
 from limelight.events import (
     AgentFinished,
@@ -30,7 +30,7 @@ from limelight.events import (
     ToolReady,
     ToolStarted,
 )
-from tests.dialects.transcripts import SCRIPTS, live, parse
+from tests.dialects.transcripts import SCRIPTS, as_sent, live
 from tests.support.strategies import as_records, legal_runs, write_run
 
 DOCUMENTED: dict[str, set[str]] = {
@@ -187,7 +187,7 @@ def test_the_text_of_a_failure_is_not_joined_with_the_text_before_it() -> None:
     )
     tokens = [
         (frame.id, msgspec.json.decode(frame.data)["data"])
-        for frame in parse(SseEncoder(TypedDialect).catch_up(records))
+        for frame in as_sent(TypedDialect, FrameEncoder(TypedDialect).catch_up(records))
         if b'"token"' in frame.data
     ]
     assert tokens == [

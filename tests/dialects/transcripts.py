@@ -3,14 +3,15 @@
 A new dialect gets its golden files from these scripts (`make golden`) and says in `DELTAS` how its text is found.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from limelight import plugins
 from limelight.dialects.base import Cursor, Dialect
-from limelight.dialects.encoder import SseEncoder
+from limelight.dialects.base import Frame as WireFrame
+from limelight.dialects.encoder import FrameEncoder
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -44,6 +45,7 @@ from limelight.events import (
 )
 from limelight.grammar import unseen_result
 from limelight.runs.truncation import fit
+from limelight.server.sse import sse_framing
 from tests.support.strategies import RUN_ID, as_records
 
 DIALECTS: dict[str, Callable[[], Dialect]] = plugins.find("dialects")
@@ -222,24 +224,29 @@ def parse(sent: bytes) -> list[Frame]:
 
 def live(make_dialect: Callable[[], Dialect], records: Iterable[Record]) -> list[Frame]:
     """What somebody who watches from the beginning gets: a Record at a time."""
-    encoder = SseEncoder(make_dialect)
-    return [frame for record in records for frame in parse(encoder.encode(record))]
+    encoder = FrameEncoder(make_dialect)
+    return as_sent(make_dialect, [frame for record in records for frame in encoder.encode(record)])
+
+
+def as_sent(make_dialect: Callable[[], Dialect], frames: Sequence[WireFrame]) -> list[Frame]:
+    """Frames as a client of a stream reads them."""
+    return parse(sse_framing(make_dialect().event_name)(frames))
 
 
 def resumed(make_dialect: Callable[[], Dialect], records: list[Record], after: str) -> list[Frame]:
     """What a viewer does with a cursor: see what is known silently, skip k frames, send the rest joined."""
     cursor = Cursor.parse(after)
     known = cursor.seq - 1 if cursor.k else cursor.seq
-    encoder = SseEncoder(make_dialect)
+    encoder = FrameEncoder(make_dialect)
     for record in records[:known]:
         encoder.feed(record)
     rest = records[known:]
-    frames: list[bytes] = []
+    frames: list[WireFrame] = []
     if cursor.k:
-        frames.append(encoder.encode(rest[0], skip=cursor.k))
+        frames += encoder.encode(rest[0], skip=cursor.k)
         rest = rest[1:]
-    frames.append(encoder.catch_up(rest))
-    return parse(b"".join(frames))
+    frames += encoder.catch_up(rest)
+    return as_sent(make_dialect, frames)
 
 
 class Piece(NamedTuple):

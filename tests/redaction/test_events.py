@@ -134,17 +134,17 @@ def test_an_answer_that_was_streamed_is_without_the_servers_secrets() -> None:
 async def test_the_engine_tells_what_was_held_back_when_something_ends_by_itself() -> None:
     """A text that was held back as a whole is in the log before its agent ends, also if that ends with its call."""
     run = execution(hiding=BY_VALUE)
-    run.accept(RunStarted(agent="a"))
-    run.accept(ToolStarted(call_id="c", name="task", args={}))
-    run.accept(AgentStarted(agent_id="b", name="b", call_id="c"))
-    run.accept(said("s3cr3t", "n", "b"))
-    run.accept(ToolFinished(call_id="c", result=""))
-    run.accept(said("the key: "))
+    run.emit(RunStarted(agent="a"))
+    run.emit(ToolStarted(call_id="c", name="task", args={}))
+    run.emit(AgentStarted(agent_id="b", name="b", call_id="c"))
+    run.emit(said("s3cr3t", "n", "b"))
+    run.emit(ToolFinished(call_id="c", result=""))
+    run.emit(said("the key: "))
     for character in SECRET:
-        run.accept(said(character))
-    run.accept(said(", or s3cr3t-"))
-    run.accept(ToolStarted(call_id="d", name="t", args={}))
-    run.accept(ToolOutputDelta(call_id="d", text="s3cr3t"))
+        run.emit(said(character))
+    run.emit(said(", or s3cr3t-"))
+    run.emit(ToolStarted(call_id="d", name="t", args={}))
+    run.emit(ToolOutputDelta(call_id="d", text="s3cr3t"))
     run.seal(RunFailed(code="x", message="y"))
     events = [record.event for record in run.take().records]
     text = "".join(event.text for event in events if isinstance(event, TextDelta) and event.message_id == "m")
@@ -207,10 +207,10 @@ async def test_objects_are_hidden_in_the_form_that_is_kept() -> None:
             return f"Client(key={SECRET!r})"
 
     run = execution(hiding=BY_VALUE)
-    run.accept(RunStarted(agent="a"))
-    run.accept(ToolStarted(call_id="c", name="t", args={"client": Client()}))
-    run.accept(output(f"using {SECRET[:5]}"))
-    run.accept(ToolFinished(call_id="c", result=[SECRET] * 10_000))
+    run.emit(RunStarted(agent="a"))
+    run.emit(ToolStarted(call_id="c", name="t", args={"client": Client()}))
+    run.emit(output(f"using {SECRET[:5]}"))
+    run.emit(ToolFinished(call_id="c", result=[SECRET] * 10_000))
     append = run.take()
     assert SECRET not in repr(append.records) + repr(append.results)
     started, *printed, _ = [record.event for record in append.records[1:]]

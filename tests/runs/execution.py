@@ -4,7 +4,8 @@ from typing import Any, cast
 
 from limelight.redaction.rules import NOTHING_HIDDEN, Hiding
 from limelight.runs.committer import Committer
-from limelight.runs.engine import Execution, RunLimits
+from limelight.runs.engine import Execution
+from limelight.runs.limits import RunLimits
 from limelight.stores.base import Run, SessionRef, Store
 
 
@@ -13,7 +14,7 @@ class Marks:
 
     failing = False
 
-    def mark(self, run: Any, *, can_wait: bool = False) -> None:
+    def schedule(self, run: Any, *, can_wait: bool = False) -> None:
         """Nothing is committed before the test does so."""
 
 

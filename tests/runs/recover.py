@@ -1,17 +1,24 @@
-"""What a server does at its start with what the last one left, without a server."""
+"""Recovery of a store without a server."""
+
+from typing import NoReturn
 
 from limelight.events import Terminal
-from limelight.runs.recovery import seal_orphans
-from limelight.runs.seal import seal
+from limelight.runs.agents import Agents
+from limelight.runs.recovery import Recovery, seal
 from limelight.stores.base import Run, Store
+from tests.support.agents import echo
+from tests.support.server import offer
 
 RESULT_MAX = 1_000_000
 
 
 async def recover(store: Store) -> int:
-    """Seal all runs that nobody holds."""
+    """Seal all runs that no process holds, as a server whose agents cannot resume does."""
 
-    async def seal_it(run: Run, terminal: Terminal) -> bool:
+    async def seal_run(run: Run, terminal: Terminal) -> bool:
         return await seal(store, run, terminal, RESULT_MAX) is not None
 
-    return await seal_orphans(store, seal_it)
+    def reopen(*_: object) -> NoReturn:
+        raise AssertionError("an agent that cannot resume is not reopened")
+
+    return await Recovery(store, Agents([offer(echo, "echo")]), seal_run, reopen).recover()

@@ -67,7 +67,7 @@ class Run:
     def say(self, *, can_wait: bool = False) -> None:
         self._seq += 1
         self._pending.append(Record(self._seq, self.run_id, 0, Status(text=f"{self.run_id} {self._seq}")))
-        self._committer.mark(self, can_wait=can_wait)
+        self._committer.schedule(self, can_wait=can_wait)
 
     def take(self) -> Append:
         taken, self._pending = self._pending, []
@@ -77,7 +77,7 @@ class Run:
     def committed(self, append: Append) -> None:
         self._story.append(("committed", self.run_id, [record.seq for record in append.records]))
 
-    def lost(self) -> None:
+    def lease_lost(self) -> None:
         self._story.append(("lost", self.run_id, []))
 
 
@@ -194,7 +194,7 @@ async def test_any_other_mistake_is_told_whole_and_tried_again(
     assert "Traceback" in caplog.text and "ValueError: odd" in caplog.text
 
 
-@pytest.mark.parametrize("breaks_at", ["take", "committed", "lost"])
+@pytest.mark.parametrize("breaks_at", ["take", "committed", "lease_lost"])
 async def test_a_run_that_breaks_costs_the_others_nothing(
     breaks_at: str, store: PacedStore, story: Story, new_run: NewRun, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -203,7 +203,7 @@ async def test_a_run_that_breaks_costs_the_others_nothing(
 
     bad, good = new_run("bad"), new_run("good")
     setattr(bad, breaks_at, broken)
-    store.lost = {"bad"} if breaks_at == "lost" else set()
+    store.lost = {"bad"} if breaks_at == "lease_lost" else set()
     for number in (1, 2):
         bad.say()
         good.say()

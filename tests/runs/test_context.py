@@ -8,7 +8,8 @@ import pytest
 
 from limelight.events import ApprovalResolved, RunStarted, ToolStarted
 from limelight.runs.context import RunContext
-from limelight.runs.engine import Execution, RunLimits
+from limelight.runs.engine import Execution
+from limelight.runs.limits import RunLimits
 from limelight.sources.base import Approval, User
 from limelight.stores.base import Decide
 from tests.runs.execution import execution
@@ -18,8 +19,8 @@ from tests.support.wait import eventually
 def asking(run: Execution) -> tuple[RunContext, "asyncio.Task[Approval]"]:
     """An agent that has asked a person whether it may."""
     ctx = RunContext(run, User("ann"), Path)
-    run.accept(RunStarted(agent="a"))
-    run.accept(ToolStarted(call_id="c", name="delete", args={}))
+    run.emit(RunStarted(agent="a"))
+    run.emit(ToolStarted(call_id="c", name="delete", args={}))
     return ctx, asyncio.create_task(_ask(ctx))
 
 

@@ -96,11 +96,11 @@ def ends(run: Execution) -> dict[str, int | None]:
 async def test_calls_that_are_decided_on_together_run_after_the_last_answer(clock: Clock) -> None:
     run = execution()
     ctx = RunContext(run, User("ann"), Path)
-    run.accept(RunStarted(agent="a"))
-    run.accept(ToolStarted(call_id="task", name="task", args={}))
-    run.accept(AgentStarted(agent_id="sub", name="sub", call_id="task"))
+    run.emit(RunStarted(agent="a"))
+    run.emit(ToolStarted(call_id="task", name="task", args={}))
+    run.emit(AgentStarted(agent_id="sub", name="sub", call_id="task"))
     for call_id in ("first", "second", "free"):
-        run.accept(ToolStarted(agent_id="sub", call_id=call_id, name="t", args={}))
+        run.emit(ToolStarted(agent_id="sub", call_id=call_id, name="t", args={}))
     questions = [ctx.approve("t", {}, call_id=call_id, agent_id="sub") for call_id in ("first", "second")]
     asking = asyncio.create_task(ctx.together(*questions))
     await eventually(lambda: len(run.grammar.approvals) == 2)
@@ -111,16 +111,16 @@ async def test_calls_that_are_decided_on_together_run_after_the_last_answer(cloc
     await asking
     clock.now += 1
     for call_id in ("first", "second", "free"):
-        run.accept(ToolFinished(agent_id="sub", call_id=call_id))
-    run.accept(ToolFinished(call_id="task"))
+        run.emit(ToolFinished(agent_id="sub", call_id=call_id))
+    run.emit(ToolFinished(call_id="task"))
     assert ends(run) == {"first": 1000, "second": 1000, "free": 1000, "task": 41_000}
 
 
 async def test_what_the_engine_ends_is_measured_too(clock: Clock) -> None:
     run = execution()
-    run.accept(RunStarted(agent="a"))
-    run.accept(StepStarted(number=1))
-    run.accept(CALL)
+    run.emit(RunStarted(agent="a"))
+    run.emit(StepStarted(number=1))
+    run.emit(CALL)
     clock.now += 3
     run.seal(RunCancelled(reason="enough"))
     assert ends(run) == {"c": 3000, "step": 3000}
@@ -128,22 +128,22 @@ async def test_what_the_engine_ends_is_measured_too(clock: Clock) -> None:
 
 async def test_what_its_agents_end_closes_is_measured_too(clock: Clock) -> None:
     run = execution()
-    run.accept(RunStarted(agent="a"))
-    run.accept(CALL)
-    run.accept(AgentStarted(agent_id="sub", name="sub", call_id="c"))
-    run.accept(ToolStarted(agent_id="sub", call_id="inner", name="t", args={}))
+    run.emit(RunStarted(agent="a"))
+    run.emit(CALL)
+    run.emit(AgentStarted(agent_id="sub", name="sub", call_id="c"))
+    run.emit(ToolStarted(agent_id="sub", call_id="inner", name="t", args={}))
     clock.now += 2
-    run.accept(ToolFinished(call_id="c", error="it failed"))
+    run.emit(ToolFinished(call_id="c", error="it failed"))
     assert ends(run) == {"inner": 2000, "c": 2000}
 
 
 async def test_a_call_whose_result_was_not_seen_has_no_duration(clock: Clock) -> None:
     run = execution()
-    run.accept(RunStarted(agent="a"))
-    run.accept(CALL)
+    run.emit(RunStarted(agent="a"))
+    run.emit(CALL)
     clock.now += 2
-    run.accept(FinalAnswer(content="done"))
-    run.accept(RunFinished())
+    run.emit(FinalAnswer(content="done"))
+    run.emit(RunFinished())
     assert ends(run) == {"c": None}
 
 
@@ -160,5 +160,5 @@ async def test_a_call_that_was_open_before_a_restart_has_its_whole_time(
     run = execution()
     run.reopen([Record(seq, "run_1", at, event) for seq, (at, event) in enumerate(told, start=1)])
     clock.now += 5
-    run.accept(ENDED)
+    run.emit(ENDED)
     assert ends(run) == {"c": 45_000}

@@ -10,10 +10,10 @@ from tests.runs.execution import execution
 async def test_all_who_wait_for_room_go_on() -> None:
     """The source and the threads of its tools wait at the same time."""
     run = execution()
-    run.accept(RunStarted(agent="a", turn=1))
+    run.emit(RunStarted(agent="a", turn=1))
     for _ in range(MAX_UNCOMMITTED):
-        run.accept(Status(text="more"))
-    waiting = [asyncio.create_task(run.accept_in_turn(Status(text=f"late {n}"))) for n in range(3)]
+        run.emit(Status(text="more"))
+    waiting = [asyncio.create_task(run.emit_when_ready(Status(text=f"late {n}"))) for n in range(3)]
     await asyncio.sleep(0)
     waiting.pop().cancel()
     run.committed(run.take())

@@ -7,7 +7,7 @@ import openai
 import pytest
 
 from limelight.errors import AgentFailed
-from limelight.runs.error_message import told
+from limelight.runs.error_message import error_message
 
 REQUEST: Any = httpx.Request("POST", "https://ann:secret@models.example:8443/v1/chat?key=secret")
 REFUSED: Any = httpx.Response(401, request=REQUEST)
@@ -31,14 +31,14 @@ ADDRESS = "https://models.example:8443/v1/chat"
     ],
 )
 def test_the_address_is_told_if_nobody_answered(error: Exception, text: str) -> None:
-    assert told(error) == text
+    assert error_message(error) == text
 
 
 def test_it_may_stand_in_what_led_to_the_error() -> None:
     error = AgentFailed("Connection error.")
     error.__cause__ = httpx.ConnectError("refused", request=REQUEST)
-    assert told(error) == f"Connection error: {ADDRESS}"
+    assert error_message(error) == f"Connection error: {ADDRESS}"
     error.__cause__ = None
     error.__context__ = httpx.ConnectError("refused", request=REQUEST)
     error.__context__.__context__ = error
-    assert told(error) == f"Connection error: {ADDRESS}"
+    assert error_message(error) == f"Connection error: {ADDRESS}"

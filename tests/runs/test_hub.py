@@ -1,15 +1,17 @@
-"""The hub: lanes that are bounded and shared, and channels that exist only while somebody watches."""
+"""The hub: frame buffers that are bounded and shared, and channels that exist only while somebody watches."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from limelight.dialects.encoder import SseEncoder
+from limelight.dialects.base import Frame
+from limelight.dialects.encoder import FrameEncoder
 from limelight.dialects.records import RecordsDialect
 from limelight.events import AnyEvent, Record, RunFinished, Status
-from limelight.runs.hub import HELD_BACK, LANE_BYTES, LANE_RECORDS, Hub, Lane
+from limelight.runs.hub import BUFFER_BYTES, BUFFER_RECORDS, HELD_BACK, FrameBuffer, Hub
 from limelight.stores.base import SessionRef
 from tests.support.strategies import as_records
 
@@ -20,110 +22,114 @@ def statuses(count: int, *, first_seq: int = 1, text: str = "x") -> list[Record]
     return as_records([Status(text=text)] * count, first_seq=first_seq)
 
 
-def new_lane(head: int = 0) -> Lane:
-    return Lane(SseEncoder(RecordsDialect), head)
+def new_buffer(head: int = 0) -> FrameBuffer:
+    return FrameBuffer(FrameEncoder(RecordsDialect), head)
 
 
-def kept(lane: Lane) -> bytes:
-    return lane.since(lane.base - 1, lane.head)
+def kept(buffer: FrameBuffer) -> Sequence[Frame]:
+    return buffer.since(buffer.base - 1, buffer.head).frames
 
 
-def encoded(records: list[Record]) -> bytes:
-    encoder = SseEncoder(RecordsDialect)
-    return b"".join(encoder.encode(record) for record in records)
+def encoded(records: list[Record]) -> list[Frame]:
+    encoder = FrameEncoder(RecordsDialect)
+    return [frame for record in records for frame in encoder.encode(record)]
 
 
-# Lanes
+def size(frames: Sequence[Frame]) -> int:
+    return sum(len(frame.payload) for frame in frames)
+
+
+# Frame buffers
 
 
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(1, 700), st.sampled_from(["", "x" * 900, "x" * 50_000])), max_size=6))
-def test_a_lane_keeps_the_newest_frames_within_its_bounds(batches: list[tuple[int, str]]) -> None:
-    lane, records = new_lane(), list[Record]()
+def test_a_buffer_keeps_the_newest_frames_within_its_bounds(batches: list[tuple[int, str]]) -> None:
+    buffer, records = new_buffer(), list[Record]()
     for count, text in batches:
         shown = len(records)
         batch = statuses(min(count, 40) if len(text) > 1000 else count, first_seq=shown + 1, text=text)
         records += batch
-        assert lane.feed(batch, shown)
-        assert lane.head == len(records)
-        assert lane.head - lane.base + 1 <= LANE_RECORDS + len(batch)
-        assert len(kept(lane)) <= LANE_BYTES
-        assert kept(lane) == encoded(records[lane.base - 1 :])
+        assert buffer.feed(batch, shown)
+        assert buffer.head == len(records)
+        assert buffer.head - buffer.base + 1 <= BUFFER_RECORDS + len(batch)
+        assert size(kept(buffer)) <= BUFFER_BYTES
+        assert kept(buffer) == encoded(records[buffer.base - 1 :])
 
 
 def test_trimming_drops_half_so_that_it_happens_rarely() -> None:
-    lane, bases = new_lane(), set[int]()
+    buffer, bases = new_buffer(), set[int]()
     for record in statuses(2000):
-        lane.feed([record], record.seq - 1)
-        bases.add(lane.base)
-        assert lane.head - lane.base < LANE_RECORDS
-    assert len(bases) <= 2000 // (LANE_RECORDS // 2) + 1
-    assert lane.head - lane.base + 1 >= LANE_RECORDS // 2
+        buffer.feed([record], record.seq - 1)
+        bases.add(buffer.base)
+        assert buffer.head - buffer.base < BUFFER_RECORDS
+    assert len(bases) <= 2000 // (BUFFER_RECORDS // 2) + 1
+    assert buffer.head - buffer.base + 1 >= BUFFER_RECORDS // 2
 
 
 def test_trimming_by_size_drops_half_too() -> None:
-    lane, bases = new_lane(), set[int]()
+    buffer, bases = new_buffer(), set[int]()
     for record in statuses(1000, text="x" * 4000):
-        lane.feed([record], record.seq - 1)
-        bases.add(lane.base)
-    assert len(kept(lane)) >= LANE_BYTES // 3
-    assert len(bases) <= 1000 // (LANE_BYTES // 4100 // 2) + 1
+        buffer.feed([record], record.seq - 1)
+        bases.add(buffer.base)
+    assert size(kept(buffer)) >= BUFFER_BYTES // 3
+    assert len(bases) <= 1000 // (BUFFER_BYTES // 4100 // 2) + 1
 
 
 def test_what_viewers_were_not_woken_for_is_kept() -> None:
-    lane = new_lane()
-    lane.feed(statuses(LANE_RECORDS), shown=0)
-    lane.feed(statuses(LANE_RECORDS, first_seq=LANE_RECORDS + 1), shown=10)
-    assert lane.base <= 11
-    lane.feed(statuses(1, first_seq=2 * LANE_RECORDS + 1), shown=2 * LANE_RECORDS)
-    assert lane.base > 11
+    buffer = new_buffer()
+    buffer.feed(statuses(BUFFER_RECORDS), shown=0)
+    buffer.feed(statuses(BUFFER_RECORDS, first_seq=BUFFER_RECORDS + 1), shown=10)
+    assert buffer.base <= 11
+    buffer.feed(statuses(1, first_seq=2 * BUFFER_RECORDS + 1), shown=2 * BUFFER_RECORDS)
+    assert buffer.base > 11
 
 
-def test_a_frame_that_is_larger_than_the_lane_empties_it() -> None:
-    lane = new_lane()
-    assert lane.feed(statuses(1, text="x" * (LANE_BYTES + 1)), shown=0)
-    assert (lane.base, lane.head, kept(lane)) == (2, 1, b"")
-    assert lane.feed(statuses(1, first_seq=2), shown=1)
-    assert kept(lane) == encoded(statuses(1, first_seq=2))
+def test_a_frame_that_is_larger_than_the_buffer_empties_it() -> None:
+    buffer = new_buffer()
+    assert buffer.feed(statuses(1, text="x" * (BUFFER_BYTES + 1)), shown=0)
+    assert (buffer.base, buffer.head, kept(buffer)) == (2, 1, [])
+    assert buffer.feed(statuses(1, first_seq=2), shown=1)
+    assert kept(buffer) == encoded(statuses(1, first_seq=2))
 
 
-def test_viewers_side_by_side_get_the_same_bytes_object() -> None:
-    lane = new_lane()
-    lane.feed(statuses(5), shown=0)
-    assert lane.since(1, 5) is lane.since(1, 5)
-    assert lane.since(2, 4) == encoded(statuses(2, first_seq=3))
-    assert lane.since(5, 5) == b""
+def test_viewers_side_by_side_get_the_same_batch() -> None:
+    buffer = new_buffer()
+    buffer.feed(statuses(5), shown=0)
+    assert buffer.since(1, 5) is buffer.since(1, 5)
+    assert buffer.since(2, 4).frames == encoded(statuses(2, first_seq=3))
+    assert buffer.since(5, 5).frames == []
 
 
 def test_a_slice_is_not_mixed_up_after_more_has_come() -> None:
-    lane = new_lane()
-    lane.feed(statuses(2), shown=0)
-    assert lane.since(0, 2) == encoded(statuses(2))
-    lane.feed(statuses(600, first_seq=3), shown=2)
-    assert lane.since(600, 602) == encoded(statuses(2, first_seq=601))
+    buffer = new_buffer()
+    buffer.feed(statuses(2), shown=0)
+    assert buffer.since(0, 2).frames == encoded(statuses(2))
+    buffer.feed(statuses(600, first_seq=3), shown=2)
+    assert buffer.since(600, 602).frames == encoded(statuses(2, first_seq=601))
 
 
-def test_what_the_lane_has_already_is_not_taken_twice() -> None:
-    lane = new_lane(head=3)
-    assert lane.feed(statuses(5), shown=3)
-    assert (lane.base, lane.head, kept(lane)) == (4, 5, encoded(statuses(2, first_seq=4)))
+def test_what_the_buffer_has_already_is_not_taken_twice() -> None:
+    buffer = new_buffer(head=3)
+    assert buffer.feed(statuses(5), shown=3)
+    assert (buffer.base, buffer.head, kept(buffer)) == (4, 5, encoded(statuses(2, first_seq=4)))
 
 
-def test_a_hole_makes_a_lane_useless() -> None:
-    lane = new_lane(head=3)
-    assert not lane.feed(statuses(2, first_seq=5), shown=3)
-    assert not lane.feed([*statuses(1, first_seq=4), *statuses(1, first_seq=6)], shown=3)
+def test_a_hole_makes_a_buffer_useless() -> None:
+    buffer = new_buffer(head=3)
+    assert not buffer.feed(statuses(2, first_seq=5), shown=3)
+    assert not buffer.feed([*statuses(1, first_seq=4), *statuses(1, first_seq=6)], shown=3)
 
 
-def test_a_lane_knows_where_runs_ended_as_far_as_it_reaches() -> None:
-    lane = new_lane()
+def test_a_buffer_knows_where_runs_ended_as_far_as_it_reaches() -> None:
+    buffer = new_buffer()
     run: list[AnyEvent] = [Status(text="x"), RunFinished()]
-    lane.feed(as_records(run * 3), shown=0)
-    assert [lane.end_after(seq) for seq in range(7)] == [2, 2, 4, 4, 6, 6, None]
-    lane.feed(statuses(LANE_RECORDS, first_seq=7), shown=200)
-    assert lane.base > 6
-    assert lane.end_after(0) is None
-    assert lane.ends == []
+    buffer.feed(as_records(run * 3), shown=0)
+    assert [buffer.end_after(seq) for seq in range(7)] == [2, 2, 4, 4, 6, 6, None]
+    buffer.feed(statuses(BUFFER_RECORDS, first_seq=7), shown=200)
+    assert buffer.base > 6
+    assert buffer.end_after(0) is None
+    assert buffer.ends == []
 
 
 # Channels
@@ -194,7 +200,7 @@ async def test_a_session_that_is_gone_sends_its_viewers_away() -> None:
     waiting = channel.wait()
     hub.forget(REF)
     assert waiting.done()
-    assert channel.over
+    assert channel.deleted
     successor = hub.enter(REF, "records")
     assert successor is not channel
     hub.leave(REF, channel, "records")
@@ -214,18 +220,18 @@ async def test_publishing_nothing_is_allowed() -> None:
     assert channel.published == 0
 
 
-def test_a_lane_goes_with_the_last_viewer_of_its_format() -> None:
+def test_a_buffer_goes_with_the_last_viewer_of_its_format() -> None:
     hub = Hub()
     channel = hub.enter(REF, "records")
     assert hub.enter(REF, "records") is channel
     assert hub.enter(REF, "typed") is channel
-    channel.lanes["records"] = new_lane()
-    channel.lanes["typed"] = new_lane()
+    channel.buffers["records"] = new_buffer()
+    channel.buffers["typed"] = new_buffer()
     assert hub.viewers == 3
     hub.leave(REF, channel, "records")
-    assert set(channel.lanes) == {"records", "typed"}
+    assert set(channel.buffers) == {"records", "typed"}
     hub.leave(REF, channel, "records")
-    assert set(channel.lanes) == {"typed"}
+    assert set(channel.buffers) == {"typed"}
 
 
 def test_a_channel_goes_with_its_last_viewer() -> None:
@@ -236,11 +242,11 @@ def test_a_channel_goes_with_its_last_viewer() -> None:
     assert hub.enter(REF, "records") is not first
 
 
-async def test_a_hole_removes_the_lane_so_that_viewers_read_again() -> None:
+async def test_a_hole_removes_the_buffer_so_that_viewers_read_again() -> None:
     hub = Hub()
     channel = hub.enter(REF, "records")
-    channel.lanes["records"] = new_lane()
+    channel.buffers["records"] = new_buffer()
     hub.publish(REF, statuses(1))
-    assert set(channel.lanes) == {"records"}
+    assert set(channel.buffers) == {"records"}
     hub.publish(REF, statuses(1, first_seq=5))
-    assert channel.lanes == {}
+    assert channel.buffers == {}

@@ -8,10 +8,10 @@ import pytest
 
 from limelight.errors import StoreUnavailable
 from limelight.ids import now_ms
-from limelight.runs.maintenance import DAY_MS, Keeping
+from limelight.runs.maintenance import DAY_MS, Maintenance
+from limelight.runs.recovery import LEASE_MS
 from limelight.runs.retention import Pause
 from limelight.runs.retention_guard import Confirmation, RetentionFiles, RetentionGuard
-from limelight.runs.seal import LEASE_MS
 from limelight.runs.workspace import Workspaces
 from limelight.stores.base import RetentionCounts, SessionRef, Swept
 from limelight.stores.sqlite import SqliteStore
@@ -79,7 +79,7 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_the_first_round_is_at_once(store: WatchedStore, guard: RetentionGuard) -> None:
     before = now_ms()
-    keeping = Keeping(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30, guard=guard)
+    keeping = Maintenance(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30, guard=guard)
     keeping.start()
     await eventually(lambda: store.swept)
     await keeping.stop()
@@ -89,7 +89,7 @@ async def test_the_first_round_is_at_once(store: WatchedStore, guard: RetentionG
 
 @pytest.mark.usefixtures("often")
 async def test_leases_are_renewed_often_and_sweeps_are_rare(store: WatchedStore, guard: RetentionGuard) -> None:
-    keeping = Keeping(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30, guard=guard)
+    keeping = Maintenance(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30, guard=guard)
     keeping.start()
     await eventually(lambda: len(store.renewed) >= 5)
     await keeping.stop()
@@ -107,7 +107,7 @@ async def test_what_is_past_its_retention_goes(store: WatchedStore, guard: Reten
     workspaces = Workspaces(tmp_path / "workspaces")
     for ref in (S1, S2):
         workspaces.folder(ref).mkdir(parents=True)
-    await Keeping(store, workspaces.remove, nothing, none_left, retention_days=1.5, guard=guard).sweep()
+    await Maintenance(store, workspaces.remove, nothing, none_left, retention_days=1.5, guard=guard).sweep()
     assert (workspaces.folder(S1).exists(), workspaces.folder(S2).exists()) == (False, True)
     assert (await store.run("old"), await store.session(S1)) == (None, None)
     assert await store.run("new") is not None
@@ -124,7 +124,7 @@ async def test_paused_retention_deletes_nothing_until_it_is_confirmed(
     await guard.open(store)
     workspaces = Workspaces(tmp_path / "workspaces")
     workspaces.folder(S1).mkdir(parents=True)
-    keeping = Keeping(store, workspaces.remove, nothing, none_left, retention_days=30, guard=guard)
+    keeping = Maintenance(store, workspaces.remove, nothing, none_left, retention_days=30, guard=guard)
     clock = real + 400 * DAY_MS
     for _ in range(3):
         await keeping.sweep()
@@ -150,7 +150,7 @@ async def test_second_jump_while_retention_is_paused_is_logged(
     guard = RetentionGuard(tmp_path, 7, clock=lambda: clock, monotonic=lambda: 0.0)
     await whole_run(store, "new", S1, at=now)
     await guard.open(store)
-    keeping = Keeping(store, Workspaces(tmp_path).remove, nothing, none_left, retention_days=30, guard=guard)
+    keeping = Maintenance(store, Workspaces(tmp_path).remove, nothing, none_left, retention_days=30, guard=guard)
     for days in (400, 400, 800, 800):
         clock = now + days * DAY_MS
         await keeping.sweep()
@@ -163,7 +163,7 @@ async def test_pause_that_a_failing_store_cannot_count_is_reported_later(
 ) -> None:
     pause = Pause(expected_at=0, clock_at=400 * DAY_MS, behind=False)
     monkeypatch.setattr(RetentionGuard, "pause", pause)
-    keeping = Keeping(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30, guard=guard)
+    keeping = Maintenance(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30, guard=guard)
     count = store.retention_counts
 
     async def broken(_: int) -> None:
@@ -193,7 +193,7 @@ async def test_orphans_are_sealed_and_live_runs_are_not(store: WatchedStore, gua
     await again.open()
     await guard.open(again)
     live = await begin(again, "live", S2)
-    keeping = Keeping(
+    keeping = Maintenance(
         again, Workspaces(Path()).remove, nothing, partial(recover, again), retention_days=30, guard=guard
     )
     keeping.start()
@@ -211,7 +211,7 @@ async def test_a_store_that_fails_is_tried_again(
     store: WatchedStore, guard: RetentionGuard, caplog: pytest.LogCaptureFixture
 ) -> None:
     store.refusals = 3
-    keeping = Keeping(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30, guard=guard)
+    keeping = Maintenance(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30, guard=guard)
     keeping.start()
     await eventually(lambda: len(store.renewed) >= 2)
     await keeping.stop()
@@ -226,7 +226,7 @@ async def test_an_agent_that_cannot_let_go_does_not_end_it(
     async def broken() -> None:
         raise ValueError("no rest")
 
-    keeping = Keeping(store, Workspaces(Path()).remove, broken, none_left, retention_days=30, guard=guard)
+    keeping = Maintenance(store, Workspaces(Path()).remove, broken, none_left, retention_days=30, guard=guard)
     keeping.start()
     await eventually(lambda: len(store.renewed) >= 3)
     await keeping.stop()
@@ -234,5 +234,5 @@ async def test_an_agent_that_cannot_let_go_does_not_end_it(
 
 
 async def test_it_can_be_stopped_without_a_start(store: WatchedStore, guard: RetentionGuard) -> None:
-    await Keeping(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30, guard=guard).stop()
+    await Maintenance(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30, guard=guard).stop()
     assert store.renewed == []

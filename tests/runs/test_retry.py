@@ -4,7 +4,7 @@ import pytest
 
 from limelight.errors import StoreUnavailable
 from limelight.runs import retry
-from limelight.runs.retry import TRIES_UNEXPLAINED, patiently
+from limelight.runs.retry import TRIES_UNEXPLAINED, retry_while_unavailable
 
 
 class Failing:
@@ -27,12 +27,12 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_trouble_that_passes_is_waited_for() -> None:
-    assert await patiently(Failing(100, "the disk is full").work) == "done"
-    assert await patiently(Failing(TRIES_UNEXPLAINED, "").work) == "done"
+    assert await retry_while_unavailable(Failing(100, "the disk is full").work) == "done"
+    assert await retry_while_unavailable(Failing(TRIES_UNEXPLAINED, "").work) == "done"
 
 
 async def test_what_nobody_can_explain_is_not_tried_for_ever() -> None:
     store = Failing(100, "")
     with pytest.raises(StoreUnavailable):
-        await patiently(store.work)
+        await retry_while_unavailable(store.work)
     assert store.left == 100 - TRIES_UNEXPLAINED - 1

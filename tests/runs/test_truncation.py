@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from limelight import plugins
 from limelight.deltas import MAX_DELTA, Delta, json_size
-from limelight.dialects.encoder import SseEncoder
+from limelight.dialects.encoder import FrameEncoder
 from limelight.errors import BadEvent
 from limelight.events import (
     EVENT_TYPES,
@@ -117,10 +117,10 @@ def test_nothing_that_was_fitted_is_too_large_for_a_wire(kind: type[Event], data
         return
     assert all(len(msgspec.json.encode(part)) <= MAX_EVENT for part in parts)
     for make_dialect in plugins.find("dialects").values():
-        encoder = SseEncoder(make_dialect)
+        encoder = FrameEncoder(make_dialect)
         for part in [part for earlier in before for part in fitted(earlier).events] + parts:
             sent = encoder.encode(Record(2**53, "run_1", 2**53, part))
-            assert all(len(line) <= MAX_LINE for line in sent.split(b"\n"))
+            assert all(len(b"data: " + frame.payload) <= MAX_LINE for frame in sent)
 
 
 def test_a_large_text_is_not_made_json(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,10 @@ import pytest
 
 from limelight.dialects.base import Cursor
 from limelight.events import Status
-from limelight.runs.hub import LANE_RECORDS
+from limelight.runs.hub import BUFFER_RECORDS
 from limelight.runs.viewer import BATCH
-from tests.dialects.transcripts import DIALECTS, Frame, live, parse
+from limelight.server.sse import sse_framing
+from tests.dialects.transcripts import DIALECTS, Frame, live
 from tests.runs.viewers import (
     REF,
     Stage,
@@ -26,18 +27,18 @@ from tests.support.strategies import as_records
 # What it missed, then what comes
 
 
-async def test_it_replays_the_log_and_then_shares_the_lane() -> None:
+async def test_it_replays_the_log_and_then_shares_the_frame_buffer() -> None:
     stage, records = Stage(), statuses(3 * BATCH)
     stage.commit(records[:-20])
     async with stage.viewer() as viewer:
         viewer.start(Cursor(0))
         frames = await read_to(viewer, str(3 * BATCH - 20))
-        task = asyncio.create_task(viewer.next())
+        task = asyncio.create_task(soon(viewer))
         assert await is_waiting(task)
         reads = stage.store.reads
         stage.play(records[-20:])
-        frames += parse(await task or b"")
-        assert stage.store.reads == reads, "what is live comes from the lane"
+        frames += await task or []
+        assert stage.store.reads == reads, "what is live comes from the frame buffer"
     assert frames == live(DIALECTS["records"], records)
 
 
@@ -48,40 +49,42 @@ async def test_a_replay_joins_deltas_where_the_format_allows_it(format_: str, re
     async with stage.viewer(format_) as viewer:
         viewer.start(Cursor(0))
         assert ids(await read_to(viewer, "6")) == replayed
-        task = asyncio.create_task(viewer.next())
+        task = asyncio.create_task(soon(viewer))
         assert await is_waiting(task)
         stage.play(records[6:8])
-        assert ids(parse(await task or b"")) == ["7", "8"]
+        assert ids(await task or []) == ["7", "8"]
 
 
-async def test_viewers_of_one_format_get_the_same_bytes() -> None:
+async def test_viewers_of_one_format_share_frames_and_bytes() -> None:
     stage = Stage()
     async with stage.viewer() as one, stage.viewer() as other, stage.viewer("typed") as third:
         for viewer in (one, other, third):
             viewer.start(Cursor(0), fresh=True)
         stage.play(whole_run())
-        first, second, typed = await soon(one), await soon(other), await soon(third)
-    assert first is second
+        first, second = await one.next(), await other.next()
+        typed = await soon(third)
+    assert first is not None and first is second
+    assert first.encoded(sse_framing()) is first.encoded(sse_framing())
     assert typed is not None
-    assert parse(typed)[-1].data == b'{"type":"done"}'
+    assert typed[-1].data == b'{"type":"done"}'
 
 
-async def test_one_that_falls_off_the_lane_reads_the_log_again_and_misses_nothing() -> None:
-    stage, records = Stage(), statuses(5 * LANE_RECORDS)
+async def test_one_that_falls_off_the_frame_buffer_reads_the_log_again_and_misses_nothing() -> None:
+    stage, records = Stage(), statuses(5 * BUFFER_RECORDS)
     async with stage.viewer() as slow, stage.viewer() as quick:
         slow.start(Cursor(0), fresh=True)
         quick.start(Cursor(0), fresh=True)
         got: list[Frame] = []
         for start in range(0, len(records), 100):
             stage.play(records[start : start + 100])
-            got += parse(await soon(quick) or b"")
+            got += await soon(quick) or []
         assert stage.store.reads == 0, "the quick one never needs the log"
         late = await read_to(slow, str(records[-1].seq))
         assert stage.store.reads > 0
-        task = asyncio.create_task(slow.next())
+        task = asyncio.create_task(soon(slow))
         assert await is_waiting(task)
         stage.play(statuses(1, first_seq=len(records) + 1))
-        assert ids(parse(await task or b"")) == [str(len(records) + 1)], "it is on the lane again"
+        assert ids(await task or []) == [str(len(records) + 1)], "it is on the frame buffer again"
     assert got == late == live(DIALECTS["records"], records)
 
 
@@ -113,15 +116,15 @@ async def test_the_log_may_be_ahead_of_the_hub() -> None:
         stage.commit(records)
         viewer.start(Cursor(0))
         assert ids(await read_to(viewer, "6")) == [str(n) for n in range(1, 7)]
-        task = asyncio.create_task(viewer.next())
+        task = asyncio.create_task(soon(viewer))
         assert await is_waiting(task)
         stage.hub.publish(REF, records)
         assert await is_waiting(task)
         stage.play(statuses(1, first_seq=7))
-        assert ids(parse(await task or b"")) == ["7"]
+        assert ids(await task or []) == ["7"]
 
 
-async def test_one_that_read_ahead_of_anothers_lane_waits_for_the_lane() -> None:
+async def test_one_that_read_ahead_of_anothers_buffer_waits_for_the_frame_buffer() -> None:
     stage, records = Stage(), statuses(9)
     stage.commit(records[:3])
     async with stage.viewer() as early, stage.viewer() as late:
@@ -131,13 +134,13 @@ async def test_one_that_read_ahead_of_anothers_lane_waits_for_the_lane() -> None
         stage.commit(records[6:])
         late.start(Cursor(0))
         assert ids(await read_to(late, "9")) == [str(n) for n in range(1, 10)]
-        task = asyncio.create_task(late.next())
+        task = asyncio.create_task(soon(late))
         assert await is_waiting(task)
         stage.hub.publish(REF, records[6:])
         assert ids(await read_to(early, "9")) == ["7", "8", "9"]
         assert not task.done()
         stage.play(statuses(1, first_seq=10))
-        assert ids(parse(await task or b"")) == ["10"]
+        assert ids(await task or []) == ["10"]
 
 
 # Beginning with a run
@@ -173,12 +176,12 @@ async def test_a_fresh_run_in_a_session_that_somebody_watches_already() -> None:
         watcher.start(Cursor(0))
         stage.play(first)
         assert (await read_to(watcher, "7"))[0].id == "1"
-        task = asyncio.create_task(watcher.next())
+        task = asyncio.create_task(soon(watcher))
         assert await is_waiting(task)
         viewer.start(Cursor(7), only_run=True, fresh=True)
         stage.play(second)
         frames = await read_all(viewer)
-        assert parse(await task or b"") == frames
+        assert (await task or []) == frames
     assert frames == live(DIALECTS["records"], second)
 
 
@@ -204,7 +207,7 @@ async def test_runs_that_are_history_do_not_end_the_view(ahead: bool) -> None:
         viewer.start(Cursor(0), only_run=True, through=14, fresh=not ahead)
         stage.play(records)
         assert same(await read_all(viewer), live(DIALECTS["records"], records[:14]))
-        viewer.go_on()
+        viewer.next_run()
         assert same(await read_all(viewer), live(DIALECTS["records"], records[14:]))
 
 
@@ -229,7 +232,7 @@ async def test_batches_of_large_records_stay_small() -> None:
     async with stage.viewer(batch=2048) as viewer:
         viewer.start(Cursor(0))
         while sum(sizes) < 1000:
-            sizes.append(len(parse(await soon(viewer) or b"")))
+            sizes.append(len(await soon(viewer) or []))
     assert max(sizes) == 128
 
 
@@ -247,36 +250,36 @@ async def test_a_view_of_the_session_goes_on_from_run_to_run() -> None:
 # Nudges
 
 
-async def test_a_nudge_ends_the_wait_and_nothing_else() -> None:
+async def test_a_wake_up_ends_the_wait_and_nothing_else() -> None:
     stage = Stage()
     async with stage.viewer() as viewer:
         viewer.start(Cursor(0), fresh=True)
-        task = asyncio.create_task(viewer.next())
+        task = asyncio.create_task(soon(viewer))
         assert await is_waiting(task)
-        viewer.nudge()
-        assert await asyncio.wait_for(task, 5) == b""
-        task = asyncio.create_task(viewer.next())
-        assert await is_waiting(task), "one nudge, one sign of life"
+        viewer.wake()
+        assert await asyncio.wait_for(task, 5) == []
+        task = asyncio.create_task(soon(viewer))
+        assert await is_waiting(task), "one wake-up, one heartbeat"
         stage.play(statuses(1))
-        assert ids(parse(await task or b"")) == ["1"]
+        assert ids(await task or []) == ["1"]
 
 
 async def test_a_nudge_before_the_wait_counts() -> None:
     stage = Stage()
     async with stage.viewer() as viewer:
         viewer.start(Cursor(0), fresh=True)
-        viewer.nudge()
-        assert await soon(viewer) == b""
+        viewer.wake()
+        assert await soon(viewer) == []
 
 
-async def test_frames_come_before_a_nudge() -> None:
+async def test_frames_come_before_a_wake() -> None:
     stage = Stage()
     async with stage.viewer() as viewer:
         viewer.start(Cursor(0), fresh=True)
         stage.play(statuses(2))
-        viewer.nudge()
-        assert ids(parse(await soon(viewer) or b"")) == ["1", "2"]
-        assert await soon(viewer) == b""
+        viewer.wake()
+        assert ids(await soon(viewer) or []) == ["1", "2"]
+        assert await soon(viewer) == []
 
 
 async def test_a_heartbeat_does_not_wait_for_a_slow_read_and_the_read_is_not_repeated() -> None:
@@ -286,10 +289,10 @@ async def test_a_heartbeat_does_not_wait_for_a_slow_read_and_the_read_is_not_rep
     async with stage.viewer() as viewer:
         viewer.start(Cursor(0))
         for _ in range(2):
-            task = asyncio.create_task(viewer.next())
+            task = asyncio.create_task(soon(viewer))
             assert await is_waiting(task)
-            viewer.nudge(in_read=True)
-            assert await asyncio.wait_for(task, 5) == b""
+            viewer.wake(in_read=True)
+            assert await asyncio.wait_for(task, 5) == []
             assert viewer.is_reading
         stage.play(statuses(2, first_seq=4))  # the read has looked at the log before
         stage.store.may_answer.set()
@@ -304,12 +307,12 @@ async def test_a_nudge_that_is_no_heartbeat_lets_a_read_end_first() -> None:
     stage.store.may_answer.clear()
     async with stage.viewer() as viewer:
         viewer.start(Cursor(0))
-        task = asyncio.create_task(viewer.next())
+        task = asyncio.create_task(soon(viewer))
         assert await is_waiting(task)
-        viewer.nudge()
+        viewer.wake()
         assert await is_waiting(task)
         stage.store.may_answer.set()
-        assert ids(parse(await asyncio.wait_for(task, 5) or b"")) == ["1", "2", "3"]
+        assert ids(await asyncio.wait_for(task, 5) or []) == ["1", "2", "3"]
 
 
 async def test_leaving_ends_a_read() -> None:
@@ -319,9 +322,9 @@ async def test_leaving_ends_a_read() -> None:
     before = asyncio.all_tasks()
     async with stage.viewer() as viewer:
         viewer.start(Cursor(0))
-        task = asyncio.create_task(viewer.next())
+        task = asyncio.create_task(soon(viewer))
         assert await is_waiting(task)
-        viewer.nudge(in_read=True)
+        viewer.wake(in_read=True)
         await task
     await asyncio.sleep(0)
     assert asyncio.all_tasks() == before
@@ -333,4 +336,4 @@ async def test_a_viewer_ends_when_its_session_is_deleted_while_it_reads_the_log(
         stage.store.during_read = lambda: stage.hub.forget(REF)
         viewer.start(Cursor(0))
         assert await soon(viewer) is None
-        assert viewer.gone
+        assert viewer.is_deleted

@@ -18,7 +18,7 @@ from limelight.events import (
     RunFinished,
     RunStarted,
 )
-from tests.dialects.transcripts import DIALECTS, SCRIPTS, Frame, live, parse
+from tests.dialects.transcripts import DIALECTS, SCRIPTS, Frame, live
 from tests.runs.viewers import (
     Stage,
     read_all,
@@ -87,8 +87,8 @@ async def test_a_cursor_inside_a_record_that_is_not_there_yet_waits_for_it() -> 
         watching.start(Cursor(0))
         viewer.start(Cursor(3, 1))
         stage.play(records[:2])
-        viewer.nudge()
-        assert await soon(viewer) == b""
+        viewer.wake()
+        assert await soon(viewer) == []
         stage.play(records[2:])
         assert [frame.id for frame in await read_to(viewer, str(len(records)))][-1] == str(len(records))
 
@@ -159,8 +159,8 @@ async def _come_and_go(
                 (stage.play if random.random() < 0.8 else commit)(batch)
                 done += len(batch)
                 for _ in range(random.randint(0, 2)):
-                    viewer.nudge()
-                    seen += parse(await soon(viewer) or b"")
+                    viewer.wake()
+                    seen += await soon(viewer) or []
     async with stage.viewer(format_) as viewer:
         viewer.start(Cursor.parse(seen[-1].id if seen else "0"))
         if not seen or seen[-1].id != expected[-1].id:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import cast
+from typing import Any, cast
 
 from limelight.events import (
     AnyEvent,
@@ -18,7 +18,7 @@ from limelight.events import (
 from limelight.runs.hub import Hub
 from limelight.runs.viewer import BATCH, Format, Viewer
 from limelight.stores.base import Run, SessionRef, Store
-from tests.dialects.transcripts import DIALECTS, Frame, joined, parse, pieces
+from tests.dialects.transcripts import DIALECTS, Frame, as_sent, joined, pieces
 from tests.support.strategies import as_records
 
 REF = SessionRef("local", "s")
@@ -87,28 +87,30 @@ class Stage:
             yield viewer
 
 
-async def soon(viewer: Viewer) -> bytes | None:
-    return await asyncio.wait_for(viewer.next(), 5)
+async def soon(viewer: Viewer) -> list[Frame] | None:
+    """The next frames, as a client of a stream reads them."""
+    batch = await asyncio.wait_for(viewer.next(), 5)
+    return None if batch is None else as_sent(viewer.format.make_dialect, batch.frames)
 
 
 async def read_to(viewer: Viewer, last: str) -> list[Frame]:
     """Read until the frame with this id has come."""
     frames: list[Frame] = []
     while not frames or frames[-1].id != last:
-        data = await soon(viewer)
-        assert data, f"it ended or fell silent at {frames[-1:]}"
-        frames += parse(data)
+        sent = await soon(viewer)
+        assert sent, f"it ended or fell silent at {frames[-1:]}"
+        frames += sent
     return frames
 
 
 async def read_all(viewer: Viewer) -> list[Frame]:
     frames: list[Frame] = []
-    while (data := await soon(viewer)) is not None:
-        frames += parse(data)
+    while (sent := await soon(viewer)) is not None:
+        frames += sent
     return frames
 
 
-async def is_waiting(task: "asyncio.Task[bytes | None]") -> bool:
+async def is_waiting(task: "asyncio.Task[Any]") -> bool:
     """True if it does not come to an end although everybody else has had their turn."""
     for _ in range(20):
         await asyncio.sleep(0)

@@ -137,7 +137,7 @@ async def test_a_question_that_nobody_can_answer_any_more_is_interrupted(
     monkeypatch.setattr("limelight.runs.maintenance.LEASE_MS", 30)
     async with serving(hello, data=tmp_path) as other:
         watching = await watch(other, left.run_id)
-        monkeypatch.setattr("limelight.runs.reopen.now_ms", lambda: 10**14)
+        monkeypatch.setattr("limelight.runs.recovery.now_ms", lambda: 10**14)
         seen = await asyncio.wait_for(watching, 10)
         error = next(frame for frame in seen if frame.type == "error")
         assert error.data["data"]["code"] == "interrupted"

@@ -121,7 +121,7 @@ async def test_an_agent_that_is_ahead_has_to_wait(served: Served, database: Path
     run_id = found[0].data["run_id"]
     live = served.parts.sessions.live(run_id)
     assert live is not None
-    backlog = live.execution._backlog  # pyright: ignore[reportPrivateUsage]
+    backlog = live.execution._buffer  # pyright: ignore[reportPrivateUsage]
     await eventually(lambda: backlog.uncommitted >= 256)
     await asyncio.sleep(0.3)
     assert backlog.uncommitted < 300

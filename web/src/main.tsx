@@ -1,18 +1,21 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app/App";
-import { Door } from "./app/AuthGate";
-import { Trouble } from "./app/ErrorBoundary";
+import { AuthGate } from "./app/AuthGate";
+import { ErrorBoundary } from "./app/ErrorBoundary";
+import { Stores, StoresContext } from "./app/stores";
 import "./styles/base.css";
 
 const root = document.getElementById("root");
 if (root)
   createRoot(root).render(
     <StrictMode>
-      <Trouble>
-        <Door>
-          <App />
-        </Door>
-      </Trouble>
+      <ErrorBoundary>
+        <StoresContext value={new Stores()}>
+          <AuthGate>
+            <App />
+          </AuthGate>
+        </StoresContext>
+      </ErrorBoundary>
     </StrictMode>,
   );

@@ -1,7 +1,7 @@
-"""What a dialect is, and what all of them share: depth, the text form of a value, cursors.
+"""The contract of a dialect, its frames and cursors, and helpers that all dialects share.
 
-A dialect follows ONE run, from its `run_started`. It is fed Records in order and answers with payloads, one JSON text
-each; ids and framing are the encoder's business. It must not know stores, the hub, HTTP, asyncio or the time.
+A dialect translates ONE run, from its `run_started` on. It is fed Records in order and returns payloads, one JSON text
+each. The encoder adds cursors, transports add framing. It must not know stores, the hub, HTTP, asyncio or the time.
 """
 
 import math
@@ -65,6 +65,21 @@ class Cursor(NamedTuple):
     def place(self) -> tuple[int, float]:
         """For comparing: a whole Record comes behind each part of it."""
         return self.seq, self.k or math.inf
+
+
+class Frame(NamedTuple):
+    """One payload of a dialect with its cursor. Transports add their own framing."""
+
+    cursor: str
+    payload: bytes
+
+
+class GapFrame(Frame):
+    """The frame that names Records which are no longer kept."""
+
+
+class Increment(bytes):
+    """A payload that is a part of a growing text; the complete text follows in a later payload."""
 
 
 class AgentTree:

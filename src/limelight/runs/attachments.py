@@ -8,7 +8,7 @@ from limelight.errors import StoreError
 from limelight.events import Attachment
 from limelight.ids import sortable_id
 from limelight.messages import InlineFile, Message, files_of
-from limelight.runs.retry import patiently
+from limelight.runs.retry import retry_while_unavailable
 from limelight.stores.base import Artifact, Run, Store
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ async def _keep_file(store: Store, file: InlineFile, run: Run) -> Attachment:
         artifact_id=sortable_id("art_"), ref=run.ref, name=kept.name, media_type=kept.media_type, body=file.data
     )
     try:
-        await patiently(lambda: store.put_artifact(artifact, run.run_id))
+        await retry_while_unavailable(lambda: store.put_artifact(artifact, run.run_id))
     except StoreError as error:
         log.error("run %s: %s could not be kept: %s", run.run_id, kept.name, error)
         return kept

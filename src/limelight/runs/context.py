@@ -83,9 +83,9 @@ class RunContext:
 
     def emit(self, event: AnyEvent) -> None:
         if threading.get_ident() == self._thread:
-            self._execution.accept_at_once(event)
+            self._execution.emit_now(event)
         else:
-            asyncio.run_coroutine_threadsafe(self._execution.accept_in_turn(event), self._loop).result()
+            asyncio.run_coroutine_threadsafe(self._execution.emit_when_ready(event), self._loop).result()
 
     def approve(self, name: str, args: dict[str, Any], **about: Unpack[About]) -> Coroutine[Any, Any, Approval]:
         """Ask a person, with `await`. No answer in time is a no."""
@@ -102,7 +102,7 @@ class RunContext:
 
     async def together(self, *asking: Coroutine[Any, Any, Approval]) -> list[Approval]:
         answers = await asyncio.gather(*asking)
-        self._execution.go_on()
+        self._execution.exclude_wait()
         return answers
 
     async def _approve(self, question: Question) -> Approval:
@@ -184,3 +184,7 @@ class RunContext:
             told = f"{HIDDEN} stands for what is hidden: leave the whole text that it is in as it is, or replace it"
             raise InvalidBody(told, path="args", run_id=self.run_id)
         return msgspec.structs.replace(signal, args=args)
+
+
+Life = Callable[[Execution, RunContext], Coroutine[Any, Any, None]]
+"""What a run does from now on: from its beginning, or from where it waits."""

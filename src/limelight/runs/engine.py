@@ -1,17 +1,15 @@
-"""One run's life: from `run_started` to exactly one terminal event.
+"""The execution of one run: from `run_started` to exactly one terminal event.
 
-An Execution pumps its source, checks each event against the grammar, fits it, numbers it and hands it to the
-committer. It ends in one of five ways: the source finishes, fails, is stopped, outlives a limit, or the server goes
-away; in each of them whatever is open is closed first. What a source says after that is dropped. It must not know
-dialects, viewers or HTTP.
+An Execution drives its source. Events take one path: `emit` checks, redacts and truncates an event, `_append` numbers
+it, and `committed` is called when the committer has written it. A run ends in one of five ways: the source finishes,
+fails, is stopped, exceeds a limit, or the server shuts down; in each of them everything that is open is closed first.
+Events that a source emits after that are dropped. It must not know dialects, viewers or HTTP.
 """
 
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from time import perf_counter
-
-import msgspec
 
 from limelight.deltas import Delta
 from limelight.errors import AgentFailed, BadEvent, EndedEarly, LimelightError, LogFull, StoreUnavailable
@@ -37,44 +35,33 @@ from limelight.ids import now_ms, sortable_id
 from limelight.log_context import ids
 from limelight.redaction.events import Redaction
 from limelight.redaction.rules import NOTHING_HIDDEN, Hiding
-from limelight.runs.byte_budget import Allowance
 from limelight.runs.committer import Committer, is_large
 from limelight.runs.durations import Durations
-from limelight.runs.error_message import told
-from limelight.runs.metrics import UNCOUNTED, Measures
-from limelight.runs.retry import patiently
-from limelight.runs.run_metrics import Meter
+from limelight.runs.error_message import error_message
+from limelight.runs.limits import ByteBudget, RunLimits
+from limelight.runs.metrics import NO_METRICS, RunMetrics, RunTimer
+from limelight.runs.retry import retry_while_unavailable
 from limelight.runs.run_state import state_after
 from limelight.runs.truncation import clean_text, fit, is_plain
 from limelight.runs.unstreamed_texts import WholeTexts
 from limelight.runs.watchdog import Watchdog
-from limelight.runs.write_buffer import Backlog
+from limelight.runs.write_buffer import WriteBuffer
 from limelight.sources.base import CURRENT, UNSTOPPABLE, FileMade, Item, Turn, filled_in
 from limelight.stores.base import Append, Artifact, Result, Run, RunState, SessionRef, Store
 
 log = logging.getLogger(__name__)
 
 STOP_GRACE = 0.5
-"""Seconds that a source gets to end by itself once it is stopped, and to say what goes on."""
+"""Seconds that a stopped source has to end and to report what cannot be interrupted."""
 MAX_UNCOMMITTED = 256
-"""Events that a run may be ahead of the log; then its source has to wait. A large result is as much as many events."""
+"""Uncommitted events after which the source has to wait. A large result counts as many events."""
 MAX_EMITTED = 50 * MAX_UNCOMMITTED
-"""The same for events that are emitted from where nothing can wait."""
+"""The same for events that are emitted by code that cannot wait."""
 Play = Callable[[Turn], AsyncGenerator[Item, None]]
 
 
-class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a run may take, and how much of a result is kept."""
-
-    run_seconds: float = 3600
-    silence_seconds: float = 300
-    approval_seconds: float = 600
-    result_max: int = 50 * 1024 * 1024
-    session_max: int = 1024**3
-
-
 class Execution:
-    """A live run."""
+    """A live run in this process."""
 
     def __init__(
         self,
@@ -87,36 +74,36 @@ class Execution:
         streams: bool = True,
         hiding: Hiding = NOTHING_HIDDEN,
         session_bytes: int = 0,
-        measures: Measures = UNCOUNTED,
+        metrics: RunMetrics = NO_METRICS,
     ) -> None:
         self.run = run
         self.limits = limits
-        self.meter = Meter(run.agent, measures)
+        self.timer = RunTimer(run.agent, metrics)
         self._status = status
-        self._allowance = Allowance(limits.session_max - session_bytes, self._is_full)
-        self._whole = None if streams else WholeTexts()
+        self._byte_budget = ByteBudget(limits.session_max - session_bytes, self._on_full)
+        self._unstreamed = None if streams else WholeTexts()
         self.hiding = hiding
         self._redaction = Redaction(hiding)
-        self._listens = self._redaction.listens
+        self._redacts_text = self._redaction.listens
         self.grammar = Grammar()
         self._store = store
         self._committer = committer
         self._loop = asyncio.get_running_loop()
-        self._backlog = Backlog(run.run_id, run.last_seq, run.started_at)
+        self._buffer = WriteBuffer(run.run_id, run.last_seq, run.started_at)
         self._results: list[Result] = []
         self._room = asyncio.Event()
         self._storing = False
-        """Whether a file of its source is on its way into the store."""
+        """Whether a file of the source is being stored."""
         self._state: RunState = "running"
         self._durations = Durations()
         self._verdict: asyncio.Future[Terminal] = self._loop.create_future()
-        self._left: asyncio.Future[None] = self._loop.create_future()
+        self._suspended: asyncio.Future[None] = self._loop.create_future()
         self._written: asyncio.Future[None] = self._loop.create_future()
         self._watchdog = Watchdog(
             limits.run_seconds,
             limits.silence_seconds,
-            busy=lambda: self.grammar.busy or self._awaits_the_store,
-            bark=lambda error: self.stop(self.failure(error)),
+            busy=lambda: self.grammar.busy or self._waits_for_store,
+            on_timeout=lambda error: self.stop(self.failure(error)),
         )
 
     @property
@@ -125,31 +112,31 @@ class Execution:
 
     @property
     def stopping(self) -> bool:
-        """True once it is decided how the run ends, whether or not the source knows yet."""
+        """Whether it is decided how the run ends, even if the source still runs."""
         return self._verdict.done() or self.grammar.terminal is not None
 
-    # The life
+    # Lifecycle
 
-    async def live(self, started: RunStarted | None, play: Play, prepare: Callable[[], Awaitable[Turn]]) -> None:
-        """The whole run, or the rest of one that has `started` before. Returns when its terminal event is in the log.
+    async def execute(self, started: RunStarted | None, play: Play, prepare: Callable[[], Awaitable[Turn]]) -> None:
+        """Execute the run, or the rest of one that was `started` before. Returns when its terminal event is committed.
 
-        `play` is what the source does with the turn; `prepare` gives it what it needs for that.
+        `play` runs the source on a turn; `prepare` makes the turn.
         """
         try:
-            await self._live(started, play, prepare)
-        except Exception as error:  # a mistake of ours; the run must not stay open because of it
+            await self._execute(started, play, prepare)
+        except Exception as error:  # a bug of ours; the run must not stay open because of it
             if not self.grammar.started:
-                self.accept(RunStarted(agent=self.run.agent, turn=self.run.turn))
+                self.emit(RunStarted(agent=self.run.agent, turn=self.run.turn))
             self.seal(self.failure(error))
         await self._written
 
-    async def _live(self, started: RunStarted | None, play: Play, prepare: Callable[[], Awaitable[Turn]]) -> None:
+    async def _execute(self, started: RunStarted | None, play: Play, prepare: Callable[[], Awaitable[Turn]]) -> None:
         if started is not None:
-            self.accept(started)
+            self.emit(started)
         pump = asyncio.create_task(self._pump(play, prepare), name=f"limelight-{self.run.run_id}")
-        self._watchdog.look()
-        await asyncio.wait({pump, self._verdict, self._left}, return_when=asyncio.FIRST_COMPLETED)
-        if self._left.done():
+        self._watchdog.check()
+        await asyncio.wait({pump, self._verdict, self._suspended}, return_when=asyncio.FIRST_COMPLETED)
+        if self._suspended.done():
             self._watchdog.stop()
             pump.cancel()
             await asyncio.wait({pump}, timeout=STOP_GRACE)
@@ -158,23 +145,23 @@ class Execution:
             pump.cancel()
             await asyncio.wait({pump}, timeout=STOP_GRACE)
             if not pump.done() and self.grammar.terminal is None:
-                self.accept(Status(text=UNSTOPPABLE))
+                self.emit(Status(text=UNSTOPPABLE))
         self._watchdog.stop()
-        pump.add_done_callback(_swallow)
-        self.seal(self._verdict.result() if self._verdict.done() else self._ending_of(pump))
+        pump.add_done_callback(_log_late_error)
+        self.seal(self._verdict.result() if self._verdict.done() else self._terminal_of(pump))
 
     async def _pump(self, play: Play, prepare: Callable[[], Awaitable[Turn]]) -> None:
         turn = await prepare()
-        CURRENT.set(turn.context)  # for this task and all that it starts, threads of the frameworks included
+        CURRENT.set(turn.context)  # for this task and everything that it starts, including threads of frameworks
         items = play(turn)
         try:
             async for item in items:
                 if isinstance(item, FileMade):
-                    await self._keep(item)
+                    await self._store_file(item)
                 else:
-                    self.accept(item)
+                    self.emit(item)
                 if self._is_ahead:
-                    await self._has_room()
+                    await self._wait_for_room()
                 if self.grammar.terminal is not None:
                     return
         except (SystemExit, KeyboardInterrupt) as error:  # an agent that calls exit() ends its run, not the server
@@ -182,23 +169,23 @@ class Execution:
         finally:
             await items.aclose()
 
-    async def _keep(self, file: FileMade) -> None:
-        """Store a file's bytes, then say that it is there; or that it cannot be read."""
+    async def _store_file(self, file: FileMade) -> None:
+        """Store a file and emit `artifact_made`, or a status if the file cannot be read."""
         try:
             data = await file.read()
-            size = memoryview(data).nbytes  # what has no bytes is no file, whatever its agent says
+            size = memoryview(data).nbytes  # raises if it is not bytes
         except Exception as error:
-            self.accept(Status(agent_id=file.agent_id, text=f"The file {file.name} cannot be read: {error}"))
+            self.emit(Status(agent_id=file.agent_id, text=f"The file {file.name} cannot be read: {error}"))
             return
         name, media_type = clean_text(file.name), clean_text(file.media_type)  # as the event will have them
         artifact_id = sortable_id("art_")
         artifact = Artifact(artifact_id=artifact_id, ref=self.ref, name=name, media_type=media_type, body=data)
-        if self._allowance.allows(size):  # if not, the run ends with this file
+        if self._byte_budget.allows(size):  # otherwise the run ends with this file
             self._storing = True
-            await patiently(lambda: self._store.put_artifact(artifact, self.run.run_id))
+            await retry_while_unavailable(lambda: self._store.put_artifact(artifact, self.run.run_id))
             self._storing = False
-        self._allowance.spend(size)
-        self.accept(
+        self._byte_budget.spend(size)
+        self.emit(
             ArtifactMade(
                 agent_id=file.agent_id,
                 artifact_id=artifact_id,
@@ -209,18 +196,18 @@ class Execution:
             )
         )
 
-    def _ending_of(self, pump: "asyncio.Task[None]") -> Terminal:
-        """How a source that ended by itself has ended; a terminal event of its own counts first."""
+    def _terminal_of(self, pump: "asyncio.Task[None]") -> Terminal:
+        """The terminal event of a source that has ended: its own, or the one for its error."""
         if self.grammar.terminal is not None:
             return self.grammar.terminal
         error = AgentFailed("the agent's work was cancelled from inside") if pump.cancelled() else pump.exception()
         return self.failure(EndedEarly() if error is None else error)
 
     def failure(self, error: BaseException) -> RunFailed:
-        """The terminal event for an error. Its story goes to the server's log, under the error_id."""
+        """The terminal event for an error. The traceback goes to the server's log, with the error_id."""
         error_id = sortable_id("err_")
         code = error.code if isinstance(error, LimelightError) else AgentFailed.code
-        message = told(error)
+        message = error_message(error)
         ours = isinstance(error, LimelightError) and error.__cause__ is None
         log.error(
             "run %s failed, %s (%s): %s",
@@ -234,138 +221,144 @@ class Execution:
         return RunFailed(code=code, message=message, error_id=error_id)
 
     def reopen(self, records: Sequence[Record]) -> None:
-        """Be the run that these Records tell of, which waits for a person."""
+        """Restore the state of a run that waits for a decision from its Records."""
         now, now_at = perf_counter(), now_ms()
         for record in records:
             self.grammar.check(record.event)
             self._durations.timed(record.event, now - (now_at - record.at) / 1000)
-        self._backlog.not_before(records[-1].at)
+        self._buffer.not_before(records[-1].at)
         self._state = "waiting"
         self._watchdog.pause(self.grammar.waiting)
 
-    def go_on(self) -> None:
-        """All that was asked is answered, and the agent stood still meanwhile, but for calls that are sub-agents."""
+    def exclude_wait(self) -> None:
+        """Exclude the approval wait from tool durations, except for sub-agent calls."""
         at_work = {agent.call_id for agent in self.grammar.agents.values()}
         self._durations.stood_still(self.grammar.calls.keys() - at_work, perf_counter())
 
-    async def leave(self) -> None:
-        """The process ends and the run stays as it is, waiting: another process will go on with it."""
-        while self._backlog.uncommitted:
+    async def suspend(self) -> None:
+        """Leave a run that waits for a decision to another process, because this one shuts down."""
+        while self._buffer.uncommitted:
             await self._next_commit()
-        if not self._left.done():
-            self._left.set_result(None)
+        if not self._suspended.done():
+            self._suspended.set_result(None)
         if not self._written.done():
             self._written.set_result(None)
 
     def stop(self, verdict: Terminal) -> None:
-        """End the run in this way. The first word counts."""
+        """End the run with this terminal event. The first call counts."""
         if not self.stopping:
             self._verdict.set_result(verdict)
 
     def seal(self, terminal: Terminal) -> None:
-        """Close what is open and write the terminal event, unless the source has done so itself."""
+        """Close what is open and append the terminal event, unless the source has emitted one."""
         if self.grammar.terminal is not None:
             return
-        for event in self._whole.rest() if self._whole is not None else ():
-            self._take_in(event)
+        for event in self._unstreamed.rest() if self._unstreamed is not None else ():
+            self._process(event)
         for event in self._redaction.rest():
-            self._write(event)
+            self._append(event)
         succeeded = isinstance(terminal, RunFinished) and self.grammar.answered
         for event in self.grammar.closing(reason_to_close(terminal), succeeded=succeeded):
-            self._write(event)
+            self._append(event)
         if isinstance(terminal, RunFinished) and not self.grammar.answered:
             terminal = self.failure(EndedEarly())
-        self._write(terminal)
+        self._append(terminal)
 
-    # What comes in
+    # Events
 
-    def keep(self, values: Sequence[Result]) -> None:
-        """Store these with the run."""
+    def store(self, values: Sequence[Result]) -> None:
+        """Store values with the run."""
         if values:
             self._results += values
-            self._committer.mark(self)
+            self._committer.schedule(self)
 
-    def accept(self, event: AnyEvent) -> None:
-        """One event of the source, with whatever has to come before it. Raises BadEvent; drops what comes too late."""
-        if self.grammar.terminal is not None or self._left.done() or self._allowance.is_spent:
+    def emit(self, event: AnyEvent) -> None:
+        """Append an event of the source, after events that must precede it. Raises BadEvent; drops events that come
+        too late."""
+        if self.grammar.terminal is not None or self._suspended.done() or self._byte_budget.is_spent:
             return
-        self._watchdog.heard = self._loop.time()
-        if self._whole is None:
-            self._take_in(event)
+        self._watchdog.last_event_at = self._loop.time()
+        if self._unstreamed is None:
+            self._process(event)
             return
-        for whole in self._whole.feed(event):
-            self._take_in(whole)
+        for whole in self._unstreamed.feed(event):
+            self._process(whole)
 
-    def _take_in(self, event: AnyEvent) -> None:
-        if (piece := self._piece(event)) is not None and (not self._listens or self._redaction.passes(piece)):
-            if not self._backlog:
-                self._committer.mark(self, can_wait=True)
-            self._backlog.say(piece)
-            self._allowance.spend(len(piece.text))
+    def _process(self, event: AnyEvent) -> None:
+        if (delta := self._plain_delta(event)) is not None and (
+            not self._redacts_text or self._redaction.passes(delta)
+        ):
+            if not self._buffer:
+                self._committer.schedule(self, can_wait=True)
+            self._buffer.append_delta(delta)
+            self._byte_budget.spend(len(delta.text))
             return
         if isinstance(event, Delta):
             for part in self._redaction.feed(event):
-                self._write(part)
+                self._append(part)
             return
         if not isinstance(event, EVENT_TYPES):
             raise BadEvent(f"a source yields events and files, not {type(event).__name__}")
         if self._verdict.done() and isinstance(event, (*TERMINAL_TYPES, FinalAnswer)):
-            return  # how the run ends is decided, and the first cause counts
+            return  # it is decided how the run ends, and the first cause counts
         *held, event = self._redaction.feed(event)
         for part in held:
-            self._write(part)
+            self._append(part)
         self._close_before(event)
-        self._write(filled_in(event))
+        self._append(filled_in(event))
         if isinstance(event, ToolStarted) and event.name in self._status:
-            self._write(Status(agent_id=event.agent_id, text=self._status[event.name]))
+            self._append(Status(agent_id=event.agent_id, text=self._status[event.name]))
         self._watchdog.pause(self.grammar.waiting)
 
     def _close_before(self, event: AnyEvent) -> None:
-        """Write whatever has to end before this event, and first what was held back of it."""
+        """Append the events that close what must end before this event, after text that redaction held back."""
         missing = self.grammar.missing_before(event, CUT_OFF)
         rest = [part for ending in missing for part in self._redaction.feed(ending)[:-1]]
         for part in rest:
-            self._write(part)
+            self._append(part)
         for ending in self.grammar.missing_before(event, CUT_OFF) if rest else missing:
-            self._write(ending)
+            self._append(ending)
 
-    async def accept_in_turn(self, event: AnyEvent) -> None:
-        """As `accept`, but a source that is far ahead of the log has to wait."""
-        await self._has_room()
-        self.accept(self._placed(event))
+    async def emit_when_ready(self, event: AnyEvent) -> None:
+        """Emit an event, and wait before that while the source is far ahead of the log."""
+        await self._wait_for_room()
+        self.emit(self._placed(event))
 
-    def accept_at_once(self, event: AnyEvent) -> None:
-        """As `accept`, for callers that cannot wait: who never gives way is stopped before memory runs out."""
-        if self._backlog.uncommitted >= MAX_EMITTED:
+    def emit_now(self, event: AnyEvent) -> None:
+        """Emit an event from code that cannot wait. Raises if far too many are uncommitted, to bound memory."""
+        if self._buffer.uncommitted >= MAX_EMITTED:
             if self._committer.failing:
                 raise StoreUnavailable(f"{MAX_EMITTED} events wait for the log, which cannot be written now")
             raise BadEvent(f"{MAX_EMITTED} events were emitted without a pause: await something in between")
-        self.accept(self._placed(event))
+        self.emit(self._placed(event))
 
     def _placed(self, event: AnyEvent) -> AnyEvent:
-        """A line that a tool emits may overtake the start of its agent, or outlive its end: then the main agent's."""
+        """Give a status to the main agent if its own agent has not started or has ended."""
         if isinstance(event, Status) and event.agent_id not in self.grammar.agents:
             return Status(text=event.text)
         return event
 
-    def _write(self, event: AnyEvent) -> None:
+    def _append(self, event: AnyEvent) -> None:
         if not isinstance(event, Delta):
             event = self._durations.timed(event, perf_counter())
         fitted = fit(event, self.run.run_id, self.limits.result_max, self._redaction.whole)
-        for part in fitted.events:  # what the log will have, so that the two never differ
+        for part in fitted.events:  # as the log will have them, so that the two never differ
             self.grammar.check(part)
         self._results += fitted.results
-        self._allowance.spend(fitted.size)
-        self._number(fitted.events, can_wait=isinstance(event, Delta))
+        self._byte_budget.spend(fitted.size)
+        can_wait = isinstance(event, Delta)
+        if not self._buffer or not can_wait:
+            self._committer.schedule(self, can_wait=can_wait)
+        self._buffer.append(fitted.events)
 
-    def _is_full(self) -> None:
-        """There is no room for more of the session, so the run ends; its end always fits."""
+    def _on_full(self) -> None:
+        """End the run because its session is full. The terminal event always fits."""
         if not self.stopping:
             limit = f"{self.limits.session_max:,} bytes"
             self.stop(self.failure(LogFull(f"more than {limit} would be kept of this session: begin a new one")))
 
-    def _piece(self, event: AnyEvent) -> TextDelta | ReasoningDelta | None:
-        """The event, if it is one more plain piece of an open text: nine in ten are, and nothing is to be done."""
+    def _plain_delta(self, event: AnyEvent) -> TextDelta | ReasoningDelta | None:
+        """The event if it is a delta of an open text that needs no changes: nine in ten events are."""
         if type(event) is TextDelta:
             opened = self.grammar.texts
         elif type(event) is ReasoningDelta:
@@ -375,15 +368,10 @@ class Execution:
         known = type(event.message_id) is str and opened.get(event.message_id) == event.agent_id
         return event if known and is_plain(event.text) else None
 
-    def _number(self, events: Sequence[AnyEvent], *, can_wait: bool) -> None:
-        if not self._backlog or not can_wait:
-            self._committer.mark(self, can_wait=can_wait)
-        self._backlog.add(events)
-
-    # What goes out
+    # Commits
 
     def take(self) -> Append:
-        append = Append(run_id=self.run.run_id, records=self._backlog.take(), results=self._results)
+        append = Append(run_id=self.run.run_id, records=self._buffer.take(), results=self._results)
         state = _state_of(self.grammar)
         if state != self._state:
             append.state = self._state = state
@@ -391,35 +379,35 @@ class Execution:
         return append
 
     def committed(self, append: Append) -> None:
-        self._backlog.committed()
+        self._buffer.committed()
         self._room.set()
-        self._watchdog.heard = self._loop.time()  # it may have been silent because it waited for this
+        self._watchdog.last_event_at = self._loop.time()  # it may have been silent because it waited for this commit
         if append.state in ("finished", "failed", "cancelled") and not self._written.done():
             self._written.set_result(None)
-        self.meter.committed(append)
+        self.timer.committed(append)
 
-    def lost(self) -> None:
+    def lease_lost(self) -> None:
         if not self._written.done():
             self._written.set_result(None)
         self.stop(RunCancelled(reason="another process has sealed this run"))
 
     @property
     def _is_ahead(self) -> bool:
-        return self._backlog.uncommitted >= MAX_UNCOMMITTED or (bool(self._results) and is_large(self._results))
+        return self._buffer.uncommitted >= MAX_UNCOMMITTED or (bool(self._results) and is_large(self._results))
 
     @property
-    def _awaits_the_store(self) -> bool:
-        """Whether the source may be silent because of the store, and not by itself."""
+    def _waits_for_store(self) -> bool:
+        """Whether the source may be silent because it waits for the store."""
         return self._storing or self._is_ahead or self._committer.failing
 
-    async def _has_room(self) -> None:
+    async def _wait_for_room(self) -> None:
         while self._is_ahead:
-            if self._backlog:
-                self._committer.mark(self)
+            if self._buffer:
+                self._committer.schedule(self)
             await self._next_commit()
 
     async def _next_commit(self) -> None:
-        """Several may wait at once: the source, and threads that emit."""
+        """Wait for a commit. The source and threads that emit may wait at the same time."""
         self._room.clear()
         await self._room.wait()
 
@@ -430,7 +418,7 @@ def _state_of(grammar: Grammar) -> RunState:
     return "waiting" if grammar.waiting else "running"
 
 
-def _swallow(pump: "asyncio.Task[None]") -> None:
-    """A source that ends after its run has ended has nobody left to tell."""
+def _log_late_error(pump: "asyncio.Task[None]") -> None:
+    """Log the error of a source that ended after its run."""
     if not pump.cancelled() and pump.exception() is not None:
         log.debug("a source ended late: %r", pump.exception())

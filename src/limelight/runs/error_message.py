@@ -1,26 +1,26 @@
-"""What an error says to the people who watch a run: its text, and who did not answer. Pure.
+"""The message of `run_failed` for an exception: its text, and the address of a server that did not answer. Pure.
 
-Clients of models say "Connection error." and keep the address to themselves. The engine calls `told` for `run_failed`.
+Clients of models say "Connection error." and do not name the address.
 """
 
 from limelight.addresses import without_secrets
 from limelight.errors import LimelightError
 
 
-def told(error: BaseException) -> str:
-    """The error in one line, with the address if a request was not answered."""
+def error_message(error: BaseException) -> str:
+    """The error in one line, with the address if a request got no answer."""
     text = error.detail if isinstance(error, LimelightError) else f"{type(error).__name__}: {error}"
-    address = unanswered(error)
+    address = unanswered_address(error)
     return f"{text.rstrip('. ')}: {address}" if address and address not in text else text
 
 
-def unanswered(error: BaseException) -> str:
-    """Where nobody answered; "" if it was not that. It stands in the error, or in one that led to it."""
+def unanswered_address(error: BaseException) -> str:
+    """The address of a request without an answer, from the error or from one of its causes; "" if there is none."""
     seen: list[BaseException] = []
     at: BaseException | None = error
     while at is not None and at not in seen:
         seen.append(at)
-        if _part(at, "response") is not None:  # somebody did, though not what was hoped for
+        if _attribute(at, "response") is not None:  # it was answered, with an error
             return ""
         address = _address(at)
         if address:
@@ -30,12 +30,12 @@ def unanswered(error: BaseException) -> str:
 
 
 def _address(error: BaseException) -> str:
-    """Of the request that it tells of."""
-    return without_secrets(str(_part(_part(error, "request"), "url") or ""))
+    """The address of the request that an error names."""
+    return without_secrets(str(_attribute(_attribute(error, "request"), "url") or ""))
 
 
-def _part(value: object, name: str) -> object:
-    """An attribute, if there is one; a strange class may do anything when it is asked, and httpx raises."""
+def _attribute(value: object, name: str) -> object:
+    """An attribute, None if there is none. Any class may raise here; httpx does."""
     try:
         return getattr(value, name, None)
     except Exception:

@@ -1,105 +1,141 @@
 """Fans a session's Records out to its viewers in this process.
 
-A channel exists while somebody watches a session. In it each wire format has one lane: frames are encoded once, kept
-for a short while, and shared by all its viewers, who only hold a cursor. A viewer that falls behind the lane reads
-from the store again, so it costs the run nothing. What comes after a pause is shown at once; while more keeps coming,
-viewers are woken at intervals, because a wake-up and a write cost far more than an event. Everything here runs on the
-event loop; `runs/viewer.py` is the other half.
+A channel exists while a session has viewers. In it each format has one frame buffer: frames are encoded once, kept
+for a short while, and shared by all viewers of the format, who only hold a position. A viewer that falls behind the
+buffer reads from the store again, so it costs the run nothing. Records that come after a pause are delivered at once;
+while more keep coming, viewers are woken at intervals, because a wake-up and a write cost far more than an event.
+Everything here runs on the event loop; `runs/viewer.py` is the reading side.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
-from limelight.dialects.encoder import SseEncoder
+from limelight.dialects.base import Frame
+from limelight.dialects.encoder import FrameEncoder
 from limelight.events import TERMINAL_TYPES, Record
 from limelight.stores.base import SessionRef
 
-LANE_RECORDS = 256
-LANE_BYTES = 256 * 1024
-"""How much of a lane is kept for viewers that are a little behind."""
+BUFFER_RECORDS = 256
+BUFFER_BYTES = 256 * 1024
+"""Size of a frame buffer, for viewers that are a little behind."""
 INTERVAL = 0.025
-"""Seconds between two wake-ups of a session's viewers while events keep coming: forty a second look like a flow."""
+"""Seconds between two wake-ups of a session's viewers while events keep coming: forty per second look continuous."""
 HELD_BACK = 128
-"""Records that are not held back any longer."""
+"""Records after which viewers are woken before the interval is over."""
+
+T = TypeVar("T")
 
 
-class Lane:
-    """One format's newest frames: `blobs[i]` are the bytes of Record number `base + i`."""
+class FrameBatch:
+    """Consecutive frames that several viewers share, with the encodings that transports have made of them."""
 
-    def __init__(self, encoder: SseEncoder, head: int) -> None:
+    __slots__ = ("_encoded", "frames")
+
+    def __init__(self, frames: Sequence[Frame]) -> None:
+        self.frames = frames
+        self._encoded: dict[Callable[[Sequence[Frame]], Any], Any] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.frames)
+
+    def encoded(self, framing: Callable[[Sequence[Frame]], T]) -> T:
+        """The frames in a transport's framing. Viewers with the same framing share the result."""
+        try:
+            return self._encoded[framing]
+        except KeyError:
+            encoded = self._encoded[framing] = framing(self.frames)
+            return encoded
+
+    @property
+    def size(self) -> int:
+        """The bytes of all payloads."""
+        return sum([len(frame.payload) for frame in self.frames])
+
+
+class FrameBuffer:
+    """The newest frames of one format: `_frames[i]` belong to Record `base + i`."""
+
+    def __init__(self, encoder: FrameEncoder, head: int) -> None:
         self.encoder = encoder
         self.base = head + 1
         self.head = head
         self.ends: list[int] = []
-        """Where runs ended."""
-        self._blobs: list[bytes] = []
+        """The last Records of runs."""
+        self._frames: list[list[Frame]] = []
+        self._sizes: list[int] = []
         self._bytes = 0
-        self._slice: tuple[int, int, bytes] = (0, 0, b"")
+        self._batch: tuple[int, int, FrameBatch] = (0, 0, FrameBatch(()))
 
     def feed(self, records: Sequence[Record], shown: int) -> bool:
-        """Take in what is new of a run. False if there is a hole, which makes the lane useless.
+        """Encode new Records of a run. False if one is missing before them, which makes the buffer useless.
 
-        What viewers were not woken for, that is what comes after `shown`, is kept unless it is too large.
+        Records after `shown`, for which viewers were not woken yet, are kept unless they are too large.
         """
         for record in records:
             if record.seq <= self.head:
                 continue
             if record.seq != self.head + 1:
                 return False
-            blob = self.encoder.encode(record)
-            self._blobs.append(blob)
-            self._bytes += len(blob)
+            frames = self.encoder.encode(record)
+            size = 0
+            for frame in frames:
+                size += len(frame.payload)
+            self._frames.append(frames)
+            self._sizes.append(size)
+            self._bytes += size
             self.head += 1
             if isinstance(record.event, TERMINAL_TYPES):
                 self.ends.append(record.seq)
-        if len(self._blobs) > LANE_RECORDS or self._bytes > LANE_BYTES:
+        if len(self._frames) > BUFFER_RECORDS or self._bytes > BUFFER_BYTES:
             self._trim(shown)
         return True
 
     def _trim(self, shown: int) -> None:
         """Drop the older half, or more if that is still too much, so that this happens rarely."""
-        gone = max(0, min(max(len(self._blobs) // 2, len(self._blobs) - LANE_RECORDS), shown + 1 - self.base))
-        while gone < len(self._blobs) and sum(map(len, self._blobs[gone:])) > LANE_BYTES:
-            gone += max(1, (len(self._blobs) - gone) // 2)
-        self._bytes -= sum(map(len, self._blobs[:gone]))
-        del self._blobs[:gone]
-        self.base += gone
+        count = len(self._frames)
+        dropped = max(0, min(max(count // 2, count - BUFFER_RECORDS), shown + 1 - self.base))
+        while dropped < count and sum(self._sizes[dropped:]) > BUFFER_BYTES:
+            dropped += max(1, (count - dropped) // 2)
+        self._bytes -= sum(self._sizes[:dropped])
+        del self._frames[:dropped], self._sizes[:dropped]
+        self.base += dropped
         self.ends = [seq for seq in self.ends if seq >= self.base]
 
     def end_after(self, seq: int) -> int | None:
-        """The first end of a run behind `seq`."""
+        """The last Record of the first run that ends after `seq`."""
         return next((end for end in self.ends if end > seq), None)
 
-    def since(self, seq: int, until: int) -> bytes:
-        """The bytes of Records `seq` + 1 … `until`. Viewers that are side by side get the same object."""
-        if self._slice[:2] != (seq, until):
-            start = seq + 1 - self.base
-            self._slice = (seq, until, b"".join(self._blobs[start : until + 1 - self.base]))
-        return self._slice[2]
+    def since(self, seq: int, until: int) -> FrameBatch:
+        """The frames of Records `seq` + 1 … `until`. Viewers at the same position get the same object."""
+        if self._batch[:2] != (seq, until):
+            parts = self._frames[seq + 1 - self.base : until + 1 - self.base]
+            self._batch = (seq, until, FrameBatch([frame for part in parts for frame in part]))
+        return self._batch[2]
 
 
 class Channel:
-    """All who watch one session here."""
+    """The viewers of one session in this process, with a frame buffer for each format."""
 
     def __init__(self) -> None:
-        self.lanes: dict[str, Lane] = {}
+        self.buffers: dict[str, FrameBuffer] = {}
         self.published = 0
-        """The newest Record that was published since the channel is there."""
+        """The newest Record that was published since the channel exists."""
         self.viewers = 0
-        self.over = False
-        """True once the session is gone: its viewers have nothing to wait for."""
+        self.deleted = False
+        """Whether the session was deleted."""
         self._shown = 0
-        """The newest Record that viewers were woken for."""
+        """The newest Record for which viewers were woken."""
         self._next_wake = 0.0
         self._waiting: list[asyncio.Future[None]] = []
         self._watchers: dict[str, int] = {}
 
     def publish(self, records: Sequence[Record]) -> None:
         self.published = max(self.published, records[-1].seq)
-        for name in [name for name, lane in self.lanes.items() if not lane.feed(records, self._shown)]:
-            del self.lanes[name]
+        for name in [name for name, buffer in self.buffers.items() if not buffer.feed(records, self._shown)]:
+            del self.buffers[name]
         if isinstance(records[-1].event, TERMINAL_TYPES):
             self._next_wake = 0.0
 
@@ -108,7 +144,7 @@ class Channel:
         return self.published > self._shown
 
     def due(self, now: float) -> bool:
-        """True if viewers should look now: after a pause, at a run's end, or if much was held back."""
+        """Whether viewers are woken now: after a pause, at the end of a run, or if many Records were held back."""
         return now >= self._next_wake or self.published - self._shown >= HELD_BACK
 
     def wake(self, now: float) -> None:
@@ -120,9 +156,9 @@ class Channel:
                 future.set_result(None)
 
     def wait(self) -> asyncio.Future[None]:
-        """Resolves when something was published."""
+        """A future that is done when viewers are woken."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if len(self._waiting) > 2 * self.viewers:  # signs of life end waits too, and nobody publishes meanwhile
+        if len(self._waiting) > 2 * self.viewers:  # heartbeats end waits too, without a publication
             self._waiting = [waiting for waiting in self._waiting if not waiting.done()]
         self._waiting.append(future)
         return future
@@ -134,8 +170,8 @@ class Channel:
     def leave(self, format_: str) -> None:
         self.viewers -= 1
         self._watchers[format_] -= 1
-        if not self._watchers[format_]:  # nobody reads this format any more, so nobody needs to write it
-            self.lanes.pop(format_, None)
+        if not self._watchers[format_]:  # nothing needs to be encoded for it any more
+            self.buffers.pop(format_, None)
 
 
 class Hub:
@@ -147,7 +183,7 @@ class Hub:
         self._owners: Counter[str] = Counter()
 
     def publish(self, ref: SessionRef, records: Sequence[Record]) -> None:
-        """Called once Records are committed, in order."""
+        """Deliver committed Records, in order."""
         channel = self._channels.get(ref)
         if channel is None or not records:
             return
@@ -177,7 +213,7 @@ class Hub:
 
     @contextmanager
     def hold(self, owner: str) -> Generator[None]:
-        """A place for a viewer that is about to enter, so that others count it already."""
+        """Count a viewer that is about to enter, so that limits include it."""
         self._owners[owner] += 1
         try:
             yield
@@ -196,14 +232,14 @@ class Hub:
             del self._channels[ref]
 
     def forget(self, ref: SessionRef) -> None:
-        """The session is gone. Whoever watches it is sent away, and a new one of that name begins with nothing."""
+        """End the views of a session that was deleted. A new session with its name starts without them."""
         channel = self._channels.pop(ref, None)
         if channel is not None:
-            channel.over = True
+            channel.deleted = True
             channel.wake(asyncio.get_running_loop().time())
 
     def viewers_of(self, owner: str) -> int:
-        """How many streams and sockets somebody has open here, or is about to have."""
+        """The streams and sockets that an owner has open here, or is about to open."""
         return self._owners[owner]
 
     @property

@@ -1,4 +1,4 @@
-"""Housekeeping: leases are renewed, orphans sealed, and what is past its retention is removed."""
+"""Periodic maintenance: renews the leases of live runs, recovers orphans, and applies the retention."""
 
 import asyncio
 import logging
@@ -6,17 +6,17 @@ from collections.abc import Awaitable, Callable
 
 from limelight.errors import StoreError
 from limelight.ids import now_ms
+from limelight.runs.recovery import LEASE_MS
 from limelight.runs.retention import DAY_MS, Pause, advise, describe
 from limelight.runs.retention_guard import RetentionGuard
-from limelight.runs.retry import is_told
-from limelight.runs.seal import LEASE_MS
+from limelight.runs.retry import is_logged
 from limelight.stores.base import SessionRef, Store
 
 log = logging.getLogger(__name__)
 SWEEP_SECONDS = 3600
 
 
-class Keeping:
+class Maintenance:
     """One task that does all of it in turn."""
 
     def __init__(
@@ -41,7 +41,7 @@ class Keeping:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._run(), name="limelight-keeping")
+        self._task = asyncio.create_task(self._run(), name="limelight-maintenance")
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -57,7 +57,7 @@ class Keeping:
                 await self.sweep(is_due=rounds % (SWEEP_SECONDS * 1000 * 3 // LEASE_MS) == 0)
                 await self._tidy()
             except Exception as error:  # without renewals other processes would take live runs for dead
-                if not is_told(error):
+                if not is_logged(error):
                     odd = not isinstance(error, StoreError)
                     log.error("housekeeping has to wait, trying again: %s", error, exc_info=odd)
             rounds += 1

@@ -17,7 +17,7 @@ from limelight.ids import sortable_id
 from limelight.messages import Message, files_of
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.history import history_from_log
-from limelight.runs.retry import patiently
+from limelight.runs.retry import retry_while_unavailable
 from limelight.stores.base import Memory, MemoryTurn, SessionRef, Store
 
 log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class Memories:
         self, agent: Agent, ref: SessionRef, run_id: str, messages: Sequence[Message], goes_on: bool
     ) -> Recalled:
         """The memory for this turn. `goes_on`: a request without a past of its own continues the session's."""
-        known = await patiently(lambda: self._store.memory(ref, agent.name))
+        known = await retry_while_unavailable(lambda: self._store.memory(ref, agent.name))
         past = before_question(messages)
         asked = fingerprint(question_of(messages))
         earlier = [fingerprint(message) for message in past if message.role == "user"]
@@ -58,7 +58,7 @@ class Memories:
             told = past
             turns = (*(MemoryTurn(hashed, "") for hashed in earlier), MemoryTurn(asked, run_id))
             memory = Memory(key=sortable_id("mem_"), agent=agent.name, turns=turns)
-        await patiently(lambda: self._store.remember(ref, memory))
+        await retry_while_unavailable(lambda: self._store.remember(ref, memory))
         self._used[memory.key] = (agent, time.monotonic())
         self._busy[run_id] = memory.key
 

@@ -1,39 +1,40 @@
-"""What runs tell whoever counts them. It costs next to nothing, and nothing depends on it.
-
-The log tells of itself here as well, because it is written in two places: by the committer, and by whoever seals a run.
-`server/metrics.py` counts.
-"""
+"""The metrics of runs and commits: which ones there are, and where they are measured. `server/metrics.py` counts
+them."""
 
 from collections.abc import Sequence
 from time import perf_counter
 from typing import Protocol
 
 from limelight.errors import LeaseLost
-from limelight.stores.base import Append, RunState, Store
+from limelight.events import TERMINAL_TYPES, RunStarted
+from limelight.stores.base import LIVE_STATES, Append, RunState, Store, fault_of
+
+NOT_OF_THE_AGENT = (RunStarted, *TERMINAL_TYPES)
+"""Events that every run has, also one whose agent never did anything."""
 
 
-class Measures(Protocol):
-    """Somebody who counts. None of it may raise."""
+class RunMetrics(Protocol):
+    """Receives measurements of runs and commits. Its methods must not raise."""
 
     def committed(self, records: int, seconds: float) -> None:
-        """So many Records are in the log, and it took so long to write them."""
+        """A commit of `records` Records took `seconds`."""
         ...
 
     def not_committed(self, error: Exception) -> None:
-        """The log could not be written; it will be tried again."""
+        """A commit failed. It will be retried."""
         ...
 
     def first_event(self, agent: str, seconds: float) -> None:
-        """The first thing that an agent did in a run is in the log, so long after somebody asked for the run."""
+        """The agent's first event was committed `seconds` after the request for its run."""
         ...
 
     def run_ended(self, agent: str, outcome: RunState, code: str) -> None:
-        """A run's end is in the log. `code` says why it failed."""
+        """The end of a run was committed. `code` says why it failed."""
         ...
 
 
-class NoMeasures:
-    """Nobody counts."""
+class NoMetrics:
+    """Drops all measurements."""
 
     def committed(self, records: int, seconds: float) -> None: ...
 
@@ -44,17 +45,36 @@ class NoMeasures:
     def run_ended(self, agent: str, outcome: RunState, code: str) -> None: ...
 
 
-UNCOUNTED = NoMeasures()
+NO_METRICS = NoMetrics()
 
 
-async def commit(store: Store, batch: Sequence[Append], measures: Measures) -> None:
-    """Append to the log, and tell how that went. A lease that is lost is no failure of the log."""
-    begun = perf_counter()
+async def commit(store: Store, batch: Sequence[Append], metrics: RunMetrics) -> None:
+    """Append a batch to the log and measure it. A lost lease does not count as a failure of the store."""
+    started_at = perf_counter()
     try:
         await store.append(batch)
     except LeaseLost:
         raise
     except Exception as error:
-        measures.not_committed(error)
+        metrics.not_committed(error)
         raise
-    measures.committed(sum(len(append.records) for append in batch), perf_counter() - begun)
+    metrics.committed(sum(len(append.records) for append in batch), perf_counter() - started_at)
+
+
+class RunTimer:
+    """Measures one run by its commits: the time to the agent's first event, and how the run ended."""
+
+    def __init__(self, agent: str, metrics: RunMetrics = NO_METRICS) -> None:
+        self.asked_at: float | None = None
+        """When the run was requested; None if another process began it, and after the first event."""
+        self._agent = agent
+        self._metrics = metrics
+
+    def committed(self, append: Append) -> None:
+        """Measure a commit of the run."""
+        if self.asked_at is not None and any(not isinstance(r.event, NOT_OF_THE_AGENT) for r in append.records):
+            self._metrics.first_event(self._agent, perf_counter() - self.asked_at)
+            self.asked_at = None
+        if append.state is not None and append.state not in LIVE_STATES:
+            fault = fault_of(append.records[-1])
+            self._metrics.run_ended(self._agent, append.state, "" if fault is None else fault.code)

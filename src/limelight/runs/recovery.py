@@ -1,34 +1,208 @@
-"""Recovery: a crash leaves no session stuck.
+"""Recovery: runs whose process is gone are sealed or, if they wait for a decision, reopened.
 
-A run whose process is gone is never run again by itself: it is sealed as `run_failed` with code `interrupted`. Called
-at the start, and whenever a lease has run out. The one exception is a run that waits for a person: where its framework
-has kept the state, it goes on waiting.
+Recovery runs at start and whenever a lease has expired. A run is never repeated: it is sealed as `run_failed` with
+the code `interrupted`. A run that waits for a decision is reopened where its framework has stored the state: it
+continues to wait, and resumes with the decision.
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
-from limelight.errors import Interrupted
-from limelight.events import RunFailed, Terminal
+import msgspec
+
+from limelight.errors import BadEvent, Interrupted
+from limelight.events import (
+    AnyEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    Record,
+    RunFailed,
+    RunStarted,
+    Terminal,
+    ToolReady,
+    ToolStarted,
+)
+from limelight.grammar import Grammar, reason_to_close
 from limelight.ids import now_ms, sortable_id
 from limelight.log_context import ids
-from limelight.stores.base import Run, Store
+from limelight.messages import Message
+from limelight.runs.agents import Agent, Agents
+from limelight.runs.context import Asked, Life, RunContext
+from limelight.runs.engine import Execution
+from limelight.runs.metrics import NO_METRICS, RunMetrics, RunTimer, commit
+from limelight.runs.queries import records_of, whole_value
+from limelight.runs.retry import retry_while_unavailable
+from limelight.runs.run_options import Terms, kept_terms
+from limelight.runs.run_state import state_after
+from limelight.runs.truncation import fit
+from limelight.sources.base import Turn, User
+from limelight.stores.base import Append, Run, Store
 
 log = logging.getLogger(__name__)
-MESSAGE = "the server stopped while the run was going on"
+
+LEASE_MS = 30_000
+"""Time after which the runs of a silent process are taken over."""
+INTERRUPTED = "the server stopped while the run was going on"
 Seal = Callable[[Run, Terminal], Awaitable[bool]]
-"""Ends a run that nobody holds, in this way. False if somebody holds it."""
+"""Ends a run that no process holds. False if a process holds it."""
+Reopen = Callable[[Agent, Run, User, Life, Sequence[Asked]], None]
+"""Continues a run that this process holds."""
 
 
-async def seal_orphans(store: Store, seal: Seal, spare: Callable[[Run], Awaitable[bool]] | None = None) -> int:
-    """Seal every run that nobody holds any more, but for those to `spare`. Returns how many."""
-    sealed = 0
-    for run in await store.orphans(now_ms()):
-        if spare is not None and await spare(run):
-            continue
-        error_id = sortable_id("err_")
-        if await seal(run, RunFailed(code=Interrupted.code, message=MESSAGE, error_id=error_id)):
-            sealed += 1
-            about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent, error_id=error_id)
-            log.warning("run %s was interrupted, %s; its log is sealed", run.run_id, error_id, extra=about)
-    return sealed
+class Recovery:
+    """Seals or reopens the runs that no process holds."""
+
+    def __init__(self, store: Store, agents: Agents, seal: Seal, reopen: Reopen) -> None:
+        self._store = store
+        self._agents = agents
+        self._seal = seal
+        self._reopen = reopen
+
+    async def recover(self) -> int:
+        """Seal or reopen every orphan. Returns how many were sealed."""
+        sealed = 0
+        for run in await self._store.orphans(now_ms()):
+            if run.state == "waiting" and await self._keep_waiting(run):
+                continue
+            error_id = sortable_id("err_")
+            if await self._seal(run, RunFailed(code=Interrupted.code, message=INTERRUPTED, error_id=error_id)):
+                sealed += 1
+                about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent, error_id=error_id)
+                log.warning("run %s was interrupted, %s; its log is sealed", run.run_id, error_id, extra=about)
+        return sealed
+
+    async def _keep_waiting(self, run: Run) -> bool:
+        """Reopen a run that waits for a decision, or leave it to another server. False if it has to be sealed."""
+        records = [record async for record in records_of(self._store, run)]
+        if not _is_legal(records):
+            return False
+        events = [await self._complete(run, record.event) for record in records]
+        questions = questions_in(events)
+        if run.agent not in self._agents:
+            return _may_wait(questions)  # a server with that agent may start before the time runs out
+        agent = self._agents.get(run.agent)
+        memory = await self._store.memory(run.ref, agent.name) if agent.source.resumes else None
+        if memory is None or not memory.turns or memory.turns[-1].run_id != run.run_id:
+            return False
+        options = await kept_terms(self._store, run)
+        now = now_ms()
+        if await self._store.take_over(run.run_id, until=now + LEASE_MS, now=now):
+            life = _rest_of_run(agent, records, events, memory.key, options)
+            self._reopen(agent, run, User(run.ref.owner, options.user_name), life, questions)
+            about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
+            log.warning("run %s goes on waiting for a decision", run.run_id, extra=about)
+        return True
+
+    async def _complete(self, run: Run, event: AnyEvent) -> AnyEvent:
+        """The event with its complete values instead of previews."""
+        match event:
+            case RunStarted() if event.truncated:
+                text = await whole_value(self._store, run, "input", "", event.input, cut=True)
+                return msgspec.structs.replace(event, input=str(text))
+            case ToolStarted() | ToolReady() if event.truncated:
+                kind, id_ = "args", event.call_id
+            case ApprovalRequested() if event.truncated:
+                kind, id_ = "approval", event.approval_id
+            case ApprovalResolved() if event.truncated:
+                kind, id_ = "edited", event.approval_id
+            case _:
+                return event
+        return msgspec.structs.replace(event, args=await whole_value(self._store, run, kind, id_, event.args, cut=True))
+
+
+def _rest_of_run(
+    agent: Agent, records: Sequence[Record], events: Sequence[AnyEvent], memory_key: str, options: Terms
+) -> Life:
+    """What a reopened run does: wait for its decisions, and resume the agent with them."""
+
+    async def life(execution: Execution, context: RunContext) -> None:
+        execution.reopen(records)
+        turn = Turn(
+            messages=options.beside(Message(role="user", content=_input_of(events))),
+            context=context,
+            memory_key=memory_key,
+            max_steps=options.max_steps or agent.max_steps,
+        )
+
+        async def prepare() -> Turn:
+            return turn
+
+        await execution.execute(None, lambda turn: agent.source.resume(turn, events), prepare)
+
+    return life
+
+
+def questions_in(events: Sequence[AnyEvent]) -> list[Asked]:
+    """The approvals that a run waits for, with the decisions that were made on those requested together.
+
+    A group of approvals that were all decided is over: the same request may come again, and needs a new decision then.
+    """
+    together: dict[str, Asked] = {}
+    for event in events:
+        if isinstance(event, ApprovalRequested):
+            if all(asked.answer is not None for asked in together.values()):
+                together = {}
+            together[event.approval_id] = Asked(event)
+        elif isinstance(event, ApprovalResolved) and event.approval_id in together:
+            together[event.approval_id] = Asked(together[event.approval_id].request, event)
+    return list(together.values())
+
+
+def _is_legal(records: Sequence[Record]) -> bool:
+    """Whether the grammar of this version accepts the log. If not, the run can only be sealed."""
+    grammar = Grammar()
+    try:
+        for record in records:
+            grammar.check(record.event)
+    except BadEvent:
+        return False
+    return True
+
+
+def _may_wait(questions: Sequence[Asked]) -> bool:
+    now = now_ms()
+    return any(a.answer is None and (a.request.expires_at is None or a.request.expires_at > now) for a in questions)
+
+
+def _input_of(events: Sequence[AnyEvent]) -> str:
+    return next((event.input for event in events if isinstance(event, RunStarted)), "")
+
+
+async def seal(
+    store: Store, run: Run, terminal: Terminal, result_max: int, metrics: RunMetrics = NO_METRICS
+) -> Sequence[Record] | None:
+    """Take over a run that no process holds and end it. Returns what was written, None if a process holds the run."""
+    now = now_ms()
+    if not await store.take_over(run.run_id, until=now + LEASE_MS, now=now):
+        return None
+
+    async def write() -> Sequence[Record]:
+        append = await _ending(store, run, terminal, result_max)
+        await commit(store, [append], metrics)
+        RunTimer(run.agent, metrics).committed(append)
+        return append.records
+
+    return await retry_while_unavailable(write)  # this process has the lease now, so no other one would do it
+
+
+async def _ending(store: Store, run: Run, terminal: Terminal, result_max: int) -> Append:
+    """The Records that close what is open in a run's log and end the run."""
+    grammar = Grammar()
+    last_seq, last_at = run.first_seq - 1, run.started_at
+    while records := await store.records(run.ref, after=last_seq, limit=512):
+        for record in records:
+            with suppress(BadEvent):  # an older version wrote it; the run is sealed all the same
+                grammar.check(record.event)
+        last_seq, last_at = records[-1].seq, records[-1].at
+    start = [] if grammar.started else [RunStarted(agent=run.agent, turn=run.turn)]
+    events = (*start, *grammar.closing(reason_to_close(terminal)), terminal)
+    at = max(now_ms(), last_at)
+    fitted = [fit(event, run.run_id, result_max) for event in events]
+    ending = [event for part in fitted for event in part.events]
+    return Append(
+        run_id=run.run_id,
+        records=[Record(last_seq + n, run.run_id, at, event) for n, event in enumerate(ending, start=1)],
+        results=[result for part in fitted for result in part.results],
+        state=state_after(terminal),
+    )

@@ -1,7 +1,7 @@
-"""Patience with the store: what a live run needs it for is tried again until it works.
+"""Retries of store operations for live runs, until the store works again.
 
-A store that fails for a while costs a run nothing but time. What comes from a request is not tried again: who asks is
-told. A store that knows what is wrong with it says in the log when that begins and ends; nobody here repeats it.
+A store that fails for a while delays a run and nothing else. Operations of requests are not retried: the client gets
+the error. A store that knows its fault logs when it begins and ends, so it is not logged here again.
 """
 
 import asyncio
@@ -15,30 +15,30 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 RETRY_SECONDS = (0.05, 0.2, 0.5, 1.0, 2.0)
 TRIES_UNEXPLAINED = len(RETRY_SECONDS)
-"""So often it is tried what the store refuses without knowing why: it may be what it is given, and no time helps."""
+"""Attempts at an operation that the store refuses without naming a fault: the operation itself may be wrong."""
 
 
-def is_told(error: Exception) -> bool:
-    """Whether the log has this from the store already."""
+def is_logged(error: Exception) -> bool:
+    """Whether the store has logged this error itself."""
     return isinstance(error, StoreUnavailable) and bool(error.words)
 
 
-async def rest(tries: int) -> None:
-    """Wait before the next try."""
+async def pause_before_retry(tries: int) -> None:
+    """Wait before the next attempt."""
     await asyncio.sleep(RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)])
 
 
-async def patiently(work: Callable[[], Awaitable[T]]) -> T:
-    """Do it until the store does not fail. Raises StoreUnavailable if that does not look like something that passes."""
+async def retry_while_unavailable(work: Callable[[], Awaitable[T]]) -> T:
+    """Repeat an operation until the store works. Raises StoreUnavailable after a few attempts without a named fault."""
     tries = 0
     while True:
         try:
             return await work()
         except StoreUnavailable as error:
-            if not is_told(error):
+            if not is_logged(error):
                 if tries == TRIES_UNEXPLAINED:
                     raise
                 if not tries:
                     log.error("the store fails, trying again: %s", error)
-            await rest(tries)
+            await pause_before_retry(tries)
             tries += 1

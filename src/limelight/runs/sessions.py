@@ -8,7 +8,7 @@ and let go.
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from copy import copy
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,16 +23,16 @@ from limelight.redaction.rules import Hiding
 from limelight.runs.agents import Agent
 from limelight.runs.attachments import keep_files
 from limelight.runs.committer import Committer
-from limelight.runs.context import Asked, RunContext
-from limelight.runs.engine import Execution, RunLimits
+from limelight.runs.context import Asked, Life, RunContext
+from limelight.runs.engine import Execution
 from limelight.runs.history import past_to_keep
 from limelight.runs.hub import Hub
+from limelight.runs.limits import Quota, RunLimits
 from limelight.runs.memory import Memories, question_of
-from limelight.runs.metrics import UNCOUNTED, Measures
+from limelight.runs.metrics import NO_METRICS, RunMetrics
 from limelight.runs.queue import Request, StoppedInQueue, Waiting
-from limelight.runs.quota import Quota
+from limelight.runs.recovery import LEASE_MS, seal
 from limelight.runs.run_options import Terms, to_keep
-from limelight.runs.seal import LEASE_MS, seal
 from limelight.runs.workspace import Workspaces, shared_folder
 from limelight.sources.base import Turn, User
 from limelight.stores.base import Begun, NewRun, Run, SessionRef, Store
@@ -47,8 +47,6 @@ SEALING_SECONDS = 5
 """How long runs may take to end when they have to."""
 LOOKING_SECONDS = 0.2
 """How often it is looked whether a run has come to rest."""
-Life = Callable[[Execution, RunContext], Coroutine[Any, Any, None]]
-"""What a run does from now on."""
 
 
 class LiveRun(msgspec.Struct, frozen=True):
@@ -79,12 +77,12 @@ class Sessions:
         memories: Memories,
         quota: Quota,
         hiding: Hiding,
-        measures: Measures = UNCOUNTED,
+        metrics: RunMetrics = NO_METRICS,
     ) -> None:
         self._store = store
         self._quota = quota
         self._hiding = hiding
-        self._measures = measures
+        self._metrics = metrics
         self._memories = memories
         self._committer = committer
         self._limits = limits
@@ -233,7 +231,7 @@ class Sessions:
             streams=agent.enable_streaming,
             hiding=self._hiding,
             session_bytes=session_bytes,
-            measures=self._measures,
+            metrics=self._metrics,
         )
         shared, own = partial(shared_folder, agent.workspace), partial(self._workspaces.made, run.ref)
         context = RunContext(execution, user, shared if agent.workspace else own, asked)
@@ -252,7 +250,7 @@ class Sessions:
 
     async def _life(self, request: Request, execution: Execution, context: RunContext) -> None:
         run, agent, asked = execution.run, request.agent, question_of(request.messages)
-        execution.meter.asked_at = request.asked_at
+        execution.timer.asked_at = request.asked_at
         started = RunStarted(
             agent=run.agent,
             input=asked.text,
@@ -264,8 +262,8 @@ class Sessions:
             attachments=await keep_files(self._store, asked, run),
         )
         if agent.source.resumes:
-            execution.keep(to_keep(terms_of(request)))
-        await execution.live(started, agent.source.run, lambda: self._turn(request, execution, context))
+            execution.store(to_keep(terms_of(request)))
+        await execution.execute(started, agent.source.run, lambda: self._turn(request, execution, context))
 
     async def _turn(self, request: Request, execution: Execution, context: RunContext) -> Turn:
         """What the agent gets: the request, and the conversation that it belongs to."""
@@ -274,7 +272,7 @@ class Sessions:
         if not agent.source.keeps_memory:
             return Turn(messages=request.messages, context=context, max_steps=max_steps)
         recalled = await self._memories.recall(agent, request.ref, context.run_id, request.messages, request.goes_on)
-        execution.keep(past_to_keep(recalled.told))
+        execution.store(past_to_keep(recalled.told))
         return Turn(
             messages=request.messages,
             context=context,
@@ -325,10 +323,10 @@ class Sessions:
 
     async def seal(self, run: Run, terminal: Terminal) -> bool:
         """End a run that nobody holds, for all who watch it or wait for its session. False if somebody holds it."""
-        records = await seal(self._store, run, terminal, self._limits.result_max, self._measures)
+        records = await seal(self._store, run, terminal, self._limits.result_max, self._metrics)
         if records is None:
             return False
-        self._committer.show(run.ref, records)
+        self._committer.deliver(run.ref, records)
         self._next_turn(run.ref)
         return True
 
@@ -372,7 +370,7 @@ class Sessions:
         tasks = [live.task for live in self._live.values()]
         for live in list(self._live.values()):
             if live.rests:
-                tasks.append(asyncio.create_task(live.execution.leave()))
+                tasks.append(asyncio.create_task(live.execution.suspend()))
             elif not live.execution.stopping:
                 live.execution.stop(verdict)
                 ending.append((live.execution.run, live.task))

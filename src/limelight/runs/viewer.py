@@ -1,8 +1,8 @@
-"""One viewer's way through a session's log, in one format: first what it missed, then what comes.
+"""One viewer's position in a session's log, in one format: first what it missed, then what is published.
 
-It replays from the store with an encoder of its own, neighbouring deltas joined where the format allows it, until it
-has caught up; then it boards the format's lane in the hub and shares frames with the others. If it falls off the
-lane, it replays again. It holds a cursor and at most one batch, never a queue.
+It replays from the store with its own encoder, neighbouring deltas joined where the format allows it, until it has
+caught up; then it goes live: it reads the format's frame buffer in the hub, which it shares with other viewers. If it
+falls behind the buffer, it replays again. It holds a position and at most one batch, never a queue.
 """
 
 import asyncio
@@ -10,86 +10,87 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Self
 
-from limelight.dialects.base import Cursor, Dialect
-from limelight.dialects.encoder import SseEncoder
+from limelight.dialects.base import Cursor, Dialect, Frame
+from limelight.dialects.encoder import FrameEncoder
 from limelight.events import TERMINAL_TYPES, Record
-from limelight.runs.hub import Hub, Lane
+from limelight.runs.hub import FrameBatch, FrameBuffer, Hub
 from limelight.stores.base import SessionRef, Store
 
 BATCH = 128
 """Records that a replay reads and sends at once, unless its format takes more."""
 BATCH_BYTES = 256 * 1024
-"""A format that takes more gets as many as give about this much."""
+"""Approximate size of a batch for a format that takes more."""
+NOTHING = FrameBatch(())
 
 
 class Format(NamedTuple):
-    """A dialect by its name."""
+    """A dialect by its name, with the options that its frames depend on."""
 
     name: str
     make_dialect: Callable[..., Dialect]
     root: str = ""
-    """What links begin with."""
+    """Prefix of links."""
     batch: int = BATCH
     """Records that a replay may read at once where they are small."""
 
     @property
-    def lane(self) -> str:
-        """Whoever has the same can share frames."""
+    def buffer(self) -> str:
+        """The key of its frame buffer: viewers with equal keys share frames."""
         return self.name + self.root
 
-    def encoder(self) -> SseEncoder:
-        return SseEncoder(partial(self.make_dialect, self.root) if self.root else self.make_dialect)
+    @property
+    def event_name(self) -> str:
+        """The SSE `event:` of its frames."""
+        return self.make_dialect(self.root).event_name
+
+    def encoder(self) -> FrameEncoder:
+        return FrameEncoder(partial(self.make_dialect, self.root) if self.root else self.make_dialect)
 
 
 class Viewer:
-    """Use as `with`; `start` says where, `next` gives bytes, b"" if it was nudged, None at the end.
+    """A context manager. `start` sets the position; `next` returns frames, no frames if it was woken, None at the end.
 
-    Enter it before the run begins that it is to show: from then on nothing that is published can be missed.
+    Enter it before the run begins that it shows: from then on it misses nothing that is published.
     """
 
     def __init__(self, hub: Hub, store: Store, ref: SessionRef, format_: Format) -> None:
+        self.format = format_
         self._hub = hub
         self._store = store
         self._ref = ref
-        self._format = format_
         self._only_run = False
         self._through = 0
-        """Runs that end before this one do not end the view."""
+        """Runs that end before this Record do not end the view."""
         self._batch = BATCH
         self._at = 0
-        """The last Record that is dealt with: sent now, or known to the viewer."""
+        """The last Record that was returned, or that the client has."""
         self._skip = 0
-        """Frames of the Record behind it that the viewer has as well."""
-        self._encoder: SseEncoder | None = None
-        """Set while we replay: it has been fed up to `_fed`, which may be behind `_at`."""
+        """Frames of the following Record that the client has as well."""
+        self._encoder: FrameEncoder | None = None
+        """Set during a replay: it has been fed up to `_fed`, which may be before `_at`."""
         self._fed = 0
         self._ended = False
-        self._nudged = False
+        self._woken = False
         self._waiting: asyncio.Future[None] | None = None
         self._reading: asyncio.Task[list[Record]] | None = None
-        """A read of the store that has begun."""
+        """A read of the store that is in progress."""
         self._published = 0
-        """What was published when it began."""
+        """The newest published Record when that read began."""
         self._heartbeat: asyncio.Future[None] | None = None
-        """Done when `next` is to return although the read has not ended."""
+        """Done when `next` is to return before the read has ended."""
 
     def __enter__(self) -> Self:
-        self._channel = self._hub.enter(self._ref, self._format.lane)
+        self._channel = self._hub.enter(self._ref, self.format.buffer)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._reading is not None and not self._reading.cancel() and not self._reading.cancelled():
-            self._reading.exception()  # so that asyncio does not report an error that has no reader any more
-        self._hub.leave(self._ref, self._channel, self._format.lane)
-
-    @property
-    def format(self) -> str:
-        """The name of what it shows the log in."""
-        return self._format.name
+            self._reading.exception()  # retrieved, so that asyncio does not log it
+        self._hub.leave(self._ref, self._channel, self.format.buffer)
 
     def start(self, cursor: Cursor, *, only_run: bool = False, through: int = 0, fresh: bool = False) -> None:
-        """Begin behind `cursor`. With `only_run` the view ends with the run that it begins in, but not before Record
-        `through`: so that runs which are history come in one go.
+        """Start after `cursor`. With `only_run` the view ends with the run that it starts in, but not before Record
+        `through`, so that several ended runs come in one view.
 
         `fresh` says that a run begins right there, so that there is nothing to replay unless it was very fast.
         """
@@ -98,24 +99,24 @@ class Viewer:
         self._at = self._fed = cursor.seq - 1 if inside else cursor.seq
         self._skip = cursor.k if inside else 0
         if fresh:
-            self._encoder = self._format.encoder()
-            self._board(self._encoder)
+            self._encoder = self.format.encoder()
+            self._go_live(self._encoder)
 
     @property
-    def gone(self) -> bool:
-        """True if the session was deleted."""
-        return self._channel.over
+    def is_deleted(self) -> bool:
+        """Whether the session was deleted."""
+        return self._channel.deleted
 
-    def go_on(self) -> None:
-        """Behind the end of a run: show the next one."""
+    def next_run(self) -> None:
+        """Continue after the end of a run with the next one."""
         self._ended = False
 
-    def nudge(self, *, in_read: bool = False) -> None:
-        """Make a waiting `next` return b"", so that its caller can send a sign of life or go away.
+    def wake(self, *, in_read: bool = False) -> None:
+        """Make a waiting `next` return no frames, so that its caller can send a heartbeat or close.
 
-        With `in_read` also one that waits for the store; what is being read then comes with a later call.
+        With `in_read` also while it waits for the store; the result of that read comes with a later call.
         """
-        self._nudged = True
+        self._woken = True
         for waiting in (self._waiting, self._heartbeat if in_read else None):
             if waiting is not None and not waiting.done():
                 waiting.set_result(None)
@@ -125,69 +126,69 @@ class Viewer:
         """Whether `next` has returned before a read of the store has ended."""
         return self._reading is not None
 
-    async def next(self) -> bytes | None:
-        """The next bytes to send."""
-        while not self._ended and not self._left_behind():
+    async def next(self) -> FrameBatch | None:
+        """The next frames to send."""
+        while not self._ended and not self._has_all_of_deleted():
             if self._encoder is not None:
-                data = await self._replay(self._encoder)
-            elif (lane := self._lane()) is None:
-                await self._start_over()
+                batch = await self._replay(self._encoder)
+            elif (buffer := self._buffer()) is None:
+                await self._restart_replay()
                 continue
             else:
-                data = self._ride(lane)
-            if data:
-                return data
-            if self._nudged:
-                self._nudged = False
-                return b""
-            if self._encoder is None and not self._ended and not self._channel.over:
+                batch = self._read_live(buffer)
+            if batch:
+                return batch
+            if self._woken:
+                self._woken = False
+                return NOTHING
+            if self._encoder is None and not self._ended and not self._channel.deleted:
                 self._waiting = self._channel.wait()
                 await self._waiting
         return None
 
-    def _left_behind(self) -> bool:
-        """True if the session is gone and we have got what its lane still had."""
-        if not self._channel.over:
+    def _has_all_of_deleted(self) -> bool:
+        """Whether the session was deleted and the frame buffer has nothing more for this viewer."""
+        if not self._channel.deleted:
             return False
-        lane = self._channel.lanes.get(self._format.lane)
-        return self._encoder is not None or lane is None or not lane.base - 1 <= self._at < lane.head
+        buffer = self._channel.buffers.get(self.format.buffer)
+        return self._encoder is not None or buffer is None or not buffer.base - 1 <= self._at < buffer.head
 
-    def _lane(self) -> Lane | None:
-        """The lane, if it has or will have what we need next. It has whole Records, and no part of one."""
-        lane = self._channel.lanes.get(self._format.lane)
-        return lane if lane is not None and not self._skip and self._at >= lane.base - 1 else None
+    def _buffer(self) -> FrameBuffer | None:
+        """The frame buffer, if it has or will have the next Record. It has complete Records only."""
+        buffer = self._channel.buffers.get(self.format.buffer)
+        return buffer if buffer is not None and not self._skip and self._at >= buffer.base - 1 else None
 
-    def _ride(self, lane: Lane) -> bytes:
-        """What the lane has for us; b"" if there is nothing yet, also when the store was faster than the hub."""
-        if self._at >= lane.head:
-            return b""
-        end = lane.end_after(max(self._at, self._through - 1)) if self._only_run else None
-        until = lane.head if end is None else end
-        data = lane.since(self._at, until)
+    def _read_live(self, buffer: FrameBuffer) -> FrameBatch:
+        """The new frames of the buffer; none yet also if the store was faster than the hub."""
+        if self._at >= buffer.head:
+            return NOTHING
+        end = buffer.end_after(max(self._at, self._through - 1)) if self._only_run else None
+        until = buffer.head if end is None else end
+        batch = buffer.since(self._at, until)
         self._at, self._ended = until, end is not None
-        return data
+        return batch
 
-    async def _start_over(self) -> None:
-        """Begin to replay where the run began that we are in, because that is where dialects begin."""
+    async def _restart_replay(self) -> None:
+        """Start a replay at the beginning of the current run, because dialects start there."""
         run = await self._store.run_covering(self._ref, self._at + 1)
         self._fed = self._at if run is None else min(self._at, run.first_seq - 1)
-        self._encoder = self._format.encoder()
+        self._encoder = self.format.encoder()
 
-    async def _replay(self, encoder: SseEncoder) -> bytes:
-        """The next piece of what was missed; b"" while there is none to send."""
+    async def _replay(self, encoder: FrameEncoder) -> FrameBatch:
+        """The next frames that were missed."""
         records = await self._read()
         if records is None:
-            return b""
+            return NOTHING
         if not records:
-            # What was published before we looked and is not there was removed: there is nothing to wait for.
+            # Records that were published before the read and are not in the store were removed: do not wait for them.
             self._fed = max(self._fed, self._published)
             self._skip = 0
-            self._board(encoder)
-            return b""
-        frames: list[bytes] = []
+            self._go_live(encoder)
+            return NOTHING
+        frames: list[Frame] = []
         if records[0].seq > max(self._fed, self._at) + 1:
             frames.append(encoder.gap(self._at + 1, records[0].seq - 1))
-            self._skip = 0  # the Record that it counts in is gone
+            self._skip = 0  # the Record that it counts in was removed
         fresh: list[Record] = []
         for record in records:
             self._fed = record.seq
@@ -196,20 +197,20 @@ class Viewer:
                 continue
             self._at = record.seq
             if self._skip:
-                frames.append(encoder.encode(record, skip=self._skip))
+                frames += encoder.encode(record, skip=self._skip)
                 self._skip = 0
             else:
                 fresh.append(record)
             if self._only_run and record.seq >= self._through and isinstance(record.event, TERMINAL_TYPES):
                 self._ended = True
                 break
-        frames.append(encoder.catch_up(fresh))
-        data = b"".join(frames)
-        self._pace(len(data))
-        return data
+        frames += encoder.catch_up(fresh)
+        batch = FrameBatch(frames)
+        self._adapt_batch(batch.size)
+        return batch
 
     async def _read(self) -> list[Record] | None:
-        """The next Records of the log; None if a heartbeat is due before they are there."""
+        """The next Records of the log; None if a heartbeat is due before they are read."""
         reading = self._reading
         if reading is None:
             self._published = self._channel.published
@@ -222,18 +223,18 @@ class Viewer:
         self._reading = None
         return reading.result()
 
-    def _pace(self, size: int) -> None:
-        """Read more at once while Records are small; never so much that others wait, or that much lies in memory."""
+    def _adapt_batch(self, size: int) -> None:
+        """Read more at once while Records are small, within bounds for memory and for the time of one step."""
         if size > BATCH_BYTES:
             self._batch = max(BATCH, self._batch // 2)
         elif 2 * size < BATCH_BYTES:
-            self._batch = min(self._format.batch, self._batch * 2)
+            self._batch = min(self.format.batch, self._batch * 2)
 
-    def _board(self, encoder: SseEncoder) -> None:
-        """We have all that was committed: share the lane, or become it. If more was published meanwhile, read on."""
-        lane = self._channel.lanes.get(self._format.lane)
-        if lane is None and self._fed >= self._channel.published:
-            self._channel.lanes[self._format.lane] = Lane(encoder, self._fed)
+    def _go_live(self, encoder: FrameEncoder) -> None:
+        """After all committed Records: share the frame buffer, or create it. If more was published since, read on."""
+        buffer = self._channel.buffers.get(self.format.buffer)
+        if buffer is None and self._fed >= self._channel.published:
+            self._channel.buffers[self.format.buffer] = FrameBuffer(encoder, self._fed)
             self._encoder = None
-        elif lane is not None and self._fed >= lane.base - 1:
+        elif buffer is not None and self._fed >= buffer.base - 1:
             self._encoder = None

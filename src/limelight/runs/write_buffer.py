@@ -1,7 +1,7 @@
-"""What a run has said and the log does not have yet: Records in their order, each with its number.
+"""Events of a run that are not committed yet, as numbered Records in order.
 
-While the log is busy with what came before, a text that goes on grows in its newest Record, so that a rush of small
-pieces becomes as many Records as there are commits. What comes slowly has a Record for each piece. It must not know who
+While a commit is in progress, consecutive deltas of one text are joined into one Record, so that a burst of small
+deltas becomes as many Records as there are commits. Deltas that come slowly have a Record each. It must not know who
 commits, or when.
 """
 
@@ -12,26 +12,26 @@ from limelight.deltas import MAX_DELTA
 from limelight.events import AnyEvent, ReasoningDelta, Record, TextDelta
 from limelight.ids import now_ms
 
-Speech = TextDelta | ReasoningDelta
+PlainDelta = TextDelta | ReasoningDelta
 
-MAX_GROWN = MAX_DELTA // 6
-"""Characters that one Record grows to; as JSON a character takes six bytes at most."""
+MAX_JOINED = MAX_DELTA // 6
+"""Characters that are joined in one Record; as JSON a character takes six bytes at most."""
 
 
-class Backlog:
-    """The engine puts events in; the committer's `take` empties it."""
+class WriteBuffer:
+    """The engine appends events; the committer takes Records."""
 
     def __init__(self, run_id: str, last_seq: int, at: int) -> None:
         self.uncommitted = 0
-        """Events that were put in and are not in the log yet, those that were taken too."""
+        """Events that were appended and are not committed, including those that were taken."""
         self._run_id = run_id
         self._seq = last_seq
         self._at = at
         self._records: list[Record] = []
         self._taken: deque[int] = deque()
         self._waiting = 0
-        self._speech: Speech | None = None
-        """The newest event, if it may still grow by `_pieces`."""
+        self._delta: PlainDelta | None = None
+        """The newest event, if more deltas may be joined to it; `_pieces` are its texts."""
         self._pieces: list[str] = []
         self._room = 0
 
@@ -39,21 +39,22 @@ class Backlog:
         return bool(self._records)
 
     def not_before(self, at: int) -> None:
+        """Date the following Records at this time or later."""
         self._at = max(self._at, at)
 
-    def add(self, events: Iterable[AnyEvent]) -> None:
-        self._settle()
-        self._at = max(self._at, now_ms())  # a clock that jumps back does not make the log go back
+    def append(self, events: Iterable[AnyEvent]) -> None:
+        self._finish_delta()
+        self._at = max(self._at, now_ms())  # the log's times never decrease, even if the clock does
         for event in events:
-            self._append(event)
+            self._number(event)
             self._waiting += 1
             self.uncommitted += 1
 
-    def say(self, event: Speech) -> None:
-        """One more plain piece of an open text or thought."""
+    def append_delta(self, event: PlainDelta) -> None:
+        """Append a delta of an open text, joined to the newest Record if that is the same text."""
         self._waiting += 1
         self.uncommitted += 1
-        newest, size = self._speech, len(event.text)
+        newest, size = self._delta, len(event.text)
         if (
             newest is not None
             and newest.message_id == event.message_id
@@ -63,34 +64,34 @@ class Backlog:
             self._pieces.append(event.text)
             self._room -= size
             return
-        self._settle()
+        self._finish_delta()
         self._at = max(self._at, now_ms())
-        self._append(event)
-        self._speech, self._pieces, self._room = event, [event.text], MAX_GROWN - size
+        self._number(event)
+        self._delta, self._pieces, self._room = event, [event.text], MAX_JOINED - size
 
     def take(self) -> list[Record]:
-        """All Records, for a commit; `committed` is to follow once for each call."""
-        self._settle()
+        """Take all Records for a commit. Each call is followed by one call of `committed`."""
+        self._finish_delta()
         records, self._records = self._records, []
         self._taken.append(self._waiting)
         self._waiting = 0
         return records
 
     def committed(self) -> None:
-        """What was taken first is in the log."""
+        """The Records that were taken first are committed."""
         self.uncommitted -= self._taken.popleft()
 
-    def _append(self, event: AnyEvent) -> None:
+    def _number(self, event: AnyEvent) -> None:
         self._seq += 1
         self._records.append(Record(self._seq, self._run_id, self._at, event))
 
-    def _settle(self) -> None:
-        """Nothing grows any more that has something behind it, or that is taken away."""
-        speech = self._speech
-        if speech is None:
+    def _finish_delta(self) -> None:
+        """Write joined deltas into their Record, before another event follows or the Records are taken."""
+        delta = self._delta
+        if delta is None:
             return
-        self._speech = None
+        self._delta = None
         if len(self._pieces) > 1:
-            grown = type(speech)(agent_id=speech.agent_id, message_id=speech.message_id, text="".join(self._pieces))
+            joined = type(delta)(agent_id=delta.agent_id, message_id=delta.message_id, text="".join(self._pieces))
             last = self._records[-1]
-            self._records[-1] = Record(last.seq, last.run_id, last.at, grown)
+            self._records[-1] = Record(last.seq, last.run_id, last.at, joined)

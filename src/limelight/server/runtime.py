@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Coroutine, Mapping
 from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
@@ -21,14 +20,11 @@ from limelight.redaction.settings import hiding_of
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.committer import Committer
 from limelight.runs.control import Control
-from limelight.runs.engine import RunLimits
 from limelight.runs.hub import Hub
-from limelight.runs.maintenance import Keeping
+from limelight.runs.limits import Quota, RunLimits, TokenBuckets
+from limelight.runs.maintenance import Maintenance
 from limelight.runs.memory import Memories
-from limelight.runs.quota import Quota
-from limelight.runs.rate_budget import Budgets
-from limelight.runs.recovery import seal_orphans
-from limelight.runs.reopen import Reopening
+from limelight.runs.recovery import Recovery
 from limelight.runs.retention_guard import RetentionGuard
 from limelight.runs.sessions import Sessions
 from limelight.runs.viewer import Format, Viewer
@@ -78,7 +74,7 @@ class Parts:
             sessions_per_user=settings.limits.sessions_per_user,
             streams_per_user=settings.limits.streams_per_user,
         )
-        self.signals = Budgets(SIGNALS, SIGNALS_PER_SECOND, monotonic)
+        self.signals = TokenBuckets(SIGNALS, SIGNALS_PER_SECOND, monotonic)
         self.rates = Rates(settings.limits.requests_per_minute)
         self.loads = Loads(settings.limits.request_bytes_per_user)
         self.gate = Gate(settings.auth.api_key, Keyring(Path(settings.store.data)), issuer_of(settings))
@@ -101,9 +97,8 @@ class Parts:
         self.retention = RetentionGuard(Path(settings.store.data), settings.store.retention_max_gap_days)
         self.metrics.registry.register(Levels(store, self.sessions, self.pulse, self.retention, dialects))
         self.control = Control(store, self.sessions, agents)
-        reopening = Reopening(store, agents, self.sessions)
-        self._recover = partial(seal_orphans, store, self.sessions.seal, reopening.reopen)
-        self._keeping = Keeping(
+        self._recover = Recovery(store, agents, self.sessions.seal, self.sessions.play).recover
+        self._maintenance = Maintenance(
             store,
             self.sessions.forget,
             memories.tidy,
@@ -141,7 +136,7 @@ class Parts:
                 await self.store.close()
                 raise
             self.control.start()
-            self._keeping.start()
+            self._maintenance.start()
             self.pulse.start()
             self.started = True
 
@@ -219,7 +214,7 @@ class Parts:
         await self.drain()
         self.started = False
         await self.pulse.stop()
-        await self._keeping.stop()
+        await self._maintenance.stop()
         await self.control.stop()
         await self._committer.stop()
         await self._close_agents()

@@ -1,16 +1,18 @@
-"""A stream of server-sent events, straight on ASGI.
+"""A stream of server-sent events: the framing, and the ASGI application that sends a viewer's frames.
 
-It sends what a viewer gives, a comment when there was nothing for a while, and ends when the view ends, the client
-leaves or the server closes. One send per wake-up; a client that does not read holds up nobody, because nothing is
-queued for it.
+The stream sends the frames of its viewer, and a comment as a heartbeat when there was nothing to send for a while. It
+ends when the view ends, the client leaves or the server closes. It sends once per wake-up, and queues nothing for a
+client that does not read.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
+from limelight.dialects.base import Frame
 from limelight.errors import StoreError
 from limelight.runs.viewer import Viewer
 from limelight.server.heartbeat import Kind, Pulse
@@ -22,6 +24,27 @@ HEADERS = (
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 )
+
+
+class SseFraming:
+    """Frames in, bytes of server-sent events out. `sse_framing` makes one for each event name, so that bytes are
+    shared."""
+
+    def __init__(self, event_name: str) -> None:
+        self._head = b"event: %b\ndata: " % event_name.encode() if event_name else b"data: "
+
+    def __call__(self, frames: Sequence[Frame]) -> bytes:
+        head = self._head
+        return b"".join([b"id: %b\n%b%b\n\n" % (cursor.encode(), head, payload) for cursor, payload in frames])
+
+    def without_ids(self, payloads: Iterable[bytes]) -> bytes:
+        """Frames that are in no log and cannot be resumed at."""
+        return b"".join([b"%b%b\n\n" % (self._head, payload) for payload in payloads])
+
+
+@cache
+def sse_framing(event_name: str = "") -> SseFraming:
+    return SseFraming(event_name)
 
 
 class EventStream:
@@ -43,7 +66,8 @@ class EventStream:
         refused: Callable[[BaseException], bytes] | None = None,
     ) -> None:
         self._viewer = viewer
-        self.format = viewer.format
+        self.format = viewer.format.name
+        self._framing = sse_framing(viewer.format.event_name)
         self._pulse = pulse
         self.still_holds = still_holds
         self._headers = [*HEADERS, *((k.encode(), v.encode()) for k, v in headers.items())]
@@ -56,12 +80,12 @@ class EventStream:
         self.last_sent = self._loop.time()
 
     def beat(self) -> None:
-        self._viewer.nudge(in_read=True)
+        self._viewer.wake(in_read=True)
         self._end_wait_for_turn()
 
     def close(self) -> None:
         self._over = True
-        self._viewer.nudge()
+        self._viewer.wake()
         self._end_wait_for_turn()
 
     def _end_wait_for_turn(self) -> None:
@@ -94,9 +118,9 @@ class EventStream:
             leaving.cancel()
 
     async def _follow(self, send: Send) -> None:
-        while (data := await self._viewer.next()) is not None and not self._gone:
-            if data:
-                await self._send(send, data)
+        while (batch := await self._viewer.next()) is not None and not self._gone:
+            if batch:
+                await self._send(send, batch.encoded(self._framing))
             elif self._over and not self._viewer.is_reading:
                 return
             else:

@@ -14,7 +14,7 @@ from time import monotonic
 
 from starlette.types import Scope
 
-from limelight.runs.rate_budget import Budget
+from limelight.runs.limits import TokenBucket
 
 PER_SECOND = 500
 BURST = 200
@@ -51,7 +51,7 @@ class Throttle:
     """Lets requests pass, or holds them until it is their turn. An open connection has at most one that waits."""
 
     def __init__(self, per_second: float = PER_SECOND, burst: int = BURST) -> None:
-        self._budget = Budget(burst, per_second, monotonic)
+        self._budget = TokenBucket(burst, per_second, monotonic)
         self._recent: Counter[str] = Counter()
         self._window_ends = 0.0
         self._waiting: list[Turn] = []

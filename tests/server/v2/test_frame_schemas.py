@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from limelight.dialects.encoder import frames_in
+from limelight.dialects.base import Frame
 from limelight.dialects.v2.routing import PANES
 from limelight.events import EVENT_TYPES, kind_of
 from limelight.ids import now_ms
 from limelight.server.v2.asyncapi import asyncapi
-from limelight.server.v2.batching import packed, single
+from limelight.server.v2.framing import socket_framing
 from limelight.server.v2.spec import CLIENT, SERVER, name_of
-from tests.dialects.transcripts import SCRIPTS
+from tests.dialects.transcripts import SCRIPTS, parse
 from tests.server.v2.all_events_agent import everything
 from tests.server.v2.socket_client import Json, Socket, socket
 from tests.support import agents
@@ -96,8 +96,9 @@ async def talk(watching: Socket) -> list[Json]:
 @pytest.mark.parametrize("format_", FORMATS)
 def test_the_golden_transcripts_fit_the_document(format_: str, script: str) -> None:
     sent = (GOLDEN / f"{script}.{ASKED[format_]['format']}.sse").read_bytes()
-    dress = packed if format_ == "packed" else single
-    assert check([json.loads(frame) for frame in dress(frames_in(sent), "s")]) < FORMATS[format_]
+    frames = [Frame(frame.id, frame.data) for frame in parse(sent)]
+    framing = socket_framing("s", packed=format_ == "packed")
+    assert check([json.loads(text) for text in framing(frames)]) < FORMATS[format_]
 
 
 @pytest.mark.parametrize("format_", FORMATS)

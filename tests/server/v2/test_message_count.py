@@ -1,10 +1,11 @@
 """Messages are counted as a client counts them that has all of them."""
 
+import json
+
 from hypothesis import given, settings
 
-from limelight.dialects.encoder import SseEncoder, frames_in
+from limelight.dialects.encoder import FrameEncoder
 from limelight.dialects.v2 import V2Dialect
-from limelight.dialects.v2.final_messages import is_whole
 from limelight.events import AnyEvent
 from limelight.server.v2.message_count import RunCounter
 from tests.support.strategies import as_records, legal_runs
@@ -14,9 +15,9 @@ from tests.support.strategies import as_records, legal_runs
 @given(legal_runs())
 def test_the_count_is_that_of_the_whole_messages(run: list[AnyEvent]) -> None:
     records = as_records(run)
-    counter = RunCounter(SseEncoder(V2Dialect), first_seq=1)
+    counter = RunCounter(FrameEncoder(V2Dialect), first_seq=1)
     for start in range(0, len(records), 7):
         counter.take(records[start : start + 7])
-    encoder = SseEncoder(V2Dialect)
-    frames = [frame for record in records for frame in frames_in(encoder.encode(record))]
-    assert counter.count == sum(is_whole(frame.payload) for frame in frames)
+    encoder = FrameEncoder(V2Dialect)
+    frames = [frame for record in records for frame in encoder.encode(record)]
+    assert counter.count == sum(not json.loads(frame.payload)["metadata"].get("streaming") for frame in frames)

@@ -1,186 +1,74 @@
-import { useCallback, useEffect, useState } from "react";
-import { folds } from "../chat/collapsed";
-import { access } from "../client/access";
-import { agentNamed, useAgents } from "../client/agents";
-import { sessionExport } from "../client/sessionExport";
-import { SessionList } from "../client/sessionList";
-import { useMe } from "../client/useMe";
-import { useSession } from "../client/useSession";
-import { Palette } from "../sessions/Palette";
+import { Dialog } from "radix-ui";
+import type { ReactNode } from "react";
 import { Sidebar } from "../sessions/Sidebar";
-import { alignClock } from "../ui/useNow";
-import { Unreachable } from "./Banner";
+import { ClockProvider } from "../ui/clock";
+import { Commands } from "./Commands";
 import { Conversation } from "./Conversation";
-import { Drawer } from "./Drawer";
-import { NarrowTabs } from "./NarrowTabs";
-import { Start } from "./NewSession";
-import { Missing } from "./NotFound";
-import { useRoute } from "./route";
-import { SessionDialogs } from "./SessionDialogs";
-import { SessionHead } from "./SessionHeader";
-import { KeysDialog } from "./ShortcutsDialog";
-import { Side } from "./SidePanel";
-import { useKeys } from "./shortcuts";
-import { useTheme } from "./theme";
-import { isStandIn } from "./UnderstudyNotice";
-import { FIELD_KEYS, useCommands } from "./useCommands";
-import { useVisit } from "./useNavigation";
-import { usePanes } from "./usePanes";
-import { useStopKey } from "./useStopKey";
-import { useRemembered } from "./useStoredState";
-import { useTitle } from "./useTitle";
+import { LayoutProvider, useLayout } from "./LayoutContext";
+import { NavigationProvider, useNavigation } from "./NavigationContext";
+import { NewSession } from "./NewSession";
+import { SessionProvider, useCurrentSession } from "./SessionContext";
+import { SessionHeader } from "./SessionHeader";
+import { SettingsProvider } from "./SettingsContext";
+import { NarrowTabs, SidePanel } from "./SidePanel";
+import { useStores } from "./stores";
 import "./app.css";
 
-/** The whole page: conversations on the left, one in the middle, its code, terminal, timeline and files on the right. */
+/** The page: sessions on the left, one of them in the middle, its code, terminal, timeline and files on the right. */
 export function App() {
-  const route = useRoute();
-  const theme = useTheme();
-  const { agents, version, error } = useAgents();
-  const me = useMe();
-  const [list] = useState(() => new SessionList());
-  const { store, live, isMissing, isWaiting } = useSession(route.sessionId);
-  const [agent, setAgent] = useRemembered("agent", "");
-  const [isPaletteOpen, setPaletteOpen] = useState(false);
-  const [areKeysOpen, setKeysOpen] = useState(false);
-  const [isSearching, setSearching] = useState(false);
-  const [asked, setAsked] = useState<"rename" | "delete" | null>(null);
-  const searchEnd = useCallback(() => setSearching(false), []);
-
-  const runs = live?.view.runs ?? [];
-  const newest = runs[runs.length - 1];
-  const named = runs.find((one) => one.runId === route.runId);
-  const run = named ?? newest;
-  const focus = route.item === null || run?.runId !== route.runId ? null : (run?.items[route.item] ?? null);
-  const chosen = agentNamed(agents, agent);
-  const by = live?.info?.agent_type ?? newest?.agent ?? "";
-  const panes = usePanes(route.sessionId, newest);
-  const visit = useVisit(route, chosen?.name, panes.hold);
-  const title = useTitle(list, route.sessionId, live);
-  const asksToStop = useStopKey(newest?.endedAt === null ? store : null);
-
-  const isLost = route.runId !== null && live !== null && live.loading === null && named === undefined;
-  useEffect(() => {
-    if (isLost) store?.note("This link leads to a turn that is not in this conversation.");
-  }, [isLost, store]);
-  useEffect(() => alignClock(live?.clockSkew ?? 0), [live?.clockSkew]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what is looked for belongs to one session
-  useEffect(searchEnd, [route.sessionId]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a run that begins, waits for somebody or ends changes the list
-  useEffect(() => void list.refresh(), [list, live?.info?.state, live?.info?.run_id, newest?.state]);
-
-  const rename = (wanted: string) => {
-    if (route.sessionId === null) return;
-    list.rename(route.sessionId, wanted).catch((reason: Error) => store?.note(`Not renamed: ${reason.message}`));
-  };
-  const [notSignedOut, setNotSignedOut] = useState("");
-  const signOut = () => {
-    access.leave().catch((reason: Error) => setNotSignedOut(`Not signed out: ${reason.message}`));
-  };
-  const { commands, bindings } = useCommands({
-    onSignOut: me === null ? null : signOut,
-    agents,
-    live,
-    store,
-    onNew: visit.begin,
-    onAgent: setAgent,
-    onPane: panes.show,
-    onSide: panes.toggleSide,
-    onSearch: () => setSearching(true),
-    onFoldAll: (isOpen) => folds.choose(runs, isOpen),
-    onKeys: () => setKeysOpen(true),
-    onPalette: () => setPaletteOpen(true),
-    onRename: () => setAsked("rename"),
-    onDelete: () => setAsked("delete"),
-    onExport: (form) => route.sessionId !== null && void sessionExport.start(route.sessionId, title, form),
-  });
-  useKeys(bindings);
-
-  const sidebar = (
-    <Sidebar
-      list={list}
-      agents={agents}
-      version={version}
-      me={me}
-      notice={notSignedOut}
-      onSignOut={signOut}
-      current={route.sessionId}
-      theme={theme}
-      agent={chosen?.name ?? ""}
-      onAgent={setAgent}
-      onOpen={visit.open}
-      onNew={visit.begin}
-      onRemoved={visit.removed}
-      onPalette={() => setPaletteOpen(true)}
-    />
-  );
-  const side = live !== null && (panes.isNarrow ? panes.tab !== "chat" : panes.hasSide) && (
-    <Side
-      runs={runs}
-      run={run}
-      focus={focus}
-      pane={panes.isNarrow && panes.tab !== "chat" ? panes.tab : panes.pane}
-      onPane={panes.show}
-      onPick={visit.pick}
-      onPickRun={visit.pickRun}
-      {...(panes.isNarrow ? {} : { onClose: panes.toggleSide })}
-    />
-  );
   return (
-    <div className={`app ${side && !panes.isNarrow ? "app-three" : ""}`}>
-      {panes.isNarrow ? (
-        <Drawer isOpen={visit.isDrawerOpen} onOpenChange={visit.setDrawerOpen}>
-          {sidebar}
+    <ClockProvider value={useStores().clock}>
+      <SettingsProvider>
+        <NavigationProvider>
+          <SessionProvider>
+            <LayoutProvider>
+              <Page />
+            </LayoutProvider>
+          </SessionProvider>
+        </NavigationProvider>
+      </SettingsProvider>
+    </ClockProvider>
+  );
+}
+
+function Page() {
+  const { route } = useNavigation();
+  const { live } = useCurrentSession();
+  const { isNarrow, tab, hasSidePanel } = useLayout();
+  const isSideShown = live !== null && (isNarrow ? tab !== "chat" : hasSidePanel);
+  return (
+    <div className={`app ${isSideShown && !isNarrow ? "app-three" : ""}`}>
+      {isNarrow ? (
+        <Drawer>
+          <Sidebar />
         </Drawer>
       ) : (
-        sidebar
+        <Sidebar />
       )}
       <main className="middle">
-        <SessionHead
-          live={live}
-          isMissing={isMissing}
-          title={title}
-          agent={by}
-          hasSide={panes.hasSide}
-          onRename={rename}
-          onMenu={() => visit.setDrawerOpen(true)}
-          onSearch={() => setSearching(!isSearching)}
-          onSide={panes.toggleSide}
-        />
-        {panes.isNarrow && live !== null && <NarrowTabs tab={panes.tab} onTab={panes.showTab} />}
-        {panes.isNarrow && side}
-        {route.sessionId === null && (
-          <Start agents={agents} agent={chosen} trouble={error} onAgent={setAgent} onAsk={visit.ask} />
-        )}
-        {isWaiting && <Unreachable />}
-        {isMissing && <Missing onNew={visit.begin} />}
-        {live !== null && store !== null && (
-          <div className="middle-chat" hidden={panes.isNarrow && panes.tab !== "chat"}>
-            <Conversation
-              key={live.sessionId}
-              live={live}
-              store={store}
-              route={route}
-              isSearching={isSearching}
-              asksToStop={asksToStop}
-              isStandIn={isStandIn(agents.find((one) => one.name === by))}
-              onSearchEnd={searchEnd}
-              onPick={visit.pick}
-              onAsked={visit.leaveItem}
-            />
-          </div>
-        )}
+        <SessionHeader />
+        {isNarrow && live !== null && <NarrowTabs />}
+        {isNarrow && isSideShown && <SidePanel />}
+        {route.sessionId === null ? <NewSession /> : <Conversation />}
       </main>
-      {!panes.isNarrow && side}
-      <Palette open={isPaletteOpen} onOpenChange={setPaletteOpen} list={list} commands={commands} onOpen={visit.open} />
-      <SessionDialogs
-        list={list}
-        store={store}
-        title={title}
-        asked={asked}
-        onClose={() => setAsked(null)}
-        onRemoved={visit.removed}
-      />
-      <KeysDialog open={areKeysOpen} onOpenChange={setKeysOpen} keys={[...bindings, ...FIELD_KEYS]} />
+      {!isNarrow && isSideShown && <SidePanel />}
+      <Commands />
     </div>
+  );
+}
+
+/** The sidebar of narrow screens, which slides over the page. */
+function Drawer({ children }: { children: ReactNode }) {
+  const { isDrawerOpen, setDrawerOpen } = useNavigation();
+  return (
+    <Dialog.Root open={isDrawerOpen} onOpenChange={setDrawerOpen}>
+      <Dialog.Portal>
+        <Dialog.Overlay className="dialog-veil" />
+        <Dialog.Content className="drawer" aria-describedby={undefined}>
+          <Dialog.Title className="visually-hidden">Conversations</Dialog.Title>
+          {children}
+        </Dialog.Content>
+      </Dialog.Portal>
+    </Dialog.Root>
   );
 }

@@ -1,9 +1,72 @@
-import { type ReactNode, useSyncExternalStore } from "react";
-import { access } from "../client/access";
-import { KeyScreen } from "./ApiKeyScreen";
+import { type FormEvent, type ReactNode, useEffect, useId, useState } from "react";
+import { useStore } from "../client/store";
+import { Button } from "../ui/Button";
+import { serverUrl } from "../wire/api";
+import { useStores } from "./stores";
+import "./authGate.css";
 
-/** The page, or what stands before it on a server that needs a key. */
-export function Door({ children }: { children: ReactNode }) {
-  const { isLocked } = useSyncExternalStore(access.subscribe, access.getSnapshot);
-  return isLocked ? <KeyScreen onEnter={access.enter} /> : children;
+/**
+ * Asks for an API key. The key goes to the server and into a cookie that no script can read; it is kept nowhere else.
+ */
+function ApiKeyScreen({ onEnter }: { onEnter(key: string): Promise<void> }) {
+  const [key, setKey] = useState("");
+  const [refused, setRefused] = useState("");
+  const [isBusy, setBusy] = useState(false);
+  const field = useId();
+  useEffect(() => {
+    document.title = "Limelight";
+  }, []);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setRefused("");
+    try {
+      await onEnter(key.trim());
+    } catch (error) {
+      setRefused(error instanceof Error ? error.message : String(error));
+      setBusy(false);
+    }
+  };
+  return (
+    <main className="key-screen">
+      <form className="key-card" onSubmit={submit}>
+        <h1>
+          <img src={serverUrl("icon.svg")} alt="" width={28} height={28} />
+          Limelight
+        </h1>
+        <p>This server needs a key. Paste the one that you were given.</p>
+        <label htmlFor={field}>Key</label>
+        <input
+          id={field}
+          type="password"
+          autoComplete="current-password"
+          placeholder="lml_…"
+          spellCheck={false}
+          // biome-ignore lint/a11y/noAutofocus: there is nothing else to do here
+          autoFocus
+          required
+          value={key}
+          onChange={(event) => setKey(event.target.value)}
+        />
+        {refused && (
+          <p className="key-refused" role="alert">
+            {refused}
+          </p>
+        )}
+        <Button variant="main" type="submit" disabled={isBusy || key.trim() === ""}>
+          {isBusy ? "Looking …" : "Continue"}
+        </Button>
+        <p className="key-hint">
+          Whoever runs the server makes keys with <code>limelight keys create --user NAME</code>.
+        </p>
+      </form>
+    </main>
+  );
+}
+
+/** Shows the page, or asks for an API key if the server needs one. */
+export function AuthGate({ children }: { children: ReactNode }) {
+  const { auth } = useStores();
+  const { isLocked } = useStore(auth);
+  return isLocked ? <ApiKeyScreen onEnter={auth.logIn} /> : children;
 }

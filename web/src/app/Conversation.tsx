@@ -1,89 +1,223 @@
-import { memo, useCallback, useEffect, useState } from "react";
+import { PlugZap, Trash2, TriangleAlert } from "lucide-react";
+import { memo, type ReactNode, useEffect, useState } from "react";
 import { Chat } from "../chat/Chat";
 import { Composer } from "../chat/Composer";
 import { FilterBar } from "../chat/FilterBar";
 import type { LiveSession, SessionStore } from "../client/session";
 import { type Filter, NO_FILTER } from "../log/filter";
-import type { Item, RunView } from "../log/view";
+import { formatDuration } from "../log/format";
+import type { RunView } from "../log/view";
+import { escapeInvisible } from "../text/invisibleCharacters";
+import { Button } from "../ui/Button";
+import { useNow } from "../ui/clock";
+import { isOverlayOpen } from "../ui/shortcuts";
 import { api } from "../wire/api";
-import { Announcer } from "./Announcer";
-import { Banner } from "./Banner";
-import type { Route } from "./route";
-import { StandInLine } from "./UnderstudyNotice";
+import { useLayout } from "./LayoutContext";
+import { useNavigation } from "./NavigationContext";
+import { useCurrentSession } from "./SessionContext";
+import { useSettings } from "./SettingsContext";
+import { UnderstudyNotice, usesUnderstudy } from "./UnderstudyNotice";
 
-interface Props {
-  readonly live: LiveSession;
-  readonly store: SessionStore;
-  readonly route: Route;
-  readonly isSearching: boolean;
-  readonly asksToStop: boolean;
-  /** The model of its agent is the stand-in. */
-  readonly isStandIn: boolean;
-  onSearchEnd(): void;
-  onPick(run: RunView, item: Item | null): void;
-  /** The user has asked something, and wants to see what comes of it. */
-  onAsked(): void;
+/** The session in the address: its runs and the field for the next message, or why it cannot be shown. */
+export function Conversation() {
+  const { store, live, isMissing, isWaiting } = useCurrentSession();
+  const { isNarrow, tab } = useLayout();
+  if (isWaiting) return <Banner icon={PlugZap}>The server cannot be reached; trying again.</Banner>;
+  if (isMissing) return <NotFound />;
+  if (live === null || store === null) return null;
+  return (
+    <div className="middle-chat" hidden={isNarrow && tab !== "chat"}>
+      <Session key={live.sessionId} live={live} store={store} />
+    </div>
+  );
 }
 
-/** One session: what was said and done, and the field to go on. */
-export const Conversation = memo(function Conversation(props: Props) {
-  const { live, store, route, onPick, onSearchEnd } = props;
+const Session = memo(function Session({ live, store }: { live: LiveSession; store: SessionStore }) {
+  const { newest, agent } = useCurrentSession();
+  const { isSearching, setSearching } = useLayout();
+  const { clearSelection } = useNavigation();
+  const { agents } = useSettings();
   const [filter, setFilter] = useState<Filter>(NO_FILTER);
   useEffect(() => {
-    if (!props.isSearching) setFilter(NO_FILTER);
-  }, [props.isSearching]);
-  const pick = useCallback(
-    (run: RunView, item: Item | null) => {
-      onSearchEnd();
-      onPick(run, item);
-    },
-    [onPick, onSearchEnd],
-  );
-  const newest = live.view.runs[live.view.runs.length - 1];
-  const isEnded = live.link.kind === "ended";
+    if (!isSearching) setFilter(NO_FILTER);
+  }, [isSearching]);
+  const isBusy = newest !== undefined && newest.endedAt === null;
+  const confirmsStop = useStopKey(isBusy ? store : null);
+  const isEnded = live.connection.kind === "ended";
   return (
     <>
-      {props.isSearching && (
-        <FilterBar runs={live.view.runs} filter={filter} onChange={setFilter} onClose={onSearchEnd} />
+      {isSearching && (
+        <FilterBar runs={live.view.runs} filter={filter} onChange={setFilter} onClose={() => setSearching(false)} />
       )}
-      <Banner live={live} store={store} />
+      <ConnectionBanner live={live} store={store} />
       <Announcer run={newest} />
       <div className="chat">
         {live.loading === null || live.view.seq > 0 || isEnded ? (
-          <Chat live={live} store={store} route={route} filter={filter} onPick={pick} />
+          <Chat filter={filter} live={live} store={store} />
         ) : (
-          <Loading part={live.loading} />
+          <Loading progress={live.loading} />
         )}
       </div>
       <Composer
-        key={live.sessionId}
         sessionId={live.sessionId}
-        isBusy={newest !== undefined && newest.endedAt === null}
+        isBusy={isBusy}
         isDisabled={isEnded}
         last={lastMessage(newest)}
-        asksToStop={props.asksToStop}
+        confirmsStop={confirmsStop}
         onSend={(text, ifBusy) => {
-          props.onAsked();
+          clearSelection();
           store.ask(text, ifBusy);
         }}
         onStop={() => store.stop()}
       >
-        {props.isStandIn && <StandInLine />}
+        {usesUnderstudy(agents.find((one) => one.name === agent)) && <UnderstudyNotice />}
       </Composer>
     </>
   );
 });
 
-/** The log has only the beginning of a long message. */
+/** The last message of the user, which is fetched if the log has only its beginning. */
 function lastMessage(run: RunView | undefined): string | (() => Promise<string>) {
-  return run?.inputCut ? () => api.text(`runs/${run.runId}/input`) : (run?.input ?? "");
+  return run?.inputTruncation ? () => api.text(`runs/${run.runId}/input`) : (run?.input ?? "");
 }
 
-function Loading({ part }: { part: number }) {
+const STOP_KEY_MS = 3000;
+
+/** Stops the run when Esc is pressed twice. True after the first press. */
+function useStopKey(store: SessionStore | null): boolean {
+  const [isConfirming, setConfirming] = useState(false);
+  useEffect(() => {
+    if (store === null) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let wasPressed = false;
+    const confirm = (isPressed: boolean) => {
+      clearTimeout(timer);
+      wasPressed = isPressed;
+      setConfirming(isPressed);
+      if (isPressed) timer = setTimeout(() => confirm(false), STOP_KEY_MS);
+    };
+    const press = (event: KeyboardEvent) => {
+      if (event.key !== "Escape" || event.defaultPrevented || isOverlayOpen()) return;
+      if (wasPressed) store.stop();
+      confirm(!wasPressed);
+    };
+    window.addEventListener("keydown", press);
+    return () => {
+      clearTimeout(timer);
+      setConfirming(false);
+      window.removeEventListener("keydown", press);
+    };
+  }, [store]);
+  return isConfirming;
+}
+
+function Banner({
+  icon: Icon,
+  isError = false,
+  children,
+}: {
+  icon: typeof PlugZap;
+  isError?: boolean;
+  children: ReactNode;
+}) {
+  return (
+    <p className={isError ? "banner banner-bad" : "banner"} role={isError ? "alert" : "status"}>
+      <Icon size={15} aria-hidden="true" />
+      {children}
+    </p>
+  );
+}
+
+/** Shows that the page is disconnected, or what the server refused. */
+function ConnectionBanner({ live: { connection, notice }, store }: { live: LiveSession; store: SessionStore }) {
+  if (connection.kind === "lost")
+    return (
+      <Banner icon={PlugZap}>
+        <Disconnected since={connection.since} reason={connection.reason ?? ""} />
+        <Button variant="quiet" onClick={() => store.reconnect()}>
+          Try now
+        </Button>
+      </Banner>
+    );
+  if (connection.kind === "ended" && connection.why === "deleted")
+    return (
+      <Banner icon={Trash2} isError>
+        This conversation was deleted. What you see is what was there.
+      </Banner>
+    );
+  if (connection.kind === "ended")
+    return (
+      <Banner icon={TriangleAlert} isError>
+        The server does not show this conversation: {notice ?? connection.reason}
+        <Button variant="quiet" onClick={() => store.reconnect()}>
+          Try again
+        </Button>
+      </Banner>
+    );
+  if (notice === null) return null;
+  return (
+    <Banner icon={TriangleAlert} isError>
+      {notice}
+      <Button variant="quiet" onClick={() => store.showNotice(null)}>
+        Dismiss
+      </Button>
+    </Banner>
+  );
+}
+
+function Disconnected({ since, reason }: { since: number; reason: string }) {
+  useNow();
+  return (
+    <span>
+      Disconnected since {new Date(since).toLocaleTimeString()}{" "}
+      <span aria-hidden="true">({formatDuration(Date.now() - since)})</span>
+      {reason === "" ? "" : `: ${reason.replace(/\.$/, "")}`}. It comes back by itself.
+    </span>
+  );
+}
+
+/** Tells screen readers that the agent works, asks or has ended. */
+function Announcer({ run }: { run: RunView | undefined }) {
+  return (
+    <p className="visually-hidden" role="status">
+      {run === undefined ? "" : announcement(run)}
+    </p>
+  );
+}
+
+function announcement(run: RunView): string {
+  switch (run.state) {
+    case "running":
+      return "The agent works.";
+    case "waiting":
+      return "The agent asks for a decision.";
+    case "finished":
+      return "The agent has answered.";
+    case "failed":
+      return `The run failed: ${escapeInvisible(run.failure?.message ?? "")}`;
+    case "cancelled":
+      return "The agent was stopped.";
+  }
+}
+
+function Loading({ progress }: { progress: number }) {
   return (
     <div className="loading" role="status">
-      <progress value={part} max={1} aria-label="Loading the conversation" />
+      <progress value={progress} max={1} aria-label="Loading the conversation" />
       <span>Loading …</span>
+    </div>
+  );
+}
+
+function NotFound() {
+  const { newSession } = useNavigation();
+  return (
+    <div className="missing">
+      <h2>There is no such conversation</h2>
+      <p className="quiet">It was deleted, or the link is of another server or another user.</p>
+      <Button variant="main" onClick={newSession}>
+        New conversation
+      </Button>
     </div>
   );
 }

@@ -5,8 +5,8 @@ interface State {
   readonly error: Error | null;
 }
 
-/** If a part of the page breaks, it says so in its place, and the rest goes on. */
-export class Trouble extends Component<{ children: ReactNode }, State> {
+/** Shows an error in place of a component that fails, so that the rest of the page still works. */
+export class ErrorBoundary extends Component<{ children: ReactNode }, State> {
   override state: State = { error: null };
 
   static getDerivedStateFromError(error: Error): State {

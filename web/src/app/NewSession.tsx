@@ -1,44 +1,112 @@
-import { ChevronDown, TriangleAlert } from "lucide-react";
+import { ArrowUpRight, ChevronDown, TriangleAlert } from "lucide-react";
+import { memo } from "react";
 import { Composer } from "../chat/Composer";
 import { Button } from "../ui/Button";
 import { Menu, MenuItem } from "../ui/Menu";
-import type { AgentInfo } from "../wire/api";
-import { Welcome } from "./Welcome";
+import { type AgentInfo, serverUrl } from "../wire/api";
+import { promptsFor } from "./examplePrompts";
+import { useNavigation } from "./NavigationContext";
+import { useSettings } from "./SettingsContext";
+import { RealModelCommand, Snippet, usesUnderstudy } from "./UnderstudyNotice";
+import "./welcome.css";
 
-interface Props {
-  readonly agents: readonly AgentInfo[];
+interface WelcomeProps {
   readonly agent: AgentInfo | undefined;
-  /** Why the agents are not known. */
-  readonly trouble: string | null;
-  onAgent(name: string): void;
   onAsk(text: string, agent?: string): void;
 }
 
-/** A new conversation: what this is, and the field to begin. */
-export function Start({ agents, agent, trouble, onAgent, onAsk }: Props) {
+const OWN_AGENT = `async def agent(messages, ctx):
+    """Repeats what you say."""
+    yield f"You said: {messages[-1].text}"`;
+const OWN_SERVE = "limelight serve my_agent.py:agent";
+const FRAMEWORK_SERVE = "limelight serve my_graph.py:graph";
+
+/** Introduction with example prompts for the chosen agent. */
+export const Welcome = memo(function Welcome({ agent, onAsk }: WelcomeProps) {
+  return (
+    <div className="welcome">
+      <div className="welcome-page">
+        <h1>Watch an agent work</h1>
+        <p className="welcome-lead">
+          Ask something, and see every step as it happens: thoughts, tools, code, sub-agents and the answer. You can
+          stop it, steer it and come back to it at any time.
+        </p>
+        <ul className="welcome-prompts" aria-label={`Try ${agent?.title ?? "an agent"}`}>
+          {promptsFor(agent?.name ?? "").map(({ text, shows }) => (
+            <li key={text}>
+              <button type="button" onClick={() => onAsk(text, agent?.name)}>
+                <span className="welcome-prompt">{text}</span>
+                <span className="welcome-shows">{shows}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+        {usesUnderstudy(agent) && (
+          <div className="welcome-note">
+            <p>
+              A stand-in model plays here: it follows a script and does not think, but the tools are real. To use a real
+              model, start Limelight like this:
+            </p>
+            <RealModelCommand />
+          </div>
+        )}
+        <details className="welcome-own">
+          <summary>Plug in your own agent</summary>
+          <p>
+            A function will do. Put this into <code>my_agent.py</code>:
+          </p>
+          <Snippet text={OWN_AGENT} label="Copy the agent" />
+          <p>Then serve it:</p>
+          <Snippet text={OWN_SERVE} label="Copy the command" />
+          <p>
+            An agent of LangGraph, deepagents, smolagents or Agno is served as it is, by its file and its name there:
+          </p>
+          <Snippet text={FRAMEWORK_SERVE} label="Copy the command for a framework" />
+          <p>
+            Programs talk to it too:{" "}
+            <a href={serverUrl("docs")} target="_blank" rel="noreferrer">
+              HTTP routes of this server <ArrowUpRight size={13} aria-hidden="true" />
+            </a>
+          </p>
+        </details>
+      </div>
+    </div>
+  );
+});
+
+/** The start page: an introduction, and the field for the first message. */
+export function NewSession() {
+  const { agents, agent, agentsError, chooseAgent } = useSettings();
+  const { startSession } = useNavigation();
   return (
     <div className="start">
-      {trouble !== null && (
+      {agentsError !== null && (
         <p className="banner banner-bad" role="alert">
           <TriangleAlert size={15} aria-hidden="true" />
-          The agents of this server are not known: {trouble}
+          The agents of this server are not known: {agentsError}
         </p>
       )}
       <div className="start-welcome">
-        <Welcome agents={agents} agent={agent?.name ?? ""} onAsk={onAsk} />
+        <Welcome agent={agent} onAsk={startSession} />
       </div>
-      <Composer sessionId={null} isBusy={false} isDisabled={agent === undefined} last="" onSend={(text) => onAsk(text)}>
+      <Composer
+        sessionId={null}
+        isBusy={false}
+        isDisabled={agent === undefined}
+        last=""
+        onSend={(text) => startSession(text)}
+      >
         <Menu
           label="Agent"
           side="top"
           trigger={
-            <Button look="quiet" className="start-agent" aria-label={`Agent: ${agent?.title ?? "none"}`}>
+            <Button variant="quiet" className="start-agent" aria-label={`Agent: ${agent?.title ?? "none"}`}>
               <span>{agent?.title ?? "Agent"}</span> <ChevronDown size={14} aria-hidden="true" />
             </Button>
           }
         >
           {agents.map((one) => (
-            <MenuItem key={one.name} onSelect={() => onAgent(one.name)}>
+            <MenuItem key={one.name} onSelect={() => chooseAgent(one.name)}>
               {one.title}
             </MenuItem>
           ))}

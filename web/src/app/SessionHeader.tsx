@@ -1,59 +1,56 @@
 import { Menu as MenuIcon, PanelRight, Search } from "lucide-react";
 import { useState } from "react";
-import type { LiveSession } from "../client/session";
-import { duration } from "../log/plainText";
+import { formatDuration } from "../log/format";
 import type { Progress, RunView } from "../log/view";
-import { straight } from "../text/invisibleCharacters";
+import { escapeBidi } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
+import { useNow } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
-import { useNow } from "../ui/useNow";
+import { useLayout } from "./LayoutContext";
+import { useNavigation } from "./NavigationContext";
+import { useCurrentSession } from "./SessionContext";
+import { useStores } from "./stores";
 
-interface Props {
-  readonly live: LiveSession | null;
-  /** The address names no session that there is. */
-  readonly isMissing: boolean;
-  readonly title: string;
-  readonly agent: string;
-  readonly hasSide: boolean;
-  onRename(title: string): void;
-  onMenu(): void;
-  onSearch(): void;
-  onSide(): void;
-}
-
-/** The line above the conversation: what it is, who works, since when. */
-export function SessionHead(props: Props) {
-  const { live, title, agent } = props;
-  const run = live?.view.runs[live.view.runs.length - 1];
+/** The line above the conversation: its title, its agent and the time of the newest run. */
+export function SessionHeader() {
+  const { store, live, isMissing, newest, title, agent } = useCurrentSession();
+  const { sessions } = useStores();
+  const { setDrawerOpen } = useNavigation();
+  const { hasSidePanel, toggleSidePanel, isSearching, setSearching } = useLayout();
+  const rename = (wanted: string) => {
+    if (store === null) return;
+    const fail = (reason: Error) => store.showNotice(`Not renamed: ${reason.message}`);
+    sessions.rename(store.sessionId, wanted).catch(fail);
+  };
   return (
     <header className="session-head">
-      <Button look="quiet" className="only-narrow" aria-label="Conversations" onClick={props.onMenu}>
+      <Button variant="quiet" className="only-narrow" aria-label="Conversations" onClick={() => setDrawerOpen(true)}>
         <MenuIcon size={18} aria-hidden="true" />
       </Button>
       {live === null ? (
-        <h1 className="session-title">{props.isMissing ? "Not found" : "New conversation"}</h1>
+        <h1 className="session-title">{isMissing ? "Not found" : "New conversation"}</h1>
       ) : (
-        <Title title={title} onRename={props.onRename} />
+        <Title title={title} onRename={rename} />
       )}
       <span className="session-agent">{agent}</span>
-      {run !== undefined && <RunClock run={run} />}
+      {newest !== undefined && <RunClock run={newest} />}
       {live !== null && (
         <Button
-          look="quiet"
+          variant="quiet"
           aria-label="Search in steps and results"
           title="Search in steps and results ( / )"
-          onClick={props.onSearch}
+          onClick={() => setSearching(!isSearching)}
         >
           <Search size={16} aria-hidden="true" />
         </Button>
       )}
       {live !== null && (
         <Button
-          look="quiet"
+          variant="quiet"
           className="only-wide"
-          aria-label={props.hasSide ? "Hide the side" : "Show the side"}
-          aria-pressed={props.hasSide}
-          onClick={props.onSide}
+          aria-label={hasSidePanel ? "Hide the side" : "Show the side"}
+          aria-pressed={hasSidePanel}
+          onClick={toggleSidePanel}
         >
           <PanelRight size={16} aria-hidden="true" />
         </Button>
@@ -75,7 +72,7 @@ function RunClock({ run }: { run: RunView }) {
   return (
     <span className="session-clock">
       <StateIcon state={STATES[run.state]} />
-      {duration((run.endedAt ?? Math.max(now, run.startedAt)) - run.startedAt)}
+      {formatDuration((run.endedAt ?? Math.max(now, run.startedAt)) - run.startedAt)}
     </span>
   );
 }
@@ -90,7 +87,7 @@ function Title({ title, onRename }: { title: string; onRename(title: string): vo
     return (
       <h1 className="session-title">
         <button type="button" title="Rename" onClick={() => setDraft(title)}>
-          {straight(title) || "Untitled"}
+          {escapeBidi(title) || "Untitled"}
         </button>
       </h1>
     );

@@ -1,11 +1,13 @@
-import { Clock, Code, Files, SquareTerminal, X } from "lucide-react";
+import { Clock, Code, Files, MessageSquare, SquareTerminal, X } from "lucide-react";
 import { Tabs } from "radix-ui";
-import { lazy, type ReactNode, Suspense, useRef } from "react";
-import { recall } from "../client/storage";
-import type { Item, RunView } from "../log/view";
+import { lazy, Suspense } from "react";
+import type { Item } from "../log/view";
 import { Button } from "../ui/Button";
-import { type Pane, paneOf } from "./activePane";
-import { Trouble } from "./ErrorBoundary";
+import type { Pane } from "./activePane";
+import { ErrorBoundary } from "./ErrorBoundary";
+import { useLayout } from "./LayoutContext";
+import { useNavigation } from "./NavigationContext";
+import { useCurrentSession } from "./SessionContext";
 
 const CodePane = lazy(() => import("../code/CodePane"));
 const TerminalPane = lazy(() => import("../terminal/TerminalPane"));
@@ -19,27 +21,12 @@ export const PANES: readonly { readonly id: Pane; readonly title: string; readon
   { id: "files", title: "Files", icon: Files },
 ];
 
-interface Props {
-  readonly runs: readonly RunView[];
-  /** The run that is looked at: the one in the address, or the newest. */
-  readonly run: RunView | undefined;
-  readonly focus: Item | null;
-  readonly pane: Pane;
-  onPane(pane: Pane): void;
-  onPick(run: RunView, item: Item): void;
-  onPickRun(run: RunView): void;
-  onClose?(): void;
-}
-
-/** The right side: what the agent makes and does, each in the form that fits it. */
-export function Side(props: Props) {
-  const { runs, run, focus, pane, onPane, onPick, onClose } = props;
-  const pick = (item: Item) => {
-    const owner = runs.find((one) => item.key.startsWith(`${one.runId}/`));
-    if (owner !== undefined) onPick(owner, item);
-  };
+/** The panes: what the agent makes and does. */
+export function SidePanel() {
+  const { isNarrow, tab, pane: chosen, showPane, toggleSidePanel } = useLayout();
+  const pane = isNarrow && tab !== "chat" ? tab : chosen;
   return (
-    <Tabs.Root className="side" value={pane} onValueChange={(value) => onPane(value as Pane)}>
+    <Tabs.Root className="side" value={pane} onValueChange={(value) => showPane(value as Pane)}>
       <header className="side-head">
         <Tabs.List className="side-tabs" aria-label="Panes">
           {PANES.map(({ id, title, icon: Icon }) => (
@@ -49,40 +36,39 @@ export function Side(props: Props) {
             </Tabs.Trigger>
           ))}
         </Tabs.List>
-        {onClose && (
-          <Button look="quiet" aria-label="Hide this side" title="Hide this side" onClick={onClose}>
+        {!isNarrow && (
+          <Button variant="quiet" aria-label="Hide this side" title="Hide this side" onClick={toggleSidePanel}>
             <X size={15} aria-hidden="true" />
           </Button>
         )}
       </header>
       <Tabs.Content value={pane} className="side-body" tabIndex={-1}>
-        <Trouble key={pane}>
+        <ErrorBoundary key={pane}>
           <Suspense fallback={<p className="quiet side-wait">Loading …</p>}>
-            {shown(pane, runs, run, focus, pick, props.onPickRun, onPane)}
+            <PaneBody pane={pane} />
           </Suspense>
-        </Trouble>
+        </ErrorBoundary>
       </Tabs.Content>
     </Tabs.Root>
   );
 }
 
-function shown(
-  pane: Pane,
-  runs: readonly RunView[],
-  run: RunView | undefined,
-  focus: Item | null,
-  pick: (item: Item) => void,
-  pickRun: (run: RunView) => void,
-  onPane: (pane: Pane) => void,
-): ReactNode {
+function PaneBody({ pane }: { pane: Pane }) {
+  const { runs, run, focus } = useCurrentSession();
+  const { showPane, selectItem } = useLayout();
+  const { select } = useNavigation();
+  const selectInRun = (item: Item) => {
+    const owner = runs.find((one) => item.key.startsWith(`${one.runId}/`));
+    if (owner !== undefined) selectItem(owner, item);
+  };
   switch (pane) {
     case "code":
       return (
         <CodePane
           runs={runs}
           focus={focus?.kind === "tool" ? focus : null}
-          onPick={pick}
-          onTerminal={() => onPane("terminal")}
+          onSelect={selectInRun}
+          onTerminal={() => showPane("terminal")}
         />
       );
     case "terminal":
@@ -91,16 +77,32 @@ function shown(
       return run === undefined ? (
         <p className="quiet side-wait">When the agent works, its steps appear here over time.</p>
       ) : (
-        <TimelinePane runs={runs} run={run} focus={focus} onPick={pick} onPickRun={pickRun} />
+        <TimelinePane runs={runs} run={run} focus={focus} onSelect={selectInRun} onSelectRun={select} />
       );
     case "files":
-      return <FilesPane runs={runs} onPick={pick} />;
+      return <FilesPane runs={runs} onSelect={selectInRun} />;
   }
 }
 
-/** Which pane to show by itself. Once the user has picked one, theirs stays. */
-export function useActivePane(run: RunView | undefined): Pane {
-  const last = useRef<Pane>(recall<Pane>("pane", "timeline"));
-  if (run !== undefined) last.current = paneOf(run) ?? last.current;
-  return last.current;
+/** Tabs of narrow screens, which show the chat or one pane. */
+export function NarrowTabs() {
+  const { tab, showTab } = useLayout();
+  const tabs = [{ id: "chat" as const, title: "Chat", icon: MessageSquare }, ...PANES];
+  return (
+    <nav className="narrow-tabs" aria-label="Parts of the conversation">
+      {tabs.map(({ id, title, icon: Icon }) => (
+        <button
+          key={id}
+          type="button"
+          className="side-tab"
+          data-state={tab === id ? "active" : "inactive"}
+          aria-current={tab === id ? "page" : undefined}
+          onClick={() => showTab(id)}
+        >
+          <Icon size={15} aria-hidden="true" />
+          <span>{title}</span>
+        </button>
+      ))}
+    </nav>
+  );
 }

@@ -1,29 +1,40 @@
 import { useState } from "react";
 import { Button } from "../ui/Button";
+import { CopyButton } from "../ui/CopyButton";
 import { Dialog } from "../ui/Dialog";
 import type { AgentInfo } from "../wire/api";
-import { Snippet } from "./Command";
 import "./welcome.css";
+
+/** Lines of code with a button that copies them. */
+export function Snippet({ text, label }: { text: string; label: string }) {
+  return (
+    <div className="welcome-snippet">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard has to get there */}
+      <pre tabIndex={0}>{text}</pre>
+      <CopyButton text={text} label={label} />
+    </div>
+  );
+}
 
 const REAL_MODEL = "LIMELIGHT_MODEL=gpt-5-mini OPENAI_API_KEY=sk-… limelight serve";
 
-/** Nobody thinks here: the model of the agent is the one that plays scripts. */
-export function isStandIn(agent: AgentInfo | undefined): boolean {
+/** Whether the agent uses the understudy, the model that plays scripts. */
+export function usesUnderstudy(agent: AgentInfo | undefined): boolean {
   return agent?.model === "understudy";
 }
 
-/** How to start the server with a real model. */
-export function RealModel() {
+/** The command that starts the server with a real model. */
+export function RealModelCommand() {
   return <Snippet text={REAL_MODEL} label="Copy the command" />;
 }
 
-/** The quiet line where one writes, which leads to how to use a real model. */
-export function StandInLine() {
+/** A line below the composer that explains how to use a real model. */
+export function UnderstudyNotice() {
   const [isOpen, setOpen] = useState(false);
   return (
     <p className="stand-in">
       <span>A stand-in model plays.</span>{" "}
-      <Button look="quiet" onClick={() => setOpen(true)}>
+      <Button variant="quiet" onClick={() => setOpen(true)}>
         Use a real one
       </Button>
       <Dialog
@@ -33,7 +44,7 @@ export function StandInLine() {
         description="The stand-in follows a script and does not think, but the tools are real. Name a model when you start Limelight:"
       >
         <div className="stand-in-how">
-          <RealModel />
+          <RealModelCommand />
           <p>
             Whatever speaks OpenAI's API will do: <code>OPENAI_BASE_URL</code> says where it is. The conversations stay.
           </p>

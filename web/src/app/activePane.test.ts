@@ -1,24 +1,34 @@
 import { expect, it } from "vitest";
-import { made, type Told } from "../testing/sampleRuns";
-import { paneOf } from "./activePane";
+import { sampleRun, type TimedEvent } from "../testing/sampleRuns";
+import { activePane } from "./activePane";
 
-const code = (name: string): Told => [1, { kind: "tool_started", call_id: "c", name, args: { code: "print(1)" } }];
-const printed: Told = [2, { kind: "tool_output_delta", call_id: "c", text: "1" }];
-const finished: Told = [3, { kind: "tool_finished", call_id: "c", result: "" }];
+const code = (name: string): TimedEvent => [
+  1,
+  { kind: "tool_started", call_id: "c", name, args: { code: "print(1)" } },
+];
+const printed: TimedEvent = [2, { kind: "tool_output_delta", call_id: "c", text: "1" }];
+const finished: TimedEvent = [3, { kind: "tool_finished", call_id: "c", result: "" }];
 
-it.each(["python", "run_python_code"])("is code while %s runs, and the terminal when it prints", (name) => {
-  expect(paneOf(made(code(name)))).toBe("code");
-  expect(paneOf(made(code(name), printed))).toBe("terminal");
-  expect(paneOf(made(code(name), printed, finished))).toBeNull();
+it.each(["python", "run_python_code"])(
+  "the active pane is code while %s runs, and the terminal while it prints",
+  (name) => {
+    expect(activePane(sampleRun(code(name)))).toBe("code");
+    expect(activePane(sampleRun(code(name), printed))).toBe("terminal");
+    expect(activePane(sampleRun(code(name), printed, finished))).toBeNull();
+  },
+);
+
+it("the active pane is code from the first streamed characters of code", () => {
+  const begun: TimedEvent = [1, { kind: "tool_started", call_id: "c", name: "run_python_code" }];
+  expect(activePane(sampleRun(begun))).toBeNull();
+  expect(activePane(sampleRun(begun, [2, { kind: "tool_args_delta", call_id: "c", text: '{"code": "pri' }]))).toBe(
+    "code",
+  );
 });
 
-it("is code from the first letters that are written", () => {
-  const begun: Told = [1, { kind: "tool_started", call_id: "c", name: "run_python_code" }];
-  expect(paneOf(made(begun))).toBeNull();
-  expect(paneOf(made(begun, [2, { kind: "tool_args_delta", call_id: "c", text: '{"code": "pri' }]))).toBe("code");
-});
-
-it("is nothing for tools that neither carry code nor print, and for a run that is over", () => {
-  expect(paneOf(made([1, { kind: "tool_started", call_id: "c", name: "ls", args: { path: "/" } }]))).toBeNull();
-  expect(paneOf(made(code("python"), [2, { kind: "run_cancelled" }]))).toBeNull();
+it("there is no active pane for tools without code or output, nor for an ended run", () => {
+  expect(
+    activePane(sampleRun([1, { kind: "tool_started", call_id: "c", name: "ls", args: { path: "/" } }])),
+  ).toBeNull();
+  expect(activePane(sampleRun(code("python"), [2, { kind: "run_cancelled" }]))).toBeNull();
 });

@@ -1,12 +1,12 @@
-/** What the right side can show, and what of it a run is busy with. Pure. */
+/** Which pane shows what a run does at the moment. Pure. */
 
 import { codeOf } from "../log/code";
 import type { RunView } from "../log/view";
 
 export type Pane = "code" | "terminal" | "timeline" | "files";
 
-/** Code while code is written or runs, of whatever tool; the terminal while a tool prints; null if it does neither. */
-export function paneOf(run: RunView): Pane | null {
+/** The code pane while code is written or runs, the terminal while a tool prints, otherwise null. */
+export function activePane(run: RunView): Pane | null {
   if (run.endedAt !== null) return null;
   const piece = run.terminal[run.terminal.length - 1];
   let pane: Pane | null = null;

@@ -1,13 +1,13 @@
 /**
- * What to ask first, for each built-in agent: prompts that show what it can do, and what the page can show.
+ * Example prompts for each built-in agent.
  *
- * They read well to a real model. Some phrases ("an approval", "two helpers at once", "try an error") also tell the
- * stand-in model what to play.
+ * They suit a real model. Some phrases ("an approval", "two helpers at once", "try an error") also tell the
+ * understudy what to play.
  */
 
 export interface Prompt {
   readonly text: string;
-  /** What there is to see. */
+  /** What the run demonstrates. */
   readonly shows: string;
 }
 
@@ -50,7 +50,7 @@ const PROMPTS: Readonly<Record<string, readonly Prompt[]>> = {
   ],
 };
 
-/** For agents that this page does not know. */
+/** For agents that are not built in. */
 const ANY: readonly Prompt[] = [
   { text: "What can you do?", shows: "Its own words" },
   { text: "Which tools do you have? Try one of them", shows: "Arguments, result, duration" },

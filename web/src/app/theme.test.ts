@@ -1,48 +1,42 @@
 // @vitest-environment jsdom
 
-import { act, cleanup, renderHook } from "@testing-library/react";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
+import { ThemeStore } from "./theme";
+
+const applied = () => document.documentElement.dataset.theme;
 
 beforeEach(() => {
-  vi.resetModules();
   localStorage.clear();
   delete document.documentElement.dataset.theme;
 });
 
-afterEach(cleanup);
-
-test("the system decides until somebody chooses; a choice is kept", async () => {
-  const { useTheme } = await import("./theme");
-  const { result } = renderHook(() => useTheme());
-  expect(result.current).toMatchObject({ choice: "system", dark: false });
-  expect(document.documentElement.dataset.theme).toBe("light");
-  act(() => result.current.set("dark"));
-  expect(result.current).toMatchObject({ choice: "dark", dark: true });
-  expect(document.documentElement.dataset.theme).toBe("dark");
-  vi.resetModules();
+test("the theme is the system's until the user chooses one, and the choice is stored", () => {
+  const store = new ThemeStore();
+  expect(store.getSnapshot()).toEqual({ choice: "system", isDark: false });
+  expect(applied()).toBe("light");
+  store.choose("dark");
+  expect(store.getSnapshot()).toEqual({ choice: "dark", isDark: true });
+  expect(applied()).toBe("dark");
   delete document.documentElement.dataset.theme;
-  await import("./theme");
-  expect(document.documentElement.dataset.theme).toBe("dark");
+  expect(new ThemeStore().getSnapshot().choice).toBe("dark");
+  expect(applied()).toBe("dark");
 });
 
-test("works where nothing can be kept", async () => {
-  vi.spyOn(Storage.prototype, "getItem").mockImplementation(() => {
-    throw new DOMException("denied", "SecurityError");
-  });
-  vi.spyOn(Storage.prototype, "setItem").mockImplementation(() => {
-    throw new DOMException("denied", "SecurityError");
-  });
-  const { useTheme } = await import("./theme");
-  const { result } = renderHook(() => useTheme());
-  act(() => result.current.set("light"));
-  expect(result.current.choice).toBe("light");
-  expect(document.documentElement.dataset.theme).toBe("light");
+test("a choice applies although the browser's storage refuses it", () => {
+  for (const method of ["getItem", "setItem"] as const)
+    vi.spyOn(Storage.prototype, method).mockImplementation(() => {
+      throw new DOMException("denied", "SecurityError");
+    });
+  const store = new ThemeStore();
+  store.choose("light");
+  expect(store.getSnapshot().choice).toBe("light");
+  expect(applied()).toBe("light");
+  store.choose("system");
 });
 
-test("a choice in another tab counts here too", async () => {
-  const { useTheme } = await import("./theme");
-  const { result } = renderHook(() => useTheme());
+test("a choice that another tab stores applies here", () => {
+  const store = new ThemeStore();
   localStorage.setItem("limelight.theme", '"dark"');
-  act(() => void window.dispatchEvent(new StorageEvent("storage", { key: "limelight.theme" })));
-  expect(result.current.choice).toBe("dark");
+  window.dispatchEvent(new StorageEvent("storage", { key: "limelight.theme" }));
+  expect(store.getSnapshot().choice).toBe("dark");
 });

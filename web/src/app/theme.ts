@@ -1,48 +1,45 @@
-/** Light, dark, or as the system is. `public/theme.js` does the same before the first paint, so that nothing flashes. */
+/**
+ * The colour theme: light, dark, or the system's.
+ *
+ * `public/theme.js` applies the same rule before the first paint, so that a dark page does not flash light.
+ */
 
-import { useSyncExternalStore } from "react";
-import { PREFIX, recall, remember } from "../client/storage";
-import { Watchable } from "../client/store";
+import { onOtherTabChange, readStored, writeStored } from "../client/storage";
+import { Store } from "../client/store";
 
 export type ThemeChoice = "system" | "light" | "dark";
 
 export interface Theme {
   readonly choice: ThemeChoice;
-  readonly dark: boolean;
-  readonly set: (choice: ThemeChoice) => void;
+  readonly isDark: boolean;
 }
 
 const KEY = "theme";
-const system = typeof matchMedia === "function" ? matchMedia("(prefers-color-scheme: dark)") : null;
-const theme = new Watchable<Theme>(made(stored()));
 
-function stored(): ThemeChoice {
-  const choice = recall<unknown>(KEY, "system");
+/** The theme that the user chose, which is applied to the document and kept in the browser's storage. */
+export class ThemeStore extends Store<Theme> {
+  private readonly system = typeof matchMedia === "function" ? matchMedia("(prefers-color-scheme: dark)") : null;
+
+  constructor() {
+    super({ choice: "system", isDark: false });
+    this.apply(storedChoice());
+    this.system?.addEventListener("change", () => this.apply(this.getSnapshot().choice));
+    onOtherTabChange(KEY, () => this.apply(storedChoice()));
+  }
+
+  readonly choose = (choice: ThemeChoice): void => {
+    writeStored(KEY, choice === "system" ? null : choice);
+    this.apply(choice);
+  };
+
+  private apply(choice: ThemeChoice): void {
+    const isDark = choice === "dark" || (choice === "system" && this.system?.matches === true);
+    document.documentElement.dataset.theme = isDark ? "dark" : "light";
+    this.set({ choice, isDark });
+  }
+}
+
+function storedChoice(): ThemeChoice {
+  const choice = readStored<unknown>(KEY, "system");
   return choice === "light" || choice === "dark" ? choice : "system";
-}
-
-function made(choice: ThemeChoice): Theme {
-  return { choice, dark: choice === "dark" || (choice === "system" && system?.matches === true), set };
-}
-
-function set(choice: ThemeChoice): void {
-  remember(KEY, choice === "system" ? null : choice);
-  apply(choice);
-}
-
-function apply(choice: ThemeChoice): void {
-  const next = made(choice);
-  document.documentElement.dataset.theme = next.dark ? "dark" : "light";
-  theme.set(next);
-}
-
-apply(stored());
-system?.addEventListener("change", () => apply(theme.getSnapshot().choice));
-// Another tab has chosen.
-window.addEventListener("storage", (event) => {
-  if (event.key === null || event.key === PREFIX + KEY) apply(stored());
-});
-
-export function useTheme(): Theme {
-  return useSyncExternalStore(theme.subscribe, theme.getSnapshot);
 }

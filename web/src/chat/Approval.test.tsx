@@ -1,21 +1,24 @@
 import { act, cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it, vi } from "vitest";
+import type { SessionStore } from "../client/session";
 import type { ApprovalItem, Args } from "../log/view";
-import { fillGaps } from "../testing/jsdomPolyfills";
-import { made } from "../testing/sampleRuns";
-import { api, type WholeApproval } from "../wire/api";
+import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
+import { TestChat } from "../testing/providers";
+import { sampleRun } from "../testing/sampleRuns";
+import { type ApprovalDetails, api } from "../wire/api";
 import { Approval } from "./Approval";
-import { type ChatContext, ChatProvider } from "./context";
+import { ChatState } from "./chatContext";
 
-fillGaps();
+installJsdomPolyfills();
 afterEach(cleanup);
 
 const decide = vi.fn();
+const state = new ChatState();
 
-function show(approvalId: string, args: Args, isCut = false) {
-  const run = made([1, { kind: "run_started", agent: "a", turn: 1 }]);
-  const asked: ApprovalItem = {
+function show(approvalId: string, args: Args, isTruncated = false) {
+  const run = sampleRun([1, { kind: "run_started", agent: "a", turn: 1 }]);
+  const approval: ApprovalItem = {
     kind: "approval",
     key: "run_0/1",
     index: 1,
@@ -25,7 +28,7 @@ function show(approvalId: string, args: Args, isCut = false) {
     callId: "c",
     name: "write_file",
     args,
-    argsCut: isCut ? { size: 20_000, url: "" } : null,
+    argsTruncation: isTruncated ? { size: 20_000, url: "" } : null,
     decisions: ["approve", "edit", "reject"],
     expiresAt: null,
     decision: null,
@@ -34,26 +37,25 @@ function show(approvalId: string, args: Args, isCut = false) {
     by: "",
     decidedAt: null,
   };
-  const context = { store: { decide }, deciding: new Set(), focus: null, words: [], pick() {} };
   return render(
-    <ChatProvider value={context as unknown as ChatContext}>
-      <Approval run={run} asked={asked} />
-    </ChatProvider>,
+    <TestChat store={{ decide } as unknown as SessionStore} state={state}>
+      <Approval run={run} approval={approval} />
+    </TestChat>,
   );
 }
 
 const button = (name: string) => screen.getByRole<HTMLButtonElement>("button", { name });
 const editor = () => screen.getByLabelText<HTMLTextAreaElement>("New arguments as JSON");
 
-it("shows a text with its line breaks", () => {
+it("a long text is shown with its line breaks", () => {
   const { container } = show("p1", { path: "a.md", content: '# One\n\nTwo "words"' });
   const texts = [...container.querySelectorAll("pre")].map((block) => block.textContent);
   expect(texts).toContain('# One\n\nTwo "words"');
   expect(screen.getByText("content")).toBeTruthy();
 });
 
-it("lets only whole arguments be edited", async () => {
-  let arrive = (_whole: WholeApproval) => {};
+it("truncated arguments can be edited only after they are fetched", async () => {
+  let arrive = (_whole: ApprovalDetails) => {};
   vi.spyOn(api, "approval").mockReturnValue(
     new Promise((resolve) => {
       arrive = resolve;
@@ -67,7 +69,7 @@ it("lets only whole arguments be edited", async () => {
   expect(editor().rows).toBeGreaterThanOrEqual(8);
 });
 
-it("says that the rest could not be read, and reads it again", async () => {
+it("a failed fetch of truncated arguments shows an error and can be retried", async () => {
   const read = vi.spyOn(api, "approval").mockRejectedValueOnce(new Error("gone"));
   read.mockResolvedValueOnce({ args: { all: 1 }, edited_args: null, state: "requested" });
   show("p3", '{"al', true);
@@ -77,7 +79,7 @@ it("says that the rest could not be read, and reads it again", async () => {
   await vi.waitFor(() => expect(button("Edit").disabled).toBe(false));
 });
 
-it("keeps what was typed when its row goes away and comes back", async () => {
+it("a draft survives the unmount of its row", async () => {
   const first = show("p4", { a: 1 });
   await userEvent.click(button("Edit"));
   await userEvent.clear(editor());

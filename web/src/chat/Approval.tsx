@@ -1,39 +1,39 @@
 import { PauseCircle } from "lucide-react";
 import { memo, useEffect, useId, useMemo, useState } from "react";
-import { argsText, bytes, duration } from "../log/plainText";
+import { argsText, formatBytes, formatDuration } from "../log/format";
 import type { ApprovalItem, Args, RunView } from "../log/view";
-import { visible } from "../text/invisibleCharacters";
+import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
-import { useNow } from "../ui/useNow";
+import { useNow } from "../ui/clock";
 import { api } from "../wire/api";
 import type { JsonObject } from "../wire/events";
-import { Arguments } from "./Arguments";
-import { askedCall, partsOf } from "./argumentParts";
-import { useChat } from "./context";
-import { useDecisionDraft } from "./decisions";
+import { Arguments, callOf, splitArguments } from "./Arguments";
+import { useChat, useDecisionDraft } from "./chatContext";
 import "./approval.css";
 
 const LINE = 80;
 const FEWEST_ROWS = 8;
 const MOST_ROWS = 30;
 
-/** The agent asks before it acts: approve, change what it will do, or reject. */
-export const Approval = memo(function Approval({ run, asked }: { run: RunView; asked: ApprovalItem }) {
+/** Asks the user to approve, edit or reject a call. */
+export const Approval = memo(function Approval({ run, approval }: { run: RunView; approval: ApprovalItem }) {
   const { store, deciding } = useChat();
-  const [draft, change] = useDecisionDraft(asked.approvalId);
+  const [draft, change] = useDecisionDraft(approval.approvalId);
   const { mode } = draft;
-  const whole = useWholeArgs(run, asked);
+  const fullArgs = useFullArgs(run, approval);
   const cancel = () => change({ mode: "ask", edited: "", reason: "" });
-  const isSent = deciding.has(asked.approvalId);
-  const may = (decision: "approve" | "edit" | "reject") => asked.decisions.includes(decision);
-  const agent = run.agents.get(asked.agentId);
+  const isSent = deciding.has(approval.approvalId);
+  const isAllowed = (decision: "approve" | "edit" | "reject") => approval.decisions.includes(decision);
+  const agent = run.agents.get(approval.agentId);
   return (
-    <section className="approval" aria-label={`Approve ${visible(asked.name)}?`} data-item={asked.key}>
+    <section className="approval" aria-label={`Approve ${escapeInvisible(approval.name)}?`} data-item={approval.key}>
       <header className="approval-head">
         <PauseCircle size={16} aria-hidden="true" />
-        <strong>Approve {visible(asked.name)}?</strong>
-        {agent !== undefined && agent.agentId !== "" && <span className="quiet">asked by {visible(agent.name)}</span>}
-        <Expiry asked={asked} />
+        <strong>Approve {escapeInvisible(approval.name)}?</strong>
+        {agent !== undefined && agent.agentId !== "" && (
+          <span className="quiet">asked by {escapeInvisible(agent.name)}</span>
+        )}
+        <Expiry approval={approval} />
       </header>
       {mode === "edit" ? (
         <EditArgs
@@ -41,36 +41,36 @@ export const Approval = memo(function Approval({ run, asked }: { run: RunView; a
           isSent={isSent}
           onChange={(edited) => change({ edited })}
           onCancel={cancel}
-          onSend={(edited) => store.decide(asked, "edit", { args: edited })}
+          onSend={(edited) => store.decide(approval, "edit", { args: edited })}
         />
       ) : (
         <>
-          <ShownArgs run={run} asked={asked} whole={whole} />
+          <ApprovalArgs run={run} approval={approval} fullArgs={fullArgs} />
           {mode === "reject" ? (
             <RejectReason
               reason={draft.reason}
               isSent={isSent}
               onChange={(reason) => change({ reason })}
               onCancel={cancel}
-              onSend={(reason) => store.decide(asked, "reject", { reason })}
+              onSend={(reason) => store.decide(approval, "reject", { reason })}
             />
           ) : (
             <div className="approval-buttons">
-              {may("approve") && (
-                <Button look="main" disabled={isSent} onClick={() => store.decide(asked, "approve")}>
+              {isAllowed("approve") && (
+                <Button variant="main" disabled={isSent} onClick={() => store.decide(approval, "approve")}>
                   Approve
                 </Button>
               )}
-              {may("edit") && (
+              {isAllowed("edit") && (
                 <Button
-                  disabled={isSent || whole.state !== "whole"}
-                  onClick={() => change({ mode: "edit", edited: argsText(whole.args) })}
+                  disabled={isSent || fullArgs.state !== "complete"}
+                  onClick={() => change({ mode: "edit", edited: argsText(fullArgs.args) })}
                 >
                   Edit
                 </Button>
               )}
-              {may("reject") && (
-                <Button look="danger" disabled={isSent} onClick={() => change({ mode: "reject" })}>
+              {isAllowed("reject") && (
+                <Button variant="danger" disabled={isSent} onClick={() => change({ mode: "reject" })}>
                   Reject
                 </Button>
               )}
@@ -83,52 +83,55 @@ export const Approval = memo(function Approval({ run, asked }: { run: RunView; a
   );
 });
 
-interface Asked {
+interface FullArgs {
   readonly args: Args;
-  readonly state: "whole" | "loading" | "failed";
+  readonly state: "complete" | "loading" | "failed";
   retry(): void;
 }
 
-/** Long arguments come as a preview: nobody should agree to what they have not been able to read. */
-function useWholeArgs(run: RunView, asked: ApprovalItem): Asked {
-  const isCut = asked.argsCut !== null;
-  const [now, setNow] = useState<Omit<Asked, "retry">>({ args: asked.args, state: isCut ? "loading" : "whole" });
+/** Truncated arguments are fetched in full, so that the user can read what they approve. */
+function useFullArgs(run: RunView, approval: ApprovalItem): FullArgs {
+  const isTruncated = approval.argsTruncation !== null;
+  const [current, setCurrent] = useState<Omit<FullArgs, "retry">>({
+    args: approval.args,
+    state: isTruncated ? "loading" : "complete",
+  });
   const [tries, setTries] = useState(0);
   // biome-ignore lint/correctness/useExhaustiveDependencies: each try reads anew
   useEffect(() => {
-    if (!isCut) return;
-    const leaving = new AbortController();
-    setNow((before) => ({ ...before, state: "loading" }));
-    api.approval(run.runId, asked.approvalId, leaving.signal).then(
-      ({ args }) => setNow({ args, state: "whole" }),
-      () => leaving.signal.aborted || setNow((before) => ({ ...before, state: "failed" })),
+    if (!isTruncated) return;
+    const abort = new AbortController();
+    setCurrent((before) => ({ ...before, state: "loading" }));
+    api.approval(run.runId, approval.approvalId, abort.signal).then(
+      ({ args }) => setCurrent({ args, state: "complete" }),
+      () => abort.signal.aborted || setCurrent((before) => ({ ...before, state: "failed" })),
     );
-    return () => leaving.abort();
-  }, [run.runId, asked.approvalId, isCut, tries]);
-  return { ...now, retry: () => setTries(tries + 1) };
+    return () => abort.abort();
+  }, [run.runId, approval.approvalId, isTruncated, tries]);
+  return { ...current, retry: () => setTries(tries + 1) };
 }
 
-function ShownArgs({ run, asked, whole }: { run: RunView; asked: ApprovalItem; whole: Asked }) {
-  const parts = useMemo(() => partsOf(askedCall(run, asked, whole.args)), [run, asked, whole.args]);
+function ApprovalArgs({ run, approval, fullArgs }: { run: RunView; approval: ApprovalItem; fullArgs: FullArgs }) {
+  const parts = useMemo(() => splitArguments(callOf(run, approval, fullArgs.args)), [run, approval, fullArgs.args]);
   return (
     <>
       <Arguments parts={parts} />
-      {whole.state !== "whole" && (
+      {fullArgs.state !== "complete" && (
         <p className="approval-cut" role="status">
-          Only the beginning is shown, of {bytes(asked.argsCut?.size ?? 0)}.{" "}
-          {whole.state === "loading" ? "Loading the rest …" : "The rest could not be read."}
-          {whole.state === "failed" && <Button onClick={whole.retry}>Try again</Button>}
+          Only the beginning is shown, of {formatBytes(approval.argsTruncation?.size ?? 0)}.{" "}
+          {fullArgs.state === "loading" ? "Loading the rest …" : "The rest could not be read."}
+          {fullArgs.state === "failed" && <Button onClick={fullArgs.retry}>Try again</Button>}
         </p>
       )}
     </>
   );
 }
 
-function Expiry({ asked }: { asked: ApprovalItem }) {
-  const now = useNow(asked.expiresAt !== null);
-  if (asked.expiresAt === null) return null;
-  const left = asked.expiresAt - now;
-  return <span className="time">{left > 0 ? `${duration(left)} left` : "expired"}</span>;
+function Expiry({ approval }: { approval: ApprovalItem }) {
+  const current = useNow(approval.expiresAt !== null);
+  if (approval.expiresAt === null) return null;
+  const left = approval.expiresAt - current;
+  return <span className="time">{left > 0 ? `${formatDuration(left)} left` : "expired"}</span>;
 }
 
 interface EditProps {
@@ -149,7 +152,7 @@ function EditArgs({ text, isSent, onChange, onCancel, onSend }: EditProps) {
   };
   return (
     <>
-      <label className="unseen" htmlFor={id}>
+      <label className="visually-hidden" htmlFor={id}>
         New arguments as JSON
       </label>
       <textarea
@@ -169,10 +172,10 @@ function EditArgs({ text, isSent, onChange, onCancel, onSend }: EditProps) {
         </p>
       )}
       <div className="approval-buttons">
-        <Button look="main" disabled={isSent} onClick={send}>
+        <Button variant="main" disabled={isSent} onClick={send}>
           Approve with changes
         </Button>
-        <Button look="quiet" onClick={onCancel}>
+        <Button variant="quiet" onClick={onCancel}>
           Cancel
         </Button>
       </div>
@@ -180,13 +183,13 @@ function EditArgs({ text, isSent, onChange, onCancel, onSend }: EditProps) {
   );
 }
 
-/** A long text stands in one line of JSON, which takes many lines of the field. */
+/** A long string is one line of JSON, which wraps to many lines of the field. */
 function editorRows(text: string): number {
   const rows = text.split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / LINE)), 1);
   return Math.min(MOST_ROWS, Math.max(FEWEST_ROWS, rows));
 }
 
-/** The object, or what is wrong with the text. */
+/** The parsed object, or an error message. */
 function parseArgs(text: string): JsonObject | string {
   try {
     const value: unknown = JSON.parse(text);
@@ -215,7 +218,7 @@ function RejectReason({ reason, ...props }: RejectProps) {
         props.onSend(reason.trim());
       }}
     >
-      <label className="unseen" htmlFor={id}>
+      <label className="visually-hidden" htmlFor={id}>
         Why not (the agent reads it)
       </label>
       <input
@@ -227,12 +230,35 @@ function RejectReason({ reason, ...props }: RejectProps) {
         dir="auto"
         onChange={(event) => props.onChange(event.target.value)}
       />
-      <Button look="danger" type="submit" disabled={props.isSent}>
+      <Button variant="danger" type="submit" disabled={props.isSent}>
         Reject
       </Button>
-      <Button look="quiet" onClick={props.onCancel}>
+      <Button variant="quiet" onClick={props.onCancel}>
         Cancel
       </Button>
     </form>
+  );
+}
+
+const WORDS = { approve: "Approved", edit: "Approved with changes", reject: "Rejected" };
+
+/** The decision about an approval: what, by whom, when, and the edited arguments. */
+export function DecisionLine({ approval }: { approval: ApprovalItem }) {
+  if (approval.decision === null) return <p className="decided">Waits for a decision.</p>;
+  const by = approval.by === "" ? "" : ` by ${approval.by}`;
+  const when = approval.decidedAt === null ? "" : ` at ${new Date(approval.decidedAt).toLocaleTimeString()}`;
+  const { name, editedArgs } = approval;
+  return (
+    <>
+      <p className="decided" data-decision={approval.decision}>
+        {WORDS[approval.decision]}
+        {by}
+        {when}
+        {approval.reason !== "" && `: ${escapeBidi(approval.reason)}`}
+      </p>
+      {editedArgs !== null && (
+        <Arguments parts={splitArguments({ name, args: editedArgs, argsText: "", isPython: false })} />
+      )}
+    </>
   );
 }

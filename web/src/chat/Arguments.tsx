@@ -1,14 +1,66 @@
+/** The arguments of a call, split into code, short values and long texts. */
+
 import { memo, type ReactNode } from "react";
+import { codeOf, isPythonTool } from "../log/code";
+import type { ApprovalItem, Args, RunView, ToolItem } from "../log/view";
 import { CodeBlock } from "../text/CodeBlock";
-import { visible } from "../text/invisibleCharacters";
-import { Value } from "../text/JsonValue";
-import type { ArgumentParts } from "./argumentParts";
+import { escapeInvisible } from "../text/invisibleCharacters";
+import { JsonView } from "../text/JsonView";
+import { languageName } from "../text/languages";
+import type { JsonObject, JsonValue } from "../wire/events";
 import "./approval.css";
 
-/** Longer code comes in parts, as text. */
+export interface LongText {
+  readonly name: string;
+  readonly text: string;
+  /** "" for prose. */
+  readonly language: string;
+}
+
+export interface ArgumentParts {
+  readonly code: { readonly text: string; readonly language: string } | null;
+  /** Values that are neither code nor long texts; null if there are none. */
+  readonly values: Args | null;
+  readonly texts: readonly LongText[];
+}
+
+type Call = Pick<ToolItem, "name" | "args" | "argsText" | "isPython">;
+
+export function splitArguments(call: Call): ArgumentParts {
+  const found = codeOf(call);
+  const args = call.args ?? call.argsText;
+  if (typeof args === "string") return { code: found, values: found === null && args !== "" ? args : null, texts: [] };
+  const code = Object.values(args).includes(found?.text ?? null) ? found : null;
+  const texts: LongText[] = [];
+  const values: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(args)) {
+    if (code !== null && value === code.text) continue;
+    if (typeof value === "string" && value.trim().includes("\n"))
+      texts.push({ name, text: value, language: languageOf(args) });
+    else values[name] = value;
+  }
+  return { code, values: Object.keys(values).length > 0 ? values : null, texts };
+}
+
+/** The call that an approval asks for. */
+export function callOf(run: RunView, approval: ApprovalItem, args: Args): Call {
+  return { name: approval.name, args, argsText: "", isPython: isPythonTool(approval.name, run.pythonTools) };
+}
+
+/** The language of a text that a call writes to a file, from the file's name; "" for prose. */
+function languageOf(args: JsonObject): string {
+  for (const key of ["path", "file_path", "filename", "file"]) {
+    const ending = typeof args[key] === "string" ? /\.(\w+)$/.exec(args[key])?.[1] : undefined;
+    const language = ending === undefined ? null : languageName(ending);
+    if (language !== null && language !== "markdown") return language;
+  }
+  return "";
+}
+
+/** Longer code is shown as text, in parts. */
 const CODE_LIMIT = 100_000;
 
-/** What a call is given: code as code, texts as texts, the rest as JSON. `head` stands above all but the code. */
+/** Arguments of a call: code as code, long texts as text, the rest as JSON. `head` is shown above all but the code. */
 export const Arguments = memo(function Arguments({ parts, head }: { parts: ArgumentParts; head?: ReactNode }) {
   const { code, values, texts } = parts;
   return (
@@ -17,14 +69,14 @@ export const Arguments = memo(function Arguments({ parts, head }: { parts: Argum
       {(values !== null || texts.length > 0) && (
         <section className="part">
           {head}
-          {values !== null && <Value value={values} />}
+          {values !== null && <JsonView value={values} />}
           {texts.map(({ name, text, language }) => (
             <div key={name} className="argument">
-              <p className="argument-name">{visible(name)}</p>
+              <p className="argument-name">{escapeInvisible(name)}</p>
               {language !== "" && text.length <= CODE_LIMIT ? (
                 <CodeBlock code={text} language={language} />
               ) : (
-                <Value value={text} isText />
+                <JsonView value={text} isText />
               )}
             </div>
           ))}

@@ -1,58 +1,76 @@
 import { ArrowDown } from "lucide-react";
-import { memo, useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
+import { useLayout } from "../app/LayoutContext";
+import { useNavigation } from "../app/NavigationContext";
 import type { Route } from "../app/route";
+import { useStores } from "../app/stores";
 import type { LiveSession, SessionStore } from "../client/session";
-import { type Filter, isActive, wordsOf } from "../log/filter";
-import type { Item, RunView } from "../log/view";
+import { useStore } from "../client/store";
+import { type Filter, isActive, searchTerms } from "../log/filter";
+import type { RunView } from "../log/view";
 import { Button } from "../ui/Button";
-import { Frame } from "../ui/ListContainer";
-import { folds } from "./collapsed";
-import { type ChatContext, ChatProvider } from "./context";
+import { ListContainer } from "../ui/ListContainer";
+import { ChatContext, type ChatState, type ChatValue } from "./chatContext";
 import { RowView } from "./RowView";
-import { rowsOf } from "./rows";
-import { Hits } from "./SearchResults";
-import { useFollow } from "./useAutoScroll";
-import { useSeek } from "./useScrollTo";
+import { RowBuilder } from "./rows";
+import { SearchResults } from "./SearchResults";
+import { useAutoScroll } from "./useAutoScroll";
+import { useScrollTo } from "./useScrollTo";
 import "./chat.css";
 
 interface Props {
   readonly live: LiveSession;
   readonly store: SessionStore;
-  readonly route: Route;
   readonly filter: Filter;
-  onPick(run: RunView, item: Item | null): void;
 }
 
-/** The browser's own mark of when all of the history can be read; benchmarks look at it. */
-const LOADED = "limelight:loaded";
+/** Performance mark for benchmarks: the whole history is shown. */
+const LOADED_MARK = "limelight:loaded";
 
 /** The conversation: a virtual list that follows its end while the user is there. */
-export const Chat = memo(function Chat({ live, store, route, filter, onPick }: Props) {
+export const Chat = memo(function Chat({ live, store, filter }: Props) {
+  const { route } = useNavigation();
+  const { selectItem, setSearching } = useLayout();
+  const { chat: state } = useStores();
   const box = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   const list = useRef<VirtualizerHandle>(null);
-  const following = useFollow(box, inner);
+  const following = useAutoScroll(box, inner);
   const { isFollowing, toEnd } = following;
-  const { isOpen, toggle } = useFolds(live, isFollowing, route);
-  const rows = useMemo(() => rowsOf(live.view, live.pending, isOpen), [live.view, live.pending, isOpen]);
-  const context = useMemo<ChatContext>(
-    () => ({ store, deciding: live.deciding, focus: focusKey(route), words: wordsOf(filter.text), pick: onPick }),
-    [store, live.deciding, route, filter, onPick],
+  const { isExpanded, toggle } = useExpandedRuns(state, live, isFollowing, route);
+  const [builder] = useState(() => new RowBuilder());
+  const rows = useMemo(
+    () => builder.build(live.view, live.pending, isExpanded),
+    [builder, live.view, live.pending, isExpanded],
   );
-  const places = useMemo(() => ({ rows: list, box }), []);
-  useSeek(live, rows, route, places, following);
-  useToEndWhenAsked(live.pending.length, toEnd);
+  const context = useMemo<ChatValue>(
+    () => ({
+      store,
+      state,
+      deciding: live.deciding,
+      focus: focusKey(route),
+      searchTerms: searchTerms(filter.text),
+      select: (run, item) => {
+        setSearching(false);
+        selectItem(run, item);
+      },
+    }),
+    [store, state, live.deciding, route, filter, selectItem, setSearching],
+  );
+  const elements = useMemo(() => ({ rows: list, box }), []);
+  useScrollTo(live, rows, route, elements, following);
+  useScrollOnSend(live.pending.length, toEnd);
   const isLoaded = live.loading === null;
   useEffect(() => {
-    if (isLoaded) performance.mark(LOADED);
+    if (isLoaded) performance.mark(LOADED_MARK);
   }, [isLoaded]);
 
-  // The conversation stays below what a search shows, so that it keeps its place and goes on following.
+  // The conversation stays mounted below the search results, so that it keeps its scroll position.
   const isSearching = isActive(filter);
   return (
-    <ChatProvider value={context}>
-      {isSearching && <Hits runs={live.view.runs} filter={filter} />}
+    <ChatContext value={context}>
+      {isSearching && <SearchResults runs={live.view.runs} filter={filter} />}
       <div
         className="chat-scroll"
         ref={box}
@@ -64,7 +82,7 @@ export const Chat = memo(function Chat({ live, store, route, filter, onPick }: P
         inert={isSearching}
       >
         <div ref={inner}>
-          <Virtualizer ref={list} data={rows} scrollRef={box} bufferSize={400} as={Frame}>
+          <Virtualizer ref={list} data={rows} scrollRef={box} bufferSize={400} as={ListContainer}>
             {(row) => <RowView key={row.key} row={row} onToggle={toggle} />}
           </Virtualizer>
           <div className="chat-foot" />
@@ -75,7 +93,7 @@ export const Chat = memo(function Chat({ live, store, route, filter, onPick }: P
           <ArrowDown size={14} aria-hidden="true" /> Jump to now
         </Button>
       )}
-    </ChatProvider>
+    </ChatContext>
   );
 });
 
@@ -83,32 +101,33 @@ function focusKey(route: Route): string | null {
   return route.runId !== null && route.item !== null ? `${route.runId}/${route.item}` : null;
 }
 
-/** Which runs have their steps open: running ones, those a link points into, and those that the user opened. */
-function useFolds(live: LiveSession, isFollowing: boolean, route: Route) {
-  const chosen = useSyncExternalStore(folds.subscribe, folds.getSnapshot);
+/** Whether a run's steps are expanded: as the user chose, otherwise while it runs or if the address points into it. */
+function useExpandedRuns(state: ChatState, live: LiveSession, isFollowing: boolean, route: Route) {
+  const choices = useStore(state.expandedRuns);
   const newest = live.view.runs[live.view.runs.length - 1];
-  const stays = useStaysOpen(newest, isFollowing);
+  const unfollowed = useUnfollowedRun(newest, isFollowing);
   const focused = route.item === null ? null : route.runId;
-  const isOpen = useCallback(
-    (run: RunView) => chosen.get(run.runId) ?? (run.endedAt === null || run.runId === stays || run.runId === focused),
-    [chosen, stays, focused],
+  const isExpanded = useCallback(
+    ({ runId, endedAt }: RunView) =>
+      choices.get(runId) ?? (endedAt === null || runId === unfollowed || runId === focused),
+    [choices, unfollowed, focused],
   );
-  const toggle = useCallback((run: RunView) => folds.choose([run], !isOpen(run)), [isOpen]);
-  return { isOpen, toggle };
+  const toggle = useCallback((run: RunView) => state.setExpanded([run], !isExpanded(run)), [state, isExpanded]);
+  return { isExpanded, toggle };
 }
 
-/** The run whose end the user did not follow: they would be thrown off their place if its steps folded under them. */
-function useStaysOpen(newest: RunView | undefined, isFollowing: boolean): string | null {
-  const [stays, setStays] = useState<string | null>(null);
+/** The newest run, if it ended while the user did not follow: collapsing its steps would move what they read. */
+function useUnfollowedRun(newest: RunView | undefined, isFollowing: boolean): string | null {
+  const [unfollowed, setUnfollowed] = useState<string | null>(null);
   const runId = newest?.runId ?? null;
   const isLive = newest !== undefined && newest.endedAt === null;
-  if (isLive && stays !== runId) setStays(runId);
-  else if (!isLive && isFollowing && stays !== null) setStays(null);
-  return stays;
+  if (isLive && unfollowed !== runId) setUnfollowed(runId);
+  else if (!isLive && isFollowing && unfollowed !== null) setUnfollowed(null);
+  return unfollowed;
 }
 
-/** Whoever asks something wants to see it. */
-function useToEndWhenAsked(count: number, toEnd: () => void): void {
+/** Scrolls to the end when the user sends a message. */
+function useScrollOnSend(count: number, toEnd: () => void): void {
   const before = useRef(count);
   useEffect(() => {
     if (count > before.current) toEnd();

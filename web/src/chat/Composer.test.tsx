@@ -1,10 +1,10 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it } from "vitest";
-import { fillGaps } from "../testing/jsdomPolyfills";
+import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import { Composer } from "./Composer";
 
-fillGaps();
+installJsdomPolyfills();
 afterEach(() => {
   cleanup();
   localStorage.clear();
@@ -15,13 +15,13 @@ function field(last: string | (() => Promise<string>)): HTMLTextAreaElement {
   return screen.getByLabelText("Message");
 }
 
-it("brings back all of a message of which the log has the beginning", async () => {
+it("↑ fetches the full text of a truncated last message", async () => {
   const text = field(() => Promise.resolve("a very long message"));
   await userEvent.keyboard("{ArrowUp}");
   expect(await screen.findByDisplayValue("a very long message")).toBe(text);
 });
 
-it("leaves what was typed while the message was on its way", async () => {
+it("text typed during the fetch of the last message is kept", async () => {
   let arrive = (_text: string) => {};
   const whole = new Promise<string>((resolve) => {
     arrive = resolve;
@@ -33,7 +33,7 @@ it("leaves what was typed while the message was on its way", async () => {
   expect(text.value).toBe("new");
 });
 
-it("says that the message could not be read", async () => {
+it("a failed fetch of the last message shows an error until the user types", async () => {
   field(() => Promise.reject(new Error("gone")));
   await userEvent.keyboard("{ArrowUp}");
   expect(await screen.findByPlaceholderText("The last message could not be read")).toBeTruthy();
@@ -41,6 +41,6 @@ it("says that the message could not be read", async () => {
   expect(screen.getByPlaceholderText("Ask …")).toBeTruthy();
 });
 
-it("lets a message run the way that its letters do", () => {
+it("the field has automatic text direction", () => {
   expect(field("").dir).toBe("auto");
 });

@@ -1,33 +1,32 @@
 import { ArrowUp, ChevronDown, Square } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
-import { recall, remember } from "../client/storage";
+import { readStored, writeStored } from "../client/storage";
 import { Button } from "../ui/Button";
 import { Menu, MenuItem } from "../ui/Menu";
 import "./composer.css";
 
 interface Props {
-  /** The session whose unfinished message this is; null for a new one. */
+  /** The session of the draft; null for a new session. */
   readonly sessionId: string | null;
   readonly isBusy: boolean;
   readonly isDisabled?: boolean;
-  /** The message that ↑ brings back. */
+  /** The message that ↑ restores. */
   readonly last: string | (() => Promise<string>);
-  /** Esc was pressed once while the agent works. */
-  readonly asksToStop?: boolean;
-  readonly placeholder?: string;
+  /** Whether Esc was pressed once while the agent works. */
+  readonly confirmsStop?: boolean;
   readonly children?: ReactNode;
   onSend(text: string, ifBusy: "wait" | "cancel"): void;
   onStop?(): void;
 }
 
-/** Where the user writes. While the agent works a message waits for its turn, or interrupts it. */
+/** The field for messages. While the agent works, a message is queued or interrupts it. */
 export function Composer(props: Props) {
   const { sessionId, isBusy, isDisabled = false, last, onSend } = props;
   const [text, setText] = useDraft(sessionId);
   const field = useRef<HTMLTextAreaElement>(null);
   const id = useId();
-  const [trouble, setTrouble] = useState("");
-  useGrowing(field, text);
+  const [loadError, setLoadError] = useState("");
+  useAutoHeight(field, text);
   useEffect(() => field.current?.focus({ preventScroll: true }), []);
 
   const send = (ifBusy: "wait" | "cancel") => {
@@ -36,7 +35,7 @@ export function Composer(props: Props) {
     setText("");
     field.current?.focus();
   };
-  const press = (event: KeyboardEvent<HTMLTextAreaElement>) => {
+  const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     if (event.nativeEvent.isComposing) return;
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
@@ -46,15 +45,15 @@ export function Composer(props: Props) {
       if (typeof last === "string") setText(last);
       else
         last().then(
-          // What was typed meanwhile stays.
-          (whole) => field.current?.value === "" && setText(whole),
-          () => setTrouble("The last message could not be read"),
+          // Keeps what the user typed in the meantime.
+          (message) => field.current?.value === "" && setText(message),
+          () => setLoadError("The last message could not be read"),
         );
     }
   };
   return (
     <div className="composer">
-      <label className="unseen" htmlFor={id}>
+      <label className="visually-hidden" htmlFor={id}>
         Message
       </label>
       <textarea
@@ -63,16 +62,16 @@ export function Composer(props: Props) {
         value={text}
         rows={1}
         dir="auto"
-        placeholder={trouble || props.placeholder || (isBusy ? "Ask, or send while it works …" : "Ask …")}
+        placeholder={loadError || (isBusy ? "Ask, or send while it works …" : "Ask …")}
         onChange={(event) => {
           setText(event.target.value);
-          setTrouble("");
+          setLoadError("");
         }}
-        onKeyDown={press}
+        onKeyDown={onKeyDown}
       />
       <div className="composer-bar">
         <div className="composer-extra">{props.children}</div>
-        {props.asksToStop && (
+        {props.confirmsStop && (
           <span className="composer-hint" role="status">
             Press Esc again to stop the agent
           </span>
@@ -92,7 +91,12 @@ function SendButton(props: { isBusy: boolean; isDisabled: boolean; onSend(ifBusy
   const { isBusy, isDisabled, onSend } = props;
   return (
     <span className="send">
-      <Button look="main" disabled={isDisabled} aria-label={isBusy ? "Queue" : "Send"} onClick={() => onSend("wait")}>
+      <Button
+        variant="main"
+        disabled={isDisabled}
+        aria-label={isBusy ? "Queue" : "Send"}
+        onClick={() => onSend("wait")}
+      >
         {isBusy ? "Queue" : <ArrowUp size={16} aria-hidden="true" />}
       </Button>
       {isBusy && (
@@ -101,7 +105,7 @@ function SendButton(props: { isBusy: boolean; isDisabled: boolean; onSend(ifBusy
           align="end"
           side="top"
           trigger={
-            <Button look="main" disabled={isDisabled} aria-label="How to send">
+            <Button variant="main" disabled={isDisabled} aria-label="How to send">
               <ChevronDown size={14} aria-hidden="true" />
             </Button>
           }
@@ -118,30 +122,30 @@ function SendButton(props: { isBusy: boolean; isDisabled: boolean; onSend(ifBusy
   );
 }
 
-/** What was typed and not sent, per session; a reload does not lose it. */
+/** The unsent text of a session, kept in the browser's storage. */
 function useDraft(sessionId: string | null): [string, (text: string) => void] {
   const key = `draft.${sessionId ?? "new"}`;
-  const [text, setText] = useState(() => recall(key, ""));
+  const [text, setText] = useState(() => readStored(key, ""));
   useEffect(() => {
-    const timer = setTimeout(() => remember(key, text === "" ? null : text), 300);
+    const timer = setTimeout(() => writeStored(key, text === "" ? null : text), 300);
     return () => clearTimeout(timer);
   }, [key, text]);
   const change = (next: string) => {
-    if (next === "") remember(key, null);
+    if (next === "") writeStored(key, null);
     setText(next);
   };
   return [text, change];
 }
 
-/** Most browsers make a field as high as its text by themselves, without the layout of the page that asking for it costs. */
-const GROWS_ITSELF = typeof CSS !== "undefined" && CSS.supports?.("field-sizing", "content");
+/** Browsers with `field-sizing` grow a field without the layout that reading its height costs. */
+const HAS_FIELD_SIZING = typeof CSS !== "undefined" && CSS.supports?.("field-sizing", "content");
 
-/** As high as the text, up to a third of the window. */
-function useGrowing(field: React.RefObject<HTMLTextAreaElement | null>, text: string): void {
+/** Makes a field as high as its text, up to a third of the window. */
+function useAutoHeight(field: React.RefObject<HTMLTextAreaElement | null>, text: string): void {
   // biome-ignore lint/correctness/useExhaustiveDependencies: its height follows the text
   useLayoutEffect(() => {
     const element = field.current;
-    if (element === null || GROWS_ITSELF) return;
+    if (element === null || HAS_FIELD_SIZING) return;
     element.style.height = "auto";
     element.style.height = `${Math.min(element.scrollHeight, window.innerHeight / 3)}px`;
   }, [field, text]);

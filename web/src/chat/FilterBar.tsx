@@ -1,10 +1,10 @@
 import { Search, X } from "lucide-react";
 import { useEffect, useId, useMemo, useRef } from "react";
-import { type Filter, NO_FILTER, toolNames } from "../log/filter";
+import { countTools, type Filter, NO_FILTER } from "../log/filter";
 import type { RunView } from "../log/view";
 import { Button } from "../ui/Button";
 import "./search.css";
-import { visible } from "../text/invisibleCharacters";
+import { escapeInvisible } from "../text/invisibleCharacters";
 
 interface Props {
   readonly runs: readonly RunView[];
@@ -13,11 +13,11 @@ interface Props {
   onClose(): void;
 }
 
-/** Search within what the agent did: by words, by tool, only errors. */
+/** Search within a session: by words, by tool, errors only. */
 export function FilterBar({ runs, filter, onChange, onClose }: Props) {
   const field = useRef<HTMLInputElement>(null);
   const id = useId();
-  const tools = useMemo(() => toolNames(runs), [runs]);
+  const tools = useMemo(() => countTools(runs), [runs]);
   useEffect(() => field.current?.focus(), []);
   const close = () => {
     onChange(NO_FILTER);
@@ -26,7 +26,7 @@ export function FilterBar({ runs, filter, onChange, onClose }: Props) {
   return (
     <search className="filter">
       <Search size={15} aria-hidden="true" />
-      <label className="unseen" htmlFor={id}>
+      <label className="visually-hidden" htmlFor={id}>
         Search in steps and results
       </label>
       <input
@@ -50,7 +50,7 @@ export function FilterBar({ runs, filter, onChange, onClose }: Props) {
         <option value="">All tools</option>
         {tools.map(({ name, count }) => (
           <option key={name} value={name}>
-            {visible(name)} ({count})
+            {escapeInvisible(name)} ({count})
           </option>
         ))}
       </select>
@@ -62,7 +62,7 @@ export function FilterBar({ runs, filter, onChange, onClose }: Props) {
         />
         Errors only
       </label>
-      <Button look="quiet" aria-label="Close search" onClick={close}>
+      <Button variant="quiet" aria-label="Close search" onClick={close}>
         <X size={15} aria-hidden="true" />
       </Button>
     </search>

@@ -1,38 +1,38 @@
 import { useState } from "react";
-import { bytes } from "../log/plainText";
+import { formatBytes } from "../log/format";
 import { Button } from "../ui/Button";
 import { ApiError } from "../wire/api";
 
 interface Props<T> {
-  /** What is cut, e.g. "the whole answer". */
+  /** What the button loads, e.g. "the whole answer". */
   readonly what: string;
   readonly size: number;
   load(): Promise<T>;
-  onWhole(whole: T): void;
+  onLoaded(full: T): void;
 }
 
-/** Fetches the whole of what the log has only the beginning of. */
-export function WholeButton<T>({ what, size, load, onWhole }: Props<T>) {
-  const [trouble, setTrouble] = useState<string | null>(null);
+/** Loads the rest of a value that the log has only the beginning of. */
+export function LoadFullButton<T>({ what, size, load, onLoaded }: Props<T>) {
+  const [loadError, setLoadError] = useState<string | null>(null);
   const [isLoading, setLoading] = useState(false);
   const show = async () => {
     setLoading(true);
-    setTrouble(null);
+    setLoadError(null);
     try {
-      onWhole(await load());
+      onLoaded(await load());
     } catch (error) {
-      setTrouble(error instanceof ApiError ? error.message : "It could not be read.");
+      setLoadError(error instanceof ApiError ? error.message : "It could not be read.");
     }
     setLoading(false);
   };
   return (
     <>
       <Button className="whole-button" disabled={isLoading} onClick={show}>
-        {isLoading ? "Loading …" : `Show ${what} (${bytes(size)})`}
+        {isLoading ? "Loading …" : `Show ${what} (${formatBytes(size)})`}
       </Button>
-      {trouble !== null && (
+      {loadError !== null && (
         <p className="tool-error" role="alert">
-          {trouble}
+          {loadError}
         </p>
       )}
     </>

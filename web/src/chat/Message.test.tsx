@@ -4,18 +4,18 @@ import { afterEach, expect, it, vi } from "vitest";
 import { reduce } from "../log/reduce";
 import { EMPTY, type Item, type RunView } from "../log/view";
 import { recordsOf } from "../testing/golden";
-import { fillGaps } from "../testing/jsdomPolyfills";
+import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
+import { TestChat } from "../testing/providers";
 import { sourceOf } from "../text/structuredAnswer";
 import { ApiError, api } from "../wire/api";
 import type { AnyEvent } from "../wire/events";
-import { type ChatContext, ChatProvider } from "./context";
-import { Speech } from "./Message";
+import { Message } from "./Message";
 
 vi.mock("../text/structuredAnswer", { spy: true });
-fillGaps();
+installJsdomPolyfills();
 afterEach(cleanup);
 
-function answered(content: string, isCut = false): RunView {
+function answered(content: string, isTruncated = false): RunView {
   const { runs } = reduce(
     EMPTY,
     recordsOf([
@@ -25,21 +25,19 @@ function answered(content: string, isCut = false): RunView {
   );
   const run = runs[0];
   if (run?.answer == null) throw new Error("no answer");
-  return { ...run, answer: { ...run.answer, cut: isCut ? { size: 20_000, url: "" } : null } };
+  return { ...run, answer: { ...run.answer, truncation: isTruncated ? { size: 20_000, url: "" } : null } };
 }
-
-const CONTEXT = { focus: null } as unknown as ChatContext;
 
 function drawn(run: RunView, item: Item | null = null) {
   if (item !== null && item.kind !== "text") throw new Error("no text");
   return (
-    <ChatProvider value={CONTEXT}>
-      <Speech run={run} item={item} isAnswer />
-    </ChatProvider>
+    <TestChat>
+      <Message run={run} item={item} isAnswer />
+    </TestChat>
   );
 }
 
-it("copies the content of a long answer that is an object", async () => {
+it("copying a truncated structured answer copies its full content", async () => {
   const user = userEvent.setup();
   vi.spyOn(api, "text").mockResolvedValue('{"title": "T", "content": "all of it"}');
   render(drawn(answered("all", true)));
@@ -48,14 +46,14 @@ it("copies the content of a long answer that is an object", async () => {
   expect(await navigator.clipboard.readText()).toBe("all of it");
 });
 
-it("says why the whole is not shown", async () => {
+it("a failed fetch of the full answer shows the server's message", async () => {
   vi.spyOn(api, "text").mockRejectedValue(new ApiError("The server cannot be reached.", "unreachable", 0));
   render(drawn(answered("all", true)));
   await userEvent.click(screen.getByRole("button", { name: "Show the whole answer (20 kB)" }));
   expect((await screen.findByRole("alert")).textContent).toBe("The server cannot be reached.");
 });
 
-it("draws its body once while the run goes on", () => {
+it("the body of an answer does not render again while the run continues", () => {
   const run = answered('{"content": {"a": 1}}');
   const made = vi.mocked(sourceOf);
   const { rerender } = render(drawn(run));
@@ -65,7 +63,7 @@ it("draws its body once while the run goes on", () => {
   expect(made.mock.calls.length).toBe(before);
 });
 
-it("leaves a text where it is when it turns out to be the answer", () => {
+it("a text stays mounted when it becomes the answer", () => {
   const said: AnyEvent[] = [
     { kind: "run_started", agent: "a", turn: 1 },
     { kind: "text_delta", message_id: "m", text: "# Bees\n\nThey **dance**." },

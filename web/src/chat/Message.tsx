@@ -1,15 +1,15 @@
-import { memo, useMemo, useState } from "react";
-import { textOf } from "../log/plainText";
+import { memo, useMemo, useRef, useState } from "react";
+import { valueText } from "../log/format";
 import type { MessageItem, RunView, SourceItem } from "../log/view";
 import { AnswerBody } from "../text/AnswerBody";
 import { answerOf } from "../text/structuredAnswer";
 import { CopyButton } from "../ui/CopyButton";
 import { api } from "../wire/api";
 import type { JsonValue } from "../wire/events";
-import { useChat } from "./context";
-import { WholeButton } from "./LoadFullButton";
+import { useChat } from "./chatContext";
+import { LoadFullButton } from "./LoadFullButton";
 
-const NONE: readonly string[] = [];
+const NO_SOURCES: readonly string[] = [];
 
 interface Props {
   readonly run: RunView;
@@ -19,60 +19,75 @@ interface Props {
 }
 
 /**
- * What the agent says, and its answer as a document: title, text, sources. One component, so that a text which turns out
- * to be the answer, or only a step towards it, keeps its place in the page and is not drawn anew.
+ * A text of the agent, and its answer as a document with title, text and sources.
+ *
+ * One component renders both, so that a text that turns out to be the answer stays mounted.
  */
-export const Speech = memo(function Speech({ run, item, isAnswer }: Props) {
+export const Message = memo(function Message({ run, item, isAnswer }: Props) {
   const { focus } = useChat();
-  const [whole, setWhole] = useState<string | null>(null);
-  const given = isAnswer ? run.answer : null;
-  const spoken =
-    item !== null && (given === null || !given.cut || isWhole(item.text, given.content)) ? item.text : null;
-  const content = whole ?? (given?.cut ? (spoken ?? given.content) : (given?.content ?? spoken ?? ""));
+  const [full, setFull] = useState<string | null>(null);
+  const answer = isAnswer ? run.answer : null;
+  const streamed =
+    item !== null && (answer === null || !answer.truncation || isComplete(item.text, answer.content))
+      ? item.text
+      : null;
+  const content = full ?? (answer?.truncation ? (streamed ?? answer.content) : (answer?.content ?? streamed ?? ""));
   const shown = useMemo(
-    () => (given === null ? { title: "", content, sources: NONE } : answerOf({ ...given, content })),
-    [content, given],
+    () => (answer === null ? { title: "", content, sources: NO_SOURCES } : answerOf({ ...answer, content })),
+    [content, answer],
   );
-  // The same list while it says the same: the body of an answer is drawn again when it is another.
-  const listed = given === null ? "[]" : JSON.stringify([...new Set([...shown.sources, ...cited(run)])]);
-  const sources = useMemo(() => JSON.parse(listed) as readonly string[], [listed]);
+  const cited = answer === null ? NO_SOURCES : [...new Set([...shown.sources, ...citedSources(run)])];
+  const sources = useStableList(cited);
   const load = () => api.text(`runs/${run.runId}/answer`);
-  const isCut = given?.cut != null && spoken === null && whole === null;
+  const isTruncated = answer?.truncation != null && streamed === null && full === null;
   return (
     <article
-      className={`${given === null ? "speech" : "answer"} ${item !== null && item.key === focus ? "focused" : ""}`}
-      aria-label={given === null ? undefined : "Answer"}
+      className={`${answer === null ? "speech" : "answer"} ${item !== null && item.key === focus ? "focused" : ""}`}
+      aria-label={answer === null ? undefined : "Answer"}
       data-item={item?.key}
     >
       <AnswerBody
         title={shown.title}
         content={shown.content}
         sources={sources}
-        streaming={given === null && item?.endedAt === null}
+        streaming={answer === null && item?.endedAt === null}
       />
-      {isCut && <WholeButton what="the whole answer" size={given.cut?.size ?? 0} load={load} onWhole={setWhole} />}
-      {given !== null && (
+      {isTruncated && (
+        <LoadFullButton what="the whole answer" size={answer.truncation?.size ?? 0} load={load} onLoaded={setFull} />
+      )}
+      {answer !== null && (
         <div className="answer-tools">
-          <CopyButton text={isCut ? async () => readable(await load()) : textOf(shown.content)} label="Copy answer" />
+          <CopyButton
+            text={isTruncated ? async () => contentText(await load()) : valueText(shown.content)}
+            label="Copy answer"
+          />
         </div>
       )}
     </article>
   );
 });
 
-/** Whether what was said is the answer of which the log has the beginning. */
-function isWhole(text: string, beginning: JsonValue): boolean {
+/** Whether the streamed text is the complete answer whose beginning the log has. */
+function isComplete(text: string, beginning: JsonValue): boolean {
   return (
     typeof beginning === "string" && text.length > beginning.length && text.startsWith(beginning.replace(/…$/, ""))
   );
 }
 
-/** A whole answer as the page shows it: of an object only its content. */
-function readable(content: string): string {
-  return textOf(answerOf({ content, title: "", sources: [] }).content);
+/** The text of a complete answer; of a structured answer its content. */
+function contentText(content: string): string {
+  return valueText(answerOf({ content, title: "", sources: [] }).content);
 }
 
-function cited(run: RunView): readonly string[] {
+function citedSources(run: RunView): readonly string[] {
   const sources = run.items.filter((item): item is SourceItem => item.kind === "source");
   return sources.map((source) => source.url || source.title);
+}
+
+/** The previous list while the new one has the same elements, so that memoized components do not render again. */
+function useStableList<T>(list: readonly T[]): readonly T[] {
+  const last = useRef(list);
+  const isSame = list.length === last.current.length && list.every((one, index) => one === last.current[index]);
+  if (!isSame) last.current = list;
+  return last.current;
 }

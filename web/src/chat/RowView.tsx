@@ -1,15 +1,50 @@
+import { ChevronRight } from "lucide-react";
 import { memo } from "react";
-import type { RunView } from "../log/view";
+import { formatDuration, plural, summarizeArgs } from "../log/format";
+import type { Progress, RunView } from "../log/view";
+import { escapeInvisible } from "../text/invisibleCharacters";
+import { useNow } from "../ui/clock";
 import { Approval } from "./Approval";
 import { ItemBody } from "./ItemBody";
-import { Speech } from "./Message";
-import { PendingMessage } from "./PendingMessage";
+import { Message } from "./Message";
 import { RunEnd } from "./RunEnd";
-import type { Row } from "./rows";
-import { StepsHeader } from "./StepsHeader";
-import { Lanes } from "./SubAgents";
-import { UserMessage } from "./UserMessage";
+import { type Row, runningTools } from "./rows";
+import { SubAgents } from "./SubAgents";
+import { PendingMessage, UserMessage } from "./UserMessage";
 import "./message.css";
+
+interface Props {
+  readonly run: RunView;
+  readonly isExpanded: boolean;
+  onToggle(run: RunView): void;
+}
+
+/** The line that expands and collapses the steps of a run. */
+export const StepsHeader = memo(function StepsHeader({ run, isExpanded, onToggle }: Props) {
+  const isLive = run.endedAt === null;
+  const now = useNow(isLive);
+  const busy = isLive && !isExpanded ? runningTools(run).map((tool) => `${tool.name} ${summarizeArgs(tool.args)}`) : [];
+  const took = (run.endedAt ?? Math.max(now, run.startedAt)) - run.startedAt;
+  return (
+    <button type="button" className="steps-head" aria-expanded={isExpanded} onClick={() => onToggle(run)}>
+      <ChevronRight className="chevron" size={15} aria-hidden="true" />
+      <span className="steps-title">Execution steps{counts(run)}</span>
+      <span className="tool-about">{escapeInvisible(busy.join(", "))}</span>
+      <span className="time">{formatDuration(took)}</span>
+    </button>
+  );
+});
+
+/** Counts of tools, failures and missing results, so that collapsed steps do not hide problems. */
+function counts(run: RunView): string {
+  if (run.tools === 0) return "";
+  const count = (state: Progress) =>
+    run.endedAt === null ? 0 : run.items.filter((item) => item.kind === "tool" && item.state === state).length;
+  const failed = count("failed");
+  const unseen = count("unseen");
+  const notes = [failed > 0 ? `, ${failed} failed` : "", unseen > 0 ? `, ${unseen} without a result` : ""];
+  return ` (${plural(run.tools, "tool")}${notes.join("")})`;
+}
 
 /** One row of the chat. */
 export const RowView = memo(function RowView({ row, onToggle }: { row: Row; onToggle(run: RunView): void }) {
@@ -21,31 +56,31 @@ function body(row: Row, onToggle: (run: RunView) => void) {
     case "user":
       return <UserMessage run={row.run} />;
     case "steps":
-      return <StepsHeader run={row.run} isOpen={row.open} onToggle={onToggle} />;
+      return <StepsHeader run={row.run} isExpanded={row.isExpanded} onToggle={onToggle} />;
     case "item":
       return (
         <div className={row.isAnswer || row.item.kind === "artifact" ? undefined : "step"}>
           {row.item.kind === "text" ? (
-            <Speech run={row.run} item={row.item} isAnswer={row.isAnswer} />
+            <Message run={row.run} item={row.item} isAnswer={row.isAnswer} />
           ) : (
             <ItemBody run={row.run} item={row.item} />
           )}
         </div>
       );
-    case "lanes":
+    case "subAgents":
       return (
         <div className="step">
-          <Lanes run={row.run} items={row.items} />
+          <SubAgents run={row.run} items={row.items} />
         </div>
       );
     case "answer":
-      return <Speech run={row.run} item={null} isAnswer={true} />;
+      return <Message run={row.run} item={null} isAnswer={true} />;
     case "approval":
-      return <Approval run={row.run} asked={row.asked} />;
+      return <Approval run={row.run} approval={row.approval} />;
     case "end":
       return <RunEnd run={row.run} />;
     case "pending":
-      return <PendingMessage pending={row.pending} />;
+      return <PendingMessage message={row.message} />;
     case "gap":
       return (
         <p className="quiet">

@@ -1,22 +1,22 @@
 import { memo } from "react";
-import { duration, plural, telling, tokenCount } from "../log/plainText";
-import { tokensOfRun } from "../log/usage";
+import { formatDuration, formatTokens, plural, summarizeArgs } from "../log/format";
 import type { RunView } from "../log/view";
-import { straight, visible } from "../text/invisibleCharacters";
+import { tokensOfRun } from "../log/view";
+import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
+import { useNow } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
-import { useNow } from "../ui/useNow";
-import { busyTools } from "./rows";
+import { runningTools } from "./rows";
 
 const LIMITS: Record<string, string> = { max_steps: "It reached its limit of steps; this is what it had by then." };
 
-/** How a run ended and what it cost; while it works, that it is alive and what it does. */
+/** How a run ended and what it cost; while it runs, what it does. */
 export const RunEnd = memo(function RunEnd({ run }: { run: RunView }) {
-  if (run.endedAt === null) return <Alive run={run} />;
+  if (run.endedAt === null) return <RunActivity run={run} />;
   const tokens = tokensOfRun(run);
   const cost = [
-    duration(run.endedAt - run.startedAt),
+    formatDuration(run.endedAt - run.startedAt),
     run.tools > 0 ? plural(run.tools, "tool") : "",
-    tokens.input + tokens.output > 0 ? `${tokenCount(tokens.input)} in, ${tokenCount(tokens.output)} out` : "",
+    tokens.input + tokens.output > 0 ? `${formatTokens(tokens.input)} in, ${formatTokens(tokens.output)} out` : "",
   ];
   return (
     <footer className="run-end">
@@ -25,7 +25,7 @@ export const RunEnd = memo(function RunEnd({ run }: { run: RunView }) {
           <StateIcon state="failed" />
           <div>
             <strong>{run.failure.code === "interrupted" ? "Interrupted" : "The run failed"}</strong>
-            <p>{visible(run.failure.message)}</p>
+            <p>{escapeInvisible(run.failure.message)}</p>
             <p className="quiet">
               {run.failure.code}
               {run.failure.errorId !== "" && ` · ${run.failure.errorId} in the server's log`}
@@ -35,7 +35,7 @@ export const RunEnd = memo(function RunEnd({ run }: { run: RunView }) {
       )}
       {run.state === "cancelled" && (
         <p className="run-stopped">
-          <StateIcon state="stopped" /> {run.reason === "" ? "Stopped" : `Stopped: ${straight(run.reason)}`}
+          <StateIcon state="stopped" /> {run.reason === "" ? "Stopped" : `Stopped: ${escapeBidi(run.reason)}`}
         </p>
       )}
       {run.code !== "" && <p className="run-stopped">{LIMITS[run.code] ?? `It ended with: ${run.code}`}</p>}
@@ -44,24 +44,24 @@ export const RunEnd = memo(function RunEnd({ run }: { run: RunView }) {
   );
 });
 
-function Alive({ run }: { run: RunView }) {
+function RunActivity({ run }: { run: RunView }) {
   const now = useNow();
-  const busy = busyTools(run);
+  const busy = runningTools(run);
   const last = run.items[run.items.length - 1];
   const main = run.agents.get("");
-  const doing =
+  const activity =
     run.state === "waiting"
       ? "Waits for you"
       : busy.length > 0
-        ? busy.map((tool) => `${tool.name} ${telling(tool.args)}`.trim()).join(", ")
+        ? busy.map((tool) => `${tool.name} ${summarizeArgs(tool.args)}`.trim()).join(", ")
         : last?.kind === "text" && last.endedAt === null
           ? "Writing"
           : main?.status || "Thinking";
   return (
     <p className="alive" aria-live="off">
       <StateIcon state={run.state === "waiting" ? "waiting" : "running"} />
-      <span className="alive-doing">{visible(doing)}</span>
-      <span className="time">{duration(Math.max(now, run.startedAt) - run.startedAt)}</span>
+      <span className="alive-doing">{escapeInvisible(activity)}</span>
+      <span className="time">{formatDuration(Math.max(now, run.startedAt) - run.startedAt)}</span>
     </p>
   );
 }

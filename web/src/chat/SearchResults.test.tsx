@@ -5,48 +5,49 @@ import { afterEach, expect, it, vi } from "vitest";
 import { MAX_RESULT } from "../client/fullResults";
 import { type Filter, NO_FILTER } from "../log/filter";
 import type { RunView } from "../log/view";
-import { fillGaps } from "../testing/jsdomPolyfills";
-import { made } from "../testing/sampleRuns";
+import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
+import { TestChat } from "../testing/providers";
+import { sampleRun } from "../testing/sampleRuns";
 import { api } from "../wire/api";
-import { type ChatContext, ChatProvider } from "./context";
-import { Hits } from "./SearchResults";
+import { SearchResults } from "./SearchResults";
 
-// The simulated browser has no heights, of which a virtual list makes its choice.
+// jsdom has no layout, which the virtual list needs to choose its rows.
 vi.mock("virtua", () => ({ VList: ({ children }: { children: ReactNode }) => <div>{children}</div> }));
-fillGaps();
+installJsdomPolyfills();
 afterEach(cleanup);
 
-const run = made(
+const run = sampleRun(
   [1, { kind: "tool_started", call_id: "c1", name: "read", args: {} }],
   [2, { kind: "tool_finished", call_id: "c1", result: "hay" }],
   [3, { kind: "final_answer", content: "Gold was found.", title: "" }],
 );
 
 function cut(size: number): RunView {
-  const items = run.items.map((item) => (item.kind === "tool" ? { ...item, resultCut: { size, url: "" } } : item));
+  const items = run.items.map((item) =>
+    item.kind === "tool" ? { ...item, resultTruncation: { size, url: "" } } : item,
+  );
   return { ...run, items };
 }
 
-function show(of: RunView, filter: Partial<Filter>, pick = vi.fn()) {
-  const context = { store: { sessionId: "s" }, deciding: new Set(), focus: null, words: [], pick };
+function show(of: RunView, filter: Partial<Filter>, select = vi.fn()) {
   render(
-    <ChatProvider value={context as unknown as ChatContext}>
-      <Hits runs={[of]} filter={{ ...NO_FILTER, ...filter }} />
-    </ChatProvider>,
+    <TestChat select={select}>
+      <SearchResults runs={[of]} filter={{ ...NO_FILTER, ...filter }} />
+    </TestChat>,
   );
-  return pick;
+  return select;
 }
 
-it("shows an answer that was never streamed, and leads to its run", async () => {
-  const pick = show(run, { text: "gold" });
+it("an answer that was not streamed is shown and selects its run", async () => {
+  const select = show(run, { text: "gold" });
   expect(screen.getByRole("status").textContent).toBe("1 hit");
   expect(screen.getByText("Gold was found.")).toBeTruthy();
   await userEvent.click(screen.getByRole("button", { name: "Show in place" }));
-  expect(pick).toHaveBeenCalledWith(run, null);
+  expect(select).toHaveBeenCalledWith(run, null);
 });
 
-it("says what it could not read, and tries again", async () => {
-  const call = vi.spyOn(api, "call").mockRejectedValue(new Error("gone"));
+it("a failed fetch of a truncated result is reported and can be retried", async () => {
+  const call = vi.spyOn(api, "toolCall").mockRejectedValue(new Error("gone"));
   show(cut(20_000), { text: "needle" });
   expect(await screen.findByText("Nothing found · 1 long result could not be read")).toBeTruthy();
   expect(call).toHaveBeenCalledTimes(1);
@@ -54,8 +55,8 @@ it("says what it could not read, and tries again", async () => {
   expect(call).toHaveBeenCalledTimes(2);
 });
 
-it("says what is too long to be searched", () => {
-  show({ ...cut(MAX_RESULT + 1), inputCut: { size: 20_000, url: "" } }, { text: "needle" });
+it("results and messages that are too long to be searched are reported", () => {
+  show({ ...cut(MAX_RESULT + 1), inputTruncation: { size: 20_000, url: "" } }, { text: "needle" });
   expect(screen.getByRole("status").textContent).toBe(
     "Nothing found · only the beginning of 1 very long result was searched · only the beginning of 1 long message was searched",
   );

@@ -1,37 +1,45 @@
-import { memo, useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import { memo, useEffect, useMemo, useState } from "react";
 import { VList } from "virtua";
-import { WholeResults, type WholeView } from "../client/fullResults";
-import { cutMessages, type Filter, failedAgents, type Hit, hitsOf } from "../log/filter";
-import { plural } from "../log/plainText";
+import { FullResults, type FullResultsState } from "../client/fullResults";
+import { useStore } from "../client/store";
+import { countTruncatedMessages, type Filter, failedAgents, findHits, type SearchHit } from "../log/filter";
+import { plural } from "../log/format";
 import type { MessageItem, RunView } from "../log/view";
-import { visible } from "../text/invisibleCharacters";
+import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
-import { useChat } from "./context";
+import { useChat } from "./chatContext";
 import { ItemBody } from "./ItemBody";
-import { Speech } from "./Message";
+import { Message } from "./Message";
 import { RunEnd } from "./RunEnd";
 import { UserMessage } from "./UserMessage";
 import "./search.css";
 
-/** What a search found, over all turns. */
-export const Hits = memo(function Hits({ runs, filter }: { runs: readonly RunView[]; filter: Filter }) {
-  const { pick } = useChat();
-  const [results] = useState(() => new WholeResults());
-  const whole = useSyncExternalStore(results.subscribe, results.getSnapshot);
+/** Matches of a search in all runs. */
+export const SearchResults = memo(function SearchResults({
+  runs,
+  filter,
+}: {
+  runs: readonly RunView[];
+  filter: Filter;
+}) {
+  const { select } = useChat();
+  const [results] = useState(() => new FullResults());
+  const full = useStore(results);
   useEffect(() => {
-    if (filter.text !== "") results.want(runs);
-    return () => results.rest();
+    if (filter.text !== "") results.request(runs);
+    return () => results.cancelQueued();
   }, [results, runs, filter.text]);
-  const hits = useMemo(() => runs.flatMap((run) => hitsOf(run, filter, whole.of)), [runs, filter, whole]);
-  const unseen = filter.text.trim() === "" ? [] : unseenParts(whole, filter.tool === "" ? cutMessages(runs) : 0);
+  const hits = useMemo(() => runs.flatMap((run) => findHits(run, filter, full.textOf)), [runs, filter, full]);
+  const unsearched =
+    filter.text.trim() === "" ? [] : unsearchedParts(full, filter.tool === "" ? countTruncatedMessages(runs) : 0);
   return (
     <div className="hits">
       <p className="hits-count">
         <span role="status">
-          {[hits.length === 0 ? "Nothing found" : plural(hits.length, "hit"), ...unseen].join(" · ")}
+          {[hits.length === 0 ? "Nothing found" : plural(hits.length, "hit"), ...unsearched].join(" · ")}
         </span>
-        {whole.failed > 0 && (
-          <Button look="quiet" onClick={() => results.retry(runs)}>
+        {full.failed > 0 && (
+          <Button variant="quiet" onClick={() => results.retry(runs)}>
             Try again
           </Button>
         )}
@@ -42,11 +50,11 @@ export const Hits = memo(function Hits({ runs, filter }: { runs: readonly RunVie
             <p className="hit-where">
               Turn {hit.run.turn}
               {hit.item !== null && agentName(hit.run, hit.item.agentId)}
-              <Button look="quiet" onClick={() => pick(hit.run, hit.item)}>
+              <Button variant="quiet" onClick={() => select(hit.run, hit.item)}>
                 Show in place
               </Button>
             </p>
-            <HitBody hit={hit} />
+            <SearchHitBody hit={hit} />
           </div>
         ))}
       </VList>
@@ -54,32 +62,33 @@ export const Hits = memo(function Hits({ runs, filter }: { runs: readonly RunVie
   );
 });
 
-/** What the search has not looked into, so that "nothing found" is no lie. */
-function unseenParts({ pending, failed, tooLarge }: WholeView, cut: number): string[] {
+/** Parts that the search could not read, so that "nothing found" does not mislead. */
+function unsearchedParts({ pending, failed, tooLarge }: FullResultsState, truncatedMessages: number): string[] {
   const parts: string[] = [];
   if (pending > 0) parts.push(`reading ${plural(pending, "long result")} …`);
   if (failed > 0) parts.push(`${plural(failed, "long result")} could not be read`);
   if (tooLarge > 0) parts.push(`only the beginning of ${plural(tooLarge, "very long result")} was searched`);
-  if (cut > 0) parts.push(`only the beginning of ${plural(cut, "long message")} was searched`);
+  if (truncatedMessages > 0)
+    parts.push(`only the beginning of ${plural(truncatedMessages, "long message")} was searched`);
   return parts;
 }
 
 function agentName(run: RunView, agentId: string): string {
-  return agentId === "" ? "" : ` · ${visible(run.agents.get(agentId)?.name ?? "")}`;
+  return agentId === "" ? "" : ` · ${escapeInvisible(run.agents.get(agentId)?.name ?? "")}`;
 }
 
-/** The text that is the answer, if it was streamed. */
-function spoken(run: RunView): MessageItem | null {
+/** The streamed text of the answer, if there is one. */
+function streamedAnswer(run: RunView): MessageItem | null {
   const item = run.answer?.item == null ? undefined : run.items[run.answer.item];
   return item?.kind === "text" ? item : null;
 }
 
-function HitBody({ hit }: { hit: Hit }) {
+function SearchHitBody({ hit }: { hit: SearchHit }) {
   switch (hit.kind) {
     case "question":
       return <UserMessage run={hit.run} />;
     case "answer":
-      return <Speech run={hit.run} item={spoken(hit.run)} isAnswer />;
+      return <Message run={hit.run} item={streamedAnswer(hit.run)} isAnswer />;
     case "failure":
       return <RunEnd run={hit.run} />;
     case "item":
@@ -88,7 +97,7 @@ function HitBody({ hit }: { hit: Hit }) {
           <ItemBody run={hit.run} item={hit.item} />
           {failedAgents(hit.item, hit.run).map((agent) => (
             <p key={agent.agentId} className="tool-error">
-              {visible(agent.name)} failed{agent.error === null ? "" : `: ${visible(agent.error)}`}
+              {escapeInvisible(agent.name)} failed{agent.error === null ? "" : `: ${escapeInvisible(agent.error)}`}
             </p>
           ))}
         </>

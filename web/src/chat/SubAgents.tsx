@@ -1,59 +1,58 @@
 import { ChevronRight } from "lucide-react";
 import { memo, useId, useState } from "react";
-import { duration, plural, task, telling } from "../log/plainText";
+import { formatDuration, plural, subAgentTask, summarizeArgs } from "../log/format";
 import type { AgentView, Item, RunView } from "../log/view";
 import { Button } from "../ui/Button";
+import { useNow } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
-import { useNow } from "../ui/useNow";
-import { useChat } from "./context";
+import { useChat, useExpanded } from "./chatContext";
 import { ItemBody } from "./ItemBody";
-import { grouped, itemsOf } from "./rows";
+import { groupSubAgents, visibleItems } from "./rows";
 import { ToolRow } from "./ToolRow";
-import { useOpened } from "./useCollapsed";
 import "./subAgents.css";
-import { straight, visible } from "../text/invisibleCharacters";
+import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 
-/** A lane shows so many of its steps at first; a sub-agent may take thousands. */
+/** Number of steps shown at first; a sub-agent may take thousands. */
 const FIRST = 40;
 
-interface Lane {
+interface SubAgent {
   readonly agent: AgentView;
   readonly task: string;
   readonly starter: Item;
 }
 
-/** Sub-agents that worked at the same time: a lane each, side by side where there is room. */
-export const Lanes = memo(function Lanes({ run, items }: { run: RunView; items: readonly Item[] }) {
-  const lanes = items.flatMap((item) => lanesOf(run, item));
+/** Sub-agents that worked at the same time, side by side where there is room. */
+export const SubAgents = memo(function SubAgents({ run, items }: { run: RunView; items: readonly Item[] }) {
+  const subAgents = items.flatMap((item) => subAgentsOf(run, item));
   return (
-    <div className={lanes.length > 1 ? "lanes lanes-many" : "lanes"}>
-      {lanes.map((lane) => (
-        <LaneView key={lane.agent.agentId} run={run} lane={lane} />
+    <div className={subAgents.length > 1 ? "lanes lanes-many" : "lanes"}>
+      {subAgents.map((subAgent) => (
+        <SubAgentPanel key={subAgent.agent.agentId} run={run} subAgent={subAgent} />
       ))}
     </div>
   );
 });
 
-function lanesOf(run: RunView, item: Item): readonly Lane[] {
+function subAgentsOf(run: RunView, item: Item): readonly SubAgent[] {
   const ids = item.kind === "agent" ? [item.childId] : item.kind === "tool" ? item.agentIds : [];
-  const asked = item.kind === "tool" ? task(item.args) : "";
+  const task = item.kind === "tool" ? subAgentTask(item.args) : "";
   return ids.flatMap((id) => {
     const agent = run.agents.get(id);
-    return agent === undefined ? [] : [{ agent, task: asked, starter: item }];
+    return agent === undefined ? [] : [{ agent, task, starter: item }];
   });
 }
 
-function LaneView({ run, lane: { agent, task: asked, starter } }: { run: RunView; lane: Lane }) {
+function SubAgentPanel({ run, subAgent: { agent, task, starter } }: { run: RunView; subAgent: SubAgent }) {
   const { focus } = useChat();
-  const [isOpen, setOpen] = useOpened(`${run.runId} lane ${agent.agentId}`, true);
+  const [isOpen, setOpen] = useExpanded(`${run.runId} lane ${agent.agentId}`, true);
   const [showsAll, setShowsAll] = useState(false);
   const id = useId();
-  const items = itemsOf(run, agent.agentId);
+  const items = visibleItems(run, agent.agentId);
   const hidden = showsAll || focus !== null ? 0 : Math.max(0, items.length - FIRST);
   return (
     <section
       className={`lane lane-${agent.state}`}
-      aria-label={`Sub-agent ${visible(agent.name)}`}
+      aria-label={`Sub-agent ${escapeInvisible(agent.name)}`}
       data-item={starter.key}
     >
       <button
@@ -64,22 +63,22 @@ function LaneView({ run, lane: { agent, task: asked, starter } }: { run: RunView
         onClick={() => setOpen(!isOpen)}
       >
         <StateIcon state={agent.state} />
-        <span className="lane-name">{visible(agent.name)}</span>
-        <LaneNow run={run} agent={agent} />
-        <LaneTime agent={agent} />
+        <span className="lane-name">{escapeInvisible(agent.name)}</span>
+        <SubAgentActivity run={run} agent={agent} />
+        <SubAgentTime agent={agent} />
         <ChevronRight className="chevron" size={14} aria-hidden="true" />
       </button>
-      {asked !== "" && <p className="lane-task">{straight(asked)}</p>}
+      {task !== "" && <p className="lane-task">{escapeBidi(task)}</p>}
       {isOpen && (
         <div id={id} className="lane-items">
           {hidden > 0 && (
-            <Button look="quiet" onClick={() => setShowsAll(true)}>
+            <Button variant="quiet" onClick={() => setShowsAll(true)}>
               Show {plural(hidden, "earlier step")}
             </Button>
           )}
-          {grouped(run, items.slice(hidden)).map(({ first, lanes }) =>
-            lanes !== null ? (
-              <Lanes key={first.key} run={run} items={lanes} />
+          {groupSubAgents(run, items.slice(hidden)).map(({ first, subAgents }) =>
+            subAgents !== null ? (
+              <SubAgents key={first.key} run={run} items={subAgents} />
             ) : (
               <ItemBody key={first.key} run={run} item={first} isNested />
             ),
@@ -91,25 +90,29 @@ function LaneView({ run, lane: { agent, task: asked, starter } }: { run: RunView
   );
 }
 
-/** What the sub-agent does at this moment. */
-function LaneNow({ run, agent }: { run: RunView; agent: AgentView }) {
+/** What the sub-agent does now. */
+function SubAgentActivity({ run, agent }: { run: RunView; agent: AgentView }) {
   if (agent.endedAt !== null)
     return (
-      <span className="lane-now">{agent.error === null ? plural(agent.tools, "tool") : visible(agent.error)}</span>
+      <span className="lane-now">
+        {agent.error === null ? plural(agent.tools, "tool") : escapeInvisible(agent.error)}
+      </span>
     );
   const last = run.items[agent.items[agent.items.length - 1] ?? -1];
-  const doing =
+  const activity =
     last?.kind === "tool" && last.endedAt === null
-      ? `${last.name} ${telling(last.args)}`
+      ? `${last.name} ${summarizeArgs(last.args)}`
       : last?.kind === "text" || last?.kind === "thought"
         ? last.kind === "text"
           ? "writing"
           : "thinking"
         : agent.status;
-  return <span className="lane-now">{visible(doing)}</span>;
+  return <span className="lane-now">{escapeInvisible(activity)}</span>;
 }
 
-function LaneTime({ agent }: { agent: AgentView }) {
+function SubAgentTime({ agent }: { agent: AgentView }) {
   const now = useNow(agent.endedAt === null);
-  return <span className="time">{duration((agent.endedAt ?? Math.max(now, agent.startedAt)) - agent.startedAt)}</span>;
+  return (
+    <span className="time">{formatDuration((agent.endedAt ?? Math.max(now, agent.startedAt)) - agent.startedAt)}</span>
+  );
 }

@@ -2,17 +2,17 @@ import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it, vi } from "vitest";
 import type { RunView, ToolItem } from "../log/view";
-import { fillGaps } from "../testing/jsdomPolyfills";
-import { made } from "../testing/sampleRuns";
+import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
+import { sampleRun } from "../testing/sampleRuns";
 import { ApiError, api, type ToolCall } from "../wire/api";
 import type { JsonObject } from "../wire/events";
-import { ToolDetails } from "./ToolDetails";
+import { findErrorText, ToolDetails } from "./ToolDetails";
 
-fillGaps();
+installJsdomPolyfills();
 afterEach(cleanup);
 
 function called(output: string, result: string, args: JsonObject = {}): RunView {
-  return made(
+  return sampleRun(
     [1, { kind: "tool_started", call_id: "c1", name: "run", args }],
     [2, { kind: "tool_output_delta", call_id: "c1", text: output }],
     [3, { kind: "tool_finished", call_id: "c1", result }],
@@ -26,12 +26,12 @@ function show(run: RunView, change: Partial<ToolItem> = {}) {
   return [...container.querySelectorAll("pre")].map((block) => block.textContent);
 }
 
-it("prints a progress bar once, and in its colours", () => {
+it("a progress bar is shown in its last state, with its colours", () => {
   expect(show(called("\u001b[32m10%\r50%\rdone\u001b[0m\n", "ok"))).toEqual(["done\n", "ok"]);
   expect(screen.getByText("done").className).toBe("ansi-green");
 });
 
-it("shows the end of what was printed and the beginning of what came back", async () => {
+it("a preview shows the end of the output and the beginning of the result", async () => {
   const [printed, result] = show(called(`first\n${"-".repeat(2000)}last`, `first${"-".repeat(2000)}last`));
   expect(printed).toMatch(/^-+last$/);
   expect(result).toMatch(/^first-+…$/);
@@ -40,15 +40,15 @@ it("shows the end of what was printed and the beginning of what came back", asyn
   expect(screen.getByText(/^first\s-+last$/)).toBeTruthy();
 });
 
-it("shows arguments with line breaks as text", () => {
+it("arguments with line breaks are shown as text", () => {
   expect(show(called("", "ok", { path: "a.md", text: "one\ntwo" }))).toContain("one\ntwo");
 });
 
-it("copies the whole of a cut result, and says why the whole arguments are not shown", async () => {
+it("a truncated result is copied in full, and a failed fetch of the arguments shows an error", async () => {
   const user = userEvent.setup();
-  const call = vi.spyOn(api, "call").mockResolvedValue({ result: "all of it" } as ToolCall);
+  const call = vi.spyOn(api, "toolCall").mockResolvedValue({ result: "all of it" } as ToolCall);
   const cut = { size: 20_000, url: "" };
-  show(called("", "all"), { resultCut: cut, argsCut: cut });
+  show(called("", "all"), { resultTruncation: cut, argsTruncation: cut });
   await user.click(screen.getByRole("button", { name: "Copy result" }));
   await screen.findByRole("button", { name: "Copied" });
   expect(await navigator.clipboard.readText()).toBe("all of it");
@@ -57,8 +57,8 @@ it("copies the whole of a cut result, and says why the whole arguments are not s
   expect((await screen.findByRole("alert")).textContent).toBe("It is gone.");
 });
 
-it("says that no result was seen, and shows none", () => {
-  const run = made(
+it("a call without a visible result shows a note and no result", () => {
+  const run = sampleRun(
     [1, { kind: "tool_started", call_id: "c1", name: "run", args: {} }],
     [2, { kind: "tool_finished", call_id: "c1", result: "No result seen", result_seen: false }],
   );
@@ -70,7 +70,7 @@ it("says that no result was seen, and shows none", () => {
 
 function failed(error: string): RunView {
   const kept = error.length > 2000 ? `${error.slice(0, 1999)}…` : error;
-  return made(
+  return sampleRun(
     [1, { kind: "tool_started", call_id: "c1", name: "run", args: {} }],
     [2, { kind: "tool_finished", call_id: "c1", result: `Error: ${error}`.slice(0, 10_000), error: kept }],
   );
@@ -78,7 +78,7 @@ function failed(error: string): RunView {
 
 const note = () => screen.getByRole("note").textContent ?? "";
 
-it("shows and copies the whole of an error that the log has whole", async () => {
+it("an error that is complete in the result is shown and copied in full", async () => {
   const user = userEvent.setup();
   const error = `first${"-".repeat(5000)}last`;
   show(failed(error));
@@ -91,11 +91,11 @@ it("shows and copies the whole of an error that the log has whole", async () => 
   expect(screen.queryByRole("button", { name: /Show whole/ })).toBeNull();
 });
 
-it("fetches the whole of an error that is longer than the log keeps", async () => {
+it("an error that the log truncates is fetched in full", async () => {
   const user = userEvent.setup();
   const error = `first${"-".repeat(50_000)}last`;
-  const call = vi.spyOn(api, "call").mockResolvedValue({ result: `Error: ${error}`, output: "" } as ToolCall);
-  show(failed(error), { resultCut: { size: 50_016, url: "" } });
+  const call = vi.spyOn(api, "toolCall").mockResolvedValue({ result: `Error: ${error}`, output: "" } as ToolCall);
+  show(failed(error), { resultTruncation: { size: 50_016, url: "" } });
   await user.click(screen.getByRole("button", { name: "Copy error" }));
   await screen.findByRole("button", { name: "Copied" });
   expect(await navigator.clipboard.readText()).toBe(error);
@@ -110,14 +110,27 @@ it("fetches the whole of an error that is longer than the log keeps", async () =
   expect(screen.queryByRole("alert")).toBeNull();
 });
 
-it("shows what a call returned beside its error", () => {
-  const run = made(
+it("a result beside an error is shown too", () => {
+  const run = sampleRun(
     [1, { kind: "tool_started", call_id: "c1", name: "run", args: {} }],
     [2, { kind: "tool_finished", call_id: "c1", result: "three rows", error: "the fourth is broken" }],
   );
   expect(show(run)).toEqual(["the fourth is broken", "three rows"]);
 });
 
-it("says nothing of an error where a call was stopped", () => {
+it("a stopped call shows no error", () => {
   expect(show(failed("stopped"), { state: "stopped" })).toEqual([]);
+});
+
+it("the error text is found in a result that contains it", () => {
+  const long = "x".repeat(5000);
+  expect(findErrorText(`Error: ${long}`, `${long.slice(0, 1999)}…`)).toBe(long);
+  expect(findErrorText("Error: no such file", "no such file")).toBe("no such file");
+  expect(findErrorText("Error: Error: twice", "Error: twice")).toBe("Error: twice");
+  expect(findErrorText("Error: once", "Error: once")).toBe("Error: once");
+});
+
+it("no error text is found in another result", () => {
+  expect(findErrorText("three rows", "the fourth row is broken")).toBeNull();
+  expect(findErrorText("", "rejected")).toBeNull();
 });

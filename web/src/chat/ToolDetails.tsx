@@ -1,75 +1,90 @@
 import { type ReactNode, useMemo, useState } from "react";
-import { argsText, bytes, textOf } from "../log/plainText";
+import { argsText, formatBytes, valueText } from "../log/format";
 import type { RunView, ToolItem } from "../log/view";
-import { Value } from "../text/JsonValue";
-import { Printed } from "../text/ToolOutput";
+import { ToolOutput } from "../text/AnsiText";
+import { JsonView } from "../text/JsonView";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
 import { ApiError, api, type ToolCall } from "../wire/api";
-import { Arguments } from "./Arguments";
-import { partsOf } from "./argumentParts";
-import { Decided } from "./DecisionLine";
-import { errorIn } from "./errorText";
-import { WholeButton } from "./LoadFullButton";
+import { DecisionLine } from "./Approval";
+import { Arguments, splitArguments } from "./Arguments";
+import { LoadFullButton } from "./LoadFullButton";
+
+const ERROR_PREFIX = "Error: ";
+
+/**
+ * The full error text from a call's result, because the log truncates errors at 2,000 characters. Null if the result
+ * is not the error.
+ */
+export function findErrorText(result: string, error: string): string | null {
+  const prefix = error.endsWith("…") ? error.slice(0, -1) : error;
+  for (const errorText of [result.startsWith(ERROR_PREFIX) ? result.slice(ERROR_PREFIX.length) : result, result])
+    if (errorText.startsWith(prefix)) return errorText;
+  return null;
+}
 
 const PREVIEW = 1200;
 const NO_RESULT_SEEN = "No result seen: the run ended without showing what became of this call.";
 
-/** What went into a call and what came out: code as code, previews at first, the whole on a click. */
+/** Arguments, output and result of a call: previews first, the rest on a click. */
 export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
-  const [whole, setWhole] = useState<ToolCall | null>(null);
-  const [trouble, setTrouble] = useState<string | null>(null);
+  const [full, setFull] = useState<ToolCall | null>(null);
+  const [loadError, setLoadError] = useState<string | null>(null);
   const [showsAll, setShowsAll] = useState(false);
   const showAll = async () => {
     setShowsAll(true);
-    setTrouble(null);
-    if (whole !== null || (tool.resultCut === null && tool.outputDropped === 0)) return;
+    setLoadError(null);
+    if (full !== null || (tool.resultTruncation === null && tool.outputDropped === 0)) return;
     try {
-      setWhole(await api.call(run.runId, tool.callId));
+      setFull(await api.toolCall(run.runId, tool.callId));
     } catch (error) {
       setShowsAll(false);
-      setTrouble(error instanceof ApiError ? error.message : "The whole result could not be read.");
+      setLoadError(error instanceof ApiError ? error.message : "The whole result could not be read.");
     }
   };
-  // What is copied is the whole, also while only its beginning is shown.
-  const fetched = () => api.call(run.runId, tool.callId);
-  const result = textOf(whole?.result ?? tool.result);
-  const output = whole?.output ?? tool.output.map((piece) => piece.text).join("");
+  // The full values are copied, also while only previews are shown.
+  const fetched = () => api.toolCall(run.runId, tool.callId);
+  const result = valueText(full?.result ?? tool.result);
+  const output = full?.output ?? tool.output.map((piece) => piece.text).join("");
   const failed = tool.error === null || tool.state === "stopped" ? null : tool.error;
-  const told = failed === null ? null : errorIn(result, failed);
-  const error = told ?? failed;
+  const errorText = failed === null ? null : findErrorText(result, failed);
+  const error = errorText ?? failed;
   const hasResult =
-    tool.endedAt !== null && (tool.error === null || (failed !== null && told === null && result !== ""));
-  const isCut =
-    tool.resultCut !== null ||
+    tool.endedAt !== null && (tool.error === null || (failed !== null && errorText === null && result !== ""));
+  const isTruncated =
+    tool.resultTruncation !== null ||
     tool.outputDropped > 0 ||
     [output, error ?? "", hasResult ? result : ""].some((text) => text.length > PREVIEW);
   const shown = (text: string) => (showsAll || text.length <= PREVIEW ? text : `${text.slice(0, PREVIEW)}…`);
-  const asked = tool.approval === null ? undefined : run.items[tool.approval];
-  /** To copy: what is here, or what has to be fetched first. */
+  const approval = tool.approval === null ? undefined : run.items[tool.approval];
+  /** The text to copy, which is fetched first if it is truncated. */
   const all = (text: string, of: (call: ToolCall) => string) =>
-    tool.resultCut !== null && whole === null ? async () => of(await fetched()) : text;
+    tool.resultTruncation !== null && full === null ? async () => of(await fetched()) : text;
   return (
     <>
-      {asked?.kind === "approval" && <Decided asked={asked} />}
+      {approval?.kind === "approval" && <DecisionLine approval={approval} />}
       <ToolArguments run={run} tool={tool} />
       {output !== "" && (
         <Part
           title="Output"
           text={output}
-          copy={tool.outputDropped > 0 && whole === null ? async () => (await fetched()).output : output}
+          copy={tool.outputDropped > 0 && full === null ? async () => (await fetched()).output : output}
         >
-          <Printed text={output} isPreview={!showsAll} isCut={tool.outputDropped > 0 && whole === null} />
+          <ToolOutput text={output} isPreview={!showsAll} isTruncated={tool.outputDropped > 0 && full === null} />
         </Part>
       )}
       {failed !== null && error !== null && (
         <Part
           title="Error"
           text={error}
-          copy={told === null ? failed : all(told, (call) => errorIn(textOf(call.result), failed) ?? failed)}
+          copy={
+            errorText === null
+              ? failed
+              : all(errorText, (call) => findErrorText(valueText(call.result), failed) ?? failed)
+          }
         >
           <div className="tool-error" role="note">
-            <Value value={shown(error)} isText />
+            <JsonView value={shown(error)} isText />
           </div>
         </Part>
       )}
@@ -77,21 +92,21 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
         <Part
           title="Result"
           text={tool.state === "unseen" ? "" : result}
-          copy={all(result, (call) => textOf(call.result))}
+          copy={all(result, (call) => valueText(call.result))}
           empty={tool.state === "unseen" ? NO_RESULT_SEEN : "It returned nothing."}
         >
-          {result !== "" && <Value value={showsAll ? (whole?.result ?? tool.result) : shown(result)} />}
+          {result !== "" && <JsonView value={showsAll ? (full?.result ?? tool.result) : shown(result)} />}
         </Part>
       )}
-      {isCut && !showsAll && (
+      {isTruncated && !showsAll && (
         <Button onClick={showAll}>
-          Show whole {told === null ? "result" : "error"}
-          {tool.resultCut === null ? "" : ` (${bytes(tool.resultCut.size)})`}
+          Show whole {errorText === null ? "result" : "error"}
+          {tool.resultTruncation === null ? "" : ` (${formatBytes(tool.resultTruncation.size)})`}
         </Button>
       )}
-      {trouble !== null && (
+      {loadError !== null && (
         <p className="tool-error" role="alert">
-          {trouble}
+          {loadError}
         </p>
       )}
     </>
@@ -99,16 +114,18 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
 }
 
 function ToolArguments({ run, tool }: { run: RunView; tool: ToolItem }) {
-  const [whole, setWhole] = useState<ToolCall | null>(null);
-  const args = whole?.args ?? tool.args;
-  const parts = useMemo(() => partsOf({ ...tool, args }), [tool, args]);
-  const load = () => api.call(run.runId, tool.callId);
-  const isCut = tool.argsCut !== null && whole === null;
-  const copy = isCut ? async () => argsText((await load()).args ?? "") : argsText(args ?? tool.argsText);
+  const [full, setFull] = useState<ToolCall | null>(null);
+  const args = full?.args ?? tool.args;
+  const parts = useMemo(() => splitArguments({ ...tool, args }), [tool, args]);
+  const load = () => api.toolCall(run.runId, tool.callId);
+  const isTruncated = tool.argsTruncation !== null && full === null;
+  const copy = isTruncated ? async () => argsText((await load()).args ?? "") : argsText(args ?? tool.argsText);
   return (
     <>
       <Arguments parts={parts} head={<PartHead title="Arguments" copy={copy} />} />
-      {isCut && <WholeButton what="whole arguments" size={tool.argsCut?.size ?? 0} load={load} onWhole={setWhole} />}
+      {isTruncated && (
+        <LoadFullButton what="whole arguments" size={tool.argsTruncation?.size ?? 0} load={load} onLoaded={setFull} />
+      )}
     </>
   );
 }

@@ -1,36 +1,35 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import { afterEach, expect, it } from "vitest";
-import { fillGaps } from "../testing/jsdomPolyfills";
-import { made } from "../testing/sampleRuns";
-import { type ChatContext, ChatProvider } from "./context";
-import { StepsHeader } from "./StepsHeader";
+import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
+import { TestChat } from "../testing/providers";
+import { sampleRun } from "../testing/sampleRuns";
+import { StepsHeader } from "./RowView";
 import { ToolRow } from "./ToolRow";
 
-fillGaps();
+installJsdomPolyfills();
 afterEach(cleanup);
 
-const CHAT = { deciding: new Set(), focus: null, words: [], pick: () => {} } as unknown as ChatContext;
-const UNSEEN = made(
+const UNSEEN = sampleRun(
   [1, { kind: "tool_started", call_id: "c1", name: "send_mail", args: { to: "ann" } }],
   [5, { kind: "tool_finished", call_id: "c1", result: "No result seen", result_seen: false }],
   [6, { kind: "final_answer", content: "Sent." }],
   [7, { kind: "run_finished" }],
 );
 
-it("shows a call without a result in a state of its own, without a duration", () => {
+it("a call without a visible result has its own state and no duration", () => {
   const tool = UNSEEN.items.find((item) => item.kind === "tool");
   if (tool === undefined) throw new Error("no tool");
   const { container } = render(
-    <ChatProvider value={CHAT}>
+    <TestChat>
       <ToolRow run={UNSEEN} tool={tool} />
-    </ChatProvider>,
+    </TestChat>,
   );
   expect(screen.getByRole("img").getAttribute("aria-label")).toBe("no result seen");
   expect(container.querySelector(".time")?.textContent).toBe("No result seen");
   expect(screen.getByRole("button").getAttribute("aria-expanded")).toBe("false");
 });
 
-it("counts calls without a result in the line that the steps fold into", () => {
-  render(<StepsHeader run={UNSEEN} isOpen={false} onToggle={() => {}} />);
+it("the steps header counts calls without a result", () => {
+  render(<StepsHeader run={UNSEEN} isExpanded={false} onToggle={() => {}} />);
   expect(screen.getByText("Execution steps (1 tool, 1 without a result)")).toBeTruthy();
 });

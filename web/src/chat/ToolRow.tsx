@@ -1,31 +1,44 @@
 import { ChevronRight } from "lucide-react";
 import { memo, useId } from "react";
-import { duration, telling } from "../log/plainText";
+import { highlightMatches } from "../log/filter";
+import { formatDuration, summarizeArgs } from "../log/format";
 import type { RunView, ToolItem } from "../log/view";
+import { escapeInvisible } from "../text/invisibleCharacters";
+import { useNow } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
-import { useNow } from "../ui/useNow";
-import { useChat } from "./context";
-import { Marked } from "./SearchHighlight";
+import { useChat, useExpanded } from "./chatContext";
 import { ToolDetails } from "./ToolDetails";
-import { useOpened } from "./useCollapsed";
+
+/** A text with the search terms marked. */
+export function SearchHighlight({ text }: { text: string }) {
+  const { searchTerms } = useChat();
+  const shown = escapeInvisible(text);
+  if (searchTerms.length === 0) return shown;
+  let at = 0;
+  return highlightMatches(shown, searchTerms).map((part) => {
+    const key = at;
+    at += part.text.length;
+    return part.hit ? <mark key={key}>{part.text}</mark> : <span key={key}>{part.text}</span>;
+  });
+}
 
 interface Props {
   readonly run: RunView;
   readonly tool: ToolItem;
-  /** What the row is called, where its name and its argument stand elsewhere. */
+  /** Replaces the tool's name and summary. */
   readonly title?: string;
 }
 
-/** A call tells all of itself; what was asked about it changes together with it. */
+/** Renders a call again only when it changes; its approval changes together with it. */
 function isSameCall(one: Props, other: Props): boolean {
   return one.tool === other.tool && one.run.runId === other.run.runId;
 }
 
-/** One call of a tool: a line with its state, its name, the argument that matters and its time; all else behind it. */
+/** One tool call: a line with state, name, main argument and duration, which expands to its details. */
 export const ToolRow = memo(function ToolRow({ run, tool, title }: Props) {
   const { focus } = useChat();
   const isFocused = focus === tool.key;
-  const [isOpen, setOpen] = useOpened(tool.key, tool.state === "failed" || isFocused);
+  const [isOpen, setOpen] = useExpanded(tool.key, tool.state === "failed" || isFocused);
   const id = useId();
   return (
     <div className={`tool tool-${tool.state} ${isFocused ? "focused" : ""}`} data-item={tool.key}>
@@ -38,10 +51,10 @@ export const ToolRow = memo(function ToolRow({ run, tool, title }: Props) {
       >
         <StateIcon state={tool.state} />
         <span className="tool-name">
-          <Marked text={title ?? tool.name} />
+          <SearchHighlight text={title ?? tool.name} />
         </span>
         <span className="tool-about">
-          <Marked text={title === undefined ? telling(tool.args) : ""} />
+          <SearchHighlight text={title === undefined ? summarizeArgs(tool.args) : ""} />
         </span>
         <ToolTime tool={tool} />
         <ChevronRight className="chevron" size={14} aria-hidden="true" />
@@ -55,19 +68,19 @@ export const ToolRow = memo(function ToolRow({ run, tool, title }: Props) {
   );
 }, isSameCall);
 
-/** How long it took; a running clock while it runs. */
+/** The duration of a call, counting up while it runs. */
 function ToolTime({ tool }: { tool: ToolItem }) {
   const isRunning = tool.endedAt === null && tool.state !== "waiting";
   const now = useNow(isRunning);
   if (tool.state === "waiting") return <span className="time">waits for you</span>;
-  // When such a call ended is not known either.
+  // The end of such a call is not known either.
   if (tool.state === "unseen") return <span className="time">No result seen</span>;
   const took = tool.durationMs ?? (tool.endedAt ?? Math.max(now, tool.ranAt)) - tool.ranAt;
   const word = tool.state === "stopped" ? "stopped · " : tool.state === "rejected" ? "rejected · " : "";
   return (
     <span className="time">
       {word}
-      {duration(took)}
+      {formatDuration(took)}
     </span>
   );
 }

@@ -1,28 +1,30 @@
-import { cleanup, render, screen } from "@testing-library/react";
+import { act, cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it, vi } from "vitest";
-import { fillGaps } from "../testing/jsdomPolyfills";
-import { made } from "../testing/sampleRuns";
+import type { LiveSession, SessionStore } from "../client/session";
+import { Store } from "../client/store";
+import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
+import { TestChat } from "../testing/providers";
+import { sampleRun } from "../testing/sampleRuns";
 import { api } from "../wire/api";
-import { type ChatContext, ChatProvider } from "./context";
-import { UserMessage } from "./UserMessage";
+import { PendingMessage, UserMessage } from "./UserMessage";
 
-fillGaps();
+installJsdomPolyfills();
 afterEach(cleanup);
 
-function show() {
-  const run = { ...made(), input: "begin", inputCut: { size: 20_000, url: "" } };
+function showTruncated() {
+  const run = { ...sampleRun(), input: "begin", inputTruncation: { size: 20_000, url: "" } };
   render(
-    <ChatProvider value={{ store: { sessionId: "s" } } as unknown as ChatContext}>
+    <TestChat>
       <UserMessage run={run} />
-    </ChatProvider>,
+    </TestChat>,
   );
 }
 
-it("copies and shows the whole of a long message", async () => {
+it("a truncated message is copied and shown in full", async () => {
   const user = userEvent.setup();
   vi.spyOn(api, "text").mockResolvedValue("beginning and end");
-  show();
+  showTruncated();
   await user.click(screen.getByRole("button", { name: "Copy message" }));
   await screen.findByRole("button", { name: "Copied" });
   expect(await navigator.clipboard.readText()).toBe("beginning and end");
@@ -30,9 +32,23 @@ it("copies and shows the whole of a long message", async () => {
   expect((await screen.findByText("beginning and end")).dir).toBe("auto");
 });
 
-it("says that the whole could not be read", async () => {
+it("a truncated message that cannot be fetched shows an error", async () => {
   vi.spyOn(api, "text").mockRejectedValue(new Error("gone"));
-  show();
+  showTruncated();
   await userEvent.click(screen.getByRole("button", { name: /^Show the whole/ }));
   expect((await screen.findByRole("alert")).textContent).toBe("It could not be read.");
+});
+
+it("a pending message shows whether a run is before it, also when that changes", () => {
+  const live = (endedAt: number | null) => ({ view: { runs: [{ endedAt }] } }) as unknown as LiveSession;
+  const store = new Store(live(null));
+  const message = { requestId: "r", text: "hi", ifBusy: "wait", at: 0, error: null, runId: null } as const;
+  render(
+    <TestChat store={store as unknown as SessionStore}>
+      <PendingMessage message={message} />
+    </TestChat>,
+  );
+  expect(screen.getByText(/Waits for its turn/)).toBeTruthy();
+  act(() => store.set(live(1)));
+  expect(screen.getByText(/Sending/)).toBeTruthy();
 });

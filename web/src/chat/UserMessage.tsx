@@ -1,32 +1,37 @@
 import { Link as LinkIcon } from "lucide-react";
-import { memo, useState } from "react";
+import { memo, useState, useSyncExternalStore } from "react";
 import { linkTo } from "../app/route";
-import { AttachmentCard } from "../files/AttachmentCard";
+import type { OutboxMessage } from "../client/outbox";
+import { AttachmentCard } from "../files/FileCard";
 import type { RunView } from "../log/view";
-import { straight } from "../text/invisibleCharacters";
+import { escapeBidi } from "../text/invisibleCharacters";
+import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
 import { api } from "../wire/api";
-import { useChat } from "./context";
-import { WholeButton } from "./LoadFullButton";
+import { useChat } from "./chatContext";
+import { LoadFullButton } from "./LoadFullButton";
 
-/** What the user asked. It is shown as it was typed. */
+/** A message of the user, as it was typed. */
 export const UserMessage = memo(function UserMessage({ run }: { run: RunView }) {
   const { store } = useChat();
-  const [whole, setWhole] = useState<string | null>(null);
+  const [full, setFull] = useState<string | null>(null);
   const load = () => api.text(`runs/${run.runId}/input`);
   return (
     <article className="user" aria-label="You asked">
       <div className="user-text" dir="auto">
-        {straight(whole ?? run.input)}
+        {escapeBidi(full ?? run.input)}
       </div>
-      {run.inputCut !== null && whole === null && (
-        <WholeButton what="the whole message" size={run.inputCut.size} load={load} onWhole={setWhole} />
+      {run.inputTruncation !== null && full === null && (
+        <LoadFullButton what="the whole message" size={run.inputTruncation.size} load={load} onLoaded={setFull} />
       )}
       {run.attachments.map((attachment) => (
         <AttachmentCard key={attachment.artifact_id ?? attachment.url ?? attachment.name} attachment={attachment} />
       ))}
       <div className="user-tools">
-        <CopyButton text={run.inputCut !== null && whole === null ? load : (whole ?? run.input)} label="Copy message" />
+        <CopyButton
+          text={run.inputTruncation !== null && full === null ? load : (full ?? run.input)}
+          label="Copy message"
+        />
         <a
           className="button button-quiet"
           href={linkTo({ sessionId: store.sessionId, runId: run.runId })}
@@ -36,6 +41,31 @@ export const UserMessage = memo(function UserMessage({ run }: { run: RunView }) 
           <LinkIcon size={14} aria-hidden="true" />
         </a>
       </div>
+    </article>
+  );
+});
+
+/** A message without a run: being sent, queued, or refused. */
+export const PendingMessage = memo(function PendingMessage({ message }: { message: OutboxMessage }) {
+  const { store } = useChat();
+  const isBehind = useSyncExternalStore(store.subscribe, () =>
+    store.getSnapshot().view.runs.some((run) => run.endedAt === null),
+  );
+  const word = message.error !== null ? `Not sent: ${message.error}` : isBehind ? "Waits for its turn" : "Sending …";
+  return (
+    <article className="user user-pending" aria-label="Message that waits">
+      <div className="user-text">{message.text}</div>
+      <p className={message.error === null ? "quiet" : "tool-error"}>
+        {word}
+        {message.error !== null && (
+          <Button variant="quiet" onClick={() => store.retry(message)}>
+            Try again
+          </Button>
+        )}
+        <Button variant="quiet" onClick={() => store.withdraw(message)}>
+          Withdraw
+        </Button>
+      </p>
     </article>
   );
 });

@@ -1,12 +1,12 @@
-/** The chat as a flat list of rows, which is what a virtual list can show. Pure. */
+/** The conversation as a flat list of rows for the virtual list. Pure. */
 
-import type { Pending } from "../client/outbox";
+import type { OutboxMessage } from "../client/outbox";
 import type { ApprovalItem, Item, RunView, SessionView, ToolItem } from "../log/view";
 
 export type Row =
   | { readonly kind: "gap"; readonly key: string; readonly from: number; readonly to: number }
   | { readonly kind: "user"; readonly key: string; readonly run: RunView }
-  | { readonly kind: "steps"; readonly key: string; readonly run: RunView; readonly open: boolean }
+  | { readonly kind: "steps"; readonly key: string; readonly run: RunView; readonly isExpanded: boolean }
   | {
       readonly kind: "item";
       readonly key: string;
@@ -14,50 +14,54 @@ export type Row =
       readonly item: Item;
       readonly isAnswer: boolean;
     }
-  | { readonly kind: "lanes"; readonly key: string; readonly run: RunView; readonly items: readonly Item[] }
+  | { readonly kind: "subAgents"; readonly key: string; readonly run: RunView; readonly items: readonly Item[] }
   | { readonly kind: "answer"; readonly key: string; readonly run: RunView }
-  | { readonly kind: "approval"; readonly key: string; readonly run: RunView; readonly asked: ApprovalItem }
+  | { readonly kind: "approval"; readonly key: string; readonly run: RunView; readonly approval: ApprovalItem }
   | { readonly kind: "end"; readonly key: string; readonly run: RunView }
-  | { readonly kind: "pending"; readonly key: string; readonly pending: Pending };
+  | { readonly kind: "pending"; readonly key: string; readonly message: OutboxMessage };
 
 type ItemRow = Extract<Row, { kind: "item" }>;
 type UserRow = Extract<Row, { kind: "user" }>;
 
-const cache = new WeakMap<RunView, { open: boolean; rows: readonly Row[] }>();
-/** The rows that were made last. While a run grows most of its rows stay, and those that stay are not drawn again. */
-let last: { readonly runId: string; readonly rows: readonly Row[] } = { runId: "", rows: [] };
+/** Builds the rows of a conversation. Rows that did not change since the last call stay the same objects. */
+export class RowBuilder {
+  private readonly cache = new WeakMap<RunView, { isExpanded: boolean; rows: readonly Row[] }>();
+  /** Rows of the run that was built last: while a run grows, most of its rows stay. */
+  private last: { readonly runId: string; readonly rows: readonly Row[] } = { runId: "", rows: [] };
 
-export function rowsOf(view: SessionView, pending: readonly Pending[], isOpen: (run: RunView) => boolean): Row[] {
-  const rows: Row[] = view.gaps.map(({ from, to }) => ({ kind: "gap", key: `gap ${from}`, from, to }));
-  for (const run of view.runs) {
-    const open = isOpen(run);
-    let known = cache.get(run);
-    if (known === undefined || known.open !== open) {
-      known = { open, rows: rowsOfRun(run, open, last.runId === run.runId ? last.rows : []) };
-      cache.set(run, known);
-      last = { runId: run.runId, rows: known.rows };
-    }
-    for (const row of known.rows) rows.push(row);
+  build(view: SessionView, pending: readonly OutboxMessage[], isExpanded: (run: RunView) => boolean): Row[] {
+    const rows: Row[] = view.gaps.map(({ from, to }) => ({ kind: "gap", key: `gap ${from}`, from, to }));
+    for (const run of view.runs) for (const row of this.rowsOf(run, isExpanded(run))) rows.push(row);
+    for (const message of pending) rows.push({ kind: "pending", key: message.requestId, message });
+    return rows;
   }
-  for (const one of pending) rows.push({ kind: "pending", key: one.requestId, pending: one });
-  return rows;
+
+  private rowsOf(run: RunView, isExpanded: boolean): readonly Row[] {
+    const cached = this.cache.get(run);
+    if (cached?.isExpanded === isExpanded) return cached.rows;
+    const rows = buildRunRows(run, isExpanded, this.last.runId === run.runId ? this.last.rows : []);
+    this.cache.set(run, { isExpanded, rows });
+    this.last = { runId: run.runId, rows };
+    return rows;
+  }
 }
 
-/** The rows of a run. A row of `before` that would say the same is taken over, if it has kept its place. */
-export function rowsOfRun(run: RunView, open: boolean, before: readonly Row[] = []): readonly Row[] {
+/** The rows of a run. A row of `before` at the same index is reused if it would be equal. */
+export function buildRunRows(run: RunView, isExpanded: boolean, before: readonly Row[] = []): readonly Row[] {
   const rows: Row[] = [userRow(run, before[0])];
-  const items = itemsOf(run, "");
-  const speech = spokenAnswer(run, items);
-  const hasSteps = items.some((item) => item !== speech && folds(item));
-  if (hasSteps) rows.push({ kind: "steps", key: `${run.runId} steps`, run, open });
-  for (const { first, lanes } of grouped(run, items)) {
-    const isAnswer = first === speech;
-    if (!open && !isAnswer && folds(first)) continue;
-    if (lanes !== null) rows.push({ kind: "lanes", key: first.key, run, items: lanes });
+  const items = visibleItems(run, "");
+  const streamed = streamedAnswer(run, items);
+  const hasSteps = items.some((item) => item !== streamed && isCollapsible(item));
+  if (hasSteps) rows.push({ kind: "steps", key: `${run.runId} steps`, run, isExpanded });
+  for (const { first, subAgents } of groupSubAgents(run, items)) {
+    const isAnswer = first === streamed;
+    if (!isExpanded && !isAnswer && isCollapsible(first)) continue;
+    if (subAgents !== null) rows.push({ kind: "subAgents", key: first.key, run, items: subAgents });
     else rows.push(itemRow(run, first, isAnswer, before[rows.length]));
   }
-  if (run.answer !== null && speech === null) rows.push({ kind: "answer", key: `${run.runId} answer`, run });
-  for (const asked of openQuestions(run)) rows.push({ kind: "approval", key: `${asked.key} asks`, run, asked });
+  if (run.answer !== null && streamed === null) rows.push({ kind: "answer", key: `${run.runId} answer`, run });
+  for (const approval of openApprovals(run))
+    rows.push({ kind: "approval", key: `${approval.key} asks`, run, approval });
   rows.push({ kind: "end", key: `${run.runId} end`, run });
   return rows;
 }
@@ -67,20 +71,20 @@ function userRow(run: RunView, old: Row | undefined): UserRow {
     old?.kind === "user" &&
     old.run.runId === run.runId &&
     old.run.input === run.input &&
-    old.run.inputCut === run.inputCut &&
+    old.run.inputTruncation === run.inputTruncation &&
     old.run.attachments === run.attachments;
   return isSame ? old : { kind: "user", key: `${run.runId} user`, run };
 }
 
-/** An item tells all of itself, but for an answer, whose sources stand in its run. */
+/** Reuses the old row of an unchanged item, except for an answer, whose sources are in its run. */
 function itemRow(run: RunView, item: Item, isAnswer: boolean, old: Row | undefined): ItemRow {
   const isSame = old?.kind === "item" && old.item === item && old.isAnswer === isAnswer;
   if (isSame && (!isAnswer || run.answer === null)) return old;
   return { kind: "item", key: item.key, run, item, isAnswer };
 }
 
-/** What an agent did, in order, without what is shown in another place. */
-export function itemsOf(run: RunView, agentId: string): readonly Item[] {
+/** The items of an agent that have a place of their own in the conversation, in order. */
+export function visibleItems(run: RunView, agentId: string): readonly Item[] {
   const places = run.agents.get(agentId)?.items ?? [];
   let steps = 0;
   for (const place of places) if (run.items[place]?.kind === "step") steps += 1;
@@ -93,19 +97,19 @@ export function itemsOf(run: RunView, agentId: string): readonly Item[] {
 }
 
 function isShown(item: Item, steps: number): boolean {
-  if (item.kind === "source") return false; // they stand under the answer
-  if (item.kind === "approval") return item.decision !== null && item.callId === ""; // others stand in their tool
-  if (item.kind === "step") return steps > 1; // the only step is worth no line
+  if (item.kind === "source") return false; // shown below the answer
+  if (item.kind === "approval") return item.decision !== null && item.callId === ""; // shown in the details of their call
+  if (item.kind === "step") return steps > 1; // a single step needs no heading
   return true;
 }
 
-/** Files stay to be seen when the steps are folded. */
-function folds(item: Item): boolean {
+/** Files stay visible when the steps are collapsed. */
+function isCollapsible(item: Item): boolean {
   return item.kind !== "artifact";
 }
 
-/** The text that is the answer; while the agent works, what it says last may become it. */
-function spokenAnswer(run: RunView, items: readonly Item[]): Item | null {
+/** The streamed text of the answer; while the agent works, the last text, which may become the answer. */
+function streamedAnswer(run: RunView, items: readonly Item[]): Item | null {
   if (run.answer !== null) return run.answer.item === null ? null : (run.items[run.answer.item] ?? null);
   for (let place = items.length - 1; place >= 0; place--) {
     const item = items[place];
@@ -115,36 +119,37 @@ function spokenAnswer(run: RunView, items: readonly Item[]): Item | null {
   return null;
 }
 
-export function isLane(run: RunView, item: Item): boolean {
+export function isSubAgent(run: RunView, item: Item): boolean {
   if (item.kind === "agent") return true;
   return item.kind === "tool" && item.agentIds.length > 0 && item.agentIds.some((id) => run.agents.has(id));
 }
 
 export interface Group {
   readonly first: Item;
-  /** Those that stand side by side, the first among them; null for what is no lane. */
-  readonly lanes: readonly Item[] | null;
+  /** Sub-agents side by side, beginning with `first`; null for any other item. */
+  readonly subAgents: readonly Item[] | null;
 }
 
 /**
- * Sub-agents that worked at the same time stand side by side, where the first of them began: also one that came later
- * while another was still at work. What the agent did meanwhile by itself stands below them. Where something stands does
- * not depend on what ends later, so nothing changes its place when that happens.
+ * Groups sub-agents that worked at the same time, at the position of the first one.
+ *
+ * A sub-agent that starts while another runs joins its group; other items of the agent come after the group. The
+ * order never depends on when something ends, so rows do not move when it does.
  */
-export function grouped(run: RunView, items: readonly Item[]): readonly Group[] {
+export function groupSubAgents(run: RunView, items: readonly Item[]): readonly Group[] {
   const groups: Group[] = [];
-  let lanes: Item[] = [];
+  let parallel: Item[] = [];
   let until = Number.NEGATIVE_INFINITY;
   for (const item of items) {
-    if (!isLane(run, item)) {
-      groups.push({ first: item, lanes: null });
+    if (!isSubAgent(run, item)) {
+      groups.push({ first: item, subAgents: null });
       continue;
     }
     if (until <= item.at) {
-      lanes = [];
-      groups.push({ first: item, lanes });
+      parallel = [];
+      groups.push({ first: item, subAgents: parallel });
     }
-    lanes.push(item);
+    parallel.push(item);
     until = Math.max(until, endOf(run, item));
   }
   return groups;
@@ -155,13 +160,13 @@ function endOf(run: RunView, item: Item): number {
   return ended ?? Number.POSITIVE_INFINITY;
 }
 
-function openQuestions(run: RunView): readonly ApprovalItem[] {
+function openApprovals(run: RunView): readonly ApprovalItem[] {
   if (run.state !== "waiting") return [];
   return run.items.filter((item): item is ApprovalItem => item.kind === "approval" && item.decision === null);
 }
 
-/** The item of the main agent that this one is inside of: itself, or the one that started the sub-agent. */
-export function outermost(run: RunView, item: Item): Item {
+/** The item of the main agent that contains this item: itself, or the call that started the sub-agent. */
+export function outermostItem(run: RunView, item: Item): Item {
   let found = item;
   for (
     let agent = run.agents.get(item.agentId);
@@ -179,18 +184,18 @@ export function outermost(run: RunView, item: Item): Item {
   return found;
 }
 
-/** Where an item is in the list; -1 if it is folded away. */
-export function rowOf(rows: readonly Row[], run: RunView, item: Item): number {
-  const outer = outermost(run, item);
+/** Index of the row that shows an item; -1 if it is collapsed. */
+export function rowIndexOf(rows: readonly Row[], run: RunView, item: Item): number {
+  const outer = outermostItem(run, item);
   return rows.findIndex((row) => {
     if (row.kind === "item") return row.item.key === outer.key;
-    if (row.kind === "lanes") return row.items.some((one) => one.key === outer.key);
-    return row.kind === "approval" && row.asked.key === item.key;
+    if (row.kind === "subAgents") return row.items.some((one) => one.key === outer.key);
+    return row.kind === "approval" && row.approval.key === item.key;
   });
 }
 
-/** The tools that run now, for the line that sums up what is folded. */
-export function busyTools(run: RunView): readonly ToolItem[] {
+/** The calls that run now. */
+export function runningTools(run: RunView): readonly ToolItem[] {
   const tools: ToolItem[] = [];
   for (const [name, index] of run.open) {
     const item = name.startsWith("tool ") ? run.items[index] : undefined;

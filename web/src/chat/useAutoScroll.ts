@@ -1,44 +1,45 @@
 import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
 
-/** How near the end counts as the end. */
-export const NEAR = 48;
-/** What moves within so many ms of a hand was moved by the user, and not by rows that found their height. */
-const BY_HAND = 1000;
-/** How the user takes over. */
-export const HANDS = ["wheel", "touchmove", "pointerdown", "keydown"] as const;
-/** What the user opens has grown by then. */
-const OPENING = 600;
+/** Distance from the end, in px, that counts as the end. */
+export const END_TOLERANCE = 48;
+/** Scrolling within this time of an input event was done by the user, not by rows that changed their height. */
+const INPUT_MS = 1000;
+/** Events by which the user takes over scrolling. */
+export const USER_INPUT = ["wheel", "touchmove", "pointerdown", "keydown"] as const;
+/** Time in which a row that the user expands has grown. */
+const EXPANDING_MS = 600;
 
-export interface Following {
+export interface AutoScroll {
   readonly isFollowing: boolean;
-  /** Go to the end, and stay there. */
+  /** Scrolls to the end and follows it. */
   readonly toEnd: () => void;
-  /** Stay here; for so many ms not even the end counts as a wish to follow, because heights are still being found. */
-  readonly stay: (ms?: number) => void;
+  /** Stops following. For `ms` not even the end starts it again, because rows still change their height. */
+  readonly pause: (ms?: number) => void;
 }
 
 /**
- * Keeps a scrolling box at its end while the user is there and the log grows. Whoever scrolls up, or opens something to
- * read it, stays where they are until they come back or ask for the end.
+ * Keeps a scrolling element at its end while its content grows.
+ *
+ * Following stops when the user scrolls up or expands something, and starts again at the end.
  */
-export function useFollow(box: RefObject<HTMLElement | null>, inner: RefObject<HTMLElement | null>): Following {
+export function useAutoScroll(box: RefObject<HTMLElement | null>, inner: RefObject<HTMLElement | null>): AutoScroll {
   const [isFollowing, setFollowing] = useState(true);
   const following = useRef(true);
-  const staysUntil = useRef(0);
+  const pausedUntil = useRef(0);
 
   const follow = useCallback((wanted: boolean) => {
     following.current = wanted;
     setFollowing(wanted);
   }, []);
   const toEnd = useCallback(() => {
-    staysUntil.current = 0;
+    pausedUntil.current = 0;
     follow(true);
     const element = box.current;
     if (element) element.scrollTop = element.scrollHeight;
   }, [box, follow]);
-  const stay = useCallback(
+  const pause = useCallback(
     (ms = 0) => {
-      staysUntil.current = performance.now() + ms;
+      pausedUntil.current = performance.now() + ms;
       follow(false);
     },
     [follow],
@@ -48,42 +49,42 @@ export function useFollow(box: RefObject<HTMLElement | null>, inner: RefObject<H
     const element = box.current;
     const content = inner.current;
     if (element === null || content === null) return;
-    let touchedAt = Number.NEGATIVE_INFINITY;
-    let openedAt = Number.NEGATIVE_INFINITY;
+    let inputAt = Number.NEGATIVE_INFINITY;
+    let expandedAt = Number.NEGATIVE_INFINITY;
     let lastTop = 0;
-    const isAtEnd = () => element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
-    const touched = (event: Event) => {
-      touchedAt = performance.now();
-      staysUntil.current = 0;
-      const isOpening = event.target instanceof Element && event.target.closest("[aria-expanded]") !== null;
-      if (isOpening && event.type !== "wheel" && event.type !== "touchmove") openedAt = touchedAt;
+    const isAtEnd = () => element.scrollHeight - element.scrollTop - element.clientHeight < END_TOLERANCE;
+    const onInput = (event: Event) => {
+      inputAt = performance.now();
+      pausedUntil.current = 0;
+      const isExpanding = event.target instanceof Element && event.target.closest("[aria-expanded]") !== null;
+      if (isExpanding && event.type !== "wheel" && event.type !== "touchmove") expandedAt = inputAt;
       if (event instanceof KeyboardEvent && event.key === "End") {
-        touchedAt = Number.NEGATIVE_INFINITY; // rows on the way find their height, and what moves up then is no wish
+        inputAt = Number.NEGATIVE_INFINITY; // rows that scroll by change their height, which must not count as scrolling up
         toEnd();
       }
     };
-    const scrolled = () => {
+    const onScroll = () => {
       const isUp = element.scrollTop < lastTop - 2;
       lastTop = element.scrollTop;
-      if (performance.now() < staysUntil.current) return;
+      if (performance.now() < pausedUntil.current) return;
       if (isAtEnd()) follow(true);
-      else if (isUp && performance.now() - touchedAt < BY_HAND) follow(false);
+      else if (isUp && performance.now() - inputAt < INPUT_MS) follow(false);
     };
-    const grown = new ResizeObserver(() => {
+    const resizeObserver = new ResizeObserver(() => {
       if (!following.current) return;
-      if (performance.now() - openedAt > OPENING) element.scrollTop = element.scrollHeight;
+      if (performance.now() - expandedAt > EXPANDING_MS) element.scrollTop = element.scrollHeight;
       else if (!isAtEnd()) follow(false);
     });
-    element.addEventListener("scroll", scrolled, { passive: true });
-    for (const hand of HANDS) element.addEventListener(hand, touched, { passive: true });
-    grown.observe(content);
-    grown.observe(element);
+    element.addEventListener("scroll", onScroll, { passive: true });
+    for (const type of USER_INPUT) element.addEventListener(type, onInput, { passive: true });
+    resizeObserver.observe(content);
+    resizeObserver.observe(element);
     return () => {
-      element.removeEventListener("scroll", scrolled);
-      for (const hand of HANDS) element.removeEventListener(hand, touched);
-      grown.disconnect();
+      element.removeEventListener("scroll", onScroll);
+      for (const type of USER_INPUT) element.removeEventListener(type, onInput);
+      resizeObserver.disconnect();
     };
   }, [box, inner, follow, toEnd]);
 
-  return { isFollowing, toEnd, stay };
+  return { isFollowing, toEnd, pause };
 }

@@ -2,49 +2,61 @@ import { type RefObject, useCallback, useEffect, useRef } from "react";
 import type { VirtualizerHandle } from "virtua";
 import type { Route } from "../app/route";
 import type { LiveSession } from "../client/session";
-import { type Row, rowOf } from "./rows";
-import { type Following, HANDS, NEAR } from "./useAutoScroll";
+import { type Row, rowIndexOf } from "./rows";
+import { type AutoScroll, END_TOLERANCE, USER_INPUT } from "./useAutoScroll";
 
-const LOOK_EVERY = 50;
-const MOST_LOOKS = 40;
-/** So many looks in a row at the same place mean that all heights are known. */
-const STILL = 4;
-const SEEKING = LOOK_EVERY * MOST_LOOKS;
+const STEP_MS = 50;
+const MAX_STEPS = 40;
+/** This many equal positions in a row mean that all heights are known. */
+const STABLE_STEPS = 4;
+const SEEK_MS = STEP_MS * MAX_STEPS;
 
-/** Before anybody else hears of it: what the hand wants comes after this, and counts. */
-const CAUGHT = { capture: true, passive: true } as const;
+/** Captured before other listeners, so that the user's own scrolling comes after this. */
+const CAPTURE = { capture: true, passive: true } as const;
 
 type Align = "start" | "center";
 type AtEnd = (() => void) | null;
-type Settle = (place: number, align: Align, key: string | null, atEnd: AtEnd) => void;
+type Scroll = (place: number, align: Align, key: string | null, atEnd: AtEnd) => void;
 
 interface List {
   readonly rows: RefObject<VirtualizerHandle | null>;
   readonly box: RefObject<HTMLElement | null>;
 }
 
-/** Takes the reader to what they want to see: what the address names, or where the newest answer begins. */
-export function useSeek(live: LiveSession, rows: readonly Row[], route: Route, list: List, following: Following): void {
-  const settle = useSettling(list);
-  useAddress(live, rows, route, settle, following);
-  useAnswerThatCameWhole(live, rows, settle, following);
+/** Scrolls to the item in the address, or to the beginning of the newest answer. */
+export function useScrollTo(
+  live: LiveSession,
+  rows: readonly Row[],
+  route: Route,
+  list: List,
+  following: AutoScroll,
+): void {
+  const scrollUntilSettled = useScroller(list);
+  useScrollToRoute(live, rows, route, scrollUntilSettled, following);
+  useScrollToAnswer(live, rows, scrollUntilSettled, following);
 }
 
-/** One way at a time: a new one takes the place of the one before, and none outlives the list. */
-function useSettling(list: List): Settle {
-  const give = useRef<() => void>(() => {});
-  useEffect(() => () => give.current(), []);
+/** Runs one scroll at a time; a new one cancels the previous one, and unmounting cancels all. */
+function useScroller(list: List): Scroll {
+  const cancel = useRef<() => void>(() => {});
+  useEffect(() => () => cancel.current(), []);
   return useCallback(
     (place, align, key, atEnd) => {
-      give.current();
-      give.current = settle(list, place, align, key, atEnd);
+      cancel.current();
+      cancel.current = scrollUntilSettled(list, place, align, key, atEnd);
     },
     [list],
   );
 }
 
-/** Goes to what the address names, once for each address; without one to the last question of what is over. */
-function useAddress(live: LiveSession, rows: readonly Row[], route: Route, settle: Settle, { stay, toEnd }: Following) {
+/** Scrolls to the run or item in the address once; without one, to the last question of an ended conversation. */
+function useScrollToRoute(
+  live: LiveSession,
+  rows: readonly Row[],
+  route: Route,
+  scrollUntilSettled: Scroll,
+  { pause, toEnd }: AutoScroll,
+) {
   const done = useRef<Route | null>(null);
   useEffect(() => {
     if (done.current === route || live.loading !== null || rows.length === 0) return;
@@ -56,24 +68,24 @@ function useAddress(live: LiveSession, rows: readonly Row[], route: Route, settl
     if (run === undefined) {
       done.current = route;
       if (!isFirst || newest === undefined || newest.endedAt === null || live.pending.length > 0) return;
-      stay(SEEKING);
-      settle(question(newest.runId), "start", null, toEnd);
+      pause(SEEK_MS);
+      scrollUntilSettled(question(newest.runId), "start", null, toEnd);
       return;
     }
-    const place = item ? rowOf(rows, run, item) : question(run.runId);
+    const place = item ? rowIndexOf(rows, run, item) : question(run.runId);
     if (place < 0) return;
     done.current = route;
-    stay(SEEKING);
-    settle(place, item ? "center" : "start", item?.key ?? null, null);
-  }, [live, rows, route, settle, stay, toEnd]);
+    pause(SEEK_MS);
+    scrollUntilSettled(place, item ? "center" : "start", item?.key ?? null, null);
+  }, [live, rows, route, scrollUntilSettled, pause, toEnd]);
 }
 
-/** An answer that was never streamed is there at once: it is read from its beginning. */
-function useAnswerThatCameWhole(
+/** Scrolls to the beginning of an answer that was not streamed. */
+function useScrollToAnswer(
   live: LiveSession,
   rows: readonly Row[],
-  settle: Settle,
-  { isFollowing, stay, toEnd }: Following,
+  scrollUntilSettled: Scroll,
+  { isFollowing, pause, toEnd }: AutoScroll,
 ) {
   const newest = live.view.runs[live.view.runs.length - 1];
   const watched = useRef<string | null>(null);
@@ -87,47 +99,49 @@ function useAnswerThatCameWhole(
     watched.current = null;
     const place = rows.findIndex((row) => row.kind === "answer" && row.run.runId === newest.runId);
     if (place < 0 || !isFollowing) return;
-    stay(SEEKING);
-    settle(place, "start", null, toEnd);
-  }, [newest, rows, settle, isFollowing, stay, toEnd]);
+    pause(SEEK_MS);
+    scrollUntilSettled(place, "start", null, toEnd);
+  }, [newest, rows, scrollUntilSettled, isFollowing, pause, toEnd]);
 }
 
 /**
- * Rows find their height only when they are shown, and an item may stand deep inside its row: so look again until it
- * stays where it is, or the reader takes over. Who then sees the end of all wants to see what comes: `atEnd`.
+ * Scrolls until the target stays in place or the user takes over.
+ *
+ * Rows get their height only when they are mounted, and an item may be deep inside its row. Calls `atEnd` if the end
+ * of the conversation is in sight afterwards.
  */
-function settle(list: List, place: number, align: Align, key: string | null, atEnd: AtEnd): () => void {
-  let looks = 0;
-  let still = 0;
+function scrollUntilSettled(list: List, place: number, align: Align, key: string | null, atEnd: AtEnd): () => void {
+  let steps = 0;
+  let stableSteps = 0;
   let last = Number.NaN;
-  const give = () => {
+  const cancel = () => {
     clearInterval(timer);
-    for (const hand of HANDS) window.removeEventListener(hand, end, CAUGHT);
+    for (const type of USER_INPUT) window.removeEventListener(type, end, CAPTURE);
   };
   const end = () => {
-    give();
+    cancel();
     const box = list.box.current;
-    if (box !== null && box.scrollHeight - box.scrollTop - box.clientHeight < NEAR) atEnd?.();
+    if (box !== null && box.scrollHeight - box.scrollTop - box.clientHeight < END_TOLERANCE) atEnd?.();
   };
-  const look = () => {
+  const step = () => {
     const element = key === null ? null : document.querySelector(`[data-item="${CSS.escape(key)}"]`);
     const box = list.box.current;
     const rows = list.rows.current;
     if (box === null || rows === null) return;
-    // Not the list's own way to scroll to a row: that goes on in the background, also when the reader has taken over.
+    // The list's own `scrollToIndex` continues in the background after the user takes over.
     if (element === null) box.scrollTop = offsetOf(rows, place, align);
     else element.scrollIntoView({ block: "center" });
     const now = box.scrollTop;
-    still = now === last ? still + 1 : 0;
+    stableSteps = now === last ? stableSteps + 1 : 0;
     last = now;
-    looks += 1;
-    if ((still < STILL || (key !== null && element === null)) && looks < MOST_LOOKS) return;
+    steps += 1;
+    if ((stableSteps < STABLE_STEPS || (key !== null && element === null)) && steps < MAX_STEPS) return;
     end();
   };
-  const timer = setInterval(look, LOOK_EVERY);
-  for (const hand of HANDS) window.addEventListener(hand, end, CAUGHT);
-  look();
-  return give;
+  const timer = setInterval(step, STEP_MS);
+  for (const type of USER_INPUT) window.addEventListener(type, end, CAPTURE);
+  step();
+  return cancel;
 }
 
 function offsetOf(rows: VirtualizerHandle, place: number, align: Align): number {

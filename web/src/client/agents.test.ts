@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { AgentInfo } from "../wire/api";
-import { agentNamed, loadAgents } from "./agents";
+import { findAgent, loadAgents } from "./agents";
 
 const deep: AgentInfo = { name: "deep", title: "Deep", description: "", framework: "langgraph", default: false };
 const demo: AgentInfo = { ...deep, name: "demo", title: "Demo", default: true };
@@ -15,7 +15,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("a server that does not answer is asked again until it does", async () => {
+test("the list of agents is requested until the server answers", async () => {
   const fetched = vi
     .fn<() => Promise<Response>>()
     .mockRejectedValueOnce(new TypeError("network"))
@@ -29,7 +29,7 @@ test("a server that does not answer is asked again until it does", async () => {
   expect(errors).toEqual(["The server cannot be reached.", "The server answered 502."]);
 });
 
-test("nobody waits any more: no further request", async () => {
+test("an aborted request is not repeated", async () => {
   const fetched = vi.fn<() => Promise<Response>>().mockRejectedValue(new TypeError("network"));
   vi.stubGlobal("fetch", fetched);
   const abort = new AbortController();
@@ -42,8 +42,8 @@ test("nobody waits any more: no further request", async () => {
   expect(fetched.mock.calls.length).toBe(count);
 });
 
-test("the chosen agent, else the default", () => {
-  expect(agentNamed([deep, demo], "deep")).toBe(deep);
-  expect(agentNamed([deep, demo], "gone")).toBe(demo);
-  expect(agentNamed([], "deep")).toBe(undefined);
+test("the chosen agent is found, otherwise the default", () => {
+  expect(findAgent([deep, demo], "deep")).toBe(deep);
+  expect(findAgent([deep, demo], "gone")).toBe(demo);
+  expect(findAgent([], "deep")).toBe(undefined);
 });

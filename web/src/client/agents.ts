@@ -1,47 +1,47 @@
-/** Which agents the server has. They are asked for once; a server that does not answer is asked again. */
+/** The server's agents. The list is requested until the server answers. */
 
 import { useEffect, useState } from "react";
 import { type AgentInfo, type AgentList, api } from "../wire/api";
 
 export interface Agents {
   readonly agents: readonly AgentInfo[];
-  /** Of the server; "" if it does not say. */
+  /** Version of the server; "" if it is not known. */
   readonly version: string;
   readonly loaded: boolean;
-  /** Why there are none yet. */
+  /** Why the list is not loaded yet. */
   readonly error: string | null;
 }
 
-const NONE: Agents = { agents: [], version: "", loaded: false, error: null };
-const LONGEST_MS = 10_000;
+const NO_AGENTS: Agents = { agents: [], version: "", loaded: false, error: null };
+const MAX_DELAY_MS = 10_000;
 
 export function useAgents(): Agents {
-  const [agents, setAgents] = useState(NONE);
+  const [agents, setAgents] = useState(NO_AGENTS);
   useEffect(() => {
     const abort = new AbortController();
-    loadAgents(abort.signal, (error) => setAgents({ ...NONE, error })).then(
+    loadAgents(abort.signal, (error) => setAgents({ ...NO_AGENTS, error })).then(
       (list) => setAgents({ agents: list.agents, version: list.version ?? "", loaded: true, error: null }),
-      () => {}, // nobody waits for it any more
+      () => {}, // aborted
     );
     return () => abort.abort();
   }, []);
   return agents;
 }
 
-/** The list, however long it takes; rejects only when `signal` says so. */
+/** Requests the list until the server answers; rejects only when `signal` aborts. */
 export async function loadAgents(signal: AbortSignal, onError: (message: string) => void): Promise<AgentList> {
-  for (let pause = 500; ; pause = Math.min(2 * pause, LONGEST_MS)) {
+  for (let pause = 500; ; pause = Math.min(2 * pause, MAX_DELAY_MS)) {
     try {
       return await api.agents(signal);
     } catch (error) {
       signal.throwIfAborted();
       onError(error instanceof Error ? error.message : String(error));
     }
-    await rest(pause, signal);
+    await sleep(pause, signal);
   }
 }
 
-function rest(ms: number, signal: AbortSignal): Promise<void> {
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms);
     signal.addEventListener("abort", () => {
@@ -51,7 +51,7 @@ function rest(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** The one that is chosen, or the default, or the first. */
-export function agentNamed(agents: readonly AgentInfo[], name: string): AgentInfo | undefined {
+/** The agent of this name, otherwise the default, otherwise the first. */
+export function findAgent(agents: readonly AgentInfo[], name: string): AgentInfo | undefined {
   return agents.find((one) => one.name === name) ?? agents.find((one) => one.default) ?? agents[0];
 }

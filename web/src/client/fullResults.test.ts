@@ -1,11 +1,11 @@
 import { describe, expect, it, vi } from "vitest";
 import type { RunView, ToolItem } from "../log/view";
-import { made } from "../testing/sampleRuns";
+import { sampleRun } from "../testing/sampleRuns";
 import type { ToolCall } from "../wire/api";
-import { AT_ONCE, WholeResults } from "./fullResults";
+import { FullResults, MAX_CONCURRENT } from "./fullResults";
 
 function runOf(count: number, size = 9000): RunView {
-  return made(
+  return sampleRun(
     ...Array.from({ length: count }, (_, at) => [
       [at, { kind: "tool_started", call_id: `c${at}`, name: "read", args: {} }] as const,
       [at, { kind: "tool_finished", call_id: `c${at}`, result: "be…", truncated: true, size }] as const,
@@ -15,7 +15,7 @@ function runOf(count: number, size = 9000): RunView {
 
 const toolsOf = (run: RunView) => run.items.filter((item): item is ToolItem => item.kind === "tool");
 
-/** A server that answers when it is told to. */
+/** A server whose answers the test triggers. */
 function slowServer() {
   const asked: { callId: string; signal: AbortSignal; answer: (text: string) => void; refuse: () => void }[] = [];
   const fetchCall = vi.fn(
@@ -31,16 +31,16 @@ function slowServer() {
 
 const settled = () => new Promise((resolve) => setTimeout(resolve));
 
-describe("whole results", () => {
-  it("asks for a few at once, and says when one has come", async () => {
+describe("full results", () => {
+  it("requests are limited, and subscribers are notified of each result", async () => {
     const { asked, fetchCall } = slowServer();
     const run = runOf(6);
-    const results = new WholeResults(fetchCall);
+    const results = new FullResults(fetchCall);
     const changed = vi.fn();
     results.subscribe(changed);
-    results.want([run]);
-    results.want([run]);
-    expect(asked).toHaveLength(AT_ONCE);
+    results.request([run]);
+    results.request([run]);
+    expect(asked).toHaveLength(MAX_CONCURRENT);
     expect(results.getSnapshot().pending).toBe(6);
     const before = results.getSnapshot();
     changed.mockClear();
@@ -49,61 +49,63 @@ describe("whole results", () => {
     expect(changed).toHaveBeenCalled();
     expect(results.getSnapshot()).not.toBe(before);
     expect(results.getSnapshot()).toBe(results.getSnapshot());
-    expect(asked).toHaveLength(AT_ONCE + 1);
+    expect(asked).toHaveLength(MAX_CONCURRENT + 1);
     const [first, second] = toolsOf(run);
-    expect(first && results.getSnapshot().of(first)).toContain("needle");
-    expect(second && results.getSnapshot().of(second)).toBeUndefined();
+    expect(first && results.getSnapshot().textOf(first)).toContain("needle");
+    expect(second && results.getSnapshot().textOf(second)).toBeUndefined();
   });
 
-  it("leaves out what is whole, runs or is too large", () => {
+  it("complete, running and too large calls are not requested", () => {
     const { asked, fetchCall } = slowServer();
-    const results = new WholeResults(fetchCall);
-    results.want([made([0, { kind: "tool_started", call_id: "c", name: "read", args: {}, truncated: true, size: 9 }])]);
-    results.want([runOf(1, 6 * 1024 * 1024)]);
+    const results = new FullResults(fetchCall);
+    results.request([
+      sampleRun([0, { kind: "tool_started", call_id: "c", name: "read", args: {}, truncated: true, size: 9 }]),
+    ]);
+    results.request([runOf(1, 6 * 1024 * 1024)]);
     expect(asked).toHaveLength(0);
     expect(results.getSnapshot()).toMatchObject({ pending: 0, tooLarge: 1 });
   });
 
-  it("counts failures and tries them again when asked again", async () => {
+  it("failures are counted and requested again only on retry", async () => {
     const { asked, fetchCall } = slowServer();
-    const results = new WholeResults(fetchCall);
+    const results = new FullResults(fetchCall);
     const run = runOf(1);
-    results.want([run]);
+    results.request([run]);
     asked[0]?.refuse();
     await settled();
     expect(results.getSnapshot()).toMatchObject({ pending: 0, failed: 1 });
-    results.want([run]);
+    results.request([run]);
     expect(asked).toHaveLength(1);
     results.retry([run]);
     expect(asked).toHaveLength(2);
     expect(results.getSnapshot()).toMatchObject({ pending: 1, failed: 0 });
   });
 
-  it("keeps what was asked for last when there is too much", async () => {
+  it("the least recently used texts are dropped when the limit is reached", async () => {
     const { asked, fetchCall } = slowServer();
-    const results = new WholeResults(fetchCall, 100);
+    const results = new FullResults(fetchCall, 100);
     const run = runOf(3);
     const [one, two, three] = toolsOf(run);
     if (!one || !two || !three) throw new Error("three calls");
-    results.want([run]);
+    results.request([run]);
     asked[0]?.answer("1".repeat(40));
     await settled();
     asked[1]?.answer("2".repeat(40));
     await settled();
-    results.getSnapshot().of(one);
+    results.getSnapshot().textOf(one);
     asked[2]?.answer("3".repeat(40));
     await settled();
-    const of = (item: ToolItem) => results.getSnapshot().of(item);
+    const of = (item: ToolItem) => results.getSnapshot().textOf(item);
     expect([of(one), of(two), of(three)].map((text) => text !== undefined)).toEqual([true, false, true]);
   });
 
-  it("gives up what is under way when nobody looks any more, and can begin anew", async () => {
+  it("dispose aborts all requests, and new requests work afterwards", async () => {
     const { asked, fetchCall } = slowServer();
-    const results = new WholeResults(fetchCall);
+    const results = new FullResults(fetchCall);
     const run = runOf(6);
-    results.want([run]);
-    results.rest();
-    expect(results.getSnapshot().pending).toBe(AT_ONCE);
+    results.request([run]);
+    results.cancelQueued();
+    expect(results.getSnapshot().pending).toBe(MAX_CONCURRENT);
     results.dispose();
     expect(asked.every((call) => call.signal.aborted)).toBe(true);
     const changed = vi.fn();
@@ -112,7 +114,7 @@ describe("whole results", () => {
     await settled();
     expect(changed).not.toHaveBeenCalled();
     expect(results.getSnapshot().pending).toBe(0);
-    results.want([run]);
-    expect(asked).toHaveLength(2 * AT_ONCE);
+    results.request([run]);
+    expect(asked).toHaveLength(2 * MAX_CONCURRENT);
   });
 });

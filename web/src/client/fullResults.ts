@@ -1,121 +1,122 @@
-/** Fetches the whole of calls of which the log has only the beginning, so that a search can look into all of it. */
+/** Fetches the full arguments, output and result of calls that the log truncates, for the search. */
 
-import { argsText, textOf } from "../log/plainText";
+import { argsText, valueText } from "../log/format";
 import type { Item, RunView, ToolItem } from "../log/view";
 import { api, type ToolCall } from "../wire/api";
-import { Watchable } from "./store";
+import { Store } from "./store";
 
-export const AT_ONCE = 4;
-/** What is larger is not fetched for a search. */
+export const MAX_CONCURRENT = 4;
+/** Larger results are not fetched. */
 export const MAX_RESULT = 5 * 1024 * 1024;
-/** Characters that are kept of all calls together; those that were not looked at the longest go first. */
+/** Limit of all texts together, in characters; the least recently used are dropped first. */
 const MAX_KEPT = 64 * 1024 * 1024;
 
-export interface WholeView {
-  /** The whole of a call, if it is there. */
-  readonly of: (item: Item) => string | undefined;
+export interface FullResultsState {
+  /** The full text of a call, if it has been fetched. */
+  readonly textOf: (item: Item) => string | undefined;
   readonly pending: number;
   readonly failed: number;
-  /** Calls that are too large to be fetched for a search. */
+  /** Number of calls that are too large to be fetched. */
   readonly tooLarge: number;
 }
 
 type Fetch = (runId: string, callId: string, signal: AbortSignal) => Promise<ToolCall>;
 
-interface Wanted {
+interface Queued {
   readonly key: string;
   readonly runId: string;
   readonly callId: string;
 }
 
-export class WholeResults {
+export class FullResults {
   private readonly kept = new Map<string, string>();
-  /** All that was ever asked for: what failed or had to go is not asked for again by itself. */
-  private readonly asked = new Set<string>();
+  /** Calls that were requested once; failed and dropped ones are not requested again without `retry`. */
+  private readonly requested = new Set<string>();
   private readonly failed = new Set<string>();
   private readonly tooLarge = new Set<string>();
-  private waiting: Wanted[] = [];
+  private queued: Queued[] = [];
   private fetching = 0;
   private size = 0;
   private abort = new AbortController();
-  private readonly view: Watchable<WholeView>;
+  private readonly view: Store<FullResultsState>;
   readonly subscribe: (changed: () => void) => () => void;
-  readonly getSnapshot: () => WholeView;
+  readonly getSnapshot: () => FullResultsState;
 
   constructor(
-    private readonly fetchCall: Fetch = api.call,
+    private readonly fetchCall: Fetch = api.toolCall,
     private readonly maxKept = MAX_KEPT,
   ) {
-    this.view = new Watchable(this.look());
+    this.view = new Store(this.snapshot());
     this.subscribe = this.view.subscribe;
     this.getSnapshot = this.view.getSnapshot;
   }
 
-  /** Ask for all of these runs' calls that came cut and are finished, each once. */
-  want(runs: readonly RunView[]): void {
-    const before = this.asked.size;
-    for (const run of runs) for (const item of run.items) if (item.kind === "tool") this.wantOne(run, item);
-    if (this.asked.size === before) return;
+  /** Requests each truncated and finished call of the runs once. */
+  request(runs: readonly RunView[]): void {
+    const before = this.requested.size;
+    for (const run of runs) for (const item of run.items) if (item.kind === "tool") this.requestOne(run, item);
+    if (this.requested.size === before) return;
     this.fetchMore();
-    this.tell();
+    this.notify();
   }
 
-  /** Ask again for what failed or had to go. */
+  /** Requests failed and dropped calls again. */
   retry(runs: readonly RunView[]): void {
-    const pending = new Set(this.waiting.map(({ key }) => key));
-    for (const key of this.asked) if (!this.kept.has(key) && !pending.has(key)) this.asked.delete(key);
+    const pending = new Set(this.queued.map(({ key }) => key));
+    for (const key of this.requested) if (!this.kept.has(key) && !pending.has(key)) this.requested.delete(key);
     this.failed.clear();
-    this.want(runs);
+    this.request(runs);
   }
 
-  /** The search is over: what has not been asked of the server yet is left. */
-  rest(): void {
-    if (this.waiting.length === 0) return;
-    for (const { key } of this.waiting) this.asked.delete(key);
-    this.waiting = [];
-    this.tell();
+  /** Drops the requests that have not been sent. */
+  cancelQueued(): void {
+    if (this.queued.length === 0) return;
+    for (const { key } of this.queued) this.requested.delete(key);
+    this.queued = [];
+    this.notify();
   }
 
-  /** Nobody looks any more: what is under way is given up, and nothing is kept. */
+  /** Aborts all requests and drops all texts. */
   dispose(): void {
     this.abort.abort();
     this.abort = new AbortController();
-    this.waiting = [];
+    this.queued = [];
     this.fetching = 0;
     this.size = 0;
-    for (const all of [this.kept, this.asked, this.failed, this.tooLarge]) all.clear();
-    this.tell();
+    for (const all of [this.kept, this.requested, this.failed, this.tooLarge]) all.clear();
+    this.notify();
   }
 
-  private wantOne(run: RunView, item: ToolItem): void {
-    if (item.endedAt === null || !isCut(item) || this.asked.has(item.key)) return;
-    this.asked.add(item.key);
-    if (Math.max(item.resultCut?.size ?? 0, item.argsCut?.size ?? 0) > MAX_RESULT) this.tooLarge.add(item.key);
-    else this.waiting.push({ key: item.key, runId: run.runId, callId: item.callId });
+  private requestOne(run: RunView, item: ToolItem): void {
+    if (item.endedAt === null || !isTruncated(item) || this.requested.has(item.key)) return;
+    this.requested.add(item.key);
+    if (Math.max(item.resultTruncation?.size ?? 0, item.argsTruncation?.size ?? 0) > MAX_RESULT)
+      this.tooLarge.add(item.key);
+    else this.queued.push({ key: item.key, runId: run.runId, callId: item.callId });
   }
 
   private fetchMore(): void {
-    while (this.fetching < AT_ONCE) {
-      const next = this.waiting.shift();
+    while (this.fetching < MAX_CONCURRENT) {
+      const next = this.queued.shift();
       if (next === undefined) return;
       this.fetching += 1;
       void this.fetchOne(next, this.abort.signal);
     }
   }
 
-  private async fetchOne({ key, runId, callId }: Wanted, signal: AbortSignal): Promise<void> {
+  private async fetchOne({ key, runId, callId }: Queued, signal: AbortSignal): Promise<void> {
     let text: string | null = null;
     try {
-      text = wholeText(await this.fetchCall(runId, callId, signal));
+      text = fullText(await this.fetchCall(runId, callId, signal));
     } catch {
-      // It is counted, and the search goes on with what the log has.
+      // Counted as failed; the search uses the text in the log.
     }
     if (signal.aborted) return;
     this.fetching -= 1;
     if (text === null) this.failed.add(key);
     else this.keep(key, text);
     this.fetchMore();
-    this.tell();
+    this.notify();
   }
 
   private keep(key: string, text: string): void {
@@ -136,23 +137,23 @@ export class WholeResults {
     return text;
   }
 
-  private look(): WholeView {
-    const { waiting, fetching, failed, tooLarge } = this;
-    // A new function each time, so that what depends on it is computed anew when something has arrived.
-    const of = (item: Item) => this.find(item.key);
-    return { of, pending: waiting.length + fetching, failed: failed.size, tooLarge: tooLarge.size };
+  private snapshot(): FullResultsState {
+    const { queued, fetching, failed, tooLarge } = this;
+    // A new function each time, so that memoized searches run again.
+    const textOf = (item: Item) => this.find(item.key);
+    return { textOf, pending: queued.length + fetching, failed: failed.size, tooLarge: tooLarge.size };
   }
 
-  private tell(): void {
-    this.view.set(this.look());
+  private notify(): void {
+    this.view.set(this.snapshot());
   }
 }
 
-export function isCut(item: ToolItem): boolean {
-  return item.resultCut !== null || item.argsCut !== null || item.outputDropped > 0;
+export function isTruncated(item: ToolItem): boolean {
+  return item.resultTruncation !== null || item.argsTruncation !== null || item.outputDropped > 0;
 }
 
-function wholeText(call: ToolCall): string {
-  const parts = [call.args === null ? "" : argsText(call.args), call.output, textOf(call.result)];
+function fullText(call: ToolCall): string {
+  const parts = [call.args === null ? "" : argsText(call.args), call.output, valueText(call.result)];
   return parts.filter(Boolean).join("\n").slice(0, MAX_RESULT);
 }

@@ -1,133 +1,135 @@
-/** Sends the messages of one session: as many at a time as the server takes, and each until it is a run. */
+/** Sends the messages of one session, as many at a time as the server accepts, until each has a run. */
 
 import type { SessionView } from "../log/view";
-import { isKept, keep, kept, keysOf, type Pending, unseen } from "./outbox";
-import { onChangedElsewhere } from "./storage";
+import { isInOutbox, loadOutbox, type OutboxMessage, outboxKeyPrefix, saveOutbox, withoutStarted } from "./outbox";
+import { onOtherTabChange } from "./storage";
 
-/** The server takes five queries of a socket that are no runs yet. The fifth is for one that is not to wait. */
-const IN_FLIGHT = 4;
-/** Less than what the server takes at most, in bytes. */
-const LONGEST = 1_000_000;
-/** What the server says of a query that somebody withdrew. */
+/**
+ * The server accepts five queries without a run on each socket. The fifth is reserved for a message that interrupts.
+ */
+const MAX_IN_FLIGHT = 4;
+/** Below the server's limit, in bytes. */
+const MAX_BYTES = 1_000_000;
+/** The server's error for a query that was withdrawn. */
 const WITHDRAWN = "Query was stopped while it waited";
 
-export class Sending {
-  private all: readonly Pending[];
-  /** What this socket has sent and is no run yet. */
+export class MessageSender {
+  private messages: readonly OutboxMessage[];
+  /** Sent on this socket, and not a run yet. */
   private readonly inFlight = new Set<string>();
-  /** What another tab sends. */
-  private readonly elsewhere = new Set<string>();
+  /** Sent by another tab. */
+  private readonly inOtherTab = new Set<string>();
   readonly close: () => void;
 
   constructor(
     private readonly sessionId: string,
     private readonly send: (message: object) => boolean,
-    private readonly changed: (pending: readonly Pending[]) => void,
+    private readonly changed: (pending: readonly OutboxMessage[]) => void,
   ) {
-    this.all = kept(sessionId);
-    this.close = onChangedElsewhere(keysOf(sessionId), () => this.takeOver());
+    this.messages = loadOutbox(sessionId);
+    this.close = onOtherTabChange(outboxKeyPrefix(sessionId), () => this.readStorage());
   }
 
-  get pending(): readonly Pending[] {
-    return this.all;
+  get pending(): readonly OutboxMessage[] {
+    return this.messages;
   }
 
-  ask(text: string, ifBusy: Pending["ifBusy"]): void {
-    // Later than the one before, also within the same millisecond: their order is by time.
-    const at = Math.max(Date.now(), ...this.all.map((other) => other.at + 1));
-    this.post([...this.all, { requestId: newId(), text, ifBusy, at, error: null, runId: null }]);
-    this.transmit();
+  ask(text: string, ifBusy: OutboxMessage["ifBusy"]): void {
+    // Strictly increasing, because messages are ordered by time.
+    const at = Math.max(Date.now(), ...this.messages.map((other) => other.at + 1));
+    this.update([...this.messages, { requestId: newId(), text, ifBusy, at, error: null, runId: null }]);
+    this.sendPending();
   }
 
-  withdraw(one: Pending): void {
-    const isSent = this.inFlight.delete(one.requestId) || this.elsewhere.has(one.requestId);
+  withdraw(one: OutboxMessage): void {
+    const isSent = this.inFlight.delete(one.requestId) || this.inOtherTab.has(one.requestId);
     if (isSent && one.error === null) this.send({ type: "cancel", request_id: one.requestId });
-    this.post(this.all.filter((other) => other.requestId !== one.requestId));
-    this.transmit();
+    this.update(this.messages.filter((other) => other.requestId !== one.requestId));
+    this.sendPending();
   }
 
-  retry(one: Pending): void {
-    const again = { ...one, error: null, requestId: newId() };
-    this.post(this.all.map((other) => (other.requestId === one.requestId ? again : other)));
-    this.transmit();
+  retry(one: OutboxMessage): void {
+    const renewed = { ...one, error: null, requestId: newId() };
+    this.update(this.messages.map((other) => (other.requestId === one.requestId ? renewed : other)));
+    this.sendPending();
   }
 
-  /** What was on its way when the link broke may never have arrived. */
-  again(): void {
+  /** Sends everything again after a reconnect, because it may not have arrived. */
+  sendAllAgain(): void {
     this.inFlight.clear();
-    this.elsewhere.clear();
-    this.post(this.all.map((one) => (one.runId === null ? one : { ...one, runId: null })));
-    this.transmit();
+    this.inOtherTab.clear();
+    this.update(this.messages.map((one) => (one.runId === null ? one : { ...one, runId: null })));
+    this.sendPending();
   }
 
   accepted(requestId: string, runId: string, isKnown: boolean): void {
-    if (isKnown) this.post(this.all.filter((one) => one.requestId !== requestId));
-    else this.mark(requestId, { runId });
-    this.arrived(requestId);
+    if (isKnown) this.update(this.messages.filter((one) => one.requestId !== requestId));
+    else this.updateOne(requestId, { runId });
+    this.freeSlot(requestId);
   }
 
   refused(requestId: string, message: string, code: string): void {
-    const one = this.all.find((other) => other.requestId === requestId);
-    // A server that stops is back soon, and is told again then.
+    const one = this.messages.find((other) => other.requestId === requestId);
+    // A server that shuts down comes back, and gets the message then.
     if (one === undefined || code === "shutting_down") return;
-    // The server says the same when a request before it failed; only what somebody took out of storage is unwanted.
-    const isWithdrawn = message === WITHDRAWN && !isKept(this.sessionId, one);
-    if (isWithdrawn) this.post(this.all.filter((other) => other !== one));
-    else this.mark(requestId, { error: message });
-    this.arrived(requestId);
+    // The same error follows from a failed earlier query; only a message that is no longer stored was withdrawn.
+    const isWithdrawn = message === WITHDRAWN && !isInOutbox(this.sessionId, one);
+    if (isWithdrawn) this.update(this.messages.filter((other) => other !== one));
+    else this.updateOne(requestId, { error: message });
+    this.freeSlot(requestId);
   }
 
-  /** The log has grown: some may have become runs. */
-  seen(before: SessionView, after: SessionView, skew: number): void {
-    const left = unseen(this.all, before, after, skew);
-    if (left !== this.all) this.post(left);
+  /** Removes messages that have become runs. */
+  removeStarted(before: SessionView, after: SessionView, skew: number): void {
+    const left = withoutStarted(this.messages, before, after, skew);
+    if (left !== this.messages) this.update(left);
   }
 
-  private post(pending: readonly Pending[]): void {
-    keep(this.sessionId, this.all, pending);
-    this.all = pending;
+  private update(pending: readonly OutboxMessage[]): void {
+    saveOutbox(this.sessionId, this.messages, pending);
+    this.messages = pending;
     this.changed(pending);
   }
 
-  private mark(requestId: string, part: Partial<Pending>): void {
-    this.post(this.all.map((one) => (one.requestId === requestId ? { ...one, ...part } : one)));
+  private updateOne(requestId: string, part: Partial<OutboxMessage>): void {
+    this.update(this.messages.map((one) => (one.requestId === requestId ? { ...one, ...part } : one)));
   }
 
-  /** It takes no more room on the way. */
-  private arrived(requestId: string): void {
+  /** Frees its place on the socket. */
+  private freeSlot(requestId: string): void {
     this.inFlight.delete(requestId);
-    this.transmit();
+    this.sendPending();
   }
 
-  private transmit(): void {
-    for (const one of this.all) {
-      const room = IN_FLIGHT + (one.ifBusy === "cancel" ? 1 : 0);
-      const isSent = this.inFlight.has(one.requestId) || this.elsewhere.has(one.requestId);
+  private sendPending(): void {
+    for (const one of this.messages) {
+      const room = MAX_IN_FLIGHT + (one.ifBusy === "cancel" ? 1 : 0);
+      const isSent = this.inFlight.has(one.requestId) || this.inOtherTab.has(one.requestId);
       if (isSent || one.error !== null || one.runId !== null || this.inFlight.size >= room) continue;
       const query = { type: "query", query: one.text, if_busy: one.ifBusy, request_id: one.requestId };
-      if (isTooLong(query)) this.mark(one.requestId, { error: "too long: at most 1 MB" });
+      if (isTooLong(query)) this.updateOne(one.requestId, { error: "too long: at most 1 MB" });
       else if (this.send(query)) this.inFlight.add(one.requestId);
     }
   }
 
-  /** Another tab has sent something, or taken something away. What it sent we send only when we connect anew. */
-  private takeOver(): void {
-    const pending = kept(this.sessionId);
-    const known = new Set(this.all.map((one) => one.requestId));
-    for (const { requestId } of pending) if (!known.delete(requestId)) this.elsewhere.add(requestId);
+  /** Another tab sent or withdrew a message. This tab sends it only after a reconnect. */
+  private readStorage(): void {
+    const pending = loadOutbox(this.sessionId);
+    const known = new Set(this.messages.map((one) => one.requestId));
+    for (const { requestId } of pending) if (!known.delete(requestId)) this.inOtherTab.add(requestId);
     for (const gone of known) this.inFlight.delete(gone);
-    this.all = pending;
+    this.messages = pending;
     this.changed(pending);
-    this.transmit();
+    this.sendPending();
   }
 }
 
 function isTooLong(message: object): boolean {
-  return new TextEncoder().encode(JSON.stringify(message)).length > LONGEST;
+  return new TextEncoder().encode(JSON.stringify(message)).length > MAX_BYTES;
 }
 
 export function newId(): string {
-  // Not `randomUUID`: browsers offer that only over https and on localhost.
+  // `randomUUID` needs https or localhost.
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

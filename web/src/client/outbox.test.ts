@@ -1,10 +1,10 @@
 // @vitest-environment jsdom
 
 import { beforeEach, expect, it } from "vitest";
-import { keep, kept, type Pending } from "./outbox";
-import { remember } from "./storage";
+import { loadOutbox, type OutboxMessage, saveOutbox } from "./outbox";
+import { writeStored } from "./storage";
 
-const one = (requestId: string, at: number): Pending => ({
+const one = (requestId: string, at: number): OutboxMessage => ({
   requestId,
   text: requestId,
   ifBusy: "wait",
@@ -15,18 +15,18 @@ const one = (requestId: string, at: number): Pending => ({
 
 beforeEach(() => localStorage.clear());
 
-it("keeps messages in the order of their time, each session's apart", () => {
-  keep("a", [], [one("late", 2), one("early", 1)]);
-  keep("a.b", [], [one("other", 0)]);
-  expect(kept("a").map((message) => message.requestId)).toEqual(["early", "late"]);
-  expect(kept("a.b").map((message) => message.requestId)).toEqual(["other"]);
+it("messages are ordered by time and separated by session", () => {
+  saveOutbox("a", [], [one("late", 2), one("early", 1)]);
+  saveOutbox("a.b", [], [one("other", 0)]);
+  expect(loadOutbox("a").map((message) => message.requestId)).toEqual(["early", "late"]);
+  expect(loadOutbox("a.b").map((message) => message.requestId)).toEqual(["other"]);
 });
 
-it("does not bring back what another tab took away, and leaves alone what another tab sent", () => {
+it("a message that another tab removed is not stored again, and its messages stay", () => {
   const mine = one("mine", 1);
-  keep("a", [], [mine]);
-  keep("a", [], [one("theirs", 2)]);
-  remember("outbox.a.mine", null);
-  keep("a", [mine], [{ ...mine, runId: "run_1" }]);
-  expect(kept("a").map((message) => message.requestId)).toEqual(["theirs"]);
+  saveOutbox("a", [], [mine]);
+  saveOutbox("a", [], [one("theirs", 2)]);
+  writeStored("outbox.a.mine", null);
+  saveOutbox("a", [mine], [{ ...mine, runId: "run_1" }]);
+  expect(loadOutbox("a").map((message) => message.requestId)).toEqual(["theirs"]);
 });

@@ -1,65 +1,67 @@
 /**
- * Messages that the user sent and that are no runs yet. They outlive a reload, and are sent again after every
- * reconnect: the server knows a `request_id` and never begins a second run for it.
+ * Messages of the user that are not runs yet. They survive a reload and are sent again after each reconnect; the
+ * server starts one run for each `request_id`.
  *
- * Each has a key of its own, so that two tabs of a session never overwrite what the other one sent or withdrew.
+ * Each message has its own storage key, so that two tabs of a session do not overwrite each other's messages.
  */
 
 import type { SessionView } from "../log/view";
-import { recall, remember, remembered } from "./storage";
+import { readStored, storedKeys, writeStored } from "./storage";
 
-export interface Pending {
+export interface OutboxMessage {
   readonly requestId: string;
   readonly text: string;
   readonly ifBusy: "wait" | "cancel";
   readonly at: number;
-  /** Why the server refused it; such a message is not sent again by itself. */
+  /** Why the server refused it. It is sent again only on request. */
   readonly error: string | null;
-  /** Its run, once the server has named it. */
+  /** The run that the server accepted it as. */
   readonly runId: string | null;
 }
 
-/** The server counts a message's time by its own clock, and both are only nearly right. */
+/** Tolerance between the server's and this machine's clock, in ms. */
 const CLOCK_TOLERANCE = 5000;
 
-/** How the keys of a session's messages begin. */
-export const keysOf = (sessionId: string) => `outbox.${sessionId}.`;
+/** Prefix of the storage keys of a session's messages. */
+export const outboxKeyPrefix = (sessionId: string) => `outbox.${sessionId}.`;
 
-export function kept(sessionId: string): readonly Pending[] {
-  const beginning = keysOf(sessionId);
-  // Ids of messages have no dots, those of sessions may: `a.` is the beginning of `a.b.` too.
-  const keys = remembered(beginning).filter((key) => !key.slice(beginning.length).includes("."));
-  const all = keys.map((key) => recall<Pending | null>(key, null)).filter((one) => one !== null);
+export function loadOutbox(sessionId: string): readonly OutboxMessage[] {
+  const beginning = outboxKeyPrefix(sessionId);
+  // Message ids have no dots, session ids may have: `a.` is a prefix of `a.b.` too.
+  const keys = storedKeys(beginning).filter((key) => !key.slice(beginning.length).includes("."));
+  const all = keys.map((key) => readStored<OutboxMessage | null>(key, null)).filter((one) => one !== null);
   return all.sort((a, b) => a.at - b.at);
 }
 
-export function isKept(sessionId: string, one: Pending): boolean {
-  return recall<Pending | null>(keysOf(sessionId) + one.requestId, null) !== null;
+export function isInOutbox(sessionId: string, one: OutboxMessage): boolean {
+  return readStored<OutboxMessage | null>(outboxKeyPrefix(sessionId) + one.requestId, null) !== null;
 }
 
-/** Note what has changed. A message that another tab has taken away meanwhile does not come back by that. */
-export function keep(sessionId: string, before: readonly Pending[], after: readonly Pending[]): void {
+/** Stores the changes. A message that another tab removed is not stored again. */
+export function saveOutbox(sessionId: string, before: readonly OutboxMessage[], after: readonly OutboxMessage[]): void {
   const old = new Map(before.map((one) => [one.requestId, one]));
   for (const one of after) {
     const known = old.get(one.requestId);
     old.delete(one.requestId);
-    if (known === undefined || (known !== one && isKept(sessionId, one)))
-      remember(keysOf(sessionId) + one.requestId, one);
+    if (known === undefined || (known !== one && isInOutbox(sessionId, one)))
+      writeStored(outboxKeyPrefix(sessionId) + one.requestId, one);
   }
-  for (const requestId of old.keys()) remember(keysOf(sessionId) + requestId, null);
+  for (const requestId of old.keys()) writeStored(outboxKeyPrefix(sessionId) + requestId, null);
 }
 
 /**
- * Without those that have become runs. The run's first Record may come before the server's word which run it is: then
- * the question itself tells, so that no message is ever seen twice. Only of a run that is new and that began after the
- * message was written: people ask the same thing again. `skew` is how far our clock is ahead of the server's.
+ * Removes messages that have become runs.
+ *
+ * A run's first record may arrive before the server names the run of a message. Then a new run with the same text
+ * that started after the message counts as its run; an older run may have the same text by chance. `skew` is how far
+ * this machine's clock is ahead of the server's.
  */
-export function unseen(
-  pending: readonly Pending[],
+export function withoutStarted(
+  pending: readonly OutboxMessage[],
   before: SessionView,
   after: SessionView,
   skew: number,
-): readonly Pending[] {
+): readonly OutboxMessage[] {
   if (pending.length === 0) return pending;
   const known = new Set(before.runs.map((run) => run.runId));
   const all = new Set(after.runs.map((run) => run.runId));

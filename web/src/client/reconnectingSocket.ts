@@ -1,37 +1,37 @@
 /**
- * The socket of one session, which comes back by itself: after a cut, a restart of the server, a closed lid.
+ * A WebSocket that reconnects by itself after a lost connection, a server restart or a suspended machine.
  *
- * It knows nothing of what it carries but when it was last heard.
+ * It does not know the protocol, except when it last received something.
  */
 
-import { address } from "../wire/api";
+import { serverUrl } from "../wire/api";
 
-export type LinkStatus =
+export type SocketStatus =
   | { readonly kind: "connecting" }
   | { readonly kind: "open" }
-  /** It will be tried again by itself. `reason` is what the server said, if it was there. */
+  /** It reconnects by itself. `reason` is the server's message, if there was one. */
   | { readonly kind: "lost"; readonly since: number; readonly next: number; readonly reason?: string }
-  /** It will not. */
+  /** It does not reconnect. */
   | { readonly kind: "ended"; readonly why: "deleted" | "refused"; readonly reason: string };
 
-export interface LinkEvents {
+export interface SocketEvents {
   open(): void;
   message(text: string): void;
-  status(status: LinkStatus): void;
+  status(status: SocketStatus): void;
 }
 
-const FIRST_WAIT = 400;
-const LONGEST_WAIT = 8000;
-/** The page asks for a sign of life after so long a silence, and gives up after the second time span. */
-const QUIET = 15_000;
-const DEAF = 6000;
-/** A server that is stopped, or a net that swallows everything, would let an attempt hang for minutes. */
-const PATIENCE = 8000;
-const DELETED = 4404;
-const REFUSED = 1008;
-const NOT_NOW = 1013;
-/** Refusals that pass by themselves. */
-const PASSING: readonly string[] = [
+const FIRST_DELAY_MS = 400;
+const MAX_DELAY_MS = 8000;
+/** It sends a ping after this silence, and reconnects after the second time span. */
+const PING_AFTER_MS = 15_000;
+const PONG_TIMEOUT_MS = 6000;
+/** Limit of one connection attempt, which could otherwise hang for minutes. */
+const ATTEMPT_TIMEOUT_MS = 8000;
+const CLOSE_DELETED = 4404;
+const CLOSE_REFUSED = 1008;
+const CLOSE_TRY_LATER = 1013;
+/** Refusals that are temporary. */
+const TEMPORARY_REFUSALS: readonly string[] = [
   "too_many_streams",
   "too_many_requests",
   "store_unavailable",
@@ -39,144 +39,144 @@ const PASSING: readonly string[] = [
   "shutting_down",
 ];
 
-export class Link {
+export class ReconnectingSocket {
   private socket: WebSocket | null = null;
   private attempts = 0;
   private lostSince: number | null = null;
-  private heardAt = 0;
-  private retry: ReturnType<typeof setTimeout> | undefined;
-  private watch: ReturnType<typeof setInterval> | undefined;
-  private patience: ReturnType<typeof setTimeout> | undefined;
+  private lastMessageAt = 0;
+  private retryTimer: ReturnType<typeof setTimeout> | undefined;
+  private silenceTimer: ReturnType<typeof setInterval> | undefined;
+  private attemptTimer: ReturnType<typeof setTimeout> | undefined;
   private closed = false;
-  /** The server has taken us in: only then it hears what is sent. */
-  private isIn = false;
-  /** What the server said when it did not, and when it wants to be asked again. */
+  /** Whether the server has accepted the connection and reads messages. */
+  private isAccepted = false;
+  /** The server's last refusal, and the time before which it accepts no new attempt. */
   private refusal: { readonly reason: string; readonly until: number } | null = null;
-  /** The server does not want us back; only `restart` goes there again. */
-  private isOver = false;
+  /** Whether the server ended the connection for good; only `restart` connects again. */
+  private isEnded = false;
 
-  /** `path` is asked anew for each attempt, because the place to go on from moves. */
+  /** `path` is called for each attempt, because the cursor in it changes. */
   constructor(
     private readonly path: () => string,
-    private readonly events: LinkEvents,
+    private readonly events: SocketEvents,
   ) {
-    window.addEventListener("online", this.wake);
-    document.addEventListener("visibilitychange", this.wake);
+    window.addEventListener("online", this.onWake);
+    document.addEventListener("visibilitychange", this.onWake);
     this.connect();
   }
 
   send(message: object): boolean {
-    if (!this.isIn || this.socket?.readyState !== WebSocket.OPEN) return false;
+    if (!this.isAccepted || this.socket?.readyState !== WebSocket.OPEN) return false;
     this.socket.send(JSON.stringify(message));
     return true;
   }
 
   close(): void {
     this.closed = true;
-    window.removeEventListener("online", this.wake);
-    document.removeEventListener("visibilitychange", this.wake);
-    clearTimeout(this.retry);
-    this.drop();
+    window.removeEventListener("online", this.onWake);
+    document.removeEventListener("visibilitychange", this.onWake);
+    clearTimeout(this.retryTimer);
+    this.closeSocket();
   }
 
-  /** The server has greeted us. */
-  greeted(): void {
-    if (this.isIn || this.socket === null) return;
-    this.isIn = true;
+  /** The server accepted the connection. */
+  accepted(): void {
+    if (this.isAccepted || this.socket === null) return;
+    this.isAccepted = true;
     this.attempts = 0;
     this.lostSince = null;
     this.refusal = null;
-    clearTimeout(this.patience);
-    clearInterval(this.watch);
-    this.watch = setInterval(() => this.listen(), 5000);
+    clearTimeout(this.attemptTimer);
+    clearInterval(this.silenceTimer);
+    this.silenceTimer = setInterval(() => this.checkSilence(), 5000);
     this.events.status({ kind: "open" });
     this.events.open();
   }
 
-  /** The server does not take us in now. False if no time helps, or if it is about something else. */
-  refused(code: string, reason: string, retryAfter: number): boolean {
-    if (this.isIn || !PASSING.includes(code)) return false;
+  /** Notes a refusal. False if it is not temporary, or if the connection is already accepted. */
+  noteRefusal(code: string, reason: string, retryAfter: number): boolean {
+    if (this.isAccepted || !TEMPORARY_REFUSALS.includes(code)) return false;
     this.refusal = { reason, until: Date.now() + retryAfter * 1000 };
     return true;
   }
 
-  /** Try now instead of later, also if an attempt goes on that may hang. */
-  readonly hurry = (): void => {
-    if (this.closed || this.isOver) return;
+  /** Reconnects now, also if an attempt hangs. */
+  readonly reconnectNow = (): void => {
+    if (this.closed || this.isEnded) return;
     if (this.socket !== null && this.socket.readyState !== WebSocket.CONNECTING) return;
-    this.drop();
-    clearTimeout(this.retry);
+    this.closeSocket();
+    clearTimeout(this.retryTimer);
     this.connect();
   };
 
-  /** Begin again, e.g. from another place. */
+  /** Starts a new connection. */
   restart(): void {
     if (this.closed) return;
-    this.isOver = false;
-    this.drop();
-    clearTimeout(this.retry);
+    this.isEnded = false;
+    this.closeSocket();
+    clearTimeout(this.retryTimer);
     this.connect();
   }
 
-  private readonly wake = (event: Event): void => {
+  private readonly onWake = (event: Event): void => {
     if (event.type !== "online" && document.visibilityState !== "visible") return;
-    // Who was told to wait waits; only the user may ask earlier.
+    // Only the user may try before the time that the server named.
     if (this.refusal !== null && Date.now() < this.refusal.until) return;
-    if (this.socket === null || event.type === "online") this.hurry();
-    // After a long sleep the socket may be dead without knowing it.
-    else if (Date.now() - this.heardAt > QUIET) this.restart();
+    if (this.socket === null || event.type === "online") this.reconnectNow();
+    // After a suspend the socket may be dead without an event.
+    else if (Date.now() - this.lastMessageAt > PING_AFTER_MS) this.restart();
   };
 
   private connect(): void {
     if (this.lostSince === null) this.events.status({ kind: "connecting" });
-    const socket = new WebSocket(address(this.path()).replace(/^http/, "ws"));
+    const socket = new WebSocket(serverUrl(this.path()).replace(/^http/, "ws"));
     this.socket = socket;
     socket.onmessage = (event: MessageEvent<string>) => {
-      this.heardAt = Date.now();
+      this.lastMessageAt = Date.now();
       this.events.message(event.data);
     };
     socket.onclose = (event) => {
-      if (this.socket === socket) this.lose(event.code, event.reason);
+      if (this.socket === socket) this.onLost(event.code, event.reason);
     };
-    this.patience = setTimeout(() => {
-      this.lostSince ??= Date.now() - PATIENCE;
-      this.lose();
-    }, PATIENCE);
+    this.attemptTimer = setTimeout(() => {
+      this.lostSince ??= Date.now() - ATTEMPT_TIMEOUT_MS;
+      this.onLost();
+    }, ATTEMPT_TIMEOUT_MS);
   }
 
-  private listen(): void {
-    const silence = Date.now() - this.heardAt;
-    if (silence > QUIET + DEAF) {
-      this.lostSince = this.heardAt;
-      this.events.status({ kind: "lost", since: this.heardAt, next: Date.now() });
+  private checkSilence(): void {
+    const silence = Date.now() - this.lastMessageAt;
+    if (silence > PING_AFTER_MS + PONG_TIMEOUT_MS) {
+      this.lostSince = this.lastMessageAt;
+      this.events.status({ kind: "lost", since: this.lastMessageAt, next: Date.now() });
       this.restart();
-    } else if (silence > QUIET) this.send({ type: "ping" });
+    } else if (silence > PING_AFTER_MS) this.send({ type: "ping" });
   }
 
-  private lose(code = 0, reason = ""): void {
-    this.drop();
+  private onLost(code = 0, reason = ""): void {
+    this.closeSocket();
     if (this.closed) return;
-    if (code === DELETED || (code === REFUSED && !PASSING.includes(reason))) {
-      this.isOver = true;
-      this.events.status({ kind: "ended", why: code === DELETED ? "deleted" : "refused", reason });
+    if (code === CLOSE_DELETED || (code === CLOSE_REFUSED && !TEMPORARY_REFUSALS.includes(reason))) {
+      this.isEnded = true;
+      this.events.status({ kind: "ended", why: code === CLOSE_DELETED ? "deleted" : "refused", reason });
       return;
     }
     this.lostSince ??= Date.now();
-    const pause = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.attempts) * (0.75 + Math.random() / 2);
-    // Those who are told the same time should not all come back in the same moment.
-    const wait = Math.max(0, (this.refusal?.until ?? 0) - Date.now()) + pause;
+    const delay = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** this.attempts) * (0.75 + Math.random() / 2);
+    // Jitter, so that clients with the same delay do not reconnect at the same moment.
+    const wait = Math.max(0, (this.refusal?.until ?? 0) - Date.now()) + delay;
     this.attempts += 1;
-    const why = code === REFUSED || code === NOT_NOW ? { reason: this.refusal?.reason ?? reason } : {};
+    const why = code === CLOSE_REFUSED || code === CLOSE_TRY_LATER ? { reason: this.refusal?.reason ?? reason } : {};
     this.events.status({ kind: "lost", since: this.lostSince, next: Date.now() + wait, ...why });
-    this.retry = setTimeout(() => this.connect(), wait);
+    this.retryTimer = setTimeout(() => this.connect(), wait);
   }
 
-  private drop(): void {
-    clearInterval(this.watch);
-    clearTimeout(this.patience);
+  private closeSocket(): void {
+    clearInterval(this.silenceTimer);
+    clearTimeout(this.attemptTimer);
     const socket = this.socket;
     this.socket = null;
-    this.isIn = false;
+    this.isAccepted = false;
     if (socket === null) return;
     socket.onmessage = socket.onclose = null;
     socket.close();

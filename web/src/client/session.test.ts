@@ -1,9 +1,9 @@
 // @vitest-environment jsdom
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { FakeSocket, newest } from "../testing/fakeSocket";
+import { FakeSocket, newestSocket } from "../testing/fakeSocket";
 import { transcript } from "../testing/golden";
-import { keep, kept } from "./outbox";
+import { loadOutbox, saveOutbox } from "./outbox";
 import { SessionStore } from "./session";
 
 const records = transcript("one_tool");
@@ -30,88 +30,88 @@ describe("a session", () => {
   const now = () => store.getSnapshot();
   const opened = (cursor = 0) => {
     store = new SessionStore("s");
-    newest().open(cursor);
+    newestSocket().open(cursor);
   };
 
-  it("shows nothing of a long log before all of it is there", () => {
+  it("a long log is shown when it is complete", () => {
     opened(records.length);
     expect(now().loading).toBe(0);
-    newest().say(packed(0, 3));
+    newestSocket().receive(packed(0, 3));
     vi.advanceTimersByTime(100);
     expect(now().loading).toBeCloseTo(3 / records.length);
     expect(now().view.seq).toBe(0);
-    newest().say(packed(3, records.length));
+    newestSocket().receive(packed(3, records.length));
     vi.advanceTimersByTime(100);
     expect(now().loading).toBeNull();
     expect(now().view.runs[0]?.state).toBe("finished");
   });
 
-  it("gives a message back that a server with a limit does not take, and sends it when it is told to", () => {
+  it("a message that the server's limit refuses is returned and can be sent again", () => {
     store = new SessionStore("s");
     store.ask("one too many", "wait");
-    newest().open(0);
-    newest().say({ type: "error", message: "you have 3 sessions", error_code: "too_many_sessions" });
-    newest().cut(1008, "too_many_sessions");
+    newestSocket().open(0);
+    newestSocket().receive({ type: "error", message: "you have 3 sessions", error_code: "too_many_sessions" });
+    newestSocket().drop(1008, "too_many_sessions");
     const [given] = now().pending;
     expect(given).toMatchObject({ text: "one too many", error: "you have 3 sessions" });
     if (given !== undefined) store.retry(given);
     expect(FakeSocket.all).toHaveLength(2);
-    newest().open(0);
+    newestSocket().open(0);
     expect(now().notice).toBeNull();
-    expect(newest().sent).toMatchObject([{ type: "query", query: "one too many" }]);
+    expect(newestSocket().sent).toMatchObject([{ type: "query", query: "one too many" }]);
   });
 
-  it("waits for a server that refuses it for a while, and keeps what is to be sent", () => {
+  it("a temporary refusal keeps the message until the reconnect", () => {
     store = new SessionStore("s");
     store.ask("later", "wait");
     const busy = { type: "error", message: "you have 20 streams", error_code: "too_many_streams", retry_after: 3 };
-    newest().say(busy);
-    newest().cut(1008, "too_many_streams");
-    expect(now()).toMatchObject({ notice: null, link: { kind: "lost", reason: "you have 20 streams" } });
+    newestSocket().receive(busy);
+    newestSocket().drop(1008, "too_many_streams");
+    expect(now()).toMatchObject({ notice: null, connection: { kind: "lost", reason: "you have 20 streams" } });
     expect(now().pending).toMatchObject([{ text: "later", error: null }]);
     vi.advanceTimersByTime(2999);
     expect(FakeSocket.all).toHaveLength(1);
     vi.advanceTimersByTime(1000);
-    newest().open(0);
-    expect(now()).toMatchObject({ notice: null, link: { kind: "open" } });
-    expect(newest().sent).toMatchObject([{ type: "query", query: "later" }]);
+    newestSocket().open(0);
+    expect(now()).toMatchObject({ notice: null, connection: { kind: "open" } });
+    expect(newestSocket().sent).toMatchObject([{ type: "query", query: "later" }]);
   });
 
-  it("goes again to a server that has refused it for good, if the user wants that", () => {
+  it("the user can reconnect after a permanent refusal", () => {
     opened();
-    newest().say({ type: "error", message: "the key is gone", error_code: "unauthorized" });
-    newest().cut(1008, "unauthorized");
-    expect(now()).toMatchObject({ notice: "the key is gone", link: { kind: "ended", why: "refused" } });
+    newestSocket().receive({ type: "error", message: "the key is gone", error_code: "unauthorized" });
+    newestSocket().drop(1008, "unauthorized");
+    expect(now()).toMatchObject({ notice: "the key is gone", connection: { kind: "ended", why: "refused" } });
     store.reconnect();
-    newest().open(0);
-    expect(now()).toMatchObject({ notice: null, link: { kind: "open" } });
+    newestSocket().open(0);
+    expect(now()).toMatchObject({ notice: null, connection: { kind: "open" } });
   });
 
-  it("comes back behind what it has, and shows nothing twice", () => {
+  it("a reconnect resumes after the last record and duplicates nothing", () => {
     opened();
-    newest().say(packed(0, 4));
+    newestSocket().receive(packed(0, 4));
     vi.advanceTimersByTime(100);
-    newest().cut();
-    expect(now().link).toMatchObject({ kind: "lost" });
+    newestSocket().drop();
+    expect(now().connection).toMatchObject({ kind: "lost" });
     expect(now().view.seq).toBe(4);
     vi.advanceTimersByTime(2000);
     expect(FakeSocket.all).toHaveLength(2);
-    expect(newest().url).toContain("after=4");
-    newest().open(records.length);
-    newest().say(packed(2, records.length));
+    expect(newestSocket().url).toContain("after=4");
+    newestSocket().open(records.length);
+    newestSocket().receive(packed(2, records.length));
     vi.advanceTimersByTime(100);
-    expect(now().link).toEqual({ kind: "open" });
+    expect(now().connection).toEqual({ kind: "open" });
     const { runs } = now().view;
     expect(runs).toHaveLength(1);
     expect(runs[0]?.items.filter((item) => item.kind === "tool")).toHaveLength(1);
   });
 
-  it("waits longer between attempts, and says since when it is cut off", () => {
+  it("the delay between attempts grows, and the start of the disconnect stays", () => {
     opened();
-    newest().cut();
+    newestSocket().drop();
     const wait = () => (lost().next - Date.now()) / 1000;
     const lost = () => {
-      const { link } = now();
+      const { connection: link } = now();
       if (link.kind !== "lost") throw new Error(`the link is ${link.kind}`);
       return link;
     };
@@ -119,123 +119,123 @@ describe("a session", () => {
     expect(wait()).toBeLessThan(1);
     for (let attempt = 0; attempt < 20; attempt++) {
       vi.advanceTimersByTime(lost().next - Date.now() + 1);
-      newest().cut();
+      newestSocket().drop();
     }
     expect(FakeSocket.all).toHaveLength(21);
     expect(lost().since).toBe(since);
     expect(wait()).toBeGreaterThanOrEqual(6);
   });
 
-  it("asks a silent server for a sign of life, and leaves a deaf one", () => {
+  it("a silent server gets a ping, and a deaf one is left", () => {
     opened();
     vi.advanceTimersByTime(21_000);
-    expect(newest().sent).toContainEqual({ type: "ping" });
+    expect(newestSocket().sent).toContainEqual({ type: "ping" });
     vi.advanceTimersByTime(10_000);
     expect(FakeSocket.all).toHaveLength(2);
   });
 
-  it("keeps a message through a reload and a reconnect, under one id", () => {
+  it("a message keeps its id through a reload and a reconnect", () => {
     opened();
     store.ask("What is limelight?", "wait");
-    const id = newest().sent[0]?.request_id;
-    expect(newest().sent[0]).toMatchObject({ type: "query", query: "What is limelight?", if_busy: "wait" });
+    const id = newestSocket().sent[0]?.request_id;
+    expect(newestSocket().sent[0]).toMatchObject({ type: "query", query: "What is limelight?", if_busy: "wait" });
     store.close();
     store = new SessionStore("s");
     expect(now().pending).toMatchObject([{ text: "What is limelight?", error: null }]);
-    newest().open();
-    expect(newest().sent[0]).toMatchObject({ request_id: id });
+    newestSocket().open();
+    expect(newestSocket().sent[0]).toMatchObject({ request_id: id });
   });
 
-  it.each(["before", "after"])("shows a message once, the server's word coming %s the run", (order) => {
+  it.each(["before", "after"])("a message is shown once if the acceptance comes %s the run", (order) => {
     opened();
     store.ask("What is limelight?", "wait");
-    const accepted = { type: "accepted", request_id: newest().sent[0]?.request_id, run_id: "run_0" };
-    if (order === "before") newest().say(accepted);
-    newest().say(packed(0, 2));
+    const accepted = { type: "accepted", request_id: newestSocket().sent[0]?.request_id, run_id: "run_0" };
+    if (order === "before") newestSocket().receive(accepted);
+    newestSocket().receive(packed(0, 2));
     vi.advanceTimersByTime(100);
     if (order === "after") {
       expect(now().pending).toEqual([]);
-      newest().say(accepted);
+      newestSocket().receive(accepted);
     }
     expect(now().pending).toEqual([]);
-    expect(kept("s")).toEqual([]);
+    expect(loadOutbox("s")).toEqual([]);
   });
 
-  it("says why a message was refused, and sends it again only if asked", () => {
+  it("a refused message shows the reason and is sent again only on retry", () => {
     opened();
     store.ask("hello", "wait");
-    const first = newest().sent[0]?.request_id;
-    newest().say({ type: "error", message: "too many wait", error_code: "queue_full", request_id: first });
+    const first = newestSocket().sent[0]?.request_id;
+    newestSocket().receive({ type: "error", message: "too many wait", error_code: "queue_full", request_id: first });
     expect(now().pending[0]?.error).toBe("too many wait");
-    newest().cut();
+    newestSocket().drop();
     vi.advanceTimersByTime(2000);
-    newest().open();
-    expect(newest().sent).toEqual([]);
+    newestSocket().open();
+    expect(newestSocket().sent).toEqual([]);
     const [refused] = now().pending;
     if (refused) store.retry(refused);
-    expect(newest().sent[0]).toMatchObject({ query: "hello" });
-    expect(newest().sent[0]?.request_id).not.toBe(first);
+    expect(newestSocket().sent[0]).toMatchObject({ query: "hello" });
+    expect(newestSocket().sent[0]?.request_id).not.toBe(first);
   });
 
-  it("withdraws a message that waits", () => {
+  it("a queued message can be withdrawn", () => {
     opened();
     store.ask("hello", "wait");
     const [waiting] = now().pending;
     if (waiting) store.withdraw(waiting);
-    expect(newest().sent[1]).toEqual({ type: "cancel", request_id: waiting?.requestId });
+    expect(newestSocket().sent[1]).toEqual({ type: "cancel", request_id: waiting?.requestId });
     expect(now().pending).toEqual([]);
   });
 
-  it("does not call a deleted session back to life", async () => {
+  it("a deleted session is not recreated after a bad cursor", async () => {
     opened();
-    newest().say(packed(0, 4));
+    newestSocket().receive(packed(0, 4));
     vi.advanceTimersByTime(100);
     vi.stubGlobal("fetch", async () => new Response("{}", { status: 404 }));
-    newest().cut();
+    newestSocket().drop();
     vi.advanceTimersByTime(2000);
-    const last = newest();
+    const last = newestSocket();
     last.open();
-    last.say({ type: "error", message: "the log ends at 0", error_code: "bad_cursor" });
-    last.cut(1008, "bad_cursor");
-    await vi.waitFor(() => expect(now().link).toMatchObject({ kind: "ended", why: "deleted" }));
+    last.receive({ type: "error", message: "the log ends at 0", error_code: "bad_cursor" });
+    last.drop(1008, "bad_cursor");
+    await vi.waitFor(() => expect(now().connection).toMatchObject({ kind: "ended", why: "deleted" }));
     vi.advanceTimersByTime(60_000);
-    expect(newest()).toBe(last);
+    expect(newestSocket()).toBe(last);
     expect(now().view.seq).toBe(4);
   });
 
-  it("begins anew if another session has its name", async () => {
+  it("another session of the same id is loaded from the start after a bad cursor", async () => {
     opened();
-    newest().say(packed(0, 4));
+    newestSocket().receive(packed(0, 4));
     vi.advanceTimersByTime(100);
     vi.stubGlobal("fetch", async () => new Response("{}", { status: 200 }));
-    newest().say({ type: "error", message: "the log ends at 0", error_code: "bad_cursor" });
+    newestSocket().receive({ type: "error", message: "the log ends at 0", error_code: "bad_cursor" });
     await vi.waitFor(() => expect(FakeSocket.all).toHaveLength(2));
-    expect(newest().url).toContain("after=0");
+    expect(newestSocket().url).toContain("after=0");
     expect(now().view.seq).toBe(0);
   });
 
-  it("stays with what it has when the session is deleted", () => {
+  it("a deleted session keeps what it shows", () => {
     opened();
-    newest().say(packed(0, 4));
+    newestSocket().receive(packed(0, 4));
     vi.advanceTimersByTime(100);
-    newest().cut(4404, "session deleted");
+    newestSocket().drop(4404, "session deleted");
     vi.advanceTimersByTime(60_000);
-    expect(now().link).toMatchObject({ kind: "ended", why: "deleted" });
+    expect(now().connection).toMatchObject({ kind: "ended", why: "deleted" });
     expect(FakeSocket.all).toHaveLength(1);
   });
 
-  it("tells if Stop could not be sent", () => {
+  it("a stop that could not be sent is reported", () => {
     opened();
-    newest().cut();
+    newestSocket().drop();
     store.stop();
     expect(now().notice).toMatch(/not stopped/);
   });
 
-  it("sends the first question of a new session with its agent", () => {
-    keep("s", [], [{ requestId: "r1", text: "hi", ifBusy: "wait", at: 0, error: null, runId: null }]);
+  it("the first message of a new session is sent with its agent", () => {
+    saveOutbox("s", [], [{ requestId: "r1", text: "hi", ifBusy: "wait", at: 0, error: null, runId: null }]);
     store = new SessionStore("s", "codact");
-    expect(newest().url).toContain("agent_type=codact");
-    newest().open();
-    expect(newest().sent).toMatchObject([{ query: "hi", request_id: "r1" }]);
+    expect(newestSocket().url).toContain("agent_type=codact");
+    newestSocket().open();
+    expect(newestSocket().sent).toMatchObject([{ query: "hi", request_id: "r1" }]);
   });
 });

@@ -1,58 +1,58 @@
 /**
- * A session as the page follows it: the socket's frames folded into one value that React watches.
+ * A session as the page shows it: the socket's frames, reduced to one value.
  *
- * Records are gathered and folded a few times a second, long logs in slices, so that the page never stands still. What
- * was shown stays through a cut; what was missed is asked for from exactly there.
+ * Records are collected and reduced a few times a second, long logs in slices, so that the page stays responsive.
+ * After a reconnect the log continues at the last known record.
  */
 
-import { noteGap, reduce } from "../log/reduce";
+import { addGap, reduce } from "../log/reduce";
 import { type ApprovalItem, type Args, EMPTY, type Item, type RunView, type SessionView } from "../log/view";
 import type { Decision, LogRecord } from "../wire/events";
 import { type Frame, parseFrame, type SessionInfo } from "../wire/frames";
-import { Sending } from "./messageSender";
-import type { Pending } from "./outbox";
-import { Link, type LinkStatus } from "./reconnectingSocket";
-import { lookUp } from "./sessionExists";
-import { Watchable } from "./store";
+import { MessageSender } from "./messageSender";
+import type { OutboxMessage } from "./outbox";
+import { ReconnectingSocket, type SocketStatus } from "./reconnectingSocket";
+import { sessionExists } from "./sessionExists";
+import { Store } from "./store";
 
 export interface LiveSession {
   readonly sessionId: string;
   readonly view: SessionView;
   readonly info: SessionInfo | null;
-  readonly link: LinkStatus;
-  /** How much of a long log has come, 0 to 1; null once all of it is there. */
+  readonly connection: SocketStatus;
+  /** Part of a long log that has arrived, 0 to 1; null when it is complete. */
   readonly loading: number | null;
-  readonly pending: readonly Pending[];
-  /** Approvals whose decision is on its way. */
+  readonly pending: readonly OutboxMessage[];
+  /** Approvals whose decision is being sent. */
   readonly deciding: ReadonlySet<string>;
-  /** What the server said was wrong with what the user did last. */
+  /** The server's last error about an action of the user. */
   readonly notice: string | null;
   /** How far this machine's clock is ahead of the server's, in ms. */
   readonly clockSkew: number;
 }
 
-const DELETED: LinkStatus = { kind: "ended", why: "deleted", reason: "" };
-const PACE = 40;
-const SLICE = 500;
-/** So many ms are folded at a stretch, less than a frame; nobody waits for a page that nobody sees. */
-const STRETCH = 12;
-const UNSEEN_STRETCH = 500;
+const DELETED: SocketStatus = { kind: "ended", why: "deleted", reason: "" };
+const REDUCE_INTERVAL_MS = 40;
+const SLICE_SIZE = 500;
+/** Time in ms for reducing records without a pause: less than a frame, more in a hidden tab. */
+const REDUCE_MS = 12;
+const HIDDEN_REDUCE_MS = 500;
 
-export class SessionStore extends Watchable<LiveSession> {
-  private readonly link: Link;
-  private readonly sending: Sending;
-  private readonly inbox: LogRecord[] = [];
-  private folding = false;
-  /** The end of the log as the server told it: up to there it is history. */
-  private goal = 0;
-  private folded: SessionView = EMPTY;
-  /** The same when it was first told: what had happened before this page looked. */
-  private history: number | null = null;
+export class SessionStore extends Store<LiveSession> {
+  private readonly socket: ReconnectingSocket;
+  private readonly sender: MessageSender;
+  private readonly received: LogRecord[] = [];
+  private isReduceScheduled = false;
+  /** The end of the log that the server announced. */
+  private announcedEnd = 0;
+  private reduced: SessionView = EMPTY;
+  /** The first such end: what happened before this page was opened. */
+  private initialEnd: number | null = null;
   private skew: number | null = null;
   private closed = false;
-  /** Decisions on their way, by approval. */
+  /** Decisions being sent, by approval. */
   private readonly decisions = new Map<string, { command: object; isRepeated: boolean }>();
-  private looking: AbortController | null = null;
+  private existenceCheck: AbortController | null = null;
 
   constructor(
     readonly sessionId: string,
@@ -62,122 +62,122 @@ export class SessionStore extends Watchable<LiveSession> {
       sessionId,
       view: EMPTY,
       info: null,
-      link: { kind: "connecting" },
+      connection: { kind: "connecting" },
       loading: 0,
       pending: [],
       deciding: new Set(),
       notice: null,
       clockSkew: 0,
     });
-    const send = (message: object) => this.link.send(message);
-    this.sending = new Sending(sessionId, send, (pending) => this.change({ pending }));
-    this.change({ pending: this.sending.pending });
-    this.link = new Link(() => this.path(), {
-      open: () => this.resend(),
-      message: (text) => this.take(parseFrame(text)),
-      status: (link) => this.linked(link),
+    const send = (message: object) => this.socket.send(message);
+    this.sender = new MessageSender(sessionId, send, (pending) => this.change({ pending }));
+    this.change({ pending: this.sender.pending });
+    this.socket = new ReconnectingSocket(() => this.path(), {
+      open: () => this.resendAll(),
+      message: (text) => this.handleFrame(parseFrame(text)),
+      status: (connection) => this.connectionChanged(connection),
     });
   }
 
-  ask(text: string, ifBusy: Pending["ifBusy"]): void {
-    this.sending.ask(text, ifBusy);
+  ask(text: string, ifBusy: OutboxMessage["ifBusy"]): void {
+    this.sender.ask(text, ifBusy);
   }
 
-  /** Take back a message that has not begun. */
-  withdraw(one: Pending): void {
-    this.sending.withdraw(one);
+  /** Withdraws a message that is not a run yet. */
+  withdraw(one: OutboxMessage): void {
+    this.sender.withdraw(one);
   }
 
-  /** Send a refused message again. */
-  retry(one: Pending): void {
-    this.sending.retry(one);
-    if (this.now.link.kind === "ended") this.reconnect();
+  /** Sends a refused message again. */
+  retry(one: OutboxMessage): void {
+    this.sender.retry(one);
+    if (this.state.connection.kind === "ended") this.reconnect();
   }
 
   stop(): void {
     this.change({ notice: null });
-    if (!this.link.send({ type: "cancel" })) this.change({ notice: "Not connected: the agent was not stopped." });
+    if (!this.socket.send({ type: "cancel" })) this.change({ notice: "Not connected: the agent was not stopped." });
   }
 
   decide(asked: ApprovalItem, decision: Decision, more: { args?: Args; reason?: string } = {}): void {
     const command = { type: "approve", approval_id: asked.approvalId, decision, ...more };
-    if (!this.link.send(command)) return this.change({ notice: "Not connected: your decision was not sent." });
+    if (!this.socket.send(command)) return this.change({ notice: "Not connected: your decision was not sent." });
     this.decisions.set(asked.approvalId, { command, isRepeated: false });
     this.change({ notice: null, deciding: new Set(this.decisions.keys()) });
   }
 
-  /** Tell the user what went wrong; null takes it away again. */
-  note(notice: string | null): void {
+  /** Shows a message to the user; null hides it. */
+  showNotice(notice: string | null): void {
     this.change({ notice });
   }
 
   reconnect(): void {
-    if (this.looking !== null) return void this.startOver();
-    if (this.now.link.kind !== "ended") return this.link.hurry();
-    // To go there again would bring a deleted session back to life.
-    if (this.now.link.why === "deleted") return;
+    if (this.existenceCheck !== null) return void this.reloadAfterBadCursor();
+    if (this.state.connection.kind !== "ended") return this.socket.reconnectNow();
+    // Connecting again would recreate a deleted session.
+    if (this.state.connection.why === "deleted") return;
     this.change({ notice: null });
-    this.link.restart();
+    this.socket.restart();
   }
 
   close(): void {
     this.closed = true;
-    this.sending.close();
-    this.looking?.abort();
-    this.link.close();
+    this.sender.close();
+    this.existenceCheck?.abort();
+    this.socket.close();
   }
 
-  private get now(): LiveSession {
+  private get state(): LiveSession {
     return this.getSnapshot();
   }
 
   private change(part: Partial<LiveSession>): void {
-    this.set({ ...this.now, ...part });
+    this.set({ ...this.state, ...part });
   }
 
-  private linked(link: LinkStatus): void {
-    this.change({ link });
-    if (link.kind !== "ended" || this.looking !== null) return;
-    // Nobody will take them any more; who wrote them gets them back.
-    const reason = this.now.notice ?? link.reason;
-    for (const one of this.sending.pending) if (one.error === null) this.sending.refused(one.requestId, reason, "");
+  private connectionChanged(connection: SocketStatus): void {
+    this.change({ connection });
+    if (connection.kind !== "ended" || this.existenceCheck !== null) return;
+    // The server accepts no messages any more; the user gets them back.
+    const reason = this.state.notice ?? connection.reason;
+    for (const one of this.sender.pending) if (one.error === null) this.sender.refused(one.requestId, reason, "");
   }
 
   private path(): string {
-    const query = new URLSearchParams({ format: "records", packed: "1", after: String(this.folded.seq) });
-    if (this.agent !== null && this.folded.seq === 0) query.set("agent_type", this.agent);
+    const query = new URLSearchParams({ format: "records", packed: "1", after: String(this.reduced.seq) });
+    if (this.agent !== null && this.reduced.seq === 0) query.set("agent_type", this.agent);
     return `api/v2/ws/${encodeURIComponent(this.sessionId)}?${query}`;
   }
 
-  /** What was on its way when the link broke may never have arrived. */
-  private resend(): void {
-    this.inbox.length = 0;
-    this.sending.again();
+  /** Sends again what may not have arrived before the connection was lost. */
+  private resendAll(): void {
+    this.received.length = 0;
+    this.sender.sendAllAgain();
     for (const [id, { command }] of this.decisions) {
-      this.link.send(command);
+      this.socket.send(command);
       this.decisions.set(id, { command, isRepeated: true });
     }
   }
 
-  private take(frame: Frame): void {
+  private handleFrame(frame: Frame): void {
     switch (frame.type) {
       case "records":
-        this.inbox.push(...frame.records);
-        return this.foldSoon();
+        this.received.push(...frame.records);
+        return this.scheduleReduce();
       case "gap":
-        this.foldNow();
-        this.folded = noteGap(this.folded, frame.gap);
-        return this.foldSoon();
+        this.reduceAll();
+        this.reduced = addGap(this.reduced, frame.gap);
+        return this.scheduleReduce();
       case "state":
-        this.link.greeted();
-        this.goal = Math.max(this.goal, Number(frame.state.cursor));
-        this.history ??= this.goal;
+        this.socket.accepted();
+        this.announcedEnd = Math.max(this.announcedEnd, Number(frame.state.cursor));
+        this.initialEnd ??= this.announcedEnd;
         this.change({ info: frame.state, loading: this.progress() });
         return;
       case "accepted":
         return this.accepted(frame.request_id, frame.run_id);
       case "decided":
-        return this.settled(frame.approval_id);
+        return this.decisionConfirmed(frame.approval_id);
       case "error":
         return this.refused(frame);
       default:
@@ -185,100 +185,100 @@ export class SessionStore extends Watchable<LiveSession> {
   }
 
   private progress(): number | null {
-    return this.folded.seq >= this.goal ? null : this.folded.seq / Math.max(1, this.goal);
+    return this.reduced.seq >= this.announcedEnd ? null : this.reduced.seq / Math.max(1, this.announcedEnd);
   }
 
-  private foldSoon(): void {
-    if (this.folding) return;
-    this.folding = true;
-    setTimeout(() => this.foldSlice(), this.now.loading === null ? PACE : 0);
+  private scheduleReduce(): void {
+    if (this.isReduceScheduled) return;
+    this.isReduceScheduled = true;
+    setTimeout(() => this.reduceAndPublish(), this.state.loading === null ? REDUCE_INTERVAL_MS : 0);
   }
 
-  /** A stretch of what has come; the browser gets its turn before the next. */
-  private foldSlice(): void {
-    this.folding = false;
+  /** Reduces for a limited time; the browser gets its turn before the next call. */
+  private reduceAndPublish(): void {
+    this.isReduceScheduled = false;
     if (this.closed) return;
-    this.foldFor(document.hidden ? UNSEEN_STRETCH : STRETCH);
+    this.reduceFor(document.hidden ? HIDDEN_REDUCE_MS : REDUCE_MS);
     const loading = this.progress();
-    if (loading === null || this.now.loading === null) this.publish();
+    if (loading === null || this.state.loading === null) this.publish();
     else this.change({ loading });
-    if (this.inbox.length > 0) this.foldSoon();
+    if (this.received.length > 0) this.scheduleReduce();
   }
 
-  private foldFor(ms: number): void {
+  private reduceFor(ms: number): void {
     const end = performance.now() + ms;
     let from = 0;
     do {
-      this.folded = reduce(this.folded, this.inbox.slice(from, from + SLICE));
-      from += SLICE;
-    } while (from < this.inbox.length && performance.now() < end);
-    this.inbox.splice(0, from);
+      this.reduced = reduce(this.reduced, this.received.slice(from, from + SLICE_SIZE));
+      from += SLICE_SIZE;
+    } while (from < this.received.length && performance.now() < end);
+    this.received.splice(0, from);
   }
 
-  private foldNow(): void {
-    this.folded = reduce(this.folded, this.inbox.splice(0));
+  private reduceAll(): void {
+    this.reduced = reduce(this.reduced, this.received.splice(0));
   }
 
   private publish(): void {
-    const { view } = this.now;
-    const before = view.seq < (this.history ?? 0) ? this.folded : view;
-    this.sending.seen(before, this.folded, this.skew ?? 0);
-    const newest = this.folded.runs[this.folded.runs.length - 1];
-    const isLive = this.now.loading === null && newest !== undefined && newest.endedAt === null;
-    // The smallest difference is the one with the least delay in it.
+    const { view } = this.state;
+    const before = view.seq < (this.initialEnd ?? 0) ? this.reduced : view;
+    this.sender.removeStarted(before, this.reduced, this.skew ?? 0);
+    const newest = this.reduced.runs[this.reduced.runs.length - 1];
+    const isLive = this.state.loading === null && newest !== undefined && newest.endedAt === null;
+    // The smallest difference contains the least delay.
     if (isLive) this.skew = Math.min(this.skew ?? Number.POSITIVE_INFINITY, Date.now() - newest.lastAt);
     const clockSkew = this.skew ?? 0;
-    for (const id of this.decisions.keys()) if (!waitsFor(newest, id)) this.decisions.delete(id);
-    const isSame = this.decisions.size === this.now.deciding.size;
-    const deciding = isSame ? this.now.deciding : new Set(this.decisions.keys());
-    this.change({ view: this.folded, loading: this.progress(), clockSkew, deciding });
+    for (const id of this.decisions.keys()) if (!isApprovalOpen(newest, id)) this.decisions.delete(id);
+    const isSame = this.decisions.size === this.state.deciding.size;
+    const deciding = isSame ? this.state.deciding : new Set(this.decisions.keys());
+    this.change({ view: this.reduced, loading: this.progress(), clockSkew, deciding });
   }
 
   private accepted(requestId: string, runId: string): void {
-    const known = this.now.view.runs.some((run) => run.runId === runId);
-    this.sending.accepted(requestId, runId, known);
+    const known = this.state.view.runs.some((run) => run.runId === runId);
+    this.sender.accepted(requestId, runId, known);
   }
 
-  private settled(approvalId: string): void {
+  private decisionConfirmed(approvalId: string): void {
     this.decisions.delete(approvalId);
     this.change({ deciding: new Set(this.decisions.keys()) });
   }
 
   private refused({ message, error_code: code, request_id, retry_after }: Extract<Frame, { type: "error" }>): void {
-    if (request_id !== undefined) return this.sending.refused(request_id, message, code);
-    if (code === "bad_cursor") return void this.startOver();
-    if (this.link.refused(code, message, retry_after ?? 0)) return;
-    // Ours came through before the link broke, and was sent again for nothing.
-    const isOurs = code === "already_decided" && [...this.decisions.values()].some((one) => one.isRepeated);
+    if (request_id !== undefined) return this.sender.refused(request_id, message, code);
+    if (code === "bad_cursor") return void this.reloadAfterBadCursor();
+    if (this.socket.noteRefusal(code, message, retry_after ?? 0)) return;
+    // The first decision arrived before the connection was lost; the second was redundant.
+    const isRedundant = code === "already_decided" && [...this.decisions.values()].some((one) => one.isRepeated);
     this.decisions.clear();
-    this.change({ deciding: new Set(), ...(isOurs ? {} : { notice: message }) });
+    this.change({ deciding: new Set(), ...(isRedundant ? {} : { notice: message }) });
   }
 
   /**
-   * Our place is not in the log: the session is gone, or another has its name and nothing of what we have is true.
-   * Only in the second case we connect again, because connecting would bring a deleted session back to life.
+   * The cursor is not in the log: the session was deleted, or another one has its id. Connects again only in the
+   * second case, because connecting would recreate a deleted session.
    */
-  private async startOver(): Promise<void> {
-    this.looking?.abort();
-    const looking = new AbortController();
-    this.looking = looking;
-    const since = this.now.link.kind === "lost" ? this.now.link.since : Date.now();
-    const waiting = (ms: number) => this.change({ link: { kind: "lost", since, next: Date.now() + ms } });
-    const isThere = await lookUp(this.sessionId, looking.signal, waiting).catch(() => null);
-    if (isThere === null || looking.signal.aborted) return;
-    this.looking = null;
-    if (!isThere) return this.change({ link: DELETED });
-    this.inbox.length = 0;
-    this.folded = EMPTY;
-    this.goal = 0;
-    this.history = null;
+  private async reloadAfterBadCursor(): Promise<void> {
+    this.existenceCheck?.abort();
+    const existenceCheck = new AbortController();
+    this.existenceCheck = existenceCheck;
+    const since = this.state.connection.kind === "lost" ? this.state.connection.since : Date.now();
+    const waiting = (ms: number) => this.change({ connection: { kind: "lost", since, next: Date.now() + ms } });
+    const isThere = await sessionExists(this.sessionId, existenceCheck.signal, waiting).catch(() => null);
+    if (isThere === null || existenceCheck.signal.aborted) return;
+    this.existenceCheck = null;
+    if (!isThere) return this.change({ connection: DELETED });
+    this.received.length = 0;
+    this.reduced = EMPTY;
+    this.announcedEnd = 0;
+    this.initialEnd = null;
     this.change({ view: EMPTY, loading: 0 });
-    this.link.restart();
+    this.socket.restart();
   }
 }
 
-/** Whether the approval is still open. */
-function waitsFor(run: RunView | undefined, approvalId: string): boolean {
+/** Whether the approval is open. */
+function isApprovalOpen(run: RunView | undefined, approvalId: string): boolean {
   if (run === undefined || run.endedAt !== null) return false;
   const isAsked = (item: Item) => item.kind === "approval" && item.approvalId === approvalId && item.decision === null;
   return run.items.some(isAsked);

@@ -1,15 +1,20 @@
 import { ApiError, api } from "../wire/api";
 
-const FIRST_WAIT = 1000;
-const LONGEST_WAIT = 8000;
+const FIRST_DELAY_MS = 1000;
+const MAX_DELAY_MS = 8000;
 const TOO_MANY = 429;
 
 /**
- * Whether there is a session of this name, asked until the server knows: connecting instead would make one. `waiting` is
- * told how long it is until the next attempt. Rejects only if the caller has left.
+ * Whether a session exists, requested until the server answers; connecting instead would create it.
+ *
+ * `waiting` gets the time until the next attempt. Rejects only when `left` aborts.
  */
-export async function lookUp(sessionId: string, left: AbortSignal, waiting: (ms: number) => void): Promise<boolean> {
-  for (let wait = FIRST_WAIT; ; wait = Math.min(LONGEST_WAIT, 2 * wait)) {
+export async function sessionExists(
+  sessionId: string,
+  left: AbortSignal,
+  waiting: (ms: number) => void,
+): Promise<boolean> {
+  for (let wait = FIRST_DELAY_MS; ; wait = Math.min(MAX_DELAY_MS, 2 * wait)) {
     try {
       await api.session(sessionId, left);
       return true;
@@ -17,7 +22,7 @@ export async function lookUp(sessionId: string, left: AbortSignal, waiting: (ms:
       left.throwIfAborted();
       if (!(error instanceof ApiError)) throw error;
       if (error.status === 404) return false;
-      // What else it refuses it also refuses on the socket, which says why.
+      // The socket is refused too, and reports the reason.
       if (error.status > 0 && error.status < 500 && error.status !== TOO_MANY) return true;
     }
     waiting(wait);

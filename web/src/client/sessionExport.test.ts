@@ -51,18 +51,18 @@ function sent(records: readonly LogRecord[], ends = false): ReadableStream<Uint8
   const bytes = new TextEncoder().encode(`retry: 1000\n\n: ping\n\n${text}`);
   return new ReadableStream({
     start(sink) {
-      // In pieces that end anywhere, as a network has them.
+      // In pieces of any length, as a network delivers them.
       for (let at = 0; at < bytes.length; at += 37) sink.enqueue(bytes.slice(at, at + 37));
       if (ends) sink.close();
     },
   });
 }
 
-test("a log is saved as it is, and the stream that never ends is left", async () => {
+test("the log is exported as JSON lines, and the endless stream is left at its end", async () => {
   streams = [sent(RECORDS)];
   const saving = new SessionExport();
   const shares: number[] = [];
-  saving.subscribe(() => shares.push(saving.getSnapshot()?.share ?? -1));
+  saving.subscribe(() => shares.push(saving.getSnapshot()?.progress ?? -1));
   await saving.start("s1", "My: log", "jsonl");
   const [file] = saved;
   expect(file?.name).toBe("My log.jsonl");
@@ -77,7 +77,7 @@ test("a log is saved as it is, and the stream that never ends is left", async ()
   expect(shares).toEqual([...shares.slice(0, -1).sort((one, other) => one - other), -1]);
 });
 
-test("what breaks is taken up again where it broke", async () => {
+test("a broken stream is resumed at the last record", async () => {
   const half = Math.floor(RECORDS.length / 2);
   streams = [sent(RECORDS.slice(0, half), true), sent(RECORDS.slice(half))];
   await new SessionExport().start("s1", "t", "jsonl");
@@ -85,14 +85,14 @@ test("what breaks is taken up again where it broke", async () => {
   expect(asked.at(-1)).toContain(`after=${RECORDS[half - 1]?.seq}`);
 });
 
-test("as a document", async () => {
+test("a session is exported as Markdown", async () => {
   streams = [sent(RECORDS)];
   await new SessionExport().start("s1", "Notes", "markdown");
   expect(saved[0]?.name).toBe("Notes.md");
   expect(await saved[0]?.text).toMatch(/^# Notes\n\n## Question\n/);
 });
 
-test("an error is told and can be put away; nothing is saved", async () => {
+test("a failed export reports its error and saves nothing", async () => {
   const saving = new SessionExport();
   await saving.start("s1", "t", "jsonl");
   expect(saving.getSnapshot()?.error).not.toBe(null);
@@ -105,7 +105,7 @@ test("a cancelled export saves nothing", async () => {
   streams = [sent(RECORDS.slice(0, 2))];
   const saving = new SessionExport();
   const begun = new Promise<void>((resolve) => {
-    saving.subscribe(() => (saving.getSnapshot()?.share ?? 0) > 0 && resolve());
+    saving.subscribe(() => (saving.getSnapshot()?.progress ?? 0) > 0 && resolve());
   });
   const done = saving.start("s1", "t", "jsonl");
   await begun;

@@ -1,75 +1,133 @@
-/** Saving a conversation as a file, one at a time, with progress that can be watched and an end that can be put to it. */
+/** Reads a session's log and saves it as a file; one export at a time, with progress. */
 
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
-import { markdown } from "../sessions/markdownExport";
+import { toMarkdown } from "../sessions/markdownExport";
 import { download, fileName } from "../ui/download";
-import { api } from "../wire/api";
+import { ApiError, api, serverUrl } from "../wire/api";
 import type { LogRecord } from "../wire/events";
-import { recordLines } from "./recordLines";
-import { Watchable } from "./store";
+import { Store } from "./store";
 
-export type ExportForm = "jsonl" | "markdown";
+const MAX_ATTEMPTS = 5;
+
+export interface Chunk {
+  readonly lines: readonly string[];
+  /** Part of the log that has arrived, 0 to 1. */
+  readonly progress: number;
+}
+
+/**
+ * The log up to its current end, one JSON line for each record.
+ *
+ * The stream of a session never ends, so reading stops at that record; a lost connection is resumed.
+ */
+export async function* recordLines(sessionId: string, signal: AbortSignal): AsyncGenerator<Chunk> {
+  const { last_seq: last } = await api.session(sessionId, signal);
+  let seq = 0;
+  for (let attempts = 0; seq < last; attempts += 1) {
+    const before = seq;
+    for await (const data of frames(sessionId, seq, signal)) {
+      const lines: string[] = [];
+      for (const line of data) {
+        const frame = JSON.parse(line) as { seq?: number; gap?: { to: number } };
+        if (seq >= last) break;
+        if (frame.seq !== undefined) lines.push(line);
+        seq = frame.seq ?? frame.gap?.to ?? seq;
+      }
+      yield { lines, progress: Math.min(1, seq / last) };
+      if (seq >= last) return;
+    }
+    if (seq > before) attempts = 0;
+    if (attempts >= MAX_ATTEMPTS)
+      throw new ApiError("The server breaks off in the middle of the log.", "unreachable", 0);
+  }
+}
+
+/** The `data:` lines of a stream, in batches as they arrive. */
+async function* frames(sessionId: string, after: number, signal: AbortSignal): AsyncGenerator<string[]> {
+  const stop = new AbortController();
+  const path = `sessions/${encodeURIComponent(sessionId)}/stream?format=records&after=${after}`;
+  const response = await fetch(serverUrl(path), { signal: AbortSignal.any([signal, stop.signal]) });
+  if (!response.ok || response.body === null) throw new ApiError(`The server answered ${response.status}.`, "", 0);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch((error: unknown) => {
+        signal.throwIfAborted();
+        if (error instanceof Error && error.name === "AbortError") throw error;
+        return { done: true, value: undefined } as const;
+      });
+      if (done) return;
+      const lines = (rest + value).split("\n");
+      rest = lines.pop() ?? "";
+      const data = lines.filter((line) => line.startsWith("data:")).map((line) => line.slice(5).trim());
+      if (data.length > 0) yield data;
+    }
+  } finally {
+    // The server can stop sending.
+    stop.abort();
+  }
+}
+
+export type ExportFormat = "jsonl" | "markdown";
 
 export interface ExportState {
   readonly title: string;
   /** 0 to 1. */
-  readonly share: number;
+  readonly progress: number;
   readonly error: string | null;
 }
 
 export class SessionExport {
-  private readonly state = new Watchable<ExportState | null>(null);
+  private readonly state = new Store<ExportState | null>(null);
   private abort = new AbortController();
 
   readonly subscribe = this.state.subscribe;
   readonly getSnapshot = this.state.getSnapshot;
 
-  readonly start = async (sessionId: string, title: string, form: ExportForm): Promise<void> => {
+  readonly start = async (sessionId: string, title: string, format: ExportFormat): Promise<void> => {
     this.cancel();
     this.abort = new AbortController();
     const { signal } = this.abort;
-    this.state.set({ title, share: 0, error: null });
+    this.state.set({ title, progress: 0, error: null });
     try {
       const lines: string[] = [];
-      for await (const portion of recordLines(sessionId, signal)) {
-        for (const line of portion.lines) lines.push(line);
+      for await (const chunk of recordLines(sessionId, signal)) {
+        for (const line of chunk.lines) lines.push(line);
         if (signal.aborted) return;
-        this.state.set({ title, share: portion.share, error: null });
+        this.state.set({ title, progress: chunk.progress, error: null });
       }
-      await save(lines, title, form, signal);
+      await save(lines, title, format, signal);
       if (!signal.aborted) this.state.set(null);
     } catch (error) {
       if (signal.aborted) return;
-      this.state.set({ title, share: 0, error: error instanceof Error ? error.message : String(error) });
+      this.state.set({ title, progress: 0, error: error instanceof Error ? error.message : String(error) });
     }
   };
 
-  /** Stop it, or put its error away. */
+  /** Stops the export, or dismisses its error. */
   readonly cancel = (): void => {
     this.abort.abort();
     this.state.set(null);
   };
 }
 
-/** The page's one export. */
-export const sessionExport = new SessionExport();
-
-async function save(lines: readonly string[], title: string, form: ExportForm, signal: AbortSignal): Promise<void> {
-  if (form === "jsonl") {
+async function save(lines: readonly string[], title: string, format: ExportFormat, signal: AbortSignal): Promise<void> {
+  if (format === "jsonl") {
     download(fileName(title, "jsonl"), [lines.map((line) => `${line}\n`).join("")], "application/jsonl");
     return;
   }
   const records = lines.map((line) => JSON.parse(line) as LogRecord);
-  const runs = await Promise.all(reduce(EMPTY, records).runs.map((run) => whole(run, signal)));
-  if (!signal.aborted) download(fileName(title, "md"), [markdown(title, runs)], "text/markdown");
+  const runs = await Promise.all(reduce(EMPTY, records).runs.map((run) => withFullTexts(run, signal)));
+  if (!signal.aborted) download(fileName(title, "md"), [toMarkdown(title, runs)], "text/markdown");
 }
 
-/** The run with its whole question and answer, where the log has only their beginnings. */
-async function whole(run: RunView, signal: AbortSignal): Promise<RunView> {
-  const input = run.inputCut?.url ? await api.text(run.inputCut.url, signal) : run.input;
-  const cut = run.answer?.cut;
-  if (run.answer === null || !cut?.url) return { ...run, input };
-  const text = await api.text(cut.url, signal);
+/** The run with its full question and answer, where the log truncates them. */
+async function withFullTexts(run: RunView, signal: AbortSignal): Promise<RunView> {
+  const input = run.inputTruncation?.url ? await api.text(run.inputTruncation.url, signal) : run.input;
+  const truncation = run.answer?.truncation;
+  if (run.answer === null || !truncation?.url) return { ...run, input };
+  const text = await api.text(truncation.url, signal);
   return { ...run, input, answer: { ...run.answer, content: text } };
 }

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { SessionEntry, SessionPage } from "../wire/api";
 import { SessionList } from "./sessionList";
-import { recall, remember } from "./storage";
+import { readStored, writeStored } from "./storage";
 
 type Answer = SessionPage | SessionEntry | number | Error;
 
@@ -63,14 +63,14 @@ function page(entries: SessionEntry[], next: string | null = null): SessionPage 
   return { sessions: entries, next };
 }
 
-function watched(): { list: SessionList; leave: () => void; told: () => number } {
+function watched(): { list: SessionList; leave: () => void; events: () => number } {
   const list = new SessionList();
   lists.push(list);
   let count = 0;
   const leave = list.subscribe(() => {
     count += 1;
   });
-  return { list, leave, told: () => count };
+  return { list, leave, events: () => count };
 }
 
 function ids(list: SessionList): string[] {
@@ -83,7 +83,7 @@ function request(at: number): Asked {
   return found;
 }
 
-test("asks when somebody watches, and every four seconds from then on", async () => {
+test("the list is requested every four seconds while it has subscribers", async () => {
   const { list, leave } = watched();
   expect(list.getSnapshot().loading).toBe(true);
   await request(-1).answer(page([entry("a", 1)]));
@@ -98,7 +98,7 @@ test("asks when somebody watches, and every four seconds from then on", async ()
   expect(asked).toHaveLength(2);
 });
 
-test("asks less often while the tab is hidden, and at once when it is seen again", async () => {
+test("a hidden tab polls less often, and at once when it is visible again", async () => {
   const seen = vi.spyOn(document, "visibilityState", "get").mockReturnValue("hidden");
   watched();
   await request(-1).answer(page([]));
@@ -109,22 +109,22 @@ test("asks less often while the tab is hidden, and at once when it is seen again
   expect(asked).toHaveLength(2);
 });
 
-test("what did not change stays the same object, and nobody is told", async () => {
-  const { list, told } = watched();
+test("unchanged entries stay the same objects and notify no subscriber", async () => {
+  const { list, events } = watched();
   await request(-1).answer(page([entry("b", 2), entry("a", 1)]));
   const before = list.getSnapshot();
-  const count = told();
+  const count = events();
   void list.refresh();
   await request(-1).answer(page([entry("b", 2), entry("a", 1)]));
   expect(list.getSnapshot()).toBe(before);
-  expect(told()).toBe(count);
+  expect(events()).toBe(count);
   void list.refresh();
   await request(-1).answer(page([entry("a", 3), entry("b", 2)]));
   expect(ids(list)).toEqual(["a", "b"]);
   expect(list.getSnapshot().entries[1]).toBe(before.entries[0]);
 });
 
-test("further pages stay while the head is read again, and what is gone from the head goes", async () => {
+test("later pages stay while the first is read again, and missing entries are removed", async () => {
   const { list } = watched();
   await request(-1).answer(page([entry("d", 4), entry("c", 3)], "3"));
   void list.more();
@@ -143,7 +143,7 @@ test("further pages stay while the head is read again, and what is gone from the
   expect(list.getSnapshot().hasMore).toBe(false);
 });
 
-test("searches on the server once the typing pauses; answers to what was typed before are dropped", async () => {
+test("a search is sent when the typing pauses, and answers to older searches are dropped", async () => {
   const { list } = watched();
   await request(-1).answer(page([entry("b", 2), entry("a", 1)], "1"));
   list.search("be");
@@ -162,7 +162,7 @@ test("searches on the server once the typing pauses; answers to what was typed b
   expect(list.getSnapshot().loading).toBe(false);
 });
 
-test("an older answer never replaces a newer one", async () => {
+test("an older answer does not replace a newer one", async () => {
   const { list } = watched();
   const slow = request(-1);
   void list.refresh();
@@ -171,7 +171,7 @@ test("an older answer never replaces a newer one", async () => {
   expect(ids(list)).toEqual(["new"]);
 });
 
-test("a rename shows at once, survives an answer from before it, and is sent", async () => {
+test("a rename is shown at once and survives an older answer", async () => {
   const { list } = watched();
   await request(-1).answer(page([entry("a", 1)]));
   void list.refresh();
@@ -187,7 +187,7 @@ test("a rename shows at once, survives an answer from before it, and is sent", a
   expect(list.getSnapshot().entries[0]?.title).toBe("Bees");
 });
 
-test("a rename that is refused is taken back and says why", async () => {
+test("a refused rename is reverted with the reason", async () => {
   const { list } = watched();
   await request(-1).answer(page([entry("a", 1)]));
   const done = expect(list.rename("a", "Bees")).rejects.toThrow("no 422");
@@ -196,7 +196,7 @@ test("a rename that is refused is taken back and says why", async () => {
   expect(list.getSnapshot()).toMatchObject({ entries: [{ title: "About a" }], error: "no 422" });
 });
 
-test("what is removed goes at once, and comes back if the server cannot be reached", async () => {
+test("a deletion is shown at once and reverted if the server cannot be reached", async () => {
   const { list } = watched();
   await request(-1).answer(page([entry("b", 2), entry("a", 1)]));
   const done = expect(list.remove("a")).rejects.toThrow("cannot be reached");
@@ -204,16 +204,16 @@ test("what is removed goes at once, and comes back if the server cannot be reach
   await request(-1).answer(new TypeError("network"));
   await done;
   expect(ids(list)).toEqual(["b", "a"]);
-  remember("draft.a", "half a question");
+  writeStored("draft.a", "half a question");
   const again = list.remove("a");
-  expect(recall("draft.a", "")).toBe("half a question");
+  expect(readStored("draft.a", "")).toBe("half a question");
   await request(-1).answer(404);
   await again;
   expect(ids(list)).toEqual(["b"]);
-  expect(recall("draft.a", "")).toBe("");
+  expect(readStored("draft.a", "")).toBe("");
 });
 
-test("an error keeps what is shown, and goes with the next answer", async () => {
+test("an error keeps the entries and is cleared by the next answer", async () => {
   const { list } = watched();
   await request(-1).answer(page([entry("a", 1)]));
   await vi.advanceTimersByTimeAsync(4_000);

@@ -1,14 +1,50 @@
 /**
- * The list of conversations, kept fresh while somebody watches it.
+ * The list of sessions, which is polled while it has subscribers.
  *
- * It asks every few seconds, because sessions begin and end in other tabs and by other clients too. An entry that did
- * not change stays the same object. What the user renames or removes shows at once, and comes back if the server refuses.
+ * Sessions also change in other tabs and clients. An unchanged entry stays the same object. Renames and deletions are
+ * shown at once, and reverted if the server refuses.
  */
 
 import { ApiError, api, type SessionEntry, type SessionPage } from "../wire/api";
-import { applied, joined, same } from "./sessionPages";
-import { forgetSession } from "./storage";
-import { Watchable } from "./store";
+import { removeSessionData } from "./storage";
+import { Store } from "./store";
+
+/**
+ * The list after its first page was read again.
+ *
+ * Later pages stay (`isComplete` is false then); an entry that is missing in the first page is removed.
+ */
+function mergeFirstPage(
+  old: readonly SessionEntry[],
+  page: SessionPage,
+): { entries: readonly SessionEntry[]; isComplete: boolean } {
+  const last = page.sessions.at(-1);
+  if (page.next === null || last === undefined)
+    return { entries: reuseUnchanged(old, page.sessions), isComplete: true };
+  const head = new Set(page.sessions.map((entry) => entry.session_id));
+  const tail = old.filter((entry) => !head.has(entry.session_id) && entry.active_at <= last.active_at);
+  return { entries: reuseUnchanged(old, [...page.sessions, ...tail]), isComplete: tail.length === 0 };
+}
+
+/** The list with another page. */
+function appendPage(old: readonly SessionEntry[], more: readonly SessionEntry[]): readonly SessionEntry[] {
+  const known = new Set(old.map((entry) => entry.session_id));
+  return [...old, ...more.filter((entry) => !known.has(entry.session_id))];
+}
+
+/** The new list with the old object of each unchanged entry, or the old list if nothing changed. */
+function reuseUnchanged(old: readonly SessionEntry[], fresh: readonly SessionEntry[]): readonly SessionEntry[] {
+  const known = new Map(old.map((entry) => [entry.session_id, entry]));
+  const kept = fresh.map((entry) => {
+    const before = known.get(entry.session_id);
+    return before !== undefined && equal(before, entry) ? before : entry;
+  });
+  return kept.length === old.length && kept.every((entry, at) => entry === old[at]) ? old : kept;
+}
+
+function equal(one: SessionEntry, other: SessionEntry): boolean {
+  return (Object.keys(other) as (keyof SessionEntry)[]).every((key) => one[key] === other[key]);
+}
 
 export interface SessionListState {
   readonly entries: readonly SessionEntry[];
@@ -19,19 +55,19 @@ export interface SessionListState {
 }
 
 interface Options {
-  /** Ask again and again; without it only when told. */
+  /** Whether to poll. */
   poll?: boolean;
 }
 
-const VISIBLE_MS = 4_000;
-const HIDDEN_MS = 15_000;
-const TYPING_MS = 180;
-const PAGE = 50;
-/** The most that the server gives at once. */
-const MOST = 200;
+const POLL_MS = 4_000;
+const HIDDEN_POLL_MS = 15_000;
+const SEARCH_DELAY_MS = 180;
+const PAGE_SIZE = 50;
+/** The server's limit of a page. */
+const MAX_PAGE_SIZE = 200;
 
 export class SessionList {
-  private readonly state = new Watchable<SessionListState>({
+  private readonly state = new Store<SessionListState>({
     entries: [],
     q: "",
     hasMore: false,
@@ -39,23 +75,24 @@ export class SessionList {
     error: null,
   });
   private readonly poll: boolean;
-  /** As the server told them, without what the user has changed since. */
-  private told: readonly SessionEntry[] = [];
+  /** Entries of the server, without pending renames and deletions. */
+  private serverEntries: readonly SessionEntry[] = [];
   private next: string | null = null;
-  /** `told` is the answer to another search. */
-  private outdated = false;
+  /** Whether `serverEntries` belong to another search. */
+  private isOutdated = false;
   private closed = true;
-  private readonly renamed = new Map<string, string>();
-  private readonly removed = new Set<string>();
-  private watchers = 0;
-  private timer: ReturnType<typeof setTimeout> | undefined;
-  private typing: ReturnType<typeof setTimeout> | undefined;
+  private readonly renaming = new Map<string, string>();
+  private readonly deleting = new Set<string>();
+  private readonly titles = new Map<string, string>();
+  private subscribers = 0;
+  private pollTimer: ReturnType<typeof setTimeout> | undefined;
+  private searchTimer: ReturnType<typeof setTimeout> | undefined;
   private abort = new AbortController();
-  /** Answers to requests of an earlier one are of another search, or older than a change. */
-  private epoch = 0;
-  private asked = 0;
-  private answered = 0;
-  private paging: Promise<void> | null = null;
+  /** Increases with each search and change; answers to older requests are ignored. */
+  private generation = 0;
+  private requests = 0;
+  private lastAnswered = 0;
+  private pageRequest: Promise<void> | null = null;
 
   constructor({ poll = true }: Options = {}) {
     this.poll = poll;
@@ -63,166 +100,175 @@ export class SessionList {
 
   readonly subscribe = (changed: () => void): (() => void) => {
     const leave = this.state.subscribe(changed);
-    this.watchers += 1;
+    this.subscribers += 1;
     if (this.closed) this.open();
     let left = false;
     return () => {
       if (left) return;
       left = true;
       leave();
-      this.watchers -= 1;
-      if (this.watchers === 0) this.close();
+      this.subscribers -= 1;
+      if (this.subscribers === 0) this.close();
     };
   };
 
   readonly getSnapshot = (): SessionListState => this.state.getSnapshot();
 
+  /** The title of a session that has been listed, also if the current search leaves it out; "" if it is not known. */
+  titleOf(id: string | null): string {
+    return (id !== null && this.titles.get(id)) || "";
+  }
+
   readonly refresh = async (): Promise<void> => {
-    clearTimeout(this.timer);
-    const { epoch } = this;
-    this.asked += 1;
-    const mine = this.asked;
-    const limit = this.outdated ? PAGE : Math.min(MOST, Math.max(PAGE, this.told.length));
+    clearTimeout(this.pollTimer);
+    const { generation } = this;
+    this.requests += 1;
+    const mine = this.requests;
+    const limit = this.isOutdated ? PAGE_SIZE : Math.min(MAX_PAGE_SIZE, Math.max(PAGE_SIZE, this.serverEntries.length));
     try {
       const page = await api.sessions({ q: this.state.getSnapshot().q.trim(), limit }, this.abort.signal);
-      if (epoch !== this.epoch || mine < this.answered) return;
-      this.answered = mine;
-      this.take(page);
+      if (generation !== this.generation || mine < this.lastAnswered) return;
+      this.lastAnswered = mine;
+      this.handlePage(page);
     } catch (error) {
-      if (epoch === this.epoch && mine >= this.answered) this.fail(error);
+      if (generation === this.generation && mine >= this.lastAnswered) this.fail(error);
     } finally {
       this.schedule();
     }
   };
 
-  /** The next page, if there is one. */
+  /** Loads the next page. */
   readonly more = (): Promise<void> => {
-    if (this.next === null || this.outdated) return Promise.resolve();
-    this.paging ??= this.page(this.next).finally(() => {
-      this.paging = null;
+    if (this.next === null || this.isOutdated) return Promise.resolve();
+    this.pageRequest ??= this.page(this.next).finally(() => {
+      this.pageRequest = null;
     });
-    return this.paging;
+    return this.pageRequest;
   };
 
-  /** Show only what has `q` in its title; asks the server once the typing pauses. */
+  /** Filters by title; requests the list when the user pauses typing. */
   readonly search = (q: string): void => {
     if (q === this.state.getSnapshot().q) return;
-    this.forget();
-    this.outdated = true;
+    this.abortRequests();
+    this.isOutdated = true;
     this.set({ q, loading: true });
-    clearTimeout(this.timer);
-    clearTimeout(this.typing);
-    this.typing = setTimeout(() => void this.refresh(), TYPING_MS);
+    clearTimeout(this.pollTimer);
+    clearTimeout(this.searchTimer);
+    this.searchTimer = setTimeout(() => void this.refresh(), SEARCH_DELAY_MS);
   };
 
   readonly rename = async (id: string, title: string): Promise<void> => {
-    this.renamed.set(id, title);
-    this.show();
+    this.renaming.set(id, title);
+    this.publish();
     await this.change(
-      () => api.rename(id, title),
-      () => this.renamed.get(id) === title && this.renamed.delete(id),
+      () => api.renameSession(id, title),
+      () => this.renaming.get(id) === title && this.renaming.delete(id),
       (entry) => (entry.session_id === id ? { ...entry, title } : entry),
     );
   };
 
   readonly remove = async (id: string): Promise<void> => {
-    this.removed.add(id);
-    this.show();
+    this.deleting.add(id);
+    this.publish();
     await this.change(
-      () => api.remove(id).catch(unlessGone),
-      () => this.removed.delete(id),
+      () => api.deleteSession(id).catch(ignoreMissing),
+      () => this.deleting.delete(id),
       (entry) => (entry.session_id === id ? null : entry),
     );
-    forgetSession(id);
+    removeSessionData(id);
   };
 
-  /** Ask no more. Whoever subscribes next opens it again. */
+  /** Stops polling. The next subscriber starts it again. */
   readonly close = (): void => {
     this.closed = true;
-    clearTimeout(this.timer);
-    clearTimeout(this.typing);
-    document.removeEventListener("visibilitychange", this.looked);
-    this.forget();
+    clearTimeout(this.pollTimer);
+    clearTimeout(this.searchTimer);
+    document.removeEventListener("visibilitychange", this.onVisibilityChange);
+    this.abortRequests();
   };
 
   private open(): void {
     this.closed = false;
-    document.addEventListener("visibilitychange", this.looked);
+    document.addEventListener("visibilitychange", this.onVisibilityChange);
     void this.refresh();
   }
 
-  private readonly looked = (): void => {
+  private readonly onVisibilityChange = (): void => {
     if (document.visibilityState === "visible" && this.poll) void this.refresh();
   };
 
   private schedule(): void {
-    clearTimeout(this.timer);
+    clearTimeout(this.pollTimer);
     if (!this.poll || this.closed) return;
-    const pause = document.visibilityState === "hidden" ? HIDDEN_MS : VISIBLE_MS;
-    this.timer = setTimeout(() => void this.refresh(), pause);
+    const pause = document.visibilityState === "hidden" ? HIDDEN_POLL_MS : POLL_MS;
+    this.pollTimer = setTimeout(() => void this.refresh(), pause);
   }
 
-  /** Whatever is on its way is no longer wanted. */
-  private forget(): void {
+  /** Aborts all requests. */
+  private abortRequests(): void {
     this.abort.abort();
     this.abort = new AbortController();
-    this.epoch += 1;
-    this.paging = null;
+    this.generation += 1;
+    this.pageRequest = null;
   }
 
   private async page(after: string): Promise<void> {
-    const { epoch } = this;
+    const { generation } = this;
     try {
-      const page = await api.sessions({ q: this.state.getSnapshot().q.trim(), after, limit: PAGE }, this.abort.signal);
-      if (epoch !== this.epoch) return;
-      this.told = joined(this.told, page.sessions);
+      const page = await api.sessions(
+        { q: this.state.getSnapshot().q.trim(), after, limit: PAGE_SIZE },
+        this.abort.signal,
+      );
+      if (generation !== this.generation) return;
+      this.serverEntries = appendPage(this.serverEntries, page.sessions);
       this.next = page.next;
-      this.show({ error: null });
+      this.publish({ error: null });
     } catch (error) {
-      if (epoch === this.epoch) this.fail(error);
+      if (generation === this.generation) this.fail(error);
     }
   }
 
-  private take(page: SessionPage): void {
-    const { entries, whole } = applied(this.outdated ? [] : this.told, page);
-    this.outdated = false;
-    this.told = entries;
-    if (whole) this.next = page.next;
-    this.show({ loading: false, error: null });
+  private handlePage(page: SessionPage): void {
+    const { entries, isComplete } = mergeFirstPage(this.isOutdated ? [] : this.serverEntries, page);
+    this.isOutdated = false;
+    this.serverEntries = entries;
+    if (isComplete) this.next = page.next;
+    this.publish({ loading: false, error: null });
   }
 
   private fail(error: unknown): void {
-    this.set({ loading: false, error: wordsOf(error) });
+    this.set({ loading: false, error: errorMessage(error) });
   }
 
   private async change(
     send: () => Promise<unknown>,
-    settle: () => void,
+    settleChange: () => void,
     edit: (entry: SessionEntry) => SessionEntry | null,
   ): Promise<void> {
     try {
       await send();
-      this.told = this.told.map(edit).filter((entry) => entry !== null);
+      this.serverEntries = this.serverEntries.map(edit).filter((entry) => entry !== null);
     } catch (error) {
-      settle();
-      this.show({ error: wordsOf(error) });
+      settleChange();
+      this.publish({ error: errorMessage(error) });
       throw error;
     }
-    settle();
-    this.forget();
-    this.show({ error: null });
+    settleChange();
+    this.abortRequests();
+    this.publish({ error: null });
     void this.refresh();
   }
 
-  private show(more: Partial<SessionListState> = {}): void {
-    const wanted = this.told
-      .filter((entry) => !this.removed.has(entry.session_id))
+  private publish(more: Partial<SessionListState> = {}): void {
+    const wanted = this.serverEntries
+      .filter((entry) => !this.deleting.has(entry.session_id))
       .map((entry) => {
-        const title = this.renamed.get(entry.session_id);
+        const title = this.renaming.get(entry.session_id);
         return title === undefined || title === entry.title ? entry : { ...entry, title };
       });
+    for (const { session_id, title } of wanted) if (title) this.titles.set(session_id, title);
     const old = this.state.getSnapshot().entries;
-    this.set({ ...more, entries: same(old, wanted), hasMore: this.next !== null });
+    this.set({ ...more, entries: reuseUnchanged(old, wanted), hasMore: this.next !== null });
   }
 
   private set(change: Partial<SessionListState>): void {
@@ -232,10 +278,10 @@ export class SessionList {
   }
 }
 
-function unlessGone(error: unknown): void {
+function ignoreMissing(error: unknown): void {
   if (!(error instanceof ApiError && error.status === 404)) throw error;
 }
 
-function wordsOf(error: unknown): string {
+function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,14 +1,14 @@
 // @vitest-environment jsdom
 
-/** A session whose link breaks, whose server refuses, and which another tab shows too. */
+/** A session with lost connections, refusals and a second tab. */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ApprovalItem } from "../log/view";
-import { FakeSocket, newest } from "../testing/fakeSocket";
+import { FakeSocket, newestSocket } from "../testing/fakeSocket";
 import { transcript } from "../testing/golden";
-import { keep, kept, type Pending } from "./outbox";
+import { loadOutbox, type OutboxMessage, saveOutbox } from "./outbox";
 import { SessionStore } from "./session";
-import { remember } from "./storage";
+import { writeStored } from "./storage";
 
 const records = transcript("one_tool");
 const asking = transcript("approval");
@@ -36,16 +36,16 @@ afterEach(() => {
 const now = () => store.getSnapshot();
 const opened = (cursor = 0) => {
   store = new SessionStore("s");
-  newest().open(cursor);
+  newestSocket().open(cursor);
 };
 const reconnected = () => {
-  newest().cut();
+  newestSocket().drop();
   vi.advanceTimersByTime(2000);
-  newest().open();
+  newestSocket().open();
 };
 const texts = () => now().pending.map((one) => one.text);
-const sent = () => newest().sent.map((one) => one.query);
-const pending = (requestId: string, text: string, at = Date.now()): Pending => ({
+const sent = () => newestSocket().sent.map((one) => one.query);
+const pending = (requestId: string, text: string, at = Date.now()): OutboxMessage => ({
   requestId,
   text,
   ifBusy: "wait",
@@ -53,10 +53,10 @@ const pending = (requestId: string, text: string, at = Date.now()): Pending => (
   error: null,
   runId: null,
 });
-/** What another tab did to our storage is told to us. */
-const elsewhere = (one: Pending, isThere: boolean) => {
+/** Changes storage as another tab does. */
+const elsewhere = (one: OutboxMessage, isThere: boolean) => {
   const key = `outbox.s.${one.requestId}`;
-  remember(key, isThere ? one : null);
+  writeStored(key, isThere ? one : null);
   window.dispatchEvent(new StorageEvent("storage", { key: `limelight.${key}` }));
 };
 
@@ -69,108 +69,118 @@ describe("a decision", () => {
       .find((item) => item.kind === "approval") as ApprovalItem;
   beforeEach(() => {
     opened();
-    newest().say(packed(asking, 0, place));
+    newestSocket().receive(packed(asking, 0, place));
     vi.advanceTimersByTime(100);
     store.decide(asked(), "reject", { reason: "no" });
   });
 
-  it("that was lost in a cut is sent again until it counts", () => {
-    const command = newest().sent[0];
+  it("a decision lost with the connection is sent again until it is confirmed", () => {
+    const command = newestSocket().sent[0];
     expect(command).toMatchObject({ type: "approve", decision: "reject", reason: "no" });
     reconnected();
-    expect(newest().sent).toEqual([command]);
+    expect(newestSocket().sent).toEqual([command]);
     expect(now().deciding.size).toBe(1);
-    newest().say({ type: "decided", approval_id: asked().approvalId, decision: "reject" });
+    newestSocket().receive({ type: "decided", approval_id: asked().approvalId, decision: "reject" });
     expect(now().deciding.size).toBe(0);
     reconnected();
-    expect(newest().sent).toEqual([]);
+    expect(newestSocket().sent).toEqual([]);
   });
 
-  it("that the log shows is not sent again", () => {
-    newest().say(packed(asking, place, resolved));
+  it("a decision in the log is not sent again", () => {
+    newestSocket().receive(packed(asking, place, resolved));
     vi.advanceTimersByTime(100);
     expect(now().deciding.size).toBe(0);
     reconnected();
-    expect(newest().sent).toEqual([]);
+    expect(newestSocket().sent).toEqual([]);
   });
 
-  it("that was sent twice for nothing is no trouble; one that came too late is said", () => {
+  it("a redundant decision causes no notice, a late one does", () => {
     const late = { type: "error", message: "decided already", error_code: "already_decided" };
     reconnected();
-    newest().say(late);
+    newestSocket().receive(late);
     expect(now()).toMatchObject({ notice: null, deciding: new Set() });
     store.decide(asked(), "approve");
-    newest().say(late);
+    newestSocket().receive(late);
     expect(now()).toMatchObject({ notice: "decided already", deciding: new Set() });
   });
 });
 
 describe("messages", () => {
-  it("go out four at a time, and one more that is not to wait", () => {
+  it("four messages are sent at a time, and one more that interrupts", () => {
     opened();
     for (const text of ["1", "2", "3", "4", "5", "6"]) store.ask(text, "wait");
     expect(sent()).toEqual(["1", "2", "3", "4"]);
-    newest().say({ type: "accepted", request_id: newest().sent[0]?.request_id, run_id: "run_1" });
+    newestSocket().receive({ type: "accepted", request_id: newestSocket().sent[0]?.request_id, run_id: "run_1" });
     expect(sent()).toEqual(["1", "2", "3", "4", "5"]);
     store.ask("now", "cancel");
     expect(sent().slice(5)).toEqual(["now"]);
-    newest().say({ type: "error", message: "no", error_code: "invalid", request_id: newest().sent[1]?.request_id });
-    newest().say({ type: "error", message: "no", error_code: "invalid", request_id: newest().sent[2]?.request_id });
+    newestSocket().receive({
+      type: "error",
+      message: "no",
+      error_code: "invalid",
+      request_id: newestSocket().sent[1]?.request_id,
+    });
+    newestSocket().receive({
+      type: "error",
+      message: "no",
+      error_code: "invalid",
+      request_id: newestSocket().sent[2]?.request_id,
+    });
     expect(sent().slice(6)).toEqual(["6"]);
   });
 
-  it("that were never sent are withdrawn without a word to the server", () => {
+  it("a message that was not sent is withdrawn locally", () => {
     opened();
     for (const text of ["1", "2", "3", "4", "5"]) store.ask(text, "wait");
     const [last] = now().pending.slice(-1);
     if (last) store.withdraw(last);
     expect(texts()).toEqual(["1", "2", "3", "4"]);
-    expect(newest().sent).toHaveLength(4);
+    expect(newestSocket().sent).toHaveLength(4);
   });
 
-  it("that are too long are refused here, by their bytes", () => {
+  it("a message over the limit in bytes is refused locally", () => {
     opened();
     store.ask("é".repeat(499_000), "wait");
     store.ask("é".repeat(500_000), "wait");
-    expect(newest().sent).toHaveLength(1);
+    expect(newestSocket().sent).toHaveLength(1);
     expect(now().pending.map((one) => one.error)).toEqual([null, "too long: at most 1 MB"]);
   });
 
-  it("of the same words as an earlier question stay through a reload, until the server names their run", () => {
-    keep("s", [], [pending("r1", question)]);
+  it("a message with the text of an earlier run stays through a reload until the server names its run", () => {
+    saveOutbox("s", [], [pending("r1", question)]);
     opened(records.length);
-    newest().say(packed(records, 0, records.length));
+    newestSocket().receive(packed(records, 0, records.length));
     vi.advanceTimersByTime(100);
     expect(now().loading).toBeNull();
     expect(texts()).toEqual([question]);
-    newest().say({ type: "accepted", request_id: "r1", run_id: "run_0" });
+    newestSocket().receive({ type: "accepted", request_id: "r1", run_id: "run_0" });
     expect(texts()).toEqual([]);
-    expect(kept("s")).toEqual([]);
+    expect(loadOutbox("s")).toEqual([]);
   });
 
-  it("are no runs that began before them", () => {
+  it("a run that started before a message is not its run", () => {
     opened();
     vi.setSystemTime(Date.now() + 60_000);
     store.ask(question, "wait");
-    newest().say(packed(records, 0, 2));
+    newestSocket().receive(packed(records, 0, 2));
     vi.advanceTimersByTime(100);
     expect(now().view.runs).toMatchObject([{ input: question }]);
     expect(texts()).toEqual([question]);
   });
 
-  it("are sent again to a server that was shutting down", () => {
+  it("a message refused by a shutdown is sent again", () => {
     opened();
     store.ask("hello", "wait");
     const [id] = now().pending.map((one) => one.requestId);
-    newest().say({ type: "error", message: "wait", error_code: "shutting_down", request_id: id });
+    newestSocket().receive({ type: "error", message: "wait", error_code: "shutting_down", request_id: id });
     expect(now().pending).toMatchObject([{ error: null }]);
     reconnected();
-    expect(newest().sent).toMatchObject([{ request_id: id }]);
+    expect(newestSocket().sent).toMatchObject([{ request_id: id }]);
   });
 });
 
 describe("another tab", () => {
-  it("shows what it sends here too; we send it only when we connect anew", () => {
+  it("a message of another tab is shown here, and sent here only after a reconnect", () => {
     opened();
     store.ask("mine", "wait");
     elsewhere(pending("r2", "theirs", Date.now() + 10), true);
@@ -180,37 +190,37 @@ describe("another tab", () => {
     expect(sent()).toEqual(["mine", "theirs"]);
   });
 
-  it("takes a message away for good", () => {
+  it("a message that another tab removes stays removed", () => {
     opened();
     store.ask("hello", "wait");
     const [one] = now().pending;
     if (one) elsewhere(one, false);
     expect(texts()).toEqual([]);
-    newest().say({ type: "accepted", request_id: one?.requestId, run_id: "run_9" });
-    expect(kept("s")).toEqual([]);
+    newestSocket().receive({ type: "accepted", request_id: one?.requestId, run_id: "run_9" });
+    expect(loadOutbox("s")).toEqual([]);
   });
 
-  it("has withdrawn what the server says was stopped and storage has no more", () => {
+  it("a message that another tab withdrew is removed when the server reports it", () => {
     opened();
     store.ask("hello", "wait");
     const [one] = now().pending;
-    remember(`outbox.s.${one?.requestId}`, null);
+    writeStored(`outbox.s.${one?.requestId}`, null);
     const stopped = { type: "error", message: "Query was stopped while it waited", error_code: "session_busy" };
-    newest().say({ ...stopped, request_id: one?.requestId });
+    newestSocket().receive({ ...stopped, request_id: one?.requestId });
     expect(texts()).toEqual([]);
     store.ask("still wanted", "wait");
-    newest().say({ ...stopped, request_id: now().pending[0]?.requestId });
+    newestSocket().receive({ ...stopped, request_id: now().pending[0]?.requestId });
     expect(now().pending).toMatchObject([{ text: "still wanted", error: stopped.message }]);
   });
 });
 
-describe("a place that is not in the log", () => {
+describe("a bad cursor", () => {
   it.each([
     [404, "deleted", 1],
     [200, "again", 2],
-  ])("is looked into until the server answers: %s", async (status, _, sockets) => {
+  ])("is resolved when the server answers %s", async (status, _, sockets) => {
     opened();
-    newest().say(packed(records, 0, 4));
+    newestSocket().receive(packed(records, 0, 4));
     vi.advanceTimersByTime(100);
     const answers = [502, 0, status];
     vi.stubGlobal("fetch", async () => {
@@ -218,16 +228,16 @@ describe("a place that is not in the log", () => {
       if (next === 0) throw new TypeError("network");
       return new Response("{}", { status: next });
     });
-    newest().say({ type: "error", message: "the log ends at 0", error_code: "bad_cursor" });
-    newest().cut(1008, "bad_cursor");
+    newestSocket().receive({ type: "error", message: "the log ends at 0", error_code: "bad_cursor" });
+    newestSocket().drop(1008, "bad_cursor");
     await vi.advanceTimersByTimeAsync(500);
-    expect(now().link).toMatchObject({ kind: "lost" });
+    expect(now().connection).toMatchObject({ kind: "lost" });
     await vi.advanceTimersByTimeAsync(1000);
     expect(answers).toEqual([status]);
     store.reconnect();
     await vi.advanceTimersByTimeAsync(0);
     expect(answers).toEqual([]);
     expect(FakeSocket.all).toHaveLength(sockets);
-    if (status === 404) expect(now().link).toMatchObject({ kind: "ended", why: "deleted" });
+    if (status === 404) expect(now().connection).toMatchObject({ kind: "ended", why: "deleted" });
   });
 });

@@ -1,9 +1,9 @@
 // @vitest-environment jsdom
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { kept } from "./outbox";
-import { forgetSession, recall, remember, remembered } from "./storage";
-import { beginSession } from "./useSession";
+import { loadOutbox } from "./outbox";
+import { readStored, removeSessionData, storedKeys, writeStored } from "./storage";
+import { createSession } from "./useSession";
 
 const quota = () => {
   throw new DOMException("", "QuotaExceededError");
@@ -12,51 +12,51 @@ const quota = () => {
 beforeEach(() => localStorage.clear());
 afterEach(() => {
   vi.restoreAllMocks();
-  for (const key of remembered("")) remember(key, null);
+  for (const key of storedKeys("")) writeStored(key, null);
 });
 
-it("sees what the browser refused to keep, until it keeps it again", () => {
-  remember("draft.s", "old");
+it("a value that the browser refuses is kept in memory until it can be stored", () => {
+  writeStored("draft.s", "old");
   const full = vi.spyOn(Storage.prototype, "setItem").mockImplementation(quota);
-  remember("draft.s", "new");
-  expect(recall("draft.s", "")).toBe("new");
-  expect(remembered("draft.")).toEqual(["draft.s"]);
+  writeStored("draft.s", "new");
+  expect(readStored("draft.s", "")).toBe("new");
+  expect(storedKeys("draft.")).toEqual(["draft.s"]);
   full.mockRestore();
-  remember("draft.s", "newest");
-  expect(recall("draft.s", "")).toBe("newest");
+  writeStored("draft.s", "newest");
+  expect(readStored("draft.s", "")).toBe("newest");
   expect(localStorage.getItem("limelight.draft.s")).toBe('"newest"');
 });
 
-it("does not see what the browser refused to let go", () => {
-  remember("draft.s", "old");
+it("a value that the browser refuses to remove is not read", () => {
+  writeStored("draft.s", "old");
   vi.spyOn(Storage.prototype, "removeItem").mockImplementation(quota);
-  remember("draft.s", null);
-  expect(recall("draft.s", "")).toBe("");
-  expect(remembered("draft.")).toEqual([]);
+  writeStored("draft.s", null);
+  expect(readStored("draft.s", "")).toBe("");
+  expect(storedKeys("draft.")).toEqual([]);
 });
 
-it("keeps the first question without any storage", () => {
+it("the first message of a session is kept without any storage", () => {
   vi.spyOn(globalThis, "localStorage", "get").mockImplementation(quota);
-  const id = beginSession("hello", "demo");
-  expect(recall(`fresh.${id}`, null)).toBe("demo");
-  expect(kept(id)).toMatchObject([{ text: "hello" }]);
+  const id = createSession("hello", "demo");
+  expect(readStored(`fresh.${id}`, null)).toBe("demo");
+  expect(loadOutbox(id)).toMatchObject([{ text: "hello" }]);
 });
 
-it("forgets all of a session, and nothing of another", () => {
-  for (const key of ["draft.a", "fresh.a", "outbox.a.1", "draft.ab", "outbox.ab.1", "draft.new"]) remember(key, "x");
-  forgetSession("a");
-  expect(remembered("").sort()).toEqual(["draft.ab", "draft.new", "outbox.ab.1"]);
+it("removing a session's data leaves other sessions alone", () => {
+  for (const key of ["draft.a", "fresh.a", "outbox.a.1", "draft.ab", "outbox.ab.1", "draft.new"]) writeStored(key, "x");
+  removeSessionData("a");
+  expect(storedKeys("").sort()).toEqual(["draft.ab", "draft.new", "outbox.ab.1"]);
 });
 
-it("shares no keys with a server below another path of the same host name", async () => {
+it("a server at another path of the host shares no keys", async () => {
   history.replaceState(null, "", "/limelight/");
   vi.resetModules();
   const below = await import("./storage");
   history.replaceState(null, "", "/");
-  below.remember("draft.s", "below");
-  expect(recall("draft.s", "")).toBe("");
-  expect(below.recall("draft.s", "")).toBe("below");
-  expect(below.remembered("")).toEqual(["draft.s"]);
-  remember("draft.s", "at the root");
-  expect(below.recall("draft.s", "")).toBe("below");
+  below.writeStored("draft.s", "below");
+  expect(readStored("draft.s", "")).toBe("");
+  expect(below.readStored("draft.s", "")).toBe("below");
+  expect(below.storedKeys("")).toEqual(["draft.s"]);
+  writeStored("draft.s", "at the root");
+  expect(below.readStored("draft.s", "")).toBe("below");
 });

@@ -1,74 +1,86 @@
-/**
- * The browser's memory of this page. A private window may refuse it, and it may be full: then the page itself remembers
- * as long as it is open.
- */
+/** Values in the browser's storage. If the browser refuses them, they are kept in memory while the page is open. */
 
-/** What stands before each key. Two servers below different paths of one host name share a memory, but no keys. */
-export const PREFIX = `limelight${folder(globalThis.location?.pathname ?? "/")}.`;
+import { useCallback, useState } from "react";
+
+/** Prefix of each key. Servers at different paths of one host share the storage, but no keys. */
+export const KEY_PREFIX = `limelight${folder(globalThis.location?.pathname ?? "/")}.`;
 
 function folder(path: string): string {
   return path.slice(0, path.lastIndexOf("/"));
 }
 
-/** What the browser did not take, by its whole key; null for what it did not let go. */
+/** Values that the browser did not store, by key; null for values that it did not remove. */
 const refused = new Map<string, string | null>();
 
-export function recall<T>(key: string, fallback: T): T {
+export function readStored<T>(key: string, fallback: T): T {
   try {
-    const text = read(PREFIX + key);
+    const text = read(KEY_PREFIX + key);
     return text === null ? fallback : (JSON.parse(text) as T);
   } catch {
     return fallback;
   }
 }
 
-export function remember(key: string, value: unknown): void {
-  const whole = PREFIX + key;
+export function writeStored(key: string, value: unknown): void {
+  const fullKey = KEY_PREFIX + key;
   const text = value === undefined || value === null ? null : JSON.stringify(value);
   try {
-    if (text === null) localStorage.removeItem(whole);
-    else localStorage.setItem(whole, text);
-    refused.delete(whole);
+    if (text === null) localStorage.removeItem(fullKey);
+    else localStorage.setItem(fullKey, text);
+    refused.delete(fullKey);
   } catch {
-    refused.set(whole, text);
+    refused.set(fullKey, text);
   }
 }
 
-/** The keys that begin like this and have a value. */
-export function remembered(beginning: string): string[] {
+/** State that is kept in the browser's storage. */
+export function useStoredState<T>(key: string, initial: T): [T, (value: T) => void] {
+  const [value, setValue] = useState<T>(() => readStored(key, initial));
+  const store = useCallback(
+    (next: T) => {
+      writeStored(key, next);
+      setValue(next);
+    },
+    [key],
+  );
+  return [value, store];
+}
+
+/** The keys with this prefix that have a value. */
+export function storedKeys(beginning: string): string[] {
   const all = new Set(refused.keys());
   try {
     for (let place = 0; place < localStorage.length; place++) all.add(localStorage.key(place) ?? "");
   } catch {
-    // Then only the page itself remembers.
+    // The values in memory are used.
   }
-  const wanted = [...all].filter((key) => key.startsWith(PREFIX + beginning) && refused.get(key) !== null);
-  return wanted.map((key) => key.slice(PREFIX.length));
+  const wanted = [...all].filter((key) => key.startsWith(KEY_PREFIX + beginning) && refused.get(key) !== null);
+  return wanted.map((key) => key.slice(KEY_PREFIX.length));
 }
 
-/** Tells when another tab has changed something under such a key. Returns how to hear no more. */
-export function onChangedElsewhere(beginning: string, changed: () => void): () => void {
+/** Calls `changed` when another tab changes a key with this prefix. Returns the function that unsubscribes. */
+export function onOtherTabChange(beginning: string, changed: () => void): () => void {
   const listen = ({ key }: StorageEvent) => {
-    if (key === null || key.startsWith(PREFIX + beginning)) changed();
+    if (key === null || key.startsWith(KEY_PREFIX + beginning)) changed();
   };
   window.addEventListener("storage", listen);
   return () => window.removeEventListener("storage", listen);
 }
 
-/** Whatever was remembered of a session that is no more. */
-export function forgetSession(sessionId: string): void {
-  const own = [`draft.${sessionId}`, `fresh.${sessionId}`, ...remembered(`outbox.${sessionId}.`).filter(isOwn)];
-  for (const key of own) remember(key, null);
+/** Removes all values of a deleted session. */
+export function removeSessionData(sessionId: string): void {
+  const own = [`draft.${sessionId}`, `fresh.${sessionId}`, ...storedKeys(`outbox.${sessionId}.`).filter(isOwn)];
+  for (const key of own) writeStored(key, null);
 
-  // Ids of messages have no dots, those of sessions may: `a.` is the beginning of `a.b.` too.
+  // Message ids have no dots, session ids may have: `a.` is a prefix of `a.b.` too.
   function isOwn(key: string): boolean {
     return key.lastIndexOf(".") === `outbox.${sessionId}`.length;
   }
 }
 
-/** Whatever somebody has written and not sent, in all sessions. */
-export function forgetMessages(): void {
-  for (const key of ["draft.", "fresh.", "outbox."].flatMap(remembered)) remember(key, null);
+/** Removes all unsent messages and drafts. */
+export function removeUnsentMessages(): void {
+  for (const key of ["draft.", "fresh.", "outbox."].flatMap(storedKeys)) writeStored(key, null);
 }
 
 function read(key: string): string | null {

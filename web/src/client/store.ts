@@ -1,12 +1,19 @@
-/** A value that can be watched, in the form that React's `useSyncExternalStore` takes. */
-export class Watchable<T> {
-  private readonly watchers = new Set<() => void>();
+import { useSyncExternalStore } from "react";
+
+export interface Readable<T> {
+  subscribe(listener: () => void): () => void;
+  getSnapshot(): T;
+}
+
+/** A value with subscribers, in the form that React's `useSyncExternalStore` takes. */
+export class Store<T> implements Readable<T> {
+  private readonly listeners = new Set<() => void>();
 
   constructor(private value: T) {}
 
-  readonly subscribe = (changed: () => void): (() => void) => {
-    this.watchers.add(changed);
-    return () => this.watchers.delete(changed);
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
   };
 
   readonly getSnapshot = (): T => this.value;
@@ -14,6 +21,10 @@ export class Watchable<T> {
   set(value: T): void {
     if (Object.is(value, this.value)) return;
     this.value = value;
-    for (const tell of [...this.watchers]) tell();
+    for (const notify of [...this.listeners]) notify();
   }
+}
+
+export function useStore<T>(store: Readable<T>): T {
+  return useSyncExternalStore(store.subscribe, store.getSnapshot);
 }

@@ -21,7 +21,7 @@ afterEach(() => {
 });
 const pass = (ms: number) => act(() => vi.advanceTimersByTimeAsync(ms));
 
-it.each([200, 404, 403])("connects to nothing before the server was asked, and then answers %s", async (answer) => {
+it.each([200, 404, 403])("no socket opens before the server has answered %s", async (answer) => {
   const { result } = renderHook(() => useSession("s"));
   await pass(10_000);
   expect(result.current).toMatchObject({ store: null, isWaiting: true, isMissing: false });
@@ -32,7 +32,7 @@ it.each([200, 404, 403])("connects to nothing before the server was asked, and t
   expect(FakeSocket.all).toHaveLength(answer === 404 ? 0 : 1);
 });
 
-it("asks no more when nobody wants to know", async () => {
+it("unmounting stops the requests", async () => {
   const asked = vi.fn(async () => {
     throw new TypeError("network");
   });

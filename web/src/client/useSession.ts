@@ -1,69 +1,74 @@
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { newId } from "./messageSender";
-import { keep } from "./outbox";
+import { saveOutbox } from "./outbox";
 import { type LiveSession, SessionStore } from "./session";
-import { lookUp } from "./sessionExists";
-import { recall, remember } from "./storage";
+import { sessionExists } from "./sessionExists";
+import { readStored, writeStored } from "./storage";
 
-const NOTHING = { subscribe: () => () => {}, getSnapshot: () => null };
+const NO_STORE = { subscribe: () => () => {}, getSnapshot: () => null };
 
 export interface OpenSession {
   readonly store: SessionStore | null;
   readonly live: LiveSession | null;
-  /** There is no session of this name. */
+  /** Whether there is no session of this id. */
   readonly isMissing: boolean;
-  /** Nobody knows whether there is one: the server cannot be reached, and is asked again. */
+  /** Whether the server cannot be reached, so that it is not known if the session exists. */
   readonly isWaiting: boolean;
 }
 
-/** Follows the session of this name as long as it is shown. */
+/** Opens the session of this id while the component is mounted. */
 export function useSession(sessionId: string | null): OpenSession {
-  const [opened, setOpened] = useState<{ id: string | null; store: SessionStore | null }>({ id: null, store: null });
+  const [opening, setOpening] = useState<{ id: string | null; store: SessionStore | null }>({ id: null, store: null });
   const [isWaiting, setWaiting] = useState(false);
   useEffect(() => {
     setWaiting(false);
     if (sessionId === null) return;
     let store: SessionStore | null = null;
-    const leaving = new AbortController();
-    const agent = recall<string | null>(`fresh.${sessionId}`, null);
+    const abort = new AbortController();
+    const agent = readStored<string | null>(`fresh.${sessionId}`, null);
     const open = () => {
-      if (leaving.signal.aborted) return;
+      if (abort.signal.aborted) return;
       setWaiting(false);
       store = new SessionStore(sessionId, agent);
-      setOpened({ id: sessionId, store });
+      setOpening({ id: sessionId, store });
     };
-    // Connecting would make a session that is not there; only the one that asks its first question means that.
+    // Connecting would create a missing session; only a new session with its first message may do that.
     if (agent !== null) open();
     else
-      lookUp(sessionId, leaving.signal, () => setWaiting(true)).then(
+      sessionExists(sessionId, abort.signal, () => setWaiting(true)).then(
         (isThere) => {
           if (isThere) return open();
           setWaiting(false);
-          setOpened({ id: sessionId, store: null });
+          setOpening({ id: sessionId, store: null });
         },
         () => {},
       );
     return () => {
-      leaving.abort();
+      abort.abort();
       store?.close();
     };
   }, [sessionId]);
 
-  const store = sessionId !== null && opened.id === sessionId ? opened.store : null;
+  const store = sessionId !== null && opening.id === sessionId ? opening.store : null;
   const live = useSyncExternalStore<LiveSession | null>(
-    (store ?? NOTHING).subscribe,
-    (store ?? NOTHING).getSnapshot as () => LiveSession | null,
+    (store ?? NO_STORE).subscribe,
+    (store ?? NO_STORE).getSnapshot as () => LiveSession | null,
   );
   useEffect(() => {
-    if (live !== null && live.view.seq > 0) remember(`fresh.${live.sessionId}`, null);
+    if (live !== null && live.view.seq > 0) writeStored(`fresh.${live.sessionId}`, null);
   }, [live]);
-  return { store, live, isWaiting, isMissing: sessionId !== null && opened.id === sessionId && opened.store === null };
+  return {
+    store,
+    live,
+    isWaiting,
+    isMissing: sessionId !== null && opening.id === sessionId && opening.store === null,
+  };
 }
 
-/** A new session with its first question, which is sent as soon as somebody opens it. */
-export function beginSession(text: string, agent: string): string {
+/** Creates a session with its first message, which is sent when the session is opened. */
+export function createSession(text: string, agent: string): string {
   const sessionId = newId();
-  remember(`fresh.${sessionId}`, agent);
-  keep(sessionId, [], [{ requestId: newId(), text, ifBusy: "wait", at: Date.now(), error: null, runId: null }]);
+  writeStored(`fresh.${sessionId}`, agent);
+  saveOutbox(sessionId, [], [{ requestId: newId(), text, ifBusy: "wait", at: Date.now(), error: null, runId: null }]);
   return sessionId;
 }

@@ -1,19 +1,56 @@
+/** A read-only CodeMirror editor in the page's own colours, which fit the light and the dark theme. */
+
+import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { Compartment, EditorState, type Extension, RangeSetBuilder } from "@codemirror/state";
 import { Decoration, EditorView, highlightSpecialChars, lineNumbers } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
 import { memo, useEffect, useRef } from "react";
 import { loadLanguage } from "../text/languages";
 import type { DiffLine } from "./diff";
-import { codeLook } from "./theme";
+
+const theme = EditorView.theme({
+  "&": { height: "100%", backgroundColor: "var(--back)", color: "var(--ink)", fontSize: "12.5px" },
+  "&.cm-focused": { outline: "none" },
+  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.6" },
+  ".cm-content": { padding: "10px 0" },
+  ".cm-content:focus-visible": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
+  ".cm-line": { padding: "0 14px 0 8px" },
+  ".cm-gutters": { backgroundColor: "var(--back)", color: "var(--ink-faint)", border: "0" },
+  ".cm-lineNumbers .cm-gutterElement": { minWidth: "38px", padding: "0 6px 0 10px" },
+  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
+    backgroundColor: "var(--accent-soft)",
+  },
+  ".cm-line.code-added": { backgroundColor: "color-mix(in srgb, var(--ok) 14%, transparent)" },
+  ".cm-line.code-removed": { backgroundColor: "color-mix(in srgb, var(--bad) 12%, transparent)" },
+});
+
+const highlightStyle = HighlightStyle.define([
+  { tag: [tags.keyword, tags.operatorKeyword, tags.modifier, tags.self], color: "var(--code-keyword)" },
+  { tag: [tags.string, tags.special(tags.string), tags.regexp, tags.attributeValue], color: "var(--code-string)" },
+  { tag: [tags.number, tags.bool, tags.null, tags.atom, tags.escape], color: "var(--code-number)" },
+  { tag: [tags.comment, tags.meta], color: "var(--code-comment)" },
+  {
+    tag: [
+      tags.function(tags.variableName),
+      tags.function(tags.propertyName),
+      tags.definition(tags.function(tags.variableName)),
+    ],
+    color: "var(--code-name)",
+  },
+  { tag: [tags.className, tags.typeName, tags.tagName, tags.attributeName, tags.namespace], color: "var(--code-type)" },
+]);
+
+export const editorTheme = [theme, syntaxHighlighting(highlightStyle)];
 
 interface Props {
   readonly text: string;
   readonly language: string;
   readonly label: string;
-  /** What became of each line, if it is the difference to another version. */
+  /** How each line changed, if the editor shows a diff. */
   readonly lines: readonly DiffLine[] | null;
 }
 
-/** So near to the end, in pixels, somebody wants to see what comes. */
+/** Distance from the end, in px, at which the editor follows growing code. */
 const NEAR = 40;
 
 interface Editor {
@@ -25,7 +62,7 @@ interface Editor {
   lines: readonly DiffLine[] | null;
 }
 
-/** Code to be read. One editor is kept while the code grows; only what is new is given to it. */
+/** A read-only editor. It stays mounted while the code grows, and only the new text is inserted. */
 export const CodeEditor = memo(function CodeEditor({ text, language, label, lines }: Props) {
   const host = useRef<HTMLDivElement>(null);
   const editor = useRef<Editor | null>(null);
@@ -72,13 +109,13 @@ function newEditor(parent: HTMLElement): Editor {
       extensions: [
         EditorState.readOnly.of(true),
         EditorView.editable.of(false),
-        // What turns the text around would show other code than the one that runs.
+        // Bidirectional overrides would show other code than the code that runs.
         highlightSpecialChars({ addSpecialChars: /[\u202a-\u202c\u2068]/g }),
         EditorView.lineWrapping,
         compartments.language.of([]),
         compartments.label.of([]),
         compartments.marks.of(marking(null)),
-        codeLook,
+        editorTheme,
       ],
     }),
   });
@@ -108,7 +145,7 @@ function show(editor: Editor, text: string, lines: readonly DiffLine[] | null): 
     });
 }
 
-/** Numbers of lines, or of those that are left, with a sign for each that came or went. */
+/** Line numbers; of a diff the new numbers, with a sign for each changed line. */
 function marking(lines: readonly DiffLine[] | null): Extension {
   if (lines === null) return lineNumbers();
   const signs = { same: " ", added: "+", removed: "−" };

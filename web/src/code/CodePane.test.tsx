@@ -28,27 +28,27 @@ function after(count: number): SessionView {
   return reduce(EMPTY, recordsOf(EVENTS).slice(0, count));
 }
 
-function pane(count: number, focus: ToolItem | null = null, onPick = () => {}) {
-  return <CodePane runs={after(count).runs} focus={focus} onPick={onPick} />;
+function pane(count: number, focus: ToolItem | null = null, onSelect = () => {}) {
+  return <CodePane runs={after(count).runs} focus={focus} onSelect={onSelect} />;
 }
 
 const code = () => screen.getByRole("textbox").textContent;
 const step = () => screen.getByText(/^step \d/).textContent;
 
 beforeEach(() => {
-  // jsdom has no layout; CodeMirror asks for it, and the pane asks whether it is seen.
+  // jsdom has no layout; CodeMirror measures lines, and the pane checks whether it is visible.
   const box = [new DOMRect(0, 0, 10, 10)] as unknown as DOMRectList;
   Range.prototype.getClientRects = () => box;
   vi.spyOn(Element.prototype, "getClientRects").mockReturnValue(box);
 });
 afterEach(cleanup);
 
-it("says what will be here", () => {
+it("an empty pane explains itself", () => {
   render(pane(1));
   expect(screen.getByText("When the agent writes code, it appears here, version by version.")).toBeTruthy();
 });
 
-it("follows the newest version, and keeps its editor while code is written", () => {
+it("the newest version is followed, and the editor stays mounted while code streams", () => {
   const { rerender } = render(pane(2));
   expect(code()).toBe("first = 1");
   rerender(pane(8));
@@ -61,7 +61,7 @@ it("follows the newest version, and keeps its editor while code is written", () 
   expect(screen.getByText("being written")).toBeTruthy();
 });
 
-it("stays at the version that was picked, until it is told to follow", async () => {
+it("a selected version stays until the user follows again", async () => {
   const picked = vi.fn();
   const { rerender } = render(pane(6, null, picked));
   await userEvent.click(screen.getByRole("button", { name: "Previous step" }));
@@ -74,7 +74,7 @@ it("stays at the version that was picked, until it is told to follow", async () 
   expect(screen.queryByRole("button", { name: "Follow" })).toBeNull();
 });
 
-it("goes back and forth by [ and ], but not while somebody types", async () => {
+it("[ and ] change the version, but not in a text field", async () => {
   render(
     <>
       <input aria-label="elsewhere" />
@@ -90,7 +90,7 @@ it("goes back and forth by [ and ], but not while somebody types", async () => {
   expect(step()).toBe("step 2 of 3");
 });
 
-it("lists the versions", async () => {
+it("the menu lists the versions", async () => {
   render(pane(9));
   await userEvent.click(screen.getByText(/^step 3/));
   const choices = screen.getAllByRole("menuitemradio");
@@ -103,14 +103,14 @@ it("lists the versions", async () => {
   expect(code()).toBe("select 2");
 });
 
-it("goes to the call that was chosen elsewhere", () => {
+it("a call selected elsewhere selects its version", () => {
   const { rerender } = render(pane(9));
   const first = versionsOf(after(9).runs)[0]?.item ?? null;
   rerender(pane(9, first));
   expect(step()).toBe("step 1 of 3");
 });
 
-it("shows what was printed in colour, and what came back", async () => {
+it("output has its colours, and the result follows it", async () => {
   render(pane(6));
   expect(screen.getByText("Error: no table").closest(".code-error")).not.toBeNull();
   await userEvent.keyboard("[[");
@@ -119,7 +119,7 @@ it("shows what was printed in colour, and what came back", async () => {
   expect(screen.getByText("1.3 s")).toBeTruthy();
 });
 
-it("shows what changed since the version before", async () => {
+it("changes since the previous version are marked", async () => {
   render(pane(6));
   await userEvent.click(screen.getByRole("button", { name: "Changes" }));
   expect(document.querySelector(".code-removed")?.textContent).toBe("first = 1");
@@ -128,20 +128,22 @@ it("shows what changed since the version before", async () => {
   expect(document.querySelector(".code-added")).toBeNull();
 });
 
-it("gives the code as a file", async () => {
+it("the code is downloaded with a file name", async () => {
   render(pane(6));
   await userEvent.click(screen.getByRole("button", { name: "Download step-2.sql" }));
   expect(download).toHaveBeenCalledWith("step-2.sql", ["select 2"], "text/plain");
 });
 
-it("copies and saves all of code that is shown in part", async () => {
+it("truncated code is copied and downloaded in full", async () => {
   const cut = { size: 60, url: "x" };
   const view = after(6);
   const runs = view.runs.map((run) => ({
     ...run,
-    items: run.items.map((item) => (item.kind === "tool" && item.callId === "d" ? { ...item, argsCut: cut } : item)),
+    items: run.items.map((item) =>
+      item.kind === "tool" && item.callId === "d" ? { ...item, argsTruncation: cut } : item,
+    ),
   }));
-  const call = vi.spyOn(api, "call").mockResolvedValue({
+  const call = vi.spyOn(api, "toolCall").mockResolvedValue({
     call_id: "d",
     name: "run_sql",
     args: { code: "select 2 from everything" },
@@ -152,7 +154,7 @@ it("copies and saves all of code that is shown in part", async () => {
     size: 60,
   });
   const user = userEvent.setup();
-  render(<CodePane runs={runs} focus={null} onPick={() => {}} />);
+  render(<CodePane runs={runs} focus={null} onSelect={() => {}} />);
   await user.click(screen.getByRole("button", { name: "Copy the code" }));
   await screen.findByRole("button", { name: "Copied" });
   expect(await navigator.clipboard.readText()).toBe("select 2 from everything");
@@ -163,7 +165,7 @@ it("copies and saves all of code that is shown in part", async () => {
   expect(await screen.findByText("Could not download")).toBeTruthy();
 });
 
-it("leaves [ to an open dialog, and takes it with AltGr", () => {
+it("[ is ignored under a dialog, and works with AltGr", () => {
   const { rerender } = render(
     <>
       <div role="dialog" />

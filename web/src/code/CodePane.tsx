@@ -1,33 +1,103 @@
-import { ArrowDownToLine, ChevronLeft, ChevronRight, CodeXml, Download, FileDiff } from "lucide-react";
-import { memo, useMemo, useRef, useState } from "react";
-import { useKeys } from "../app/shortcuts";
+import { ArrowDownToLine, ChevronDown, ChevronLeft, ChevronRight, CodeXml, Download, FileDiff } from "lucide-react";
+import { Fragment, memo, useMemo, useRef, useState } from "react";
 import { codeOf } from "../log/code";
-import { bytes } from "../log/plainText";
+import { formatBytes, formatDuration } from "../log/format";
 import type { Item, RunView, ToolItem } from "../log/view";
 import { languageName } from "../text/languages";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
 import { download } from "../ui/download";
+import { Menu, MenuLabel, MenuRadioGroup, MenuRadioItem } from "../ui/Menu";
+import { StateIcon } from "../ui/StateIcon";
+import { useShortcuts } from "../ui/shortcuts";
 import { api } from "../wire/api";
 import { CodeEditor } from "./CodeEditor";
 import { diffLines } from "./diff";
 import { Output } from "./Output";
-import { useVersion } from "./useVersion";
-import { VersionMenu } from "./VersionMenu";
-import { codeFileName, type Version, versionsOf } from "./versions";
+import { codeFileName, firstLine, type Version, versionsOf } from "./versions";
 import "./code.css";
+
+export interface VersionChoice {
+  /** Index of the shown version; -1 if there is none. */
+  readonly index: number;
+  readonly isFollowing: boolean;
+  readonly select: (key: string) => void;
+  readonly follow: () => void;
+}
+
+/** The shown version: the newest, until the user selects one here or elsewhere. */
+export function useVersion(versions: readonly Version[], focus: ToolItem | null): VersionChoice {
+  const [selected, setSelected] = useState<string | null>(null);
+  const [lastFocus, setLastFocus] = useState<string | null>(null);
+  const focusKey = focus?.key ?? null;
+  if (focusKey !== lastFocus) {
+    setLastFocus(focusKey);
+    if (versions.some((version) => version.key === focusKey)) setSelected(focusKey);
+  }
+  const place = selected === null ? -1 : versions.findIndex((version) => version.key === selected);
+  return {
+    index: place < 0 ? versions.length - 1 : place,
+    isFollowing: place < 0,
+    select: setSelected,
+    follow: () => setSelected(null),
+  };
+}
+
+interface VersionMenuProps {
+  readonly versions: readonly Version[];
+  readonly index: number;
+  readonly onSelect: (key: string) => void;
+}
+
+/** "step 2 of 3", and a menu of all versions. */
+export const VersionMenu = memo(function VersionMenu({ versions, index, onSelect }: VersionMenuProps) {
+  const current = versions[index];
+  return (
+    <Menu
+      label="Versions of the code"
+      trigger={
+        <Button variant="quiet" className="code-step">
+          step {index + 1} of {versions.length}
+          <ChevronDown size={14} aria-hidden="true" />
+        </Button>
+      }
+    >
+      <MenuRadioGroup value={current?.key ?? ""} onChange={onSelect}>
+        {versions.map((version, place) => (
+          <Fragment key={version.key}>
+            {version.turn !== versions[place - 1]?.turn && <MenuLabel>Turn {version.turn || "?"}</MenuLabel>}
+            <MenuRadioItem value={version.key} about={<VersionDescription version={version} place={place} />}>
+              <span className="code-choice">{firstLine(version.code.text) || "nothing yet"}</span>
+            </MenuRadioItem>
+          </Fragment>
+        ))}
+      </MenuRadioGroup>
+    </Menu>
+  );
+});
+
+function VersionDescription({ version: { item }, place }: { version: Version; place: number }) {
+  const spent = item.durationMs ?? (item.endedAt === null ? null : item.endedAt - item.ranAt);
+  return (
+    <span className="code-choice-about">
+      <StateIcon state={item.state} size={12} />
+      step {place + 1} · {item.name}
+      {spent !== null && ` · ${formatDuration(spent)}`}
+    </span>
+  );
+}
 
 interface Props {
   readonly runs: readonly RunView[];
-  /** The call that was chosen elsewhere, if one was. */
+  /** The call that was selected elsewhere. */
   readonly focus: ToolItem | null;
-  readonly onPick: (item: Item) => void;
-  /** Show a call in the terminal, if there is one beside. */
+  readonly onSelect: (item: Item) => void;
+  /** Shows a call in the terminal pane. */
   readonly onTerminal?: (item: ToolItem) => void;
 }
 
-/** Every version of the code that the agent ran, with its output. */
-const CodePane = memo(function CodePane({ runs, focus, onPick, onTerminal }: Props) {
+/** All versions of the code that the agent ran, with their output. */
+const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: Props) {
   const pane = useRef<HTMLDivElement>(null);
   const versions = useMemo(() => versionsOf(runs), [runs]);
   const choice = useVersion(versions, focus);
@@ -36,19 +106,19 @@ const CodePane = memo(function CodePane({ runs, focus, onPick, onTerminal }: Pro
   const version = versions[choice.index];
   const before = versions[choice.index - 1];
 
-  const pick = (key: string) => {
-    const picked = versions.find((one) => one.key === key);
-    if (picked === undefined) return;
-    choice.pick(key);
-    onPick(picked.item);
+  const select = (key: string) => {
+    const selected = versions.find((one) => one.key === key);
+    if (selected === undefined) return;
+    choice.select(key);
+    onSelect(selected.item);
   };
-  const pickAt = (index: number) => pick(versions[index]?.key ?? "");
+  const selectAt = (index: number) => select(versions[index]?.key ?? "");
 
   const stepBy = (by: number) => {
-    // Hidden behind another tab it has no box.
-    if (pane.current?.getClientRects().length) pickAt(choice.index + by);
+    // A hidden pane has no box.
+    if (pane.current?.getClientRects().length) selectAt(choice.index + by);
   };
-  useKeys([
+  useShortcuts([
     { keys: "[", title: "Previous step", run: () => stepBy(-1) },
     { keys: "]", title: "Next step", run: () => stepBy(1) },
   ]);
@@ -60,40 +130,40 @@ const CodePane = memo(function CodePane({ runs, focus, onPick, onTerminal }: Pro
         <p>When the agent writes code, it appears here, version by version.</p>
       </div>
     );
-  // What is copied or saved is all of the code, also while only its beginning is shown.
-  const whole = () => wholeCode(runs, version);
+  // The full code is copied and saved, also while only its beginning is shown.
+  const fullCode = () => fetchFullCode(runs, version);
   const name = codeFileName(choice.index + 1, languageName(version.code.language));
   return (
     <div className="code-pane" ref={pane}>
       <div className="code-bar">
         <Button
-          look="quiet"
+          variant="quiet"
           aria-label="Previous step"
           title="Previous step ( [ )"
           disabled={before === undefined}
-          onClick={() => pickAt(choice.index - 1)}
+          onClick={() => selectAt(choice.index - 1)}
         >
           <ChevronLeft size={15} />
         </Button>
-        <VersionMenu versions={versions} index={choice.index} onPick={pick} />
+        <VersionMenu versions={versions} index={choice.index} onSelect={select} />
         <Button
-          look="quiet"
+          variant="quiet"
           aria-label="Next step"
           title="Next step ( ] )"
           disabled={choice.index >= versions.length - 1}
-          onClick={() => pickAt(choice.index + 1)}
+          onClick={() => selectAt(choice.index + 1)}
         >
           <ChevronRight size={15} />
         </Button>
         <span className="code-space" />
         {!choice.isFollowing && (
-          <Button look="quiet" title="Show the newest step, always" onClick={choice.follow}>
+          <Button variant="quiet" title="Show the newest step, always" onClick={choice.follow}>
             <ArrowDownToLine size={14} aria-hidden="true" />
             Follow
           </Button>
         )}
         <Button
-          look="quiet"
+          variant="quiet"
           className="code-toggle"
           aria-label="Changes"
           aria-pressed={showsChanges}
@@ -104,15 +174,15 @@ const CodePane = memo(function CodePane({ runs, focus, onPick, onTerminal }: Pro
           <FileDiff size={14} aria-hidden="true" />
           <span className="code-word">Changes</span>
         </Button>
-        <CopyButton label="Copy the code" text={version.item.argsCut === null ? version.code.text : whole} />
+        <CopyButton label="Copy the code" text={version.item.argsTruncation === null ? version.code.text : fullCode} />
         <Button
-          look="quiet"
+          variant="quiet"
           aria-label={`Download ${name}`}
           title={`Download ${name}`}
           onClick={async () => {
             setDownloadFailed(false);
             try {
-              const text = version.item.argsCut === null ? version.code.text : await whole();
+              const text = version.item.argsTruncation === null ? version.code.text : await fullCode();
               download(name, [text], "text/plain");
             } catch {
               setDownloadFailed(true);
@@ -125,7 +195,7 @@ const CodePane = memo(function CodePane({ runs, focus, onPick, onTerminal }: Pro
       </div>
       <div className="code-parts">
         <Code version={version} before={showsChanges ? before : undefined} number={choice.index + 1} />
-        <Output key={version.key} item={version.item} isWhole={version.code.isWhole} onTerminal={onTerminal} />
+        <Output key={version.key} item={version.item} isComplete={version.code.isComplete} onTerminal={onTerminal} />
       </div>
     </div>
   );
@@ -140,28 +210,30 @@ const Code = memo(function Code({
   before: Version | undefined;
   number: number;
 }) {
-  const now = trimmed(code.text);
-  const lines = useMemo(() => (before ? diffLines(trimmed(before.code.text), now) : null), [before, now]);
+  const now = trimEnd(code.text);
+  const lines = useMemo(() => (before ? diffLines(trimEnd(before.code.text), now) : null), [before, now]);
   const text = useMemo(() => (lines ? lines.map((line) => line.text).join("\n") : now), [lines, now]);
   return (
     <div className="code-side">
-      {item.argsCut && (
-        <p className="code-left">Only the beginning; {bytes(item.argsCut.size)} in all: open the tool's row</p>
+      {item.argsTruncation && (
+        <p className="code-left">
+          Only the beginning; {formatBytes(item.argsTruncation.size)} in all: open the tool's row
+        </p>
       )}
       <CodeEditor text={text} lines={lines} language={code.language} label={`Code of step ${number}`} />
     </div>
   );
 });
 
-/** Without empty lines at the end, which would only have numbers. */
-function trimmed(code: string): string {
+/** Without empty lines at the end, which would only show line numbers. */
+function trimEnd(code: string): string {
   return code.replace(/\n+$/, "");
 }
 
-async function wholeCode(runs: readonly RunView[], { item }: Version): Promise<string> {
+async function fetchFullCode(runs: readonly RunView[], { item }: Version): Promise<string> {
   const run = runs.find((one) => one.items[item.index]?.key === item.key);
   if (run === undefined) throw new Error("the call is gone");
-  const { args } = await api.call(run.runId, item.callId);
+  const { args } = await api.toolCall(run.runId, item.callId);
   const code = codeOf({ ...item, args });
   if (code === null) throw new Error("the whole of the call has no code");
   return code.text;

@@ -1,32 +1,67 @@
+/** The end of a call's output and the beginning of its result, shown beside its code. */
+
 import { memo, useLayoutEffect, useRef } from "react";
-import { bytes, duration } from "../log/plainText";
-import type { ToolItem } from "../log/view";
+import { formatBytes, formatDuration, valueText } from "../log/format";
+import type { OutputPiece, ToolItem } from "../log/view";
 import { AnsiText } from "../text/AnsiText";
 import { Button } from "../ui/Button";
-import { STATE_WORDS, StateIcon } from "../ui/StateIcon";
-import { useNow } from "../ui/useNow";
-import { shownOf } from "./output";
+import { useNow } from "../ui/clock";
+import { STATE_LABELS, StateIcon } from "../ui/StateIcon";
+
+export const MAX_OUTPUT = 20_000;
+export const MAX_RESULT = 4_000;
+
+export interface VisibleOutput {
+  readonly pieces: readonly OutputPiece[];
+  /** Number of omitted characters before them. */
+  readonly omittedBefore: number;
+  readonly result: string;
+  /** Number of omitted characters of the result; null if only the server knows. */
+  readonly omittedAfter: number | null;
+}
+
+/** The end of the output, because it is live, and the beginning of the result. */
+export function visibleOutput(item: ToolItem): VisibleOutput {
+  const pieces: OutputPiece[] = [];
+  let room = MAX_OUTPUT;
+  let omittedBefore = item.outputDropped;
+  for (const piece of item.output.toReversed()) {
+    const kept = room > 0 ? piece.text.slice(-room) : "";
+    if (kept === piece.text) pieces.unshift(piece);
+    else if (kept !== "") pieces.unshift({ ...piece, text: kept });
+    omittedBefore += piece.text.length - kept.length;
+    room -= kept.length;
+  }
+  const fullCode = item.endedAt === null ? "" : valueText(item.result);
+  const result = fullCode.slice(0, MAX_RESULT);
+  return {
+    pieces,
+    omittedBefore,
+    result,
+    omittedAfter: item.resultTruncation ? null : fullCode.length - result.length,
+  };
+}
 
 interface Props {
   readonly item: ToolItem;
-  readonly isWhole: boolean;
+  readonly isComplete: boolean;
   readonly onTerminal: ((item: ToolItem) => void) | undefined;
 }
 
-/** So near to the end, in pixels, somebody wants to see what comes. */
+/** Distance from the end, in px, at which the output is followed. */
 const NEAR = 30;
 
-/** What a call printed and what came back, live. */
-export const Output = memo(function Output({ item, isWhole, onTerminal }: Props) {
+/** The live output and the result of a call. */
+export const Output = memo(function Output({ item, isComplete, onTerminal }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   useLayoutEffect(() => {
     if (box.current && isAtEnd.current && item.endedAt === null) box.current.scrollTop = box.current.scrollHeight;
   }, [item]);
-  const { pieces, before, result, after } = shownOf(item);
+  const { pieces, omittedBefore, result, omittedAfter } = visibleOutput(item);
   const isEmpty = pieces.length === 0 && result === "";
   const rest = onTerminal && (
-    <Button look="quiet" className="code-terminal" onClick={() => onTerminal(item)}>
+    <Button variant="quiet" className="code-terminal" onClick={() => onTerminal(item)}>
       open in terminal
     </Button>
   );
@@ -34,8 +69,8 @@ export const Output = memo(function Output({ item, isWhole, onTerminal }: Props)
     <section className="code-output" aria-label="Output">
       <header className="code-output-head">
         <StateIcon state={item.state} size={14} />
-        <span>{isWhole ? STATE_WORDS[item.state] : "being written"}</span>
-        {isWhole && <Spent item={item} />}
+        <span>{isComplete ? STATE_LABELS[item.state] : "being written"}</span>
+        {isComplete && <CallDuration item={item} />}
       </header>
       {/* biome-ignore lint/a11y/useSemanticElements: a region that scrolls has to be focusable */}
       <div
@@ -49,9 +84,9 @@ export const Output = memo(function Output({ item, isWhole, onTerminal }: Props)
           isAtEnd.current = scrollHeight - scrollTop - clientHeight < NEAR;
         }}
       >
-        {before > 0 && (
+        {omittedBefore > 0 && (
           <p className="code-left">
-            … {before.toLocaleString("en")} characters before this{rest ? ": " : " are in the terminal"}
+            … {omittedBefore.toLocaleString("en")} characters before this{rest ? ": " : " are in the terminal"}
             {rest}
           </p>
         )}
@@ -65,14 +100,14 @@ export const Output = memo(function Output({ item, isWhole, onTerminal }: Props)
             <AnsiText text={result} />
           </div>
         )}
-        {after !== 0 && (
+        {omittedAfter !== 0 && (
           <p className="code-left">
-            {after === null
-              ? `… ${bytes(item.resultCut?.size ?? 0)} in all: open the tool's row`
-              : `… ${after.toLocaleString("en")} more characters: open the tool's row`}
+            {omittedAfter === null
+              ? `… ${formatBytes(item.resultTruncation?.size ?? 0)} in all: open the tool's row`
+              : `… ${omittedAfter.toLocaleString("en")} more characters: open the tool's row`}
           </p>
         )}
-        {isEmpty && isWhole && (
+        {isEmpty && isComplete && (
           <p className="code-left">{item.endedAt === null ? "Nothing printed yet" : "It printed nothing"}</p>
         )}
       </div>
@@ -80,9 +115,9 @@ export const Output = memo(function Output({ item, isWhole, onTerminal }: Props)
   );
 });
 
-function Spent({ item }: { item: ToolItem }) {
+function CallDuration({ item }: { item: ToolItem }) {
   const isRunning = item.state === "running";
   const now = useNow(isRunning);
   const ms = item.durationMs ?? (item.endedAt ?? (isRunning ? now : item.ranAt)) - item.ranAt;
-  return <span className="code-spent">{duration(ms)}</span>;
+  return <span className="code-spent">{formatDuration(ms)}</span>;
 }

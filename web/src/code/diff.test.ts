@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { seeded } from "../testing/recordSlices";
+import { seededRandom } from "../testing/recordSlices";
 import { diffLines } from "./diff";
 
 function shown(before: string, after: string): string {
@@ -9,7 +9,7 @@ function shown(before: string, after: string): string {
     .join("|");
 }
 
-it("marks what was added, removed and kept", () => {
+it("added, removed and kept lines are marked", () => {
   expect(shown("a\nb\nc", "a\nx\nc")).toBe(" 1a|-b|+2x| 3c");
   expect(shown("a\nb", "a\nb")).toBe(" 1a| 2b");
   expect(shown("a", "a\nb")).toBe(" 1a|+2b");
@@ -17,8 +17,8 @@ it("marks what was added, removed and kept", () => {
   expect(shown("a\nb\nc\nd", "b\nd\ne")).toBe("-a| 1b|-c| 2d|+3e");
 });
 
-it("holds both versions, whatever they are", () => {
-  const random = seeded(3);
+it("a diff contains both versions", () => {
+  const random = seededRandom(3);
   const text = () =>
     Array.from({ length: Math.floor(random() * 12) }, () => "abcd"[Math.floor(random() * 4)]).join("\n");
   for (let round = 0; round < 300; round++) {
@@ -34,7 +34,7 @@ it("holds both versions, whatever they are", () => {
   }
 });
 
-it("is quick with versions that have nothing in common", () => {
+it("a diff of unrelated long versions is fast", () => {
   const many = (letter: string) => Array.from({ length: 5_000 }, (_, index) => `${letter}${index}`).join("\n");
   const lines = diffLines(many("a"), many("b"));
   expect(lines.length).toBe(10_000);

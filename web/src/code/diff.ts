@@ -1,13 +1,13 @@
-/** What changed between two versions, line by line. Pure. */
+/** Line diff of two versions. Pure. */
 
 export interface DiffLine {
   readonly mark: "same" | "added" | "removed";
   readonly text: string;
-  /** Its number in the newer version; null if it is not in there. */
+  /** Line number in the newer version; null for a removed line. */
   readonly number: number | null;
 }
 
-/** Beyond so many pairs of lines the middle counts as replaced, which is quick and still true. */
+/** Above this number of line pairs, the changed middle counts as replaced. */
 const MAX_PAIRS = 4_000_000;
 
 export function diffLines(before: string, after: string): DiffLine[] {
@@ -34,12 +34,12 @@ export function diffLines(before: string, after: string): DiffLine[] {
   });
 }
 
-type Marked = Pick<DiffLine, "mark" | "text">;
+type ChangedLine = Pick<DiffLine, "mark" | "text">;
 
-/** The longest common subsequence, from a table of the lengths behind each pair. */
-function middle(old: readonly string[], now: readonly string[]): Marked[] {
-  const removed = (text: string): Marked => ({ mark: "removed", text });
-  const added = (text: string): Marked => ({ mark: "added", text });
+/** The longest common subsequence, by dynamic programming. */
+function middle(old: readonly string[], now: readonly string[]): ChangedLine[] {
+  const removed = (text: string): ChangedLine => ({ mark: "removed", text });
+  const added = (text: string): ChangedLine => ({ mark: "added", text });
   if (old.length * now.length > MAX_PAIRS) return [...old.map(removed), ...now.map(added)];
   const width = now.length + 1;
   const common = new Uint32Array((old.length + 1) * width);
@@ -47,7 +47,7 @@ function middle(old: readonly string[], now: readonly string[]): Marked[] {
   for (let i = old.length - 1; i >= 0; i--)
     for (let j = now.length - 1; j >= 0; j--)
       common[i * width + j] = old[i] === now[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
-  const lines: Marked[] = [];
+  const lines: ChangedLine[] = [];
   let i = 0;
   let j = 0;
   while (i < old.length || j < now.length) {

@@ -11,7 +11,7 @@ function runsOf(...events: AnyEvent[]): readonly RunView[] {
   return reduce(EMPTY, recordsOf([START, ...events])).runs;
 }
 
-it("are the calls with code, and the one that is being written", () => {
+it("versions are the calls with code and the one being streamed", () => {
   const runs = runsOf(
     { kind: "tool_started", call_id: "c", name: "python", args: { code: "one" } },
     { kind: "tool_started", call_id: "d", name: "ls", args: {} },
@@ -19,13 +19,13 @@ it("are the calls with code, and the one that is being written", () => {
     { kind: "tool_args_delta", call_id: "e", text: '{"code": "tw' },
     { kind: "tool_started", call_id: "f", name: "python" },
   );
-  expect(versionsOf(runs).map(({ code, turn }) => [turn, code.text, code.isWhole])).toEqual([
+  expect(versionsOf(runs).map(({ code, turn }) => [turn, code.text, code.isComplete])).toEqual([
     [1, "one", true],
     [1, "tw", false],
   ]);
 });
 
-it("stand in the order in which they began", () => {
+it("versions are in the order of their start", () => {
   const runs = runsOf(
     { kind: "tool_started", call_id: "c", name: "python" },
     { kind: "tool_started", call_id: "d", name: "python", args: { code: "second" } },
@@ -34,14 +34,14 @@ it("stand in the order in which they began", () => {
   expect(versionsOf(runs).map(({ code }) => code.text)).toEqual(["first", "second"]);
 });
 
-it("of which the log holds the beginning are read as far as they go", () => {
+it("truncated code is read as far as it goes", () => {
   const args = '{"code": "import os\\nos.li';
   const cut = { truncated: true, size: 50_000, result_url: "/whole" };
   const runs = runsOf({ kind: "tool_started", call_id: "c", name: "python", args, ...cut });
   expect(versionsOf(runs)[0]?.code.text).toBe("import os\nos.li");
 });
 
-it("keep their identity while they do not change", () => {
+it("an unchanged version keeps its identity", () => {
   const records = recordsOf([
     START,
     { kind: "tool_started", call_id: "c", name: "python", args: { code: "one" } },
@@ -52,7 +52,7 @@ it("keep their identity while they do not change", () => {
   expect(versionsOf(after.runs)[0]).toBe(versionsOf(before.runs)[0]);
 });
 
-it("grow as a real agent writes them", () => {
+it("versions of a recorded agent grow while it writes", () => {
   const code = sourceTranscripts().find(({ name }) => name === "smolagents_code/code");
   let view = EMPTY;
   const seen: string[] = [];
@@ -66,7 +66,7 @@ it("grow as a real agent writes them", () => {
   expect(versionsOf(view.runs).length).toBeGreaterThan(1);
 });
 
-it("have a line that tells them apart, and a name as files", () => {
+it("a version has a descriptive line and a file name", () => {
   expect(firstLine("# Count\n\nimport os\nx = 1")).toBe("x = 1");
   expect(firstLine("import os\nimport re")).toBe("import os");
   expect(firstLine("# only this")).toBe("# only this");

@@ -1,6 +1,6 @@
-/** Every version of the code that the agents ran, in the order in which it began to be written. Pure. */
+/** All versions of the code that the agents ran, in the order in which they began. Pure. */
 
-import { type Code, codeOf, unfinishedCode } from "../log/code";
+import { type Code, codeOf, partialCode } from "../log/code";
 import type { RunView, ToolItem } from "../log/view";
 
 export interface Version {
@@ -10,7 +10,7 @@ export interface Version {
   readonly code: Code;
 }
 
-/** A call that did not change is the same version, so that nothing of it is drawn again. */
+/** An unchanged call keeps its version, so that it is not rendered again. */
 const known = new WeakMap<ToolItem, Version | null>();
 
 export function versionsOf(runs: readonly RunView[]): Version[] {
@@ -24,7 +24,7 @@ export function versionsOf(runs: readonly RunView[]): Version[] {
   );
 }
 
-/** Calls whose arguments are not whole yet. */
+/** Calls whose arguments are still streaming. */
 function beingWritten(run: RunView): number[] {
   const places: number[] = [];
   for (const [name, index] of run.open) {
@@ -45,14 +45,14 @@ function versionAt(run: RunView, index: number): Version | null {
   return version;
 }
 
-/** Arguments that are too long for the log come as the beginning of their text; the code in it is read all the same. */
+/** Truncated arguments are the beginning of a JSON text; the code in it is still readable. */
 function readable(item: ToolItem): Code | null {
   const code = codeOf(item);
-  if (code === null || item.argsCut === null || typeof item.args !== "string") return code;
-  return { ...code, text: unfinishedCode(item.args) ?? code.text };
+  if (code === null || item.argsTruncation === null || typeof item.args !== "string") return code;
+  return { ...code, text: partialCode(item.args) ?? code.text };
 }
 
-/** The first line that says what it is about: neither a comment nor an import, if there is another. */
+/** The first line that describes the code: neither a comment nor an import, if possible. */
 export function firstLine(code: string): string {
   const lines = code.split("\n").filter((line) => /\w/.test(line) && !/^\s*(#|\/\/|--)/.test(line));
   const line = lines.find((one) => !/^\s*(import|from|use|using)\b/.test(one)) ?? lines[0] ?? code;
@@ -73,7 +73,7 @@ const ENDINGS: Record<string, string> = {
   markdown: "md",
 };
 
-/** The name of a file for it. `language` is one of those that `languageName` gives, or null. */
+/** A file name for a version. `language` comes from `languageName`. */
 export function codeFileName(number: number, language: string | null): string {
   return `step-${number}.${(language !== null && ENDINGS[language]) || "txt"}`;
 }

@@ -1,19 +1,43 @@
 import { memo, useEffect, useMemo, useState } from "react";
-import { Highlighted } from "../text/Highlighted";
-import { visible } from "../text/invisibleCharacters";
+import { HighlightedCode } from "../text/HighlightedCode";
+import { escapeInvisible } from "../text/invisibleCharacters";
 import { CopyButton } from "../ui/CopyButton";
+import { artifactUrl } from "../wire/api";
 import { parseCsv } from "./csv";
-import { kindOf, languageOf } from "./fileKinds";
+import { ImagePreview } from "./FileCard";
+import { kindOf, languageOf, MAX_SHOWN } from "./fileKinds";
 import type { FileVersion } from "./files";
-import { Picture } from "./ImagePreview";
-import { readText, Unreadable } from "./readText";
+
+export class UnreadableFile extends Error {}
+
+/** Fetches a text file, unless it is too long or binary. Its length may be known only while reading. */
+export async function fetchText(artifactId: string, signal: AbortSignal, max = MAX_SHOWN): Promise<string> {
+  const response = await fetch(artifactUrl(artifactId), { signal });
+  if (response.status === 404) throw new UnreadableFile("This file is no longer kept.");
+  if (!response.ok || response.body === null) throw new UnreadableFile(`The server answered ${response.status}.`);
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  let size = 0;
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    size += part.value.byteLength;
+    if (size > max) {
+      await reader.cancel();
+      throw new UnreadableFile("This file is too long to be shown here.");
+    }
+    text += decoder.decode(part.value, { stream: true });
+  }
+  text += decoder.decode();
+  if (text.includes("\0")) throw new UnreadableFile("This file is no text.");
+  return text;
+}
 
 type Loaded = { readonly text: string } | { readonly problem: string } | null;
 
-/** What is in a file. */
-export const Preview = memo(function Preview({ file }: { file: FileVersion }) {
+/** The content of a file. */
+export const FilePreview = memo(function FilePreview({ file }: { file: FileVersion }) {
   const kind = kindOf(file.mediaType, file.name);
-  if (kind === "image") return <Picture artifactId={file.artifactId} name={file.name} />;
+  if (kind === "image") return <ImagePreview artifactId={file.artifactId} name={file.name} />;
   return <TextPreview key={file.artifactId} file={file} isTable={kind === "table"} />;
 });
 
@@ -21,11 +45,11 @@ function TextPreview({ file, isTable }: { file: FileVersion; isTable: boolean })
   const [loaded, setLoaded] = useState<Loaded>(null);
   useEffect(() => {
     const abort = new AbortController();
-    readText(file.artifactId, abort.signal).then(
+    fetchText(file.artifactId, abort.signal).then(
       (text) => setLoaded({ text }),
       (error: unknown) => {
         if (abort.signal.aborted) return;
-        setLoaded({ problem: error instanceof Unreadable ? error.message : "The server cannot be reached." });
+        setLoaded({ problem: error instanceof UnreadableFile ? error.message : "The server cannot be reached." });
       },
     );
     return () => abort.abort();
@@ -49,7 +73,7 @@ function TextPreview({ file, isTable }: { file: FileVersion; isTable: boolean })
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
         <section className="files-text" tabIndex={0} aria-label="Text of the file">
           <pre>
-            <Highlighted code={loaded.text} language={languageOf(file.mediaType, file.name)} />
+            <HighlightedCode code={loaded.text} language={languageOf(file.mediaType, file.name)} />
           </pre>
         </section>
       )}
@@ -70,7 +94,7 @@ function SheetTable({ text }: { text: string }) {
               {head?.map((value, column) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: a place in a sheet is its name
                 <th key={column} scope="col">
-                  {visible(value)}
+                  {escapeInvisible(value)}
                 </th>
               ))}
             </tr>
@@ -82,7 +106,7 @@ function SheetTable({ text }: { text: string }) {
                 {row.map((value, column) => (
                   // biome-ignore lint/suspicious/noArrayIndexKey: a place in a sheet is its name
                   <td key={column} className={isNumber(value) ? "files-number" : undefined}>
-                    {visible(value)}
+                    {escapeInvisible(value)}
                   </td>
                 ))}
               </tr>
@@ -90,7 +114,9 @@ function SheetTable({ text }: { text: string }) {
           </tbody>
         </table>
       </section>
-      {sheet.isCut && <p className="files-note">The first {sheet.rows.length} rows. Download it for all of them.</p>}
+      {sheet.isTruncated && (
+        <p className="files-note">The first {sheet.rows.length} rows. Download it for all of them.</p>
+      )}
     </>
   );
 }

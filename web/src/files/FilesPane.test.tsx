@@ -1,18 +1,17 @@
 import { cleanup, fireEvent, render, screen } from "@testing-library/react";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { ArtifactItem } from "../log/view";
-import { made, type Told } from "../testing/sampleRuns";
-import { AttachmentCard } from "./AttachmentCard";
-import { FileCard } from "./FileCard";
+import { sampleRun, type TimedEvent } from "../testing/sampleRuns";
+import { AttachmentCard, FileCard } from "./FileCard";
+import { fetchText } from "./FilePreview";
 import FilesPane from "./FilesPane";
-import { readText } from "./readText";
 
 afterEach(() => {
   cleanup();
   vi.unstubAllGlobals();
 });
 
-const file = (name: string, media_type: string, size = 9): Told[] => [
+const file = (name: string, media_type: string, size = 9): TimedEvent[] => [
   [1, { kind: "tool_started", call_id: "c1", name: "write_file", args: {} }],
   [2, { kind: "artifact_made", artifact_id: "art/1", name, media_type, size, call_id: "c1" }],
 ];
@@ -24,13 +23,13 @@ function answering(body: BodyInit, status = 200) {
 }
 
 describe("the files pane", () => {
-  it("fetches a text only when it is opened, and shows markup as text", async () => {
+  it("a text is fetched when it is expanded, and markup is shown as text", async () => {
     const fetched = answering("<script>alert(1)</script>");
-    const run = made(...file("a.txt", "text/plain"), [
+    const run = sampleRun(...file("a.txt", "text/plain"), [
       3,
       { kind: "artifact_made", artifact_id: "b", name: "b.zip", media_type: "application/zip", size: 1 },
     ]);
-    render(<FilesPane runs={[run]} onPick={() => {}} />);
+    render(<FilesPane runs={[run]} onSelect={() => {}} />);
     expect(fetched).not.toHaveBeenCalled();
     expect(screen.queryByRole("button", { name: /b\.zip/ })).toBeNull();
     fireEvent.click(screen.getByRole("button", { name: /a\.txt/ }));
@@ -39,35 +38,35 @@ describe("the files pane", () => {
     expect(document.querySelector("#root script, pre script")).toBeNull();
   });
 
-  it("shows values in a table", async () => {
+  it("a CSV file is shown as a table", async () => {
     answering("name,sum\nNorth,12\n");
-    render(<FilesPane runs={[made(...file("a.csv", "text/csv"))]} onPick={() => {}} />);
+    render(<FilesPane runs={[sampleRun(...file("a.csv", "text/csv"))]} onSelect={() => {}} />);
     expect(await screen.findByRole("columnheader", { name: "sum" })).toBeTruthy();
     expect(screen.getByRole("cell", { name: "12" })).toBeTruthy();
   });
 
-  it("says why something cannot be shown", async () => {
+  it("a file that cannot be shown shows the reason", async () => {
     answering("", 404);
-    render(<FilesPane runs={[made(...file("a.txt", "text/plain"))]} onPick={() => {}} />);
+    render(<FilesPane runs={[sampleRun(...file("a.txt", "text/plain"))]} onSelect={() => {}} />);
     expect((await screen.findByRole("alert")).textContent).toBe("This file is no longer kept.");
   });
 
-  it("goes to the call that made a file", () => {
+  it("a click on the maker selects its call", () => {
     answering("");
-    const run = made(...file("a.txt", "text/plain"));
-    const onPick = vi.fn();
-    render(<FilesPane runs={[run]} onPick={onPick} />);
+    const run = sampleRun(...file("a.txt", "text/plain"));
+    const onSelect = vi.fn();
+    render(<FilesPane runs={[run]} onSelect={onSelect} />);
     fireEvent.click(screen.getByRole("button", { name: "write_file" }));
-    expect(onPick).toHaveBeenCalledWith(run.items[0]);
+    expect(onSelect).toHaveBeenCalledWith(run.items[0]);
   });
 
-  it("says so when there is none", () => {
-    render(<FilesPane runs={[made()]} onPick={() => {}} />);
+  it("an empty pane explains itself", () => {
+    render(<FilesPane runs={[sampleRun()]} onSelect={() => {}} />);
     expect(screen.getByText(/No files yet/)).toBeTruthy();
   });
 });
 
-describe("cards", () => {
+describe("file cards", () => {
   const artifact = (name: string, mediaType: string): ArtifactItem => ({
     kind: "artifact",
     key: "run/0",
@@ -81,7 +80,7 @@ describe("cards", () => {
     callId: "",
   });
 
-  it("show an image of this server, and a name for what it is", () => {
+  it("an image of this server is shown with its name", () => {
     render(<FileCard item={artifact("a\u202egnp.exe", "image/png")} />);
     const image = screen.getByRole("img");
     expect(image.getAttribute("src")).toMatch(/\/artifacts\/art_1$/);
@@ -91,7 +90,7 @@ describe("cards", () => {
     expect(screen.getByText("2.0 kB")).toBeTruthy();
   });
 
-  it("never fetch what the user only gave the address of", () => {
+  it("a URL of the user is never fetched", () => {
     render(<AttachmentCard attachment={{ media_type: "image/png", url: "https://example.org/x.png" }} />);
     expect(screen.queryByRole("img")).toBeNull();
     expect(screen.getByRole("link").getAttribute("rel")).toContain("noopener");
@@ -101,19 +100,19 @@ describe("cards", () => {
   });
 });
 
-describe("readText", () => {
+describe("fetchText", () => {
   const { signal } = new AbortController();
 
-  it("stops at what is too long or no text", async () => {
+  it("a text that is too long or binary is refused", async () => {
     answering("0123456789");
-    await expect(readText("a", signal, 9)).rejects.toThrow("too long");
+    await expect(fetchText("a", signal, 9)).rejects.toThrow("too long");
     answering("a\0b");
-    await expect(readText("a", signal)).rejects.toThrow("no text");
+    await expect(fetchText("a", signal)).rejects.toThrow("no text");
     answering("", 500);
-    await expect(readText("a", signal)).rejects.toThrow("500");
+    await expect(fetchText("a", signal)).rejects.toThrow("500");
   });
 
-  it("joins letters that came in two pieces", async () => {
+  it("a character split over two chunks is joined", async () => {
     const [one, two] = [new Uint8Array([0xc3]), new Uint8Array([0xa9])];
     const stream = new ReadableStream({
       start(control) {
@@ -123,6 +122,6 @@ describe("readText", () => {
       },
     });
     answering(stream);
-    expect(await readText("a", signal)).toBe("é");
+    expect(await fetchText("a", signal)).toBe("é");
   });
 });

@@ -1,19 +1,99 @@
-import { FolderOpen } from "lucide-react";
-import { memo, useMemo } from "react";
-import { plural } from "../log/plainText";
+import { ChevronRight, FolderOpen } from "lucide-react";
+import { memo, useId, useMemo, useState } from "react";
+import { formatBytes, plural } from "../log/format";
 import type { Item, RunView } from "../log/view";
-import { FileRow } from "./FileRow";
-import { kindOf } from "./fileKinds";
-import { type FileGroup, filesKey, filesOf } from "./files";
+import { escapeInvisible } from "../text/invisibleCharacters";
+import { SafeLink } from "../text/SafeLink";
+import { Button } from "../ui/Button";
+import { DownloadLink, FileIcon, FileName } from "./FileCard";
+import { FilePreview } from "./FilePreview";
+import { canShow, kindOf } from "./fileKinds";
+import { type FileGroup, type FileVersion, filesKey, filesOf } from "./files";
 import "./files.css";
+
+interface FileRowProps {
+  readonly file: FileVersion;
+  readonly onSelect: (item: Item) => void;
+  readonly isOpenAtFirst?: boolean;
+}
+
+/** One file: name, origin and content. */
+export const FileRow = memo(function FileRow({ file, onSelect, isOpenAtFirst = false }: FileRowProps) {
+  const [isOpen, setOpen] = useState(isOpenAtFirst);
+  const id = useId();
+  const kind = kindOf(file.mediaType, file.name);
+  const isShown = file.artifactId !== "" && canShow(kind, file.size);
+  const title = (
+    <>
+      <FileIcon kind={kind} />
+      <FileName name={file.name} mediaType={file.mediaType} />
+    </>
+  );
+  return (
+    <>
+      <div className="files-row">
+        {isShown ? (
+          <button
+            type="button"
+            className="files-open"
+            aria-expanded={isOpen}
+            aria-controls={isOpen ? id : undefined}
+            onClick={() => setOpen(!isOpen)}
+          >
+            <ChevronRight className="chevron" size={14} aria-hidden="true" />
+            {title}
+          </button>
+        ) : (
+          <span className="files-open files-closed">{title}</span>
+        )}
+        {file.size !== null && <span className="files-size">{formatBytes(file.size)}</span>}
+        {file.artifactId !== "" && <DownloadLink artifactId={file.artifactId} name={file.name} />}
+      </div>
+      <div className="files-origin">
+        <Origin file={file} onSelect={onSelect} />
+        <time dateTime={new Date(file.at).toISOString()} title={new Date(file.at).toLocaleString()}>
+          {new Date(file.at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}
+        </time>
+      </div>
+      {isOpen && isShown && (
+        <div id={id} className="files-body">
+          <FilePreview file={file} />
+        </div>
+      )}
+    </>
+  );
+});
+
+function Origin({ file, onSelect }: { file: FileVersion; onSelect: (item: Item) => void }) {
+  const { item, madeBy, agent, url } = file;
+  if (item === null)
+    return url !== "" && file.artifactId === "" ? (
+      <span className="files-address">
+        sent by you as{" "}
+        <SafeLink href={url} label={url}>
+          {escapeInvisible(url)}
+        </SafeLink>
+      </span>
+    ) : (
+      <span>sent by you</span>
+    );
+  return (
+    <span>
+      made by{" "}
+      <Button variant="quiet" className="files-maker" title="Show in the chat" onClick={() => onSelect(madeBy ?? item)}>
+        {escapeInvisible(madeBy?.name || agent || "the agent")}
+      </Button>
+    </span>
+  );
+}
 
 interface Props {
   readonly runs: readonly RunView[];
-  readonly onPick: (item: Item) => void;
+  readonly onSelect: (item: Item) => void;
 }
 
-/** Everything that came out of the session as a file, and what was put into it. */
-const FilesPane = memo(function FilesPane({ runs, onPick }: Props) {
+/** All files of a session: those of the agents and those of the user. */
+const FilesPane = memo(function FilesPane({ runs, onSelect }: Props) {
   const groups = useGroups(runs);
   if (groups.length === 0)
     return (
@@ -27,14 +107,14 @@ const FilesPane = memo(function FilesPane({ runs, onPick }: Props) {
       <ul className="files-list">
         {groups.map((group) => (
           <li key={group.key}>
-            <FileRow file={group.newest} onPick={onPick} isOpenAtFirst={groups.length === 1 || isPicture(group)} />
+            <FileRow file={group.newest} onSelect={onSelect} isOpenAtFirst={groups.length === 1 || isPicture(group)} />
             {group.older.length > 0 && (
               <details className="files-older">
                 <summary>{plural(group.older.length, "earlier version")}</summary>
                 <ul className="files-list">
                   {group.older.map((file) => (
                     <li key={file.key}>
-                      <FileRow file={file} onPick={onPick} />
+                      <FileRow file={file} onSelect={onSelect} />
                     </li>
                   ))}
                 </ul>
@@ -51,7 +131,7 @@ function isPicture({ newest }: FileGroup): boolean {
   return newest.item !== null && kindOf(newest.mediaType, newest.name) === "image";
 }
 
-/** Runs change with each token; the list only with a file. */
+/** Runs change with each token; the list changes only with a file. */
 function useGroups(runs: readonly RunView[]): readonly FileGroup[] {
   const key = filesKey(runs);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when the files are others

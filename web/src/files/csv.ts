@@ -1,12 +1,12 @@
-/** Comma- or tab-separated values as rows. Pure. */
+/** Parses comma- or tab-separated values. Pure. */
 
 export interface Sheet {
   readonly rows: readonly (readonly string[])[];
-  /** There is more than was read. */
-  readonly isCut: boolean;
+  /** Whether there are more rows. */
+  readonly isTruncated: boolean;
 }
 
-/** The sign between values: the most frequent one of the first line. */
+/** The most frequent separator of the first line. */
 export function separatorOf(text: string): string {
   const line = text.split("\n", 1)[0] ?? "";
   const counts = [",", ";", "\t", "|"].map((sign) => ({ sign, count: line.split(sign).length }));
@@ -43,5 +43,5 @@ export function parseCsv(text: string, separator = separatorOf(text), maxRows = 
     endValue();
     rows.push(row);
   }
-  return { rows, isCut: text.slice(at).trim() !== "" };
+  return { rows, isTruncated: text.slice(at).trim() !== "" };
 }

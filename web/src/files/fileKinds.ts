@@ -1,10 +1,10 @@
-/** What a file is, from its media type and name, and how it can be shown. Pure. */
+/** The kind of a file, from its media type and name. Pure. */
 
 import { languageName } from "../text/languages";
 
 export type FileKind = "image" | "table" | "code" | "text" | "archive" | "other";
 
-/** What a browser draws in an <img>: there not even SVG can run anything or fetch from elsewhere. */
+/** Formats that an <img> element shows. There even SVG cannot run scripts or fetch anything. */
 const IMAGES = /^image\/(?:png|jpe?g|gif|webp|avif|bmp|svg\+xml|x-icon)$/;
 const ARCHIVES = /zip|x-tar|gzip|x-7z|x-rar|x-bzip|zstd/;
 const TEXTUAL = /^text\/|[/+](?:json|xml|yaml|x-yaml|toml|javascript|typescript|sql|x-sh|x-python|csv|ndjson|jsonl)$/;
@@ -24,7 +24,7 @@ const PLAIN = new Set([
   "patch",
 ]);
 
-/** Texts up to this size are shown. */
+/** Limit of texts that are shown, in bytes. */
 export const MAX_SHOWN = 1_000_000;
 
 export function typeOf(mediaType: string): string {
@@ -48,7 +48,7 @@ export function kindOf(mediaType: string, name: string): FileKind {
   return TEXTUAL.test(type) || PLAIN.has(ending) ? "text" : "other";
 }
 
-/** The language to highlight it in; "" for plain text. */
+/** The language for highlighting; "" for plain text. */
 export function languageOf(mediaType: string, name: string): string {
   const type = typeOf(mediaType);
   const named = type.split("/")[1]?.replace(/^x-/, "").replace(/^.*\+/, "") ?? "";

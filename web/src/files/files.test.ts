@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { session } from "../testing/sampleRuns";
+import { sampleSession } from "../testing/sampleRuns";
 import type { AnyEvent } from "../wire/events";
 import { parseCsv } from "./csv";
 import { canShow, kindOf, languageOf } from "./fileKinds";
@@ -14,7 +14,7 @@ const made = (artifact_id: string, name: string, call_id = ""): AnyEvent => ({
   call_id,
 });
 
-const { runs } = session(
+const { runs } = sampleSession(
   [
     [
       0,
@@ -42,12 +42,12 @@ const { runs } = session(
 );
 
 describe("the files of a session", () => {
-  it("come newest first, versions of a name together", () => {
+  it("are ordered newest first, with the versions of a name together", () => {
     const shown = filesOf(runs).map(({ newest, older }) => [newest.artifactId, ...older.map((one) => one.artifactId)]);
     expect(shown).toEqual([["csv", "sent"], ["two", "one"], ["pic"], [""], [""]]);
   });
 
-  it("know where they come from", () => {
+  it("know their origin", () => {
     const versions = filesOf(runs).flatMap(({ newest, older }) => [newest, ...older]);
     const find = (artifactId: string) => versions.find((one) => one.artifactId === artifactId);
     expect(find("one")).toMatchObject({ madeBy: { name: "write_file" }, turn: 1, size: 5 });
@@ -55,13 +55,13 @@ describe("the files of a session", () => {
     expect(find("sent")).toMatchObject({ item: null, size: null });
   });
 
-  it("have a key that changes with them alone", () => {
+  it("have a key that changes only with them", () => {
     expect(filesKey(runs)).toBe(filesKey([...runs]));
     expect(filesKey(runs.slice(1))).not.toBe(filesKey(runs));
   });
 });
 
-describe("kinds", () => {
+describe("file kinds", () => {
   it.each([
     ["image/png", "a", "image"],
     ["image/svg+xml", "a.svg", "image"],
@@ -82,7 +82,7 @@ describe("kinds", () => {
     expect(kindOf(mediaType, name)).toBe(kind);
   });
 
-  it("shows only what is not too long", () => {
+  it("a file is shown up to the size limit", () => {
     expect(canShow("code", 999_999)).toBe(true);
     expect(canShow("code", 1_000_001)).toBe(false);
     expect(canShow("text", null)).toBe(true);
@@ -92,7 +92,7 @@ describe("kinds", () => {
   });
 });
 
-describe("sheets", () => {
+describe("CSV", () => {
   it.each([
     [
       "a,b\n1,2\n",
@@ -112,13 +112,13 @@ describe("sheets", () => {
     ['"open, to the end\nof it', [["open, to the end\nof it"]]],
     ["", []],
   ])("%j", (text, rows) => {
-    expect(parseCsv(text)).toEqual({ rows, isCut: false });
+    expect(parseCsv(text)).toEqual({ rows, isTruncated: false });
   });
 
-  it("reads no more than it shows", () => {
+  it("rows and columns are limited", () => {
     const sheet = parseCsv("a,b,c\n".repeat(1000), ",", 10, 2);
     expect(sheet.rows).toHaveLength(10);
     expect(sheet.rows[0]).toEqual(["a", "b"]);
-    expect(sheet.isCut).toBe(true);
+    expect(sheet.isTruncated).toBe(true);
   });
 });

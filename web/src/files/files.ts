@@ -1,4 +1,4 @@
-/** All files of a session: what agents made and what the user sent, newest first. Pure. */
+/** All files of a session, newest first. Pure. */
 
 import type { ArtifactItem, RunView, ToolItem } from "../log/view";
 
@@ -6,15 +6,15 @@ export interface FileVersion {
   readonly key: string;
   readonly name: string;
   readonly mediaType: string;
-  /** Null where it is not told. */
+  /** Null if it is not known. */
   readonly size: number | null;
   readonly at: number;
   readonly turn: number;
-  /** Where the bytes are; "" if they were not kept. */
+  /** "" if the server has no bytes. */
   readonly artifactId: string;
-  /** The address that the user gave instead of bytes. It is never fetched by itself. */
+  /** URL that the user gave instead of bytes. It is never fetched automatically. */
   readonly url: string;
-  /** Null for what the user sent. */
+  /** Null for files of the user. */
   readonly item: ArtifactItem | null;
   readonly madeBy: ToolItem | null;
   readonly agent: string;
@@ -38,7 +38,7 @@ export function filesOf(runs: readonly RunView[]): FileGroup[] {
   return [...groups.values()].flatMap(grouped).sort((one, other) => other.newest.at - one.newest.at);
 }
 
-/** What says whether `filesOf` would give the same: runs change with each token, their files seldom. */
+/** A key that changes only when the result of `filesOf` does. */
 export function filesKey(runs: readonly RunView[]): string {
   return runs.map((run) => `${run.runId} ${run.attachments.length} ${artifactsOf(run).length}`).join();
 }

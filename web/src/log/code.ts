@@ -1,4 +1,4 @@
-/** Which calls carry code, and what it is. The table of tools is the server's own. */
+/** Finds the code in the arguments of a call. The table of tools comes from the server. */
 
 import type { JsonObject } from "../wire/events";
 import table from "./panes.json";
@@ -7,28 +7,28 @@ import type { Args, ToolItem } from "./view";
 export interface Code {
   readonly text: string;
   readonly language: string;
-  /** False while the arguments are still being written. */
-  readonly isWhole: boolean;
+  /** False while the arguments are streaming. */
+  readonly isComplete: boolean;
 }
 
-/** The agent's own list of Python tools, or the usual names if it has none. */
+/** Whether a tool runs Python: by the agent's own list, or by the usual names if it has none. */
 export function isPythonTool(name: string, ofAgent: readonly string[]): boolean {
   return (ofAgent.length > 0 ? ofAgent : table.python_tools).includes(name);
 }
 
-/** The code of a call, if it has some: of Python tools whatever they are given, of others what they call `code`. */
+/** The code of a call: any argument of a Python tool, the argument `code` of other tools. */
 export function codeOf(tool: Pick<ToolItem, "name" | "args" | "argsText" | "isPython">): Code | null {
   if (tool.args === null) {
-    const text = unfinishedCode(tool.argsText, keysOf(tool));
-    return text === null ? null : { text, language: languageOf(tool.name, {}, tool.isPython), isWhole: false };
+    const text = partialCode(tool.argsText, keysOf(tool));
+    return text === null ? null : { text, language: languageOf(tool.name, {}, tool.isPython), isComplete: false };
   }
   const named = typeof tool.args === "string" ? null : codeArgument(tool.args, keysOf(tool));
   if (!tool.isPython && named === null) return null;
   const text = named ?? (typeof tool.args === "string" ? tool.args : JSON.stringify(tool.args));
-  return { text, language: languageOf(tool.name, tool.args, tool.isPython), isWhole: true };
+  return { text, language: languageOf(tool.name, tool.args, tool.isPython), isComplete: true };
 }
 
-/** A `source` or a `script` of another tool may be an address. */
+/** The `source` or `script` of other tools may be a URL. */
 function keysOf(tool: Pick<ToolItem, "isPython">): readonly string[] {
   return tool.isPython ? table.code_keys : ["code"];
 }
@@ -51,8 +51,8 @@ function languageOf(name: string, args: Args | JsonObject, isPython: boolean): s
   return "python";
 }
 
-/** The code in arguments of which only the beginning is there yet. */
-export function unfinishedCode(argsText: string, keys: readonly string[] = table.code_keys): string | null {
+/** The code in the beginning of a JSON text. */
+export function partialCode(argsText: string, keys: readonly string[] = table.code_keys): string | null {
   const begin = new RegExp(`"(?:${keys.join("|")})"\\s*:\\s*"`).exec(argsText);
   if (begin === null) return null;
   const rest = argsText.slice(begin.index + begin[0].length);

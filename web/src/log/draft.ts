@@ -1,18 +1,18 @@
 /**
- * One run while Records are folded into it: a copy of what changes, and of nothing else.
+ * A run while records are applied to it: a copy of what changes.
  *
- * From outside folding is pure; inside one batch everything is copied once at most, so that a long log folds in linear
- * time. What was not touched keeps its identity, and the page draws nothing anew that kept it.
+ * Within one batch everything is copied at most once, so that a long log is reduced in linear time. Untouched parts
+ * keep their identity, so that React does not render them again.
  */
 
 import type { AgentView, Item, OutputPiece, Progress, RunView, TerminalPiece, ToolItem } from "./view";
 
-/** A stretch of output that is longer is begun anew, because whoever reads its end has to copy all of it. */
-const MAX_PIECE = 64 * 1024;
+/** Longer pieces of output are not extended, because appending copies them. */
+const MAX_PIECE_LENGTH = 64 * 1024;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** What distributes over the kinds of items: an item without its address. */
+/** An item without its address. */
 type NewItem<T extends Item = Item> = T extends Item ? Omit<T, "key" | "index"> : never;
 
 export class RunDraft {
@@ -20,14 +20,14 @@ export class RunDraft {
   private readonly ownItems = new Set<number>();
   private readonly ownAgents = new Set<string>();
   private readonly ownLists = new Set<string>();
-  private readonly ownOutputs = new Map<number, Printed>();
+  private readonly ownOutputs = new Map<number, OutputBuffer>();
   private readonly ownFields = new Set<"items" | "open" | "agents" | "terminal">();
 
   constructor(run: RunView) {
     this.run = { ...run };
   }
 
-  /** Put an item behind the others; `name` is how Records to come will speak of it. */
+  /** Appends an item; `name` is the key by which later records find it. */
   add(item: NewItem, name?: string): number {
     const index = this.run.items.length;
     this.items.push({ ...item, index, key: `${this.run.runId}/${index}` } as Item);
@@ -51,7 +51,7 @@ export class RunDraft {
     return this.run.items[index];
   }
 
-  /** The item to be changed, if it is of that kind. */
+  /** A mutable copy of the item, if it is of one of these kinds. */
   edit<K extends Item["kind"]>(index: number | undefined, ...kinds: K[]): Mutable<Extract<Item, { kind: K }>> | null {
     const item = index === undefined ? undefined : this.run.items[index];
     if (index === undefined || item === undefined || !(kinds as string[]).includes(item.kind)) return null;
@@ -68,7 +68,7 @@ export class RunDraft {
     this.ownLists.add(agent.agentId);
   }
 
-  /** The agent to be changed. */
+  /** A mutable copy of the agent. */
   agent(agentId: string): Mutable<AgentView> | null {
     const agent = this.run.agents.get(agentId);
     if (agent === undefined) return null;
@@ -79,14 +79,14 @@ export class RunDraft {
     return own;
   }
 
-  /** The number of the step that the agent is in. */
+  /** The number of the agent's current step. */
   stepOf(agentId: string): number | null {
     const item = this.run.items[this.find(`step ${agentId}`) ?? -1];
     return item?.kind === "step" ? item.number : null;
   }
 
-  /** What a call printed, to be added to, with its size. */
-  outputOf(tool: ToolDraft): Printed {
+  /** The output of a call, for appending, with its size. */
+  outputOf(tool: ToolDraft): OutputBuffer {
     const known = this.ownOutputs.get(tool.index);
     if (known) return known;
     const pieces = tool.output.slice();
@@ -96,38 +96,41 @@ export class RunDraft {
     return own;
   }
 
-  /** Write to the terminal, behind what the same call wrote before if nobody wrote in between. */
-  print(item: number, kind: TerminalPiece["kind"], text: string): void {
+  /** Appends to the terminal, to the last piece if it is of the same call and kind. */
+  appendTerminal(item: number, kind: TerminalPiece["kind"], text: string): void {
     const { terminal } = this;
     const last = terminal[terminal.length - 1];
-    if (last !== undefined && last.item === item && last.kind === kind && last.text.length < MAX_PIECE)
+    if (last !== undefined && last.item === item && last.kind === kind && last.text.length < MAX_PIECE_LENGTH)
       terminal[terminal.length - 1] = { item, kind, text: last.text + text };
     else terminal.push({ item, kind, text });
   }
 
-  /** Calls, steps and sub-agents that the end of the run cut off did not fail, and nobody rejected them: they were stopped. */
-  markCutOff(reason: string): void {
-    const cut = (part: { state: Progress; error: string | null }) =>
+  /**
+   * Marks calls, steps and sub-agents as stopped that the end of the run interrupted; they neither failed nor were
+   * rejected.
+   */
+  markInterrupted(reason: string): void {
+    const wasInterrupted = (part: { state: Progress; error: string | null }) =>
       (part.state === "failed" || part.state === "rejected") && part.error === reason;
     for (const [index, item] of this.run.items.entries()) {
-      if ((item.kind !== "tool" && item.kind !== "step") || !cut(item)) continue;
+      if ((item.kind !== "tool" && item.kind !== "step") || !wasInterrupted(item)) continue;
       const own = this.edit(index, "tool", "step");
       if (own) own.state = "stopped";
     }
     for (const agent of this.run.agents.values()) {
-      const own = cut(agent) ? this.agent(agent.agentId) : null;
+      const own = wasInterrupted(agent) ? this.agent(agent.agentId) : null;
       if (own) own.state = "stopped";
     }
   }
 
-  /** Nobody tells of the end of a list: it comes with its agent's. */
+  /** Closes an agent's list, which has no end event of its own. */
   endTodos(agentId: string, isDone: boolean): void {
     const list = this.edit(this.close(`todos ${agentId}`), "todos");
     if (list) list.state = isDone ? "done" : "stopped";
   }
 
-  /** Nothing stays open behind the end. The server closes what it opened; what is left lost its Records to a gap. */
-  settle(at: number): void {
+  /** Closes all open items. The server closes what it opened, so these lost their records to a gap. */
+  closeOpenItems(at: number): void {
     for (const index of this.run.open.values()) {
       const list = this.edit(index, "todos");
       if (list) list.state = "stopped";
@@ -137,8 +140,8 @@ export class RunDraft {
       if (message) message.endedAt = at;
       const work = this.edit(index, "tool", "step");
       if (work) Object.assign(work, { state: "stopped", endedAt: at });
-      const asked = this.edit(index, "approval");
-      if (asked) Object.assign(asked, { decision: "reject", by: "system", decidedAt: at });
+      const approval = this.edit(index, "approval");
+      if (approval) Object.assign(approval, { decision: "reject", by: "system", decidedAt: at });
     }
     if (this.run.open.size > 0) this.open.clear();
     for (const { agentId, endedAt } of this.run.agents.values()) {
@@ -147,37 +150,37 @@ export class RunDraft {
     }
   }
 
-  /** Somebody still has to decide something. */
+  /** Whether an approval is open. */
   get isWaiting(): boolean {
     for (const name of this.run.open.keys()) if (name.startsWith("approval ")) return true;
     return false;
   }
 
   private get items(): Item[] {
-    if (this.isNew("items")) this.run.items = this.run.items.slice();
+    if (this.needsCopy("items")) this.run.items = this.run.items.slice();
     return this.run.items as Item[];
   }
 
   private get open(): Map<string, number> {
-    if (this.isNew("open")) this.run.open = new Map(this.run.open);
+    if (this.needsCopy("open")) this.run.open = new Map(this.run.open);
     return this.run.open as Map<string, number>;
   }
 
   private get agents(): Map<string, AgentView> {
-    if (this.isNew("agents")) this.run.agents = new Map(this.run.agents);
+    if (this.needsCopy("agents")) this.run.agents = new Map(this.run.agents);
     return this.run.agents as Map<string, AgentView>;
   }
 
   private get terminal(): TerminalPiece[] {
-    if (this.isNew("terminal")) this.run.terminal = this.run.terminal.slice();
+    if (this.needsCopy("terminal")) this.run.terminal = this.run.terminal.slice();
     return this.run.terminal as TerminalPiece[];
   }
 
-  /** True once for each field: then it has to be copied. */
-  private isNew(field: "items" | "open" | "agents" | "terminal"): boolean {
-    const isNew = !this.ownFields.has(field);
+  /** True once for each field, which is copied then. */
+  private needsCopy(field: "items" | "open" | "agents" | "terminal"): boolean {
+    const needsCopy = !this.ownFields.has(field);
     this.ownFields.add(field);
-    return isNew;
+    return needsCopy;
   }
 
   private listOf(agentId: string): number[] | null {
@@ -193,7 +196,7 @@ export class RunDraft {
 
 export type ToolDraft = Mutable<ToolItem>;
 
-interface Printed {
+interface OutputBuffer {
   readonly pieces: OutputPiece[];
   size: number;
 }

@@ -1,12 +1,21 @@
 import { describe, expect, it } from "vitest";
-import { golden, made, only } from "../testing/sampleRuns";
-import { cutMessages, type Filter, hitsOf, isActive, marked, matches, NO_FILTER, toolNames } from "./filter";
+import { goldenSession, onlyRun, sampleRun } from "../testing/sampleRuns";
+import {
+  countTools,
+  countTruncatedMessages,
+  type Filter,
+  findHits,
+  highlightMatches,
+  isActive,
+  matches,
+  NO_FILTER,
+} from "./filter";
 import type { Item, RunView } from "./view";
 
 const found = (run: RunView, filter: Partial<Filter>, whole?: (item: Item) => string | undefined) =>
   run.items.filter((item) => matches(item, { ...NO_FILTER, ...filter }, run, whole)).map((item) => item.index);
 
-const run = made(
+const run = sampleRun(
   [0, { kind: "reasoning_delta", message_id: "m0", text: "Which sales?" }],
   [1, { kind: "tool_started", call_id: "c1", name: "read_file", args: { path: 'Q1 "sales".csv' } }],
   [2, { kind: "tool_output_delta", call_id: "c1", text: "mean \u001b[31m41" }],
@@ -20,7 +29,7 @@ const run = made(
 );
 
 describe("matches", () => {
-  it("lets everything through without a filter", () => {
+  it("everything matches without a filter", () => {
     expect(isActive(NO_FILTER)).toBe(false);
     expect(isActive({ ...NO_FILTER, text: "  " })).toBe(false);
     expect(found(run, {})).toEqual([0, 1, 2, 3, 4]);
@@ -42,24 +51,24 @@ describe("matches", () => {
     expect(found(run, { text })).toEqual(items);
   });
 
-  it("keeps to failures and to a tool", () => {
+  it("errors and a tool restrict the matches", () => {
     expect(found(run, { errorsOnly: true })).toEqual([2, 4]);
     expect(found(run, { tool: "fetch" })).toEqual([2]);
     expect(found(run, { tool: "fetch", text: "sales" })).toEqual([]);
     expect(found(run, { tool: "read_file", text: "sales" })).toEqual([1]);
-    expect(found(only(golden("cancelled")), { errorsOnly: true })).toEqual([]);
-    expect(found(only(golden("tool_error")), { errorsOnly: true })).not.toEqual([]);
+    expect(found(onlyRun(goldenSession("cancelled")), { errorsOnly: true })).toEqual([]);
+    expect(found(onlyRun(goldenSession("tool_error")), { errorsOnly: true })).not.toEqual([]);
   });
 
-  it("looks into what was fetched", () => {
-    const cut = only(golden("truncated_result"));
+  it("fetched full results are searched", () => {
+    const cut = onlyRun(goldenSession("truncated_result"));
     expect(found(cut, { text: "needle" })).toEqual([]);
     expect(found(cut, { text: "needle" }, () => "hay Needle hay")).not.toEqual([]);
   });
 });
 
-describe("hitsOf", () => {
-  const told = made(
+describe("findHits", () => {
+  const events = sampleRun(
     [1, { kind: "tool_started", call_id: "c1", name: "task", args: {} }],
     [2, { kind: "agent_started", agent_id: "a1", name: "digger", call_id: "c1" }],
     [3, { kind: "agent_finished", agent_id: "a1", error: "hit rock" }],
@@ -77,34 +86,34 @@ describe("hitsOf", () => {
       },
     ],
   );
-  const failed = made([1, { kind: "run_failed", message: "no shovel", code: "agent_error", error_id: "err_7" }]);
+  const failed = sampleRun([1, { kind: "run_failed", message: "no shovel", code: "agent_error", error_id: "err_7" }]);
   const kinds = (of: RunView, filter: Partial<Filter>) =>
-    hitsOf(of, { ...NO_FILTER, ...filter }).map((hit) => (hit.kind === "item" ? hit.item.kind : hit.kind));
+    findHits(of, { ...NO_FILTER, ...filter }).map((hit) => (hit.kind === "item" ? hit.item.kind : hit.kind));
 
   it.each([
-    [told, { text: "go" }, ["question", "answer"]],
-    [told, { text: "gold" }, ["answer"]],
-    [told, { text: "report gold" }, ["answer"]],
-    [told, { text: "mine.example" }, ["answer"]],
-    [told, { text: "rock" }, ["tool"]],
-    [told, { errorsOnly: true }, ["tool"]],
-    [told, { tool: "task" }, ["tool"]],
+    [events, { text: "go" }, ["question", "answer"]],
+    [events, { text: "gold" }, ["answer"]],
+    [events, { text: "report gold" }, ["answer"]],
+    [events, { text: "mine.example" }, ["answer"]],
+    [events, { text: "rock" }, ["tool"]],
+    [events, { errorsOnly: true }, ["tool"]],
+    [events, { tool: "task" }, ["tool"]],
     [failed, { text: "shovel" }, ["failure"]],
     [failed, { text: "err_7" }, ["failure"]],
     [failed, { errorsOnly: true }, ["failure"]],
     [failed, { errorsOnly: true, tool: "task" }, []],
-  ])("finds what was asked, answered and went wrong (%#)", (of, filter, found) => {
+  ])("questions, answers and failures are found (%#)", (of, filter, found) => {
     expect(kinds(of, filter)).toEqual(found);
   });
 
-  it("counts messages that it sees the beginning of", () => {
+  it("truncated messages are counted", () => {
     const cut = { size: 9, url: "" };
-    expect(cutMessages([told, { ...told, inputCut: cut }])).toBe(1);
+    expect(countTruncatedMessages([events, { ...events, inputTruncation: cut }])).toBe(1);
   });
 });
 
-it("counts the names of tools", () => {
-  expect(toolNames([run, only(golden("sub_agents"))])).toEqual([
+it("calls of each tool are counted", () => {
+  expect(countTools([run, onlyRun(goldenSession("sub_agents"))])).toEqual([
     { name: "task", count: 2 },
     { name: "fetch", count: 1 },
     { name: "read_file", count: 1 },
@@ -112,7 +121,7 @@ it("counts the names of tools", () => {
   ]);
 });
 
-describe("marked", () => {
+describe("highlightMatches", () => {
   it.each([
     ["Sales of sales", ["sales"], "[Sales] of [sales]"],
     ["foobar foo", ["foo", "foobar"], "[foobar] [foo]"],
@@ -121,7 +130,7 @@ describe("marked", () => {
     ["nothing", [], "nothing"],
     ["", ["a"], ""],
   ])("%s", (text, words, shown) => {
-    const stretches = marked(text, words);
+    const stretches = highlightMatches(text, words);
     expect(stretches.map((part) => (part.hit ? `[${part.text}]` : part.text)).join("")).toBe(shown);
     expect(stretches.map((part) => part.text).join("")).toBe(text);
   });

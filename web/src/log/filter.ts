@@ -1,30 +1,31 @@
-/** Search within a session: which items match, and where in a text the words stand. Pure. */
+/** Search within a session: which items match, and where the terms are in a text. Pure. */
 
+import { stripAnsi } from "../text/sanitizeAnsi";
 import type { JsonValue } from "../wire/events";
-import { argsText, textOf } from "./plainText";
+import { argsText, valueText } from "./format";
 import type { AgentView, Item, OutputPiece, RunView } from "./view";
 
 export interface Filter {
   readonly text: string;
   readonly errorsOnly: boolean;
-  /** The name of a tool; "" for all. */
+  /** Name of a tool; "" for all. */
   readonly tool: string;
 }
 
 export const NO_FILTER: Filter = { text: "", errorsOnly: false, tool: "" };
 
-export interface Stretch {
+export interface TextSegment {
   readonly text: string;
   readonly hit: boolean;
 }
 
-/** What a search found: an item of a run, or what its user asked, what it answered, why it failed. */
-export type Hit =
+/** A match: an item, or the question, the answer or the failure of a run. */
+export type SearchHit =
   | { readonly kind: "question" | "answer" | "failure"; readonly run: RunView; readonly item: Item | null }
   | { readonly kind: "item"; readonly run: RunView; readonly item: Item };
 
-/** The whole of a call of which the log has only the beginning, if it has been fetched. */
-export type WholeOf = (item: Item) => string | undefined;
+/** The full text of a truncated call, if it has been fetched. */
+export type FullTextOf = (item: Item) => string | undefined;
 
 export interface ToolCount {
   readonly name: string;
@@ -35,54 +36,52 @@ export function isActive(filter: Filter): boolean {
   return filter.errorsOnly || filter.tool !== "" || filter.text.trim() !== "";
 }
 
-export function wordsOf(text: string): readonly string[] {
+export function searchTerms(text: string): readonly string[] {
   return text.trim().split(/\s+/u).filter(Boolean);
 }
 
-/** All that the filter asks for in a run, in the order in which it is read. */
-export function hitsOf(run: RunView, filter: Filter, whole?: WholeOf): Hit[] {
-  const hits: Hit[] = [];
+/** The matches in a run, in reading order. */
+export function findHits(run: RunView, filter: Filter, fullTextOf?: FullTextOf): SearchHit[] {
+  const hits: SearchHit[] = [];
   const ofRun = filter.tool === "";
-  if (ofRun && !filter.errorsOnly && hasWords(questionOf(run), filter))
+  if (ofRun && !filter.errorsOnly && hasWords(questionTexts(run), filter))
     hits.push({ kind: "question", run, item: null });
-  const spoken = run.answer?.item == null ? null : (run.items[run.answer.item] ?? null);
-  const isAnswer = ofRun && !filter.errorsOnly && run.answer !== null && hasWords(answerTexts(run, spoken), filter);
+  const streamed = run.answer?.item == null ? null : (run.items[run.answer.item] ?? null);
+  const isAnswer = ofRun && !filter.errorsOnly && run.answer !== null && hasWords(answerTexts(run, streamed), filter);
   for (const item of run.items) {
-    // The text that is the answer is shown as the answer.
-    if (!(isAnswer && item === spoken) && matches(item, filter, run, whole)) hits.push({ kind: "item", run, item });
+    // The answer's text is shown as the answer.
+    if (!(isAnswer && item === streamed) && matches(item, filter, run, fullTextOf))
+      hits.push({ kind: "item", run, item });
   }
-  if (isAnswer) hits.push({ kind: "answer", run, item: spoken });
-  if (ofRun && run.state === "failed" && hasWords(failureOf(run), filter))
+  if (isAnswer) hits.push({ kind: "answer", run, item: streamed });
+  if (ofRun && run.state === "failed" && hasWords(failureTexts(run), filter))
     hits.push({ kind: "failure", run, item: null });
   return hits;
 }
 
-/** Questions and answers of which only the beginning is here, so that a search cannot see all of them. */
-export function cutMessages(runs: readonly RunView[]): number {
+/** Number of truncated questions and answers, which the search cannot read completely. */
+export function countTruncatedMessages(runs: readonly RunView[]): number {
   let count = 0;
-  for (const { inputCut, answer } of runs) {
-    if (inputCut !== null) count += 1;
-    if (answer?.cut != null && answer.item === null) count += 1;
+  for (const { inputTruncation, answer } of runs) {
+    if (inputTruncation !== null) count += 1;
+    if (answer?.truncation != null && answer.item === null) count += 1;
   }
   return count;
 }
 
-/**
- * Whether an item is what the filter asks for: every word must occur somewhere in it. With only words, what was said and
- * thought counts too.
- */
-export function matches(item: Item, filter: Filter, run: RunView, whole?: WholeOf): boolean {
+/** Whether an item matches: each term occurs in one of its texts. */
+export function matches(item: Item, filter: Filter, run: RunView, fullTextOf?: FullTextOf): boolean {
   if (filter.tool !== "" && !((item.kind === "tool" || item.kind === "approval") && item.name === filter.tool))
     return false;
   if (filter.errorsOnly && !isFailed(item, run)) return false;
-  if (patternsOf(filter.text).length === 0) return true;
+  if (patternsOf(filter).length === 0) return true;
   const texts = [...textsOf(item), ...failedAgents(item, run).flatMap((agent) => [agent.name, agent.error ?? ""])];
-  const fetched = item.kind === "tool" ? whole?.(item) : undefined;
+  const fetched = item.kind === "tool" ? fullTextOf?.(item) : undefined;
   if (fetched !== undefined) texts.push(fetched);
   return hasWords(texts, filter);
 }
 
-/** The sub-agents that an item started and that failed. */
+/** Failed sub-agents that an item started. */
 export function failedAgents(item: Item, run: RunView): readonly AgentView[] {
   if (item.kind !== "agent" && item.kind !== "tool") return [];
   const ids = item.kind === "agent" ? [item.childId] : item.agentIds;
@@ -94,8 +93,8 @@ export function failedAgents(item: Item, run: RunView): readonly AgentView[] {
   return found;
 }
 
-/** The tools that were called, the most frequent first. */
-export function toolNames(runs: readonly RunView[]): ToolCount[] {
+/** Tools with their number of calls, the most frequent first. */
+export function countTools(runs: readonly RunView[]): ToolCount[] {
   const counts = new Map<string, number>();
   for (const run of runs)
     for (const item of run.items) if (item.kind === "tool") counts.set(item.name, (counts.get(item.name) ?? 0) + 1);
@@ -104,13 +103,13 @@ export function toolNames(runs: readonly RunView[]): ToolCount[] {
     .sort((one, other) => other.count - one.count || (one.name < other.name ? -1 : 1));
 }
 
-/** A text in stretches, those that are one of the words apart from the rest. */
-export function marked(text: string, words: readonly string[]): Stretch[] {
+/** Splits a text into parts that are a search term and parts that are not. */
+export function highlightMatches(text: string, words: readonly string[]): TextSegment[] {
   const known = words.filter(Boolean).sort((one, other) => other.length - one.length);
   if (known.length === 0 || text === "") return text === "" ? [] : [{ text, hit: false }];
-  const stretches: Stretch[] = [];
+  const stretches: TextSegment[] = [];
   let from = 0;
-  for (const found of text.matchAll(new RegExp(known.map(escaped).join("|"), "giu"))) {
+  for (const found of text.matchAll(new RegExp(known.map(escapeRegExp).join("|"), "giu"))) {
     if (found.index > from) stretches.push({ text: text.slice(from, found.index), hit: false });
     stretches.push({ text: found[0], hit: true });
     from = found.index + found[0].length;
@@ -124,34 +123,37 @@ function isFailed(item: Item, run: RunView): boolean {
   return failedAgents(item, run).length > 0;
 }
 
-/** Every word occurs somewhere in the texts. */
+/** Whether each term occurs in one of the texts. */
 function hasWords(texts: readonly string[], filter: Filter): boolean {
-  return patternsOf(filter.text).every((pattern) => texts.some((text) => pattern.test(text)));
+  return patternsOf(filter).every((pattern) => texts.some((text) => pattern.test(text)));
 }
 
-function questionOf(run: RunView): string[] {
+function questionTexts(run: RunView): string[] {
   return [run.input, ...run.attachments.map((attachment) => attachment.name ?? "")];
 }
 
-function answerTexts({ answer }: RunView, spoken: Item | null): string[] {
+function answerTexts({ answer }: RunView, streamed: Item | null): string[] {
   if (answer === null) return [];
-  const said = spoken?.kind === "text" ? [spoken.text] : [];
-  return [answer.title, ...read(answer.content, textOf(answer.content)), ...said, ...answer.sources];
+  const said = streamed?.kind === "text" ? [streamed.text] : [];
+  return [answer.title, ...searchableTexts(answer.content, valueText(answer.content)), ...said, ...answer.sources];
 }
 
-function failureOf({ failure, reason }: RunView): string[] {
+function failureTexts({ failure, reason }: RunView): string[] {
   return failure === null ? [reason] : [failure.message, failure.code, failure.errorId, reason];
 }
 
-/** The same words are asked of thousands of items in a row. */
-let last: { readonly text: string; readonly patterns: readonly RegExp[] } = { text: "", patterns: [] };
+/** Compiled once for each filter: they are tested against thousands of items in a row. */
+const patternCache = new WeakMap<Filter, readonly RegExp[]>();
 
-function patternsOf(text: string): readonly RegExp[] {
-  if (last.text !== text) last = { text, patterns: wordsOf(text).map((word) => new RegExp(escaped(word), "iu")) };
-  return last.patterns;
+function patternsOf(filter: Filter): readonly RegExp[] {
+  const cached = patternCache.get(filter);
+  if (cached !== undefined) return cached;
+  const patterns = searchTerms(filter.text).map((term) => new RegExp(escapeRegExp(term), "iu"));
+  patternCache.set(filter, patterns);
+  return patterns;
 }
 
-function escaped(word: string): string {
+function escapeRegExp(word: string): string {
   return word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
 
@@ -160,13 +162,13 @@ function textsOf(item: Item): string[] {
     case "tool":
       return [
         item.name,
-        ...(item.args === null ? [item.argsText] : read(item.args, argsText(item.args))),
-        printed(item.output),
-        ...read(item.result, textOf(item.result)),
+        ...(item.args === null ? [item.argsText] : searchableTexts(item.args, argsText(item.args))),
+        outputText(item.output),
+        ...searchableTexts(item.result, valueText(item.result)),
         item.error ?? "",
       ];
     case "approval":
-      return [item.name, ...read(item.args, argsText(item.args)), item.reason];
+      return [item.name, ...searchableTexts(item.args, argsText(item.args)), item.reason];
     case "text":
     case "thought":
     case "plan":
@@ -185,12 +187,12 @@ function textsOf(item: Item): string[] {
   }
 }
 
-/** A value as it is shown, and its strings as they are where JSON writes them otherwise. */
-function read(value: JsonValue, shown: string): string[] {
-  return typeof value !== "string" && shown.includes("\\") ? [shown, strings(value)] : [shown];
+/** The shown text of a value, and its strings where JSON escapes them. */
+function searchableTexts(value: JsonValue, shown: string): string[] {
+  return typeof value !== "string" && shown.includes("\\") ? [shown, stringsIn(value)] : [shown];
 }
 
-function strings(value: JsonValue): string {
+function stringsIn(value: JsonValue): string {
   const found: string[] = [];
   const todo: JsonValue[] = [value];
   for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
@@ -200,8 +202,8 @@ function strings(value: JsonValue): string {
   return found.join("\n");
 }
 
-/** What was printed, without the colours that may stand inside a word. */
-function printed(pieces: readonly OutputPiece[]): string {
+/** The output without styles, which may be inside a word. */
+function outputText(pieces: readonly OutputPiece[]): string {
   const text = pieces.map((piece) => piece.text).join("");
-  return text.includes("\u001b") ? text.replace(/\u001b\[[0-9;:]*m/g, "") : text;
+  return text.includes("\u001b") ? stripAnsi(text) : text;
 }

@@ -11,25 +11,25 @@ describe.each(dialectTranscripts())("$name", ({ name, records }) => {
   const messages = messagesOf(name);
   const run = reduce(EMPTY, records).runs[0];
 
-  it("routes the server's messages by the page's table", () => {
+  it("the server's messages are routed by the page's table", () => {
     for (const { metadata } of messages) {
       const isCode = metadata.message_type === "tool_invocation" && metadata.code !== undefined;
       expect(metadata.component).toBe(isCode ? table.code_pane : PANES[metadata.message_type]);
     }
   });
 
-  it("has the code that the server sends to the code pane", () => {
+  it("the code equals what the server sends to the code pane", () => {
     const sent = messages.filter(({ metadata }) => metadata.component === table.code_pane);
     expect(codes(run)).toEqual(sent.map(({ metadata }) => [metadata.tool_id, metadata.code]));
   });
 
-  it("has the output and results that the server sends to the terminal", () => {
+  it("the terminal equals the output and results that the server sends to it", () => {
     const sent = messages.filter(({ metadata }) => metadata.component === "terminal" && isNews(metadata));
     const shown = (run?.terminal ?? []).filter((piece) => piece.kind !== "call").map((piece) => written(run, piece));
     expect(shown).toEqual(joinedOutput(sent));
   });
 
-  it("writes a line for each call before anything that the call wrote", () => {
+  it("the line of a call precedes its output", () => {
     const begun = new Set<number>();
     for (const { item, kind } of run?.terminal ?? []) {
       expect(kind === "call").toBe(!begun.has(item));
@@ -48,7 +48,7 @@ function toolAt(run: RunView | undefined, index: number): ToolItem {
   return item;
 }
 
-/** Of live output the deltas, which the final repeats. */
+/** Deltas of live output; the final message repeats them. */
 function isNews({ message_type, is_delta }: V2Message["metadata"]): boolean {
   return message_type === "observation" || is_delta === true;
 }
@@ -62,7 +62,7 @@ interface Written {
 function written(run: RunView | undefined, { item, kind, text }: TerminalPiece): Written {
   const tool = toolAt(run, item);
   const isResult = kind === "result" || kind === "error";
-  // Values stand on several lines in the terminal, and on one line in the server's message.
+  // The terminal shows JSON on several lines, the server's message on one.
   const isValue = isResult && typeof tool.result !== "string";
   return {
     call: tool.callId,

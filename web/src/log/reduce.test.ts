@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { dialectTranscripts, sourceTranscripts, type Transcript } from "../testing/golden";
-import { frozen, inChunks, joined, seeded, withoutTimes } from "../testing/recordSlices";
+import { deepFreeze, joinDeltas, randomChunks, seededRandom, withoutTimes } from "../testing/recordSlices";
 import { reduce } from "./reduce";
 import { EMPTY, type Item, type RunView, type SessionView } from "./view";
 
 const ALL: Transcript[] = [...dialectTranscripts(), ...sourceTranscripts()];
 
-it("reads the transcripts of all dialects and frameworks", () => {
+it("transcripts of all dialects and frameworks are read", () => {
   expect(ALL.length).toBeGreaterThan(60);
 });
 
@@ -15,13 +15,14 @@ describe.each(ALL)("$name", ({ records }) => {
 
   it("is the same record by record, at once and in chunks", () => {
     expect(records.reduce((view, record) => reduce(view, [record]), EMPTY)).toEqual(whole);
-    for (const seed of [1, 2, 3, 4, 5]) expect(inChunks(records, seeded(seed)).reduce(reduce, EMPTY)).toEqual(whole);
+    for (const seed of [1, 2, 3, 4, 5])
+      expect(randomChunks(records, seededRandom(seed)).reduce(reduce, EMPTY)).toEqual(whole);
   });
 
-  it("is not changed by records that come twice", () => {
+  it("is not changed by repeated records", () => {
     expect(reduce(whole, records)).toBe(whole);
     expect(reduce(EMPTY, [...records, ...records])).toEqual(whole);
-    const random = seeded(7);
+    const random = seededRandom(7);
     let view: SessionView = EMPTY;
     for (let until = 1; until <= records.length; until += 1 + Math.floor(random() * 4)) {
       const from = Math.floor(random() * until);
@@ -31,14 +32,14 @@ describe.each(ALL)("$name", ({ records }) => {
   });
 
   it("is the same from joined deltas, apart from times", () => {
-    expect(withoutTimes(reduce(EMPTY, joined(records)))).toEqual(withoutTimes(whole));
+    expect(withoutTimes(reduce(EMPTY, joinDeltas(records)))).toEqual(withoutTimes(whole));
   });
 
-  it("never changes the view that it is given", () => {
-    records.reduce((view, record) => frozen(reduce(view, [record])), frozen({ ...EMPTY }));
+  it("does not mutate the given view", () => {
+    records.reduce((view, record) => deepFreeze(reduce(view, [record])), deepFreeze({ ...EMPTY }));
   });
 
-  it("keeps the identity of all that is equal", () => {
+  it("keeps the identity of equal parts", () => {
     let before: SessionView = EMPTY;
     for (const record of records) {
       const after = reduce(before, [record]);
@@ -51,7 +52,7 @@ describe.each(ALL)("$name", ({ records }) => {
     }
   });
 
-  it("leaves nothing open behind a terminal", () => {
+  it("has nothing open after the terminal event", () => {
     for (const run of whole.runs) {
       expect(["finished", "failed", "cancelled"]).toContain(run.state);
       expect(run.open.size).toBe(0);
@@ -63,7 +64,7 @@ describe.each(ALL)("$name", ({ records }) => {
     }
   });
 
-  it("gives each item its address, and each a place in one agent's list", () => {
+  it("has addresses for all items, each listed by one agent", () => {
     for (const run of whole.runs) {
       expect(run.items.map((item) => item.key)).toEqual(run.items.map((_, index) => `${run.runId}/${index}`));
       const listed = [...run.agents.values()].flatMap((agent) => agent.items);

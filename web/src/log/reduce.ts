@@ -1,15 +1,15 @@
-/** The one reducer: Records in, view state out. Pure; every kind of event is decided here. */
+/** The reducer: records in, view state out. Pure; it handles every kind of event. */
 
 import type { AnyEvent, LogRecord, Plan, PlanDelta, RunStarted } from "../wire/events";
 import { RunDraft } from "./draft";
 import * as tools from "./tools";
-import { cutOf, NO_TOKENS, plus } from "./usage";
 import type { Gap, RunView, SessionView } from "./view";
+import { addTokens, NO_TOKENS, truncationOf } from "./view";
 
-/** What the server says of calls that an agent left behind when it came to its end. */
-const CUT_OFF = "the run ended before this did";
+/** The server's error for calls that were open when the agent ended. */
+const INTERRUPTED_BY_END = "the run ended before this did";
 
-/** The view after these Records. Those that it has already are left out, so that an overlap doubles nothing. */
+/** Applies records to a view. Records that it already has are skipped. */
 export function reduce(view: SessionView, records: readonly LogRecord[]): SessionView {
   const runs = view.runs.slice();
   const drafts = new Map<string, RunDraft>();
@@ -20,31 +20,31 @@ export function reduce(view: SessionView, records: readonly LogRecord[]): Sessio
     let draft = drafts.get(record.run_id);
     if (draft === undefined) {
       const place = runs.findLastIndex((run) => run.runId === record.run_id);
-      draft = new RunDraft(runs[place] ?? begun(record));
+      draft = new RunDraft(runs[place] ?? newRun(record));
       if (place >= 0) runs[place] = draft.run;
       else runs.push(draft.run);
       drafts.set(record.run_id, draft);
     }
     draft.run.lastAt = record.at;
-    take(draft, record.event, record.at);
+    applyEvent(draft, record.event, record.at);
   }
   return seq === view.seq ? view : { ...view, runs, seq };
 }
 
-/** Records that are no longer kept. */
-export function noteGap(view: SessionView, gap: Gap): SessionView {
+/** Notes records that are no longer stored. */
+export function addGap(view: SessionView, gap: Gap): SessionView {
   return gap.to <= view.seq ? view : { ...view, seq: gap.to, gaps: [...view.gaps, gap] };
 }
 
-/** A run of which nothing is known yet; its first Record may be gone. */
-function begun(record: LogRecord): RunView {
+/** A run without any event; its first record may be missing. */
+function newRun(record: LogRecord): RunView {
   return {
     runId: record.run_id,
     agent: "",
     framework: "",
     pythonTools: [],
     input: "",
-    inputCut: null,
+    inputTruncation: null,
     attachments: [],
     turn: 0,
     state: "running",
@@ -83,42 +83,42 @@ function newAgent(agentId: string, name: string, parentId: string, callId: strin
   };
 }
 
-function take(draft: RunDraft, event: AnyEvent, at: number): void {
+function applyEvent(draft: RunDraft, event: AnyEvent, at: number): void {
   const agentId = event.agent_id ?? "";
   switch (event.kind) {
     case "run_started":
-      return begin(draft, event, at);
+      return startRun(draft, event, at);
     case "status":
-      return status(draft, agentId, event.text, at);
+      return setStatus(draft, agentId, event.text, at);
     case "text_delta":
-      return say(draft, "text", agentId, event.message_id, event.text, at);
+      return appendText(draft, "text", agentId, event.message_id, event.text, at);
     case "reasoning_delta":
-      return say(draft, "thought", agentId, event.message_id, event.text, at);
+      return appendText(draft, "thought", agentId, event.message_id, event.text, at);
     case "text_finished":
       return endMessage(draft, "text", event.message_id, at);
     case "reasoning_finished":
       return endMessage(draft, "thought", event.message_id, at);
     case "plan_delta":
-      return growPlan(draft, agentId, event, at);
+      return appendPlan(draft, agentId, event, at);
     case "plan":
-      return plan(draft, agentId, event, at);
+      return setPlan(draft, agentId, event, at);
     case "step_started":
     case "step_finished":
-      return step(draft, agentId, event, at);
+      return applyStep(draft, agentId, event, at);
     case "tool_started":
-      return tools.start(draft, event, at);
+      return tools.startCall(draft, event, at);
     case "tool_args_delta":
-      return tools.growArgs(draft, event);
+      return tools.appendArgs(draft, event);
     case "tool_ready":
-      return tools.ready(draft, event, at);
+      return tools.setArgs(draft, event, at);
     case "tool_output_delta":
-      return tools.print(draft, event);
+      return tools.appendOutput(draft, event);
     case "tool_finished":
-      return tools.finish(draft, event, at);
+      return tools.finishCall(draft, event, at);
     case "approval_requested":
-      return tools.ask(draft, event, at);
+      return tools.requestApproval(draft, event, at);
     case "approval_resolved":
-      return tools.decide(draft, event, at);
+      return tools.resolveApproval(draft, event, at);
     case "agent_started":
       return startAgent(draft, event, at);
     case "agent_finished":
@@ -139,34 +139,34 @@ function take(draft: RunDraft, event: AnyEvent, at: number): void {
       });
       return;
     case "usage":
-      return spend(draft, agentId, event);
+      return addUsage(draft, agentId, event);
     case "final_answer":
-      return answer(draft, event);
+      return setAnswer(draft, event);
     case "run_finished":
       draft.run.code = event.code ?? "";
-      draft.markCutOff(CUT_OFF);
-      return end(draft, "finished", at);
+      draft.markInterrupted(INTERRUPTED_BY_END);
+      return endRun(draft, "finished", at);
     case "run_failed":
       draft.run.failure = { code: event.code, message: event.message, errorId: event.error_id ?? "" };
-      draft.markCutOff(event.message);
-      return end(draft, "failed", at);
+      draft.markInterrupted(event.message);
+      return endRun(draft, "failed", at);
     case "run_cancelled":
       draft.run.reason = event.reason ?? "";
-      draft.markCutOff("stopped");
-      return end(draft, "cancelled", at);
+      draft.markInterrupted("stopped");
+      return endRun(draft, "cancelled", at);
     default:
-      // A newer server may tell of something that this page does not know; it is left out, and the rest is shown.
+      // An event of a newer server is skipped.
       event satisfies never;
   }
 }
 
-function begin(draft: RunDraft, event: RunStarted, at: number): void {
+function startRun(draft: RunDraft, event: RunStarted, at: number): void {
   const { run } = draft;
   run.agent = event.agent;
   run.framework = event.framework ?? "";
   run.pythonTools = event.python_tools ?? [];
   run.input = event.input ?? "";
-  run.inputCut = cutOf(event);
+  run.inputTruncation = truncationOf(event);
   run.attachments = event.attachments ?? [];
   run.turn = event.turn ?? 1;
   run.startedAt = at;
@@ -174,7 +174,7 @@ function begin(draft: RunDraft, event: RunStarted, at: number): void {
   if (main) main.name = event.agent;
 }
 
-function status(draft: RunDraft, agentId: string, text: string, at: number): void {
+function setStatus(draft: RunDraft, agentId: string, text: string, at: number): void {
   if (draft.run.agents.get(agentId)?.status === text) return;
   const agent = draft.agent(agentId);
   if (agent === null) return;
@@ -182,7 +182,7 @@ function status(draft: RunDraft, agentId: string, text: string, at: number): voi
   draft.add({ kind: "status", agentId, at, text });
 }
 
-function say(
+function appendText(
   draft: RunDraft,
   kind: "text" | "thought",
   agentId: string,
@@ -203,15 +203,15 @@ function endMessage(draft: RunDraft, kind: "text" | "thought", messageId: string
   message.endedAt = at;
 }
 
-function growPlan(draft: RunDraft, agentId: string, event: PlanDelta, at: number): void {
+function appendPlan(draft: RunDraft, agentId: string, event: PlanDelta, at: number): void {
   const name = `plan ${agentId}`;
   const growing = draft.edit(draft.find(name), "plan");
   if (growing) growing.text += event.text;
   else draft.add({ kind: "plan", agentId, at, text: event.text, update: event.update ?? false, isGrowing: true }, name);
 }
 
-/** A plan that was too long to be kept whole came whole in its pieces. */
-function plan(draft: RunDraft, agentId: string, event: Plan, at: number): void {
+/** A truncated plan arrived complete in its deltas. */
+function setPlan(draft: RunDraft, agentId: string, event: Plan, at: number): void {
   const grown = endPlan(draft, agentId);
   if (grown && event.text) grown.text = event.truncated && grown.text.startsWith(event.text) ? grown.text : event.text;
   else if (event.text)
@@ -223,14 +223,14 @@ function plan(draft: RunDraft, agentId: string, event: Plan, at: number): void {
   else draft.add({ kind: "todos", agentId, at, state: "running", todos: event.items }, name);
 }
 
-/** Nothing is added to it any more. */
+/** Ends a plan that was streaming. */
 function endPlan(draft: RunDraft, agentId: string) {
   const grown = draft.edit(draft.close(`plan ${agentId}`), "plan");
   if (grown) grown.isGrowing = false;
   return grown;
 }
 
-function step(
+function applyStep(
   draft: RunDraft,
   agentId: string,
   event: Extract<AnyEvent, { kind: "step_started" | "step_finished" }>,
@@ -253,7 +253,7 @@ function step(
   if (event.input_tokens == null && event.output_tokens == null) return;
   open.tokens = { input: event.input_tokens ?? 0, output: event.output_tokens ?? 0 };
   const agent = draft.agent(agentId);
-  if (agent) agent.stepUsage = plus(agent.stepUsage, open.tokens);
+  if (agent) agent.stepUsage = addTokens(agent.stepUsage, open.tokens);
 }
 
 function startAgent(draft: RunDraft, event: Extract<AnyEvent, { kind: "agent_started" }>, at: number): void {
@@ -275,29 +275,29 @@ function finishAgent(draft: RunDraft, agentId: string, error: string | null, at:
   draft.endTodos(agentId, error === null);
 }
 
-function spend(draft: RunDraft, agentId: string, event: Extract<AnyEvent, { kind: "usage" }>): void {
+function addUsage(draft: RunDraft, agentId: string, event: Extract<AnyEvent, { kind: "usage" }>): void {
   const agent = draft.agent(agentId);
   if (agent === null) return;
-  agent.usage = plus(agent.usage, { input: event.input_tokens ?? 0, output: event.output_tokens ?? 0 });
+  agent.usage = addTokens(agent.usage, { input: event.input_tokens ?? 0, output: event.output_tokens ?? 0 });
   agent.model = event.model || agent.model;
 }
 
-function answer(draft: RunDraft, event: Extract<AnyEvent, { kind: "final_answer" }>): void {
+function setAnswer(draft: RunDraft, event: Extract<AnyEvent, { kind: "final_answer" }>): void {
   const item = draft.run.items.findLastIndex((one) => one.kind === "text" && one.messageId === event.message_id);
   draft.run.answer = {
     content: event.content ?? "",
     title: event.title ?? "",
     sources: event.sources ?? [],
-    cut: cutOf(event),
+    truncation: truncationOf(event),
     item: item < 0 ? null : item,
   };
 }
 
-function end(draft: RunDraft, state: "finished" | "failed" | "cancelled", at: number): void {
+function endRun(draft: RunDraft, state: "finished" | "failed" | "cancelled", at: number): void {
   draft.run.state = state;
   draft.run.endedAt = at;
   draft.endTodos("", state === "finished");
-  draft.settle(at);
+  draft.closeOpenItems(at);
   const main = draft.agent("");
   if (main === null) return;
   main.endedAt = at;

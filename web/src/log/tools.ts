@@ -1,4 +1,4 @@
-/** Tool calls in the fold: from their first letter to their result, with the questions that they wait for. */
+/** Applies the events of tool calls and approvals to a run. */
 
 import type {
   ApprovalRequested,
@@ -11,14 +11,14 @@ import type {
 } from "../wire/events";
 import { codeOf, isPythonTool } from "./code";
 import type { RunDraft, ToolDraft } from "./draft";
-import { callLine, textOf } from "./plainText";
-import { cutOf } from "./usage";
+import { callLine, valueText } from "./format";
 import type { OutputPiece } from "./view";
+import { truncationOf } from "./view";
 
-/** So much of what one call printed is kept; the whole of it is one request away. */
+/** Limit of a call's output in memory; the server has all of it. */
 export const MAX_OUTPUT = 1024 * 1024;
 
-export function start(draft: RunDraft, event: ToolStarted, at: number): void {
+export function startCall(draft: RunDraft, event: ToolStarted, at: number): void {
   const agentId = event.agent_id ?? "";
   const index = draft.add(
     {
@@ -29,7 +29,7 @@ export function start(draft: RunDraft, event: ToolStarted, at: number): void {
       name: event.name,
       args: event.args ?? null,
       argsText: "",
-      argsCut: cutOf(event),
+      argsTruncation: truncationOf(event),
       isPython: isPythonTool(event.name, draft.run.pythonTools),
       state: "running",
       ranAt: at,
@@ -38,7 +38,7 @@ export function start(draft: RunDraft, event: ToolStarted, at: number): void {
       output: [],
       outputDropped: 0,
       result: "",
-      resultCut: null,
+      resultTruncation: null,
       error: null,
       agentIds: [],
       approval: null,
@@ -50,67 +50,67 @@ export function start(draft: RunDraft, event: ToolStarted, at: number): void {
   const agent = draft.agent(agentId);
   if (agent) agent.tools += 1;
   const tool = draft.edit(index, "tool");
-  if (tool && event.args != null) announce(draft, tool);
+  if (tool && event.args != null) addToPanes(draft, tool);
 }
 
-export function growArgs(draft: RunDraft, event: ToolArgsDelta): void {
-  const tool = called(draft, event.call_id);
+export function appendArgs(draft: RunDraft, event: ToolArgsDelta): void {
+  const tool = openCall(draft, event.call_id);
   if (tool) tool.argsText += event.text;
 }
 
-export function ready(draft: RunDraft, event: ToolReady, at: number): void {
-  const tool = called(draft, event.call_id);
+export function setArgs(draft: RunDraft, event: ToolReady, at: number): void {
+  const tool = openCall(draft, event.call_id);
   if (tool === null) return;
   tool.args = event.args;
   tool.argsText = "";
-  tool.argsCut = cutOf(event);
+  tool.argsTruncation = truncationOf(event);
   tool.ranAt = at;
-  announce(draft, tool);
+  addToPanes(draft, tool);
 }
 
-/** The arguments are whole: they stand in the terminal, and code in its pane. */
-function announce(draft: RunDraft, tool: ToolDraft): void {
+/** Adds a call with complete arguments to the terminal and, if it has code, to the code pane. */
+function addToPanes(draft: RunDraft, tool: ToolDraft): void {
   if (codeOf(tool) !== null) draft.run.codes = [...draft.run.codes, tool.index];
-  draft.print(tool.index, "call", callLine(tool));
+  draft.appendTerminal(tool.index, "call", callLine(tool));
 }
 
-export function print(draft: RunDraft, event: ToolOutputDelta): void {
-  const tool = called(draft, event.call_id);
+export function appendOutput(draft: RunDraft, event: ToolOutputDelta): void {
+  const tool = openCall(draft, event.call_id);
   if (tool === null) return;
   const stream = event.stream ?? "stdout";
   const printed = draft.outputOf(tool);
   append(printed.pieces, { stream, text: event.text });
   printed.size += event.text.length;
   if (printed.size > 2 * MAX_OUTPUT) {
-    const kept = lastOf(printed.pieces, MAX_OUTPUT);
+    const kept = tailOf(printed.pieces, MAX_OUTPUT);
     printed.pieces.length = 0;
     for (const piece of kept) printed.pieces.push(piece);
     tool.outputDropped += printed.size - MAX_OUTPUT;
     printed.size = MAX_OUTPUT;
   }
-  draft.print(tool.index, stream, event.text);
+  draft.appendTerminal(tool.index, stream, event.text);
 }
 
-export function finish(draft: RunDraft, event: ToolFinished, at: number): void {
+export function finishCall(draft: RunDraft, event: ToolFinished, at: number): void {
   const tool = draft.edit(draft.close(`tool ${event.call_id}`), "tool");
   if (tool === null) return;
   if (tool.args === null) {
     tool.args = tool.argsText;
-    announce(draft, tool);
+    addToPanes(draft, tool);
   }
   const wasRejected = tool.state === "rejected";
   tool.endedAt = at;
   tool.durationMs = event.duration_ms ?? null;
   tool.result = event.result ?? "";
-  tool.resultCut = cutOf(event);
+  tool.resultTruncation = truncationOf(event);
   tool.error = event.error ?? null;
   if (tool.error === null) tool.state = event.result_seen === false ? "unseen" : "done";
   else tool.state = wasRejected ? "rejected" : "failed";
-  draft.print(tool.index, tool.error === null ? "result" : "error", textOf(tool.result));
+  draft.appendTerminal(tool.index, tool.error === null ? "result" : "error", valueText(tool.result));
 }
 
-export function ask(draft: RunDraft, event: ApprovalRequested, at: number): void {
-  const tool = called(draft, event.call_id ?? "");
+export function requestApproval(draft: RunDraft, event: ApprovalRequested, at: number): void {
+  const tool = openCall(draft, event.call_id ?? "");
   const index = draft.add(
     {
       kind: "approval",
@@ -120,7 +120,7 @@ export function ask(draft: RunDraft, event: ApprovalRequested, at: number): void
       callId: tool?.callId ?? "",
       name: event.name,
       args: event.args,
-      argsCut: cutOf(event),
+      argsTruncation: truncationOf(event),
       decisions: event.decisions ?? ["approve", "edit", "reject"],
       expiresAt: event.expires_at ?? null,
       decision: null,
@@ -138,27 +138,27 @@ export function ask(draft: RunDraft, event: ApprovalRequested, at: number): void
   draft.run.state = "waiting";
 }
 
-export function decide(draft: RunDraft, event: ApprovalResolved, at: number): void {
-  const asked = draft.edit(draft.close(`approval ${event.approval_id}`), "approval");
-  if (asked === null) return;
-  asked.decision = event.decision;
-  asked.editedArgs = event.args ?? null;
-  asked.reason = event.reason ?? "";
-  asked.by = event.by ?? "";
-  asked.decidedAt = at;
-  const tool = called(draft, asked.callId);
+export function resolveApproval(draft: RunDraft, event: ApprovalResolved, at: number): void {
+  const approval = draft.edit(draft.close(`approval ${event.approval_id}`), "approval");
+  if (approval === null) return;
+  approval.decision = event.decision;
+  approval.editedArgs = event.args ?? null;
+  approval.reason = event.reason ?? "";
+  approval.by = event.by ?? "";
+  approval.decidedAt = at;
+  const tool = openCall(draft, approval.callId);
   if (tool) {
     tool.state = event.decision === "reject" ? "rejected" : "running";
     tool.ranAt = at;
     if (event.decision === "edit" && event.args != null) {
       tool.args = event.args;
-      tool.argsCut = cutOf(event);
+      tool.argsTruncation = truncationOf(event);
     }
   }
   if (!draft.isWaiting) draft.run.state = "running";
 }
 
-function called(draft: RunDraft, callId: string): ToolDraft | null {
+function openCall(draft: RunDraft, callId: string): ToolDraft | null {
   return draft.edit(draft.find(`tool ${callId}`), "tool");
 }
 
@@ -168,8 +168,8 @@ function append(pieces: OutputPiece[], piece: OutputPiece): void {
   else pieces[pieces.length - 1] = { stream: last.stream, text: last.text + piece.text };
 }
 
-/** The end of what was printed. */
-function lastOf(pieces: readonly OutputPiece[], size: number): readonly OutputPiece[] {
+/** The last `size` characters of the output. */
+function tailOf(pieces: readonly OutputPiece[], size: number): readonly OutputPiece[] {
   let from = pieces.length;
   let room = size;
   while (from > 0 && room > 0) {

@@ -1,22 +1,22 @@
 /**
- * What the page shows of a session: plain immutable values, folded from Records by `reduce`.
+ * The view of a session: plain immutable values, made from records by `reduce`.
  *
- * An item is one thing in the order in which it began. `key` is its address: the run and its place in it, the same for
- * everybody who reads the log. Nothing here knows React, the clock or the network.
+ * Items are ordered by their start. An item's `key` is its run and its index, so it is the same for all readers of
+ * the log. Nothing here knows React, the clock or the network.
  */
 
 import type { Attachment, Decision, JsonObject, JsonValue, OutputStream, Todo } from "../wire/events";
 
-/** Arguments as an object, or raw text if they were no valid JSON. */
+/** Arguments as an object, or the raw text if it is not valid JSON. */
 export type Args = JsonObject | string;
 
 export type RunState = "running" | "waiting" | "finished" | "failed" | "cancelled";
 
-/** How far a tool, a step or a sub-agent has come. A tool is `unseen` if it is over and its result was not seen. */
+/** State of a tool, a step or a sub-agent. A tool is `unseen` if it ended without a visible result. */
 export type Progress = "running" | "waiting" | "done" | "failed" | "stopped" | "rejected" | "unseen";
 
-/** Where the whole of something is that came as a preview. */
-export interface Cut {
+/** Where the full value of a preview is. */
+export interface Truncation {
   readonly size: number;
   readonly url: string;
 }
@@ -28,7 +28,7 @@ interface Base {
   readonly at: number;
 }
 
-/** Something that an agent said (`text`) or thought (`thought`). */
+/** A text (`text`) or a thought (`thought`) of an agent. */
 export interface MessageItem extends Base {
   readonly kind: "text" | "thought";
   readonly messageId: string;
@@ -46,29 +46,29 @@ export interface ToolItem extends Base {
   readonly callId: string;
   readonly name: string;
   readonly args: Args | null;
-  /** Arguments as far as they have been written, while `args` is null. */
+  /** The streamed part of the arguments, while `args` is null. */
   readonly argsText: string;
-  readonly argsCut: Cut | null;
+  readonly argsTruncation: Truncation | null;
   readonly isPython: boolean;
   readonly state: Progress;
-  /** When it began to run: its arguments were whole, and a person had agreed if one was asked. */
+  /** When the call began to run, after its arguments were complete and approved. */
   readonly ranAt: number;
   readonly endedAt: number | null;
   readonly durationMs: number | null;
   readonly output: readonly OutputPiece[];
-  /** Characters of output that are no longer kept here. */
+  /** Number of characters of output that are no longer in memory. */
   readonly outputDropped: number;
   readonly result: JsonValue;
-  readonly resultCut: Cut | null;
+  readonly resultTruncation: Truncation | null;
   readonly error: string | null;
-  /** The sub-agents that it started. */
+  /** Sub-agents that the call started. */
   readonly agentIds: readonly string[];
-  /** The question that it waited for. */
+  /** Index of the approval that it waited for. */
   readonly approval: number | null;
   readonly step: number | null;
 }
 
-/** A sub-agent that no call of a tool started. Those that one did stand in the tool. */
+/** A sub-agent that no tool call started. Others are listed in their call. */
 export interface AgentItem extends Base {
   readonly kind: "agent";
   readonly childId: string;
@@ -81,10 +81,10 @@ export interface PlanItem extends Base {
   readonly isGrowing: boolean;
 }
 
-/** The newest state of an agent's list. */
+/** The current state of an agent's to-do list. */
 export interface TodosItem extends Base {
   readonly kind: "todos";
-  /** Nobody works on it behind the end of its agent, whatever the agent has left unticked. */
+  /** Ends with its agent, also if entries are unfinished. */
   readonly state: Extract<Progress, "running" | "done" | "stopped">;
   readonly todos: readonly Todo[];
 }
@@ -111,10 +111,10 @@ export interface ApprovalItem extends Base {
   readonly callId: string;
   readonly name: string;
   readonly args: Args;
-  readonly argsCut: Cut | null;
+  readonly argsTruncation: Truncation | null;
   readonly decisions: readonly Decision[];
   readonly expiresAt: number | null;
-  /** Null while it waits for a person. */
+  /** Null while the approval is open. */
   readonly decision: Decision | null;
   readonly editedArgs: Args | null;
   readonly reason: string;
@@ -164,15 +164,15 @@ export interface AgentView {
   readonly endedAt: number | null;
   readonly state: Progress;
   readonly error: string | null;
-  /** What it said last of what it does. */
+  /** The agent's last status text. */
   readonly status: string;
   readonly model: string;
-  /** What its requests to a model cost. */
+  /** Sum of its model requests. */
   readonly usage: Tokens;
-  /** What its steps say that they cost: only counts where the framework tells of no single requests. */
+  /** Sum of its steps; used only if the framework does not report single requests. */
   readonly stepUsage: Tokens;
   readonly tools: number;
-  /** Places in `RunView.items`. */
+  /** Indices in `RunView.items`. */
   readonly items: readonly number[];
 }
 
@@ -180,12 +180,12 @@ export interface AnswerView {
   readonly content: JsonValue;
   readonly title: string;
   readonly sources: readonly string[];
-  readonly cut: Cut | null;
-  /** The place of the text that is the answer; null if it was never streamed. */
+  readonly truncation: Truncation | null;
+  /** Index of the text that is the answer; null if it was not streamed. */
   readonly item: number | null;
 }
 
-/** A stretch of what the terminal shows. A neighbouring stretch of the same call and kind is joined to it, if it is not long. */
+/** A piece of the terminal's content. Short neighbours of the same call and kind are joined. */
 export interface TerminalPiece {
   readonly item: number;
   readonly kind: "call" | OutputStream | "result" | "error";
@@ -204,15 +204,15 @@ export interface RunView {
   readonly framework: string;
   readonly pythonTools: readonly string[];
   readonly input: string;
-  readonly inputCut: Cut | null;
+  readonly inputTruncation: Truncation | null;
   readonly attachments: readonly Attachment[];
   readonly turn: number;
   readonly state: RunState;
   readonly startedAt: number;
   readonly endedAt: number | null;
-  /** The time of its newest Record. */
+  /** Time of its newest record. */
   readonly lastAt: number;
-  /** Why it ended where it did, if that was a limit, e.g. `max_steps`. */
+  /** The limit that ended it, e.g. `max_steps`. */
   readonly code: string;
   readonly reason: string;
   readonly failure: RunFailure | null;
@@ -220,18 +220,18 @@ export interface RunView {
   readonly agents: ReadonlyMap<string, AgentView>;
   readonly answer: AnswerView | null;
   readonly tools: number;
-  /** Places of the calls that carry code. */
+  /** Indices of the calls that carry code. */
   readonly codes: readonly number[];
   readonly terminal: readonly TerminalPiece[];
-  /** Places of what is not finished yet, by what the next Record about it will name. */
+  /** Indices of open items, by the key that later records use. */
   readonly open: ReadonlyMap<string, number>;
 }
 
 export interface SessionView {
   readonly runs: readonly RunView[];
-  /** The `seq` of the newest Record: where a reconnect goes on. */
+  /** The `seq` of the newest record, where a reconnect resumes. */
   readonly seq: number;
-  /** Records that are no longer kept, if some are missing. */
+  /** Ranges of records that are no longer stored. */
   readonly gaps: readonly Gap[];
 }
 
@@ -241,3 +241,23 @@ export interface Gap {
 }
 
 export const EMPTY: SessionView = { runs: [], seq: 0, gaps: [] };
+
+export const NO_TOKENS: Tokens = { input: 0, output: 0 };
+
+export function addTokens(one: Tokens, other: Tokens): Tokens {
+  return { input: one.input + other.input, output: one.output + other.output };
+}
+
+/** The full value of an event's truncated field. */
+export function truncationOf(event: { truncated?: boolean; size?: number; result_url?: string }): Truncation | null {
+  return event.truncated ? { size: event.size ?? 0, url: event.result_url ?? "" } : null;
+}
+
+/** The agent's tokens: the sum of its requests, or of its steps if there are no requests. */
+export function tokensOf(agent: AgentView): Tokens {
+  return agent.usage.input + agent.usage.output > 0 ? agent.usage : agent.stepUsage;
+}
+
+export function tokensOfRun(run: RunView): Tokens {
+  return [...run.agents.values()].map(tokensOf).reduce(addTokens, NO_TOKENS);
+}

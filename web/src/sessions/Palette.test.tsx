@@ -1,13 +1,13 @@
 import { cleanup, render, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
-import type { Command } from "../app/shortcuts";
 import { SessionList } from "../client/sessionList";
-import { serve, session } from "../testing/fakeSessions";
-import { fillGaps } from "../testing/jsdomPolyfills";
+import { fakeSessionServer, sessionEntry } from "../testing/fakeSessions";
+import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
+import type { Command } from "../ui/shortcuts";
 import { Palette } from "./Palette";
 
-beforeAll(fillGaps);
+beforeAll(installJsdomPolyfills);
 afterEach(() => {
   cleanup();
   vi.unstubAllGlobals();
@@ -28,16 +28,16 @@ function options(): (string | null)[] {
   return screen.queryAllByRole("option").map((one) => one.querySelector(".palette-title")?.textContent ?? null);
 }
 
-test("recent conversations and all commands to begin with", async () => {
-  serve(...["a", "b", "c", "d", "e", "f"].map((id) => session(id, `About ${id}`)));
+test("without a text the palette lists recent sessions and all commands", async () => {
+  fakeSessionServer(...["a", "b", "c", "d", "e", "f"].map((id) => sessionEntry(id, `About ${id}`)));
   show([command("new", "New conversation")]);
   await waitFor(() =>
     expect(options()).toEqual(["About a", "About b", "About c", "About d", "About e", "New conversation"]),
   );
 });
 
-test("typing finds commands, and conversations on the server", async () => {
-  serve(session("a", "Bees"), session("b", "Keys of a piano"));
+test("a text finds commands, and sessions on the server", async () => {
+  fakeSessionServer(sessionEntry("a", "Bees"), sessionEntry("b", "Keys of a piano"));
   const keys = command("keys", "Keys");
   const { user, onOpen, onOpenChange } = show([command("new", "New conversation"), command("k", "Show keys"), keys]);
   await user.type(screen.getByRole("combobox"), "key");
@@ -49,8 +49,8 @@ test("typing finds commands, and conversations on the server", async () => {
   await waitFor(() => expect(onOpen).toHaveBeenCalledWith("b"));
 });
 
-test("what cannot be done now is passed over", async () => {
-  serve();
+test("a disabled command cannot be chosen", async () => {
+  fakeSessionServer();
   const stop = command("stop", "Stop the agent", { disabled: true });
   const { user } = show([stop]);
   await user.type(screen.getByRole("combobox"), "stop{Enter}");
@@ -58,8 +58,8 @@ test("what cannot be done now is passed over", async () => {
   expect(stop.run).not.toHaveBeenCalled();
 });
 
-test("says when nothing fits", async () => {
-  serve(session("a", "Bees"));
+test("no match shows a message", async () => {
+  fakeSessionServer(sessionEntry("a", "Bees"));
   const { user } = show([command("new", "New conversation")]);
   await user.type(screen.getByRole("combobox"), "xyz");
   expect(await screen.findByText("Nothing fits “xyz”.")).toBeTruthy();

@@ -1,14 +1,27 @@
 import { Command as Cmdk } from "cmdk";
 import { MessageSquare, Search } from "lucide-react";
-import { useEffect, useState, useSyncExternalStore } from "react";
-import type { Command } from "../app/shortcuts";
+import { useEffect, useState } from "react";
 import { SessionList } from "../client/sessionList";
+import { useStore } from "../client/store";
+import { escapeBidi } from "../text/invisibleCharacters";
 import { Dialog } from "../ui/Dialog";
-import { Keys } from "../ui/Kbd";
-import { matching } from "./commandSearch";
-import { SessionIcon } from "./SessionIcon";
+import { Kbd } from "../ui/Kbd";
+import type { Command } from "../ui/shortcuts";
+import { SessionIcon } from "./SessionRows";
 import "./palette.css";
-import { straight } from "../text/invisibleCharacters";
+
+/** The commands that contain all words, those that begin with the text first. Pure. */
+export function matchCommands(commands: readonly Command[], text: string): readonly Command[] {
+  const wanted = text.trim().toLowerCase();
+  if (wanted === "") return commands;
+  const words = wanted.split(/\s+/);
+  const fitting = commands.filter((command) => {
+    const said = `${command.title} ${command.hint ?? ""}`.toLowerCase();
+    return words.every((word) => said.includes(word));
+  });
+  const rank = (command: Command) => (command.title.toLowerCase().startsWith(wanted) ? 0 : 1);
+  return fitting.toSorted((one, other) => rank(one) - rank(other));
+}
 
 interface Props {
   open: boolean;
@@ -21,10 +34,10 @@ interface Props {
 const RECENT = 5;
 const FOUND = 20;
 
-/** Everything by typing: conversations and commands. */
+/** Search for sessions and commands. */
 export function Palette({ open, onOpenChange, ...rest }: Props) {
   return (
-    <Dialog open={open} onOpenChange={onOpenChange} title="Search and commands" titleUnseen className="palette-dialog">
+    <Dialog open={open} onOpenChange={onOpenChange} title="Search and commands" hideTitle className="palette-dialog">
       <Choices {...rest} onClose={() => onOpenChange(false)} />
     </Dialog>
   );
@@ -33,10 +46,10 @@ export function Palette({ open, onOpenChange, ...rest }: Props) {
 function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOpenChange"> & { onClose: () => void }) {
   const [text, setText] = useState("");
   const { found, searching } = useFound(list, text);
-  const chosen = matching(commands, text);
+  const chosen = matchCommands(commands, text);
   const close = (run: () => void) => {
     onClose();
-    // The dialog gives the focus back first; then the command may take it.
+    // The dialog restores the focus first; then the command may move it.
     requestAnimationFrame(run);
   };
   const sessions = found.length > 0 && (
@@ -49,7 +62,7 @@ function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOp
         >
           <SessionIcon entry={entry} />
           <span className="palette-title" dir="auto">
-            {straight(entry.title) || "New conversation"}
+            {escapeBidi(entry.title) || "New conversation"}
           </span>
           <span className="palette-hint">{entry.agent}</span>
         </Cmdk.Item>
@@ -70,7 +83,7 @@ function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOp
             <Icon size={15} aria-hidden="true" />
             <span className="palette-title">{command.title}</span>
             {command.hint && <span className="palette-hint">{command.hint}</span>}
-            {command.keys && <Keys keys={command.keys} />}
+            {command.keys && <Kbd keys={command.keys} />}
           </Cmdk.Item>
         );
       })}
@@ -90,11 +103,11 @@ function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOp
   );
 }
 
-/** Conversations with this text in their title, also those that the list has not loaded; the newest if there is none. */
+/** Sessions with this text in their title, also those that are not loaded; without a text the newest. */
 function useFound(list: SessionList, text: string) {
   const [results] = useState(() => new SessionList({ poll: false }));
-  const recent = useSyncExternalStore(list.subscribe, list.getSnapshot);
-  const found = useSyncExternalStore(results.subscribe, results.getSnapshot);
+  const recent = useStore(list);
+  const found = useStore(results);
   const wanted = text.trim();
   useEffect(() => results.search(wanted), [results, wanted]);
   if (wanted === "") {

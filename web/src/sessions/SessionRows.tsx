@@ -1,24 +1,226 @@
-import { type KeyboardEvent, type RefObject, useCallback, useMemo, useRef, useState } from "react";
+import { Ellipsis, FileJson, FileText, Link, Pencil, Trash2 } from "lucide-react";
+import {
+  type KeyboardEvent,
+  type MouseEvent,
+  memo,
+  type RefObject,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
-import type { SessionEntry } from "../wire/api";
+import { useNavigation } from "../app/NavigationContext";
+import { hashOf, linkTo } from "../app/route";
+import { useStores } from "../app/stores";
+import type { Progress } from "../log/view";
+import { escapeBidi } from "../text/invisibleCharacters";
+import { copyText } from "../ui/clipboard";
+import { Menu, MenuItem, MenuSeparator } from "../ui/Menu";
+import { StateIcon } from "../ui/StateIcon";
+import type { SessionEntry, SessionState } from "../wire/api";
 import { grouped, type ListRow, startOfDay } from "./groups";
-import { SessionRow } from "./SessionRow";
+
+const PROGRESS: Record<SessionState, Progress | null> = {
+  processing: "running",
+  completed: "done",
+  error: "failed",
+  idle: "stopped",
+  expired: null,
+};
+
+function progressOf({ state, turns, run_state }: Pick<SessionEntry, "state" | "turns" | "run_state">) {
+  if (turns === 0 && state === "idle") return null;
+  return state === "processing" && run_state === "waiting" ? "waiting" : PROGRESS[state];
+}
+
+/** The state of the newest run; a dot for an expired or an empty session. */
+export function SessionIcon({ entry }: { entry: Pick<SessionEntry, "state" | "turns" | "run_state"> }) {
+  const progress = progressOf(entry);
+  return progress ? <StateIcon state={progress} size={14} /> : <span className="sessions-dot" aria-hidden="true" />;
+}
+
+interface RenameFieldProps {
+  title: string;
+  onRename: (title: string) => void;
+  onCancel: () => void;
+}
+
+const MAX_LENGTH = 200;
+
+/** Edits a title in place: Enter and blur save it, Esc does not. */
+export function RenameField({ title, onRename, onCancel }: RenameFieldProps) {
+  const [text, setText] = useState(title);
+  const field = useRef<HTMLInputElement>(null);
+  const isDone = useRef(false);
+  useEffect(() => {
+    field.current?.focus();
+    field.current?.select();
+  }, []);
+  const finish = (keep: boolean) => {
+    if (isDone.current) return;
+    isDone.current = true;
+    const wanted = text.trim();
+    if (keep && wanted && wanted !== title) onRename(wanted);
+    else onCancel();
+  };
+  return (
+    <input
+      ref={field}
+      className="sessions-rename"
+      aria-label="Title"
+      maxLength={MAX_LENGTH}
+      value={text}
+      onChange={(event) => setText(event.target.value)}
+      onBlur={() => finish(true)}
+      onKeyDown={(event) => {
+        event.stopPropagation();
+        if (event.nativeEvent.isComposing || (event.key !== "Enter" && event.key !== "Escape")) return;
+        event.preventDefault();
+        finish(event.key === "Enter");
+      }}
+    />
+  );
+}
+
+interface RowProps {
+  entry: SessionEntry;
+  current: boolean;
+  /** Whether the Tab key reaches this row. */
+  active: boolean;
+  renaming: boolean;
+  onActive: (id: string) => void;
+  onRenaming: (id: string | null) => void;
+  onRename: (id: string, title: string) => void;
+  onRemove: (entry: SessionEntry) => void;
+}
+
+/** One session: its state, its title and a menu. */
+export const SessionRow = memo(function SessionRow(props: RowProps) {
+  const { entry, current, active, renaming, onActive, onRenaming, onRename, onRemove } = props;
+  const { openSession } = useNavigation();
+  const { sessionExport } = useStores();
+  const id = entry.session_id;
+  const title = escapeBidi(entry.title) || "New conversation";
+  const link = useRef<HTMLAnchorElement>(null);
+  const [menu, setMenu] = useState(false);
+  const [copyFailed, setCopyFailed] = useState(false);
+  const renameNext = useRef(false);
+  useEffect(() => {
+    if (!copyFailed) return;
+    const timer = setTimeout(() => setCopyFailed(false), 5_000);
+    return () => clearTimeout(timer);
+  }, [copyFailed]);
+  const tabIndex = active ? 0 : -1;
+
+  const open = (event: MouseEvent) => {
+    // The browser opens new tabs.
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    openSession(id);
+  };
+  const copyLink = async () => setCopyFailed(!(await copyText(linkTo({ sessionId: id }))));
+  const close = () => {
+    onRenaming(null);
+    requestAnimationFrame(() => link.current?.focus());
+  };
+  if (renaming) {
+    return (
+      <div className="sessions-row sessions-editing" data-session={id}>
+        <SessionIcon entry={entry} />
+        <RenameField
+          title={entry.title}
+          onCancel={close}
+          onRename={(text) => {
+            onRename(id, text);
+            close();
+          }}
+        />
+      </div>
+    );
+  }
+  return (
+    <div className="sessions-row" data-session={id} data-menu={menu || undefined}>
+      <a
+        ref={link}
+        className="sessions-link"
+        href={hashOf({ sessionId: id })}
+        aria-current={current ? "page" : undefined}
+        title={title}
+        tabIndex={tabIndex}
+        onClick={open}
+        onFocus={() => onActive(id)}
+        onContextMenu={(event) => {
+          event.preventDefault();
+          onActive(id);
+          setMenu(true);
+        }}
+      >
+        <SessionIcon entry={entry} />
+        <span className="sessions-title" dir="auto">
+          {title}
+        </span>
+        {copyFailed && <span role="alert">Could not copy the link</span>}
+      </a>
+      <Menu
+        label={`More for ${title}`}
+        open={menu}
+        onOpenChange={setMenu}
+        onCloseAutoFocus={(event) => {
+          // The field that replaces this row gets the focus.
+          if (!renameNext.current) return;
+          renameNext.current = false;
+          event.preventDefault();
+          onRenaming(id);
+        }}
+        trigger={
+          <button type="button" className="sessions-more" tabIndex={tabIndex} aria-label={`More for ${title}`}>
+            <Ellipsis size={15} aria-hidden="true" />
+          </button>
+        }
+      >
+        <MenuItem
+          icon={Pencil}
+          hint="F2"
+          onSelect={() => {
+            renameNext.current = true;
+          }}
+        >
+          Rename
+        </MenuItem>
+        <MenuItem icon={Link} onSelect={() => void copyLink()}>
+          Copy link
+        </MenuItem>
+        <MenuItem icon={FileText} onSelect={() => void sessionExport.start(id, title, "markdown")}>
+          Export as Markdown
+        </MenuItem>
+        <MenuItem icon={FileJson} onSelect={() => void sessionExport.start(id, title, "jsonl")}>
+          Export as JSON lines
+        </MenuItem>
+        <MenuSeparator />
+        <MenuItem icon={Trash2} hint="Del" danger onSelect={() => onRemove(entry)}>
+          Delete
+        </MenuItem>
+      </Menu>
+    </div>
+  );
+});
 
 interface Props {
   entries: readonly SessionEntry[];
   current: string | null;
   hasMore: boolean;
   onMore: () => void;
-  onOpen: (id: string) => void;
   onRename: (id: string, title: string) => void;
   onRemove: (entry: SessionEntry) => void;
 }
 
 const ROW = 34;
-/** How near to the end the next page is asked for. */
+/** Distance from the end, in px, at which the next page is loaded. */
 const NEAR = 600;
-/** A row that was far away is drawn, measured and shown within a few frames; before that it takes no focus. */
-const TRIES = 20;
+/** Number of frames in which a row that was far away is mounted and can get the focus. */
+const FOCUS_ATTEMPTS = 20;
 const STEPS: Record<string, (at: number, count: number) => number> = {
   ArrowDown: (at, count) => Math.min(at + 1, count - 1),
   ArrowUp: (at) => Math.max(at - 1, 0),
@@ -26,30 +228,30 @@ const STEPS: Record<string, (at: number, count: number) => number> = {
   End: (_, count) => count - 1,
 };
 
-/** The conversations, of which only those in sight are drawn. Arrow keys walk, Enter opens, F2 renames, Del removes. */
-export function SessionRows({ entries, current, hasMore, onMore, onOpen, onRename, onRemove }: Props) {
+/** The list of sessions, virtualized. Arrow keys move, Enter opens, F2 renames, Delete removes. */
+export function SessionRows({ entries, current, hasMore, onMore, onRename, onRemove }: Props) {
   const today = startOfDay(Date.now());
   const rows = useMemo(() => grouped(entries, today), [entries, today]);
-  const [walked, setWalked] = useState<string | null>(null);
-  const [left, setLeft] = useState<string | null>(null);
+  const [movedTo, setMovedTo] = useState<string | null>(null);
+  const [previous, setPrevious] = useState<string | null>(null);
   const [renaming, setRenaming] = useState<string | null>(null);
   const virtual = useRef<VirtualizerHandle>(null);
   const frame = useRef<HTMLDivElement>(null);
 
-  const known = (id: string | null) => id !== null && entries.some((entry) => entry.session_id === id);
-  const active = known(walked) ? walked : known(current) ? current : (entries[0]?.session_id ?? null);
+  const isListed = (id: string | null) => id !== null && entries.some((entry) => entry.session_id === id);
+  const active = isListed(movedTo) ? movedTo : isListed(current) ? current : (entries[0]?.session_id ?? null);
   const rowOf = (id: string | null) => rows.findIndex((row) => row.kind === "session" && row.entry.session_id === id);
-  // The row that had the focus stays until the next one has it: the focus must not fall off the list.
-  const held = [rowOf(active), rowOf(left)].filter((row, at, all) => row >= 0 && all.indexOf(row) === at);
-  const setActive = useCallback((id: string) => setWalked(id), []);
+  // The row that had the focus stays mounted until the next one has it.
+  const mountedRows = [rowOf(active), rowOf(previous)].filter((row, at, all) => row >= 0 && all.indexOf(row) === at);
+  const setActive = useCallback((id: string) => setMovedTo(id), []);
 
-  const near = () => {
+  const loadMoreNearEnd = () => {
     const list = virtual.current;
     if (hasMore && list && list.scrollOffset + list.viewportSize > list.scrollSize - NEAR) onMore();
   };
-  const press = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || renaming !== null) return;
-    // A menu is drawn elsewhere, but its keys come through here.
+    // Events of a menu bubble through here, although it is rendered elsewhere.
     if (!(event.target instanceof Element) || !event.currentTarget.contains(event.target)) return;
     const at = entries.findIndex((entry) => entry.session_id === active);
     const entry = entries[at];
@@ -59,28 +261,28 @@ export function SessionRows({ entries, current, hasMore, onMore, onOpen, onRenam
     else if (event.key === "Delete") onRemove(entry);
     else if (step) {
       const next = entries[step(at, entries.length)]?.session_id ?? null;
-      // The first one has a heading above it.
+      // The first row has a heading above it.
       if (next === entries[0]?.session_id) virtual.current?.scrollTo(0);
       else virtual.current?.scrollToIndex(rowOf(next), { align: "nearest" });
-      setLeft(active);
-      setWalked(next);
-      focusRow(frame, next, TRIES);
+      setPrevious(active);
+      setMovedTo(next);
+      focusRow(frame, next, FOCUS_ATTEMPTS);
     } else return;
     event.preventDefault();
   };
 
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the keys are those of the links within
-    <div ref={frame} className="sessions-scroll" onKeyDown={press}>
+    <div ref={frame} className="sessions-scroll" onKeyDown={onKeyDown}>
       <Virtualizer
         ref={virtual}
         as="ul"
         item="li"
         data={rows}
         itemSize={ROW}
-        keepMounted={held}
-        onScroll={near}
-        onResize={near}
+        keepMounted={mountedRows}
+        onScroll={loadMoreNearEnd}
+        onResize={loadMoreNearEnd}
       >
         {(row: ListRow) =>
           row.kind === "heading" ? (
@@ -94,7 +296,6 @@ export function SessionRows({ entries, current, hasMore, onMore, onOpen, onRenam
               current={row.entry.session_id === current}
               active={row.entry.session_id === active}
               renaming={row.entry.session_id === renaming}
-              onOpen={onOpen}
               onActive={setActive}
               onRenaming={setRenaming}
               onRename={onRename}

@@ -2,13 +2,15 @@ import { cleanup, render, screen, waitFor, within } from "@testing-library/react
 import userEvent from "@testing-library/user-event";
 import type { ReactNode } from "react";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
-import { SessionList } from "../client/sessionList";
-import { serve, session } from "../testing/fakeSessions";
-import { fillGaps } from "../testing/jsdomPolyfills";
+import { HOME } from "../app/route";
+import { Stores } from "../app/stores";
+import { fakeSessionServer, sessionEntry } from "../testing/fakeSessions";
+import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
+import { TestPage, TestStores } from "../testing/providers";
 import type { AgentInfo } from "../wire/api";
 import { Sidebar } from "./Sidebar";
 
-// There is no layout here, so nothing would be in sight.
+// jsdom has no layout, so the virtual list would render nothing.
 vi.mock("virtua", () => ({
   Virtualizer: ({ data, children }: { data: unknown[]; children: (one: unknown) => ReactNode }) => (
     <ul>
@@ -25,20 +27,30 @@ const AGENTS: AgentInfo[] = [
   { name: "demo", title: "Demo", description: "Looks up.", framework: "function", default: false },
 ];
 
-beforeAll(fillGaps);
+beforeAll(installJsdomPolyfills);
 afterEach(() => {
   cleanup();
+  localStorage.clear();
   vi.unstubAllGlobals();
 });
 
 async function show(current: string | null = null) {
-  const calls = { onOpen: vi.fn(), onNew: vi.fn(), onRemoved: vi.fn(), onPalette: vi.fn(), onAgent: vi.fn() };
-  const theme = { choice: "system", dark: false, set: vi.fn() } as const;
-  const list = new SessionList();
-  const shown = { list, agents: AGENTS, version: "2.0.0", agent: "deep", theme, current, ...calls };
-  const { container } = render(<Sidebar {...shown} />);
+  const navigation = {
+    route: { ...HOME, sessionId: current },
+    openSession: vi.fn(),
+    leaveSession: vi.fn(),
+  };
+  const settings = { agents: AGENTS, version: "2.0.0", agent: AGENTS[0], chooseAgent: vi.fn() };
+  const stores = new Stores();
+  const { container } = render(
+    <TestStores stores={stores}>
+      <TestPage navigation={navigation} settings={settings}>
+        <Sidebar />
+      </TestPage>
+    </TestStores>,
+  );
   await screen.findAllByRole("link");
-  return { user: userEvent.setup(), container, theme, ...calls };
+  return { user: userEvent.setup(), container, stores, ...navigation, ...settings };
 }
 
 function titles(): string[] {
@@ -46,13 +58,13 @@ function titles(): string[] {
   return rows.filter((title) => title !== "");
 }
 
-test("conversations with their state and title, in groups", async () => {
+test("sessions are grouped, with state and title", async () => {
   const old = new Date(2020, 4, 5).getTime();
-  serve(
-    session("a", "Bees", { state: "processing", run_state: "running" }),
-    session("d", "Owls", { state: "processing", run_state: "waiting" }),
-    session("b", "Tides", { state: "error" }),
-    session("c", "Kites", { state: "expired", active_at: old }),
+  fakeSessionServer(
+    sessionEntry("a", "Bees", { state: "processing", run_state: "running" }),
+    sessionEntry("d", "Owls", { state: "processing", run_state: "waiting" }),
+    sessionEntry("b", "Tides", { state: "error" }),
+    sessionEntry("c", "Kites", { state: "expired", active_at: old }),
   );
   await show("b");
   expect(screen.getAllByRole("heading").map((one) => one.textContent)).toEqual(["Today", "May 2020"]);
@@ -63,9 +75,9 @@ test("conversations with their state and title, in groups", async () => {
   expect(screen.getByRole("link", { current: "page" }).textContent).toBe("Tides");
 });
 
-test("a title is text, whatever is in it", async () => {
+test("a title with markup is shown as text", async () => {
   const hostile = "<img src=x onerror=alert(1)>";
-  serve(session("a/../b", hostile));
+  fakeSessionServer(sessionEntry("a/../b", hostile));
   const { container } = await show();
   const link = screen.getByRole("link", { name: `done ${hostile}` });
   expect(link.textContent).toBe(hostile);
@@ -73,22 +85,22 @@ test("a title is text, whatever is in it", async () => {
   expect(container.querySelector('img[src="x"]')).toBe(null);
 });
 
-test("arrow keys walk, Enter opens, and Tab comes to one row only", async () => {
-  serve(session("a", "Bees"), session("b", "Tides"), session("c", "Kites"));
-  const { user, onOpen } = await show("b");
+test("arrow keys move, Enter opens, and Tab reaches one row only", async () => {
+  fakeSessionServer(sessionEntry("a", "Bees"), sessionEntry("b", "Tides"), sessionEntry("c", "Kites"));
+  const { user, openSession } = await show("b");
   screen.getByRole("link", { name: /Tides/ }).focus();
   await user.keyboard("{ArrowDown}");
   await waitFor(() => expect(document.activeElement?.textContent).toBe("Kites"));
   await user.keyboard("{ArrowDown}{Home}{ArrowUp}");
   await waitFor(() => expect(document.activeElement?.textContent).toBe("Bees"));
   await user.keyboard("{Enter}");
-  expect(onOpen).toHaveBeenCalledWith("a");
+  expect(openSession).toHaveBeenCalledWith("a");
   const stops = screen.getAllByRole("link").filter((link) => link.tabIndex === 0);
   expect(stops.map((link) => link.textContent || link.ariaLabel)).toEqual(["Bees", "Documentation"]);
 });
 
-test("F2 renames in place; Esc leaves it as it was", async () => {
-  const server = serve(session("a", "Bees"));
+test("F2 renames in place, and Esc cancels", async () => {
+  const server = fakeSessionServer(sessionEntry("a", "Bees"));
   const { user } = await show();
   screen.getByRole("link", { name: /Bees/ }).focus();
   await user.keyboard("{F2}");
@@ -101,8 +113,8 @@ test("F2 renames in place; Esc leaves it as it was", async () => {
   await waitFor(() => expect(server.asked).toEqual(["PATCH /sessions/a"]));
 });
 
-test("the menu renames too, and the field has the focus", async () => {
-  serve(session("a", "Bees"));
+test("the menu renames, and the field gets the focus", async () => {
+  fakeSessionServer(sessionEntry("a", "Bees"));
   const { user } = await show();
   await user.click(screen.getByRole("button", { name: "More for Bees" }));
   await user.click(await screen.findByRole("menuitem", { name: /Rename/ }));
@@ -111,9 +123,9 @@ test("the menu renames too, and the field has the focus", async () => {
   expect(field.selectionEnd).toBe(4);
 });
 
-test("deleting asks first", async () => {
-  const server = serve(session("a", "Bees"), session("b", "Tides"));
-  const { user, onRemoved } = await show("a");
+test("deleting asks for confirmation", async () => {
+  const server = fakeSessionServer(sessionEntry("a", "Bees"), sessionEntry("b", "Tides"));
+  const { user, leaveSession } = await show("a");
   screen.getByRole("link", { name: /Bees/ }).focus();
   await user.keyboard("{Delete}");
   const dialog = await screen.findByRole("alertdialog");
@@ -123,12 +135,12 @@ test("deleting asks first", async () => {
   screen.getByRole("link", { name: /Bees/ }).focus();
   await user.keyboard("{Delete}");
   await user.click(await screen.findByRole("button", { name: "Delete" }));
-  await waitFor(() => expect(onRemoved).toHaveBeenCalledWith("a"));
+  await waitFor(() => expect(leaveSession).toHaveBeenCalledWith("a"));
   expect(titles()).not.toContain("Bees");
 });
 
-test("what the server refuses comes back, with the reason", async () => {
-  const server = serve(session("a", "Bees"));
+test("a refused rename is reverted with the reason", async () => {
+  const server = fakeSessionServer(sessionEntry("a", "Bees"));
   const { user } = await show();
   server.refuses = true;
   screen.getByRole("link", { name: /Bees/ }).focus();
@@ -137,16 +149,16 @@ test("what the server refuses comes back, with the reason", async () => {
   expect(titles()).toContain("Bees");
 });
 
-test("a right click opens the menu; links can be copied", async () => {
-  serve(session("a", "Bees"));
+test("a right click opens the menu, which copies the link", async () => {
+  fakeSessionServer(sessionEntry("a", "Bees"));
   const { user } = await show();
   await user.pointer({ target: screen.getByRole("link", { name: /Bees/ }), keys: "[MouseRight]" });
   await user.click(await screen.findByRole("menuitem", { name: "Copy link" }));
   expect(await navigator.clipboard.readText()).toMatch(/#\/s\/a$/);
 });
 
-test("a link that cannot be copied is not left unsaid", async () => {
-  serve(session("a", "Bees"));
+test("a link that cannot be copied shows an error", async () => {
+  fakeSessionServer(sessionEntry("a", "Bees"));
   const { user } = await show();
   vi.spyOn(navigator.clipboard, "writeText").mockRejectedValue(new Error("refused"));
   await user.pointer({ target: screen.getByRole("link", { name: /Bees/ }), keys: "[MouseRight]" });
@@ -154,8 +166,8 @@ test("a link that cannot be copied is not left unsaid", async () => {
   expect(await screen.findByText("Could not copy the link")).toBeTruthy();
 });
 
-test("search, and an empty result says so", async () => {
-  serve(session("a", "Bees"), session("b", "Tides"));
+test("a search filters, and an empty result shows a message", async () => {
+  fakeSessionServer(sessionEntry("a", "Bees"), sessionEntry("b", "Tides"));
   const { user } = await show();
   const field = screen.getByRole("textbox", { name: "Search conversations" });
   await user.type(field, "tid");
@@ -167,16 +179,16 @@ test("search, and an empty result says so", async () => {
   expect(document.activeElement).toBe(field);
 });
 
-test("the agent for new conversations, and light or dark", async () => {
-  serve(session("a", "Bees"));
-  const { user, onAgent, theme } = await show();
+test("the menus choose the agent and the theme", async () => {
+  fakeSessionServer(sessionEntry("a", "Bees"));
+  const { user, chooseAgent, stores } = await show();
   await user.click(screen.getByRole("button", { name: "Agent for new conversations: Deep agent" }));
   const chosen = await screen.findByRole("menuitemradio", { name: /Deep agent/ });
   expect(chosen.getAttribute("aria-checked")).toBe("true");
   expect(chosen.textContent).toContain("default");
   await user.click(screen.getByRole("menuitemradio", { name: /Demo/ }));
-  expect(onAgent).toHaveBeenCalledWith("demo");
+  expect(chooseAgent).toHaveBeenCalledWith("demo");
   await user.click(screen.getByRole("button", { name: /Light or dark/ }));
   await user.click(await screen.findByRole("menuitemradio", { name: "Dark" }));
-  expect(theme.set).toHaveBeenCalledWith("dark");
+  expect(stores.theme.getSnapshot().choice).toBe("dark");
 });

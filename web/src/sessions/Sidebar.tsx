@@ -1,96 +1,66 @@
-import { BookOpen, Command, LogOut, Plus, Search, X } from "lucide-react";
-import { useCallback, useRef, useState, useSyncExternalStore } from "react";
-import type { Theme } from "../app/theme";
-import type { SessionList } from "../client/sessionList";
+import { BookOpen, ChevronDown, Command, LogOut, Monitor, Moon, Plus, Search, Sun, X } from "lucide-react";
+import { useCallback, useRef, useState } from "react";
+import { useLayout } from "../app/LayoutContext";
+import { useNavigation } from "../app/NavigationContext";
+import { useSettings } from "../app/SettingsContext";
+import { useStores } from "../app/stores";
+import type { ThemeChoice } from "../app/theme";
+import { useStore } from "../client/store";
 import { Button } from "../ui/Button";
-import { Keys } from "../ui/Kbd";
-import { type AgentInfo, address, type Me, type SessionEntry } from "../wire/api";
-import { AgentMenu } from "./AgentMenu";
-import { DeleteSession } from "./DeleteSession";
-import { ExportNotice } from "./ExportNotice";
+import { Kbd } from "../ui/Kbd";
+import { Menu, MenuLabel, MenuRadioGroup, MenuRadioItem } from "../ui/Menu";
+import { type SessionEntry, serverUrl } from "../wire/api";
+import { DeleteDialog } from "./SessionDialogs";
 import { SessionRows } from "./SessionRows";
-import { ThemeMenu } from "./ThemeMenu";
 import "./sessions.css";
 
-interface Props {
-  list: SessionList;
-  agents: readonly AgentInfo[];
-  version?: string;
-  /** Who is signed in, on a server with keys. */
-  me?: Me | null;
-  /** What else went wrong. */
-  notice?: string;
-  current: string | null;
-  /** Who new conversations are with. */
-  agent: string;
-  theme: Theme;
-  onAgent: (name: string) => void;
-  onOpen: (id: string) => void;
-  onNew: () => void;
-  onRemoved: (id: string) => void;
-  onPalette: () => void;
-  onSignOut?: () => void;
-}
-
-/** The left side: all conversations, and what holds for all of them. */
-export function Sidebar(props: Props) {
-  const {
-    list,
-    agents,
-    version = "",
-    me = null,
-    onSignOut,
-    notice = "",
-    current,
-    agent,
-    theme,
-    onAgent,
-    onOpen,
-    onNew,
-    onRemoved,
-    onPalette,
-  } = props;
-  const { entries, q, hasMore, loading, error } = useSyncExternalStore(list.subscribe, list.getSnapshot);
-  const [doomed, setDoomed] = useState<SessionEntry | null>(null);
-  const [refused, setRefused] = useState("");
+/** The left side of the page: all sessions, and the settings. */
+export function Sidebar() {
+  const { sessions: list } = useStores();
+  const { version, user, signOut, signOutError } = useSettings();
+  const { route, newSession, leaveSession } = useNavigation();
+  const { setDialogOpen } = useLayout();
+  const { entries, q, hasMore, loading, error } = useStore(list);
+  const [sessionToDelete, setSessionToDelete] = useState<SessionEntry | null>(null);
+  const [changeError, setChangeError] = useState("");
   const field = useRef<HTMLInputElement>(null);
 
   const rename = useCallback(
     (id: string, title: string) => {
-      setRefused("");
-      list.rename(id, title).catch((reason: Error) => setRefused(`Not renamed: ${reason.message}`));
+      setChangeError("");
+      list.rename(id, title).catch((reason: Error) => setChangeError(`Not renamed: ${reason.message}`));
     },
     [list],
   );
   const remove = (id: string) => {
-    setRefused("");
+    setChangeError("");
     list.remove(id).then(
-      () => onRemoved(id),
-      (reason: Error) => setRefused(`Not deleted: ${reason.message}`),
+      () => leaveSession(id),
+      (reason: Error) => setChangeError(`Not deleted: ${reason.message}`),
     );
   };
   const clear = () => {
     list.search("");
     field.current?.focus();
   };
-  const told = refused || notice || error;
+  const notice = changeError || signOutError || error;
 
   return (
     <nav className="sessions" aria-label="Conversations">
       <header className="sessions-head">
         <span className="sessions-brand">
-          <img src={address("icon.svg")} alt="" width={20} height={20} />
+          <img src={serverUrl("icon.svg")} alt="" width={20} height={20} />
           Limelight
         </span>
         <div className="sessions-actions">
-          <Button className="sessions-new" onClick={onNew}>
+          <Button className="sessions-new" onClick={newSession}>
             <Plus size={15} aria-hidden="true" />
             New
           </Button>
-          <Button look="quiet" className="sessions-palette" onClick={onPalette}>
+          <Button variant="quiet" className="sessions-palette" onClick={() => setDialogOpen("palette", true)}>
             <Command size={15} aria-hidden="true" />
-            <span className="unseen">Search and commands</span>
-            <Keys keys="mod+k" />
+            <span className="visually-hidden">Search and commands</span>
+            <Kbd keys="mod+k" />
           </Button>
         </div>
         {/* biome-ignore lint/a11y/useSemanticElements: a search element is not yet in all browsers */}
@@ -110,7 +80,7 @@ export function Sidebar(props: Props) {
             }}
           />
           {q && (
-            <Button look="quiet" aria-label="Clear the search" onClick={clear}>
+            <Button variant="quiet" aria-label="Clear the search" onClick={clear}>
               <X size={14} aria-hidden="true" />
             </Button>
           )}
@@ -119,12 +89,11 @@ export function Sidebar(props: Props) {
       {entries.length > 0 ? (
         <SessionRows
           entries={entries}
-          current={current}
+          current={route.sessionId}
           hasMore={hasMore}
           onMore={list.more}
-          onOpen={onOpen}
           onRename={rename}
-          onRemove={setDoomed}
+          onRemove={setSessionToDelete}
         />
       ) : (
         <p className="sessions-none">
@@ -132,13 +101,13 @@ export function Sidebar(props: Props) {
         </p>
       )}
       <ExportNotice />
-      <div role="status">{told && <p className="sessions-notice sessions-bad">{told}</p>}</div>
+      <div role="status">{notice && <p className="sessions-notice sessions-bad">{notice}</p>}</div>
       <footer className="sessions-foot">
-        <AgentMenu agents={agents} agent={agent} onAgent={onAgent} />
+        <AgentMenu />
         <span className="sessions-gap" />
         <a
           className="button button-quiet"
-          href={address("docs")}
+          href={serverUrl("docs")}
           target="_blank"
           rel="noreferrer"
           aria-label="Documentation"
@@ -146,15 +115,110 @@ export function Sidebar(props: Props) {
         >
           <BookOpen size={15} aria-hidden="true" />
         </a>
-        <ThemeMenu theme={theme} />
-        {me !== null && (
-          <Button look="quiet" aria-label={`Sign out ${me.user}`} title={`Sign out ${me.user}`} onClick={onSignOut}>
+        <ThemeMenu />
+        {user !== null && (
+          <Button
+            variant="quiet"
+            aria-label={`Sign out ${user.user}`}
+            title={`Sign out ${user.user}`}
+            onClick={signOut}
+          >
             <LogOut size={15} aria-hidden="true" />
           </Button>
         )}
         {version && <span className="sessions-version">{version}</span>}
       </footer>
-      <DeleteSession entry={doomed} onClose={() => setDoomed(null)} onDelete={remove} />
+      <DeleteDialog entry={sessionToDelete} onClose={() => setSessionToDelete(null)} onDelete={remove} />
     </nav>
+  );
+}
+
+/** The agent of new sessions. */
+function AgentMenu() {
+  const { agents, agent, chooseAgent } = useSettings();
+  const title = agent?.title || agent?.name || "No agent";
+  return (
+    <Menu
+      label="Agent for new conversations"
+      side="top"
+      trigger={
+        <Button
+          variant="quiet"
+          className="sessions-agent"
+          aria-label={`Agent for new conversations: ${title}`}
+          disabled={agents.length === 0}
+        >
+          <span className="sessions-title">{title}</span>
+          <ChevronDown size={14} aria-hidden="true" />
+        </Button>
+      }
+    >
+      <MenuLabel>Agent for new conversations</MenuLabel>
+      <MenuRadioGroup value={agent?.name ?? ""} onChange={chooseAgent}>
+        {agents.map((one) => (
+          <MenuRadioItem key={one.name} value={one.name} about={one.description}>
+            {one.title || one.name}
+            <span className="sessions-tag">{one.default ? `${one.framework} · default` : one.framework}</span>
+          </MenuRadioItem>
+        ))}
+      </MenuRadioGroup>
+    </Menu>
+  );
+}
+
+const CHOICES: Record<ThemeChoice, { word: string; icon: typeof Sun }> = {
+  system: { word: "As the system", icon: Monitor },
+  light: { word: "Light", icon: Sun },
+  dark: { word: "Dark", icon: Moon },
+};
+
+function ThemeMenu() {
+  const { theme } = useStores();
+  const { choice: current } = useStore(theme);
+  const { word, icon: Icon } = CHOICES[current];
+  return (
+    <Menu
+      label="Light or dark"
+      side="top"
+      align="end"
+      trigger={
+        <Button variant="quiet" aria-label={`Light or dark: ${word}`} title={`Light or dark: ${word}`}>
+          <Icon size={15} aria-hidden="true" />
+        </Button>
+      }
+    >
+      <MenuRadioGroup value={current} onChange={(choice) => theme.choose(choice as ThemeChoice)}>
+        {Object.entries(CHOICES).map(([choice, { word: one }]) => (
+          <MenuRadioItem key={choice} value={choice}>
+            {one}
+          </MenuRadioItem>
+        ))}
+      </MenuRadioGroup>
+    </Menu>
+  );
+}
+
+/** Progress or error of the current export. */
+function ExportNotice() {
+  const { sessionExport } = useStores();
+  const state = useStore(sessionExport);
+  return (
+    <div role="status">
+      {state && (
+        <div className={`sessions-notice ${state.error ? "sessions-bad" : ""}`}>
+          <span className="sessions-notice-words">
+            {state.error ? `Export failed: ${state.error}` : `Exporting “${state.title}”`}
+          </span>
+          <Button
+            variant="quiet"
+            aria-label={state.error ? "Dismiss" : "Stop the export"}
+            onClick={sessionExport.cancel}
+          >
+            <X size={14} aria-hidden="true" />
+          </Button>
+          {!state.error && <progress aria-label="Export" value={state.progress} max={1} />}
+        </div>
+      )}
+    </div>
   );
 }

@@ -5,7 +5,7 @@ import { grouped, groupOf, startOfDay } from "./groups";
 const today = startOfDay(new Date(2026, 2, 12, 15).getTime());
 const at = (...when: [number, number, number, number?]) => groupOf(new Date(...when).getTime(), today);
 
-test("days, a week, months, and the year where it is another", () => {
+test("groups are days, a week, months, and years", () => {
   expect(at(2026, 2, 12)).toBe("Today");
   expect(at(2026, 2, 13)).toBe("Today");
   expect(at(2026, 2, 11, 23)).toBe("Yesterday");
@@ -17,7 +17,7 @@ test("days, a week, months, and the year where it is another", () => {
   expect(at(2025, 11, 31)).toBe("December 2025");
 });
 
-test("one heading for each group", () => {
+test("each group has one heading", () => {
   const entry = (id: string, when: number) => ({ session_id: id, active_at: when }) as SessionEntry;
   const rows = grouped([entry("a", today + 5), entry("b", today + 1), entry("c", today - 1)], today);
   expect(rows.map((row) => (row.kind === "heading" ? row.title : row.entry.session_id))).toEqual([

@@ -3,14 +3,14 @@ import { reduce } from "../log/reduce";
 import { EMPTY } from "../log/view";
 import { dialectTranscripts, sourceTranscripts } from "../testing/golden";
 import type { AnyEvent, LogRecord } from "../wire/events";
-import { markdown } from "./markdownExport";
+import { toMarkdown } from "./markdownExport";
 
 function of(events: readonly AnyEvent[]): string {
   const records: LogRecord[] = events.map((event, at) => ({ seq: at + 1, run_id: "run_1", at: 1000 * at, event }));
-  return markdown("Bees", reduce(EMPTY, records).runs);
+  return toMarkdown("Bees", reduce(EMPTY, records).runs);
 }
 
-test("a question, its steps and its answer", () => {
+test("a document has the question, the steps and the answer", () => {
   const text = of([
     { kind: "run_started", agent: "deep", input: "What do\nbees do?" },
     { kind: "tool_started", call_id: "1", name: "ls", args: { path: "/" } },
@@ -50,7 +50,7 @@ Sources:
 `);
 });
 
-test("a run that failed, one that was stopped, and an answer that is no text", () => {
+test("a document shows failures, stops and structured answers", () => {
   const begun: AnyEvent = { kind: "run_started", agent: "a", input: "q" };
   expect(of([begun, { kind: "run_failed", code: "agent_error", message: "It broke" }])).toContain("> Failed: It broke");
   expect(of([begun, { kind: "run_cancelled", reason: "enough" }])).toContain("> Stopped: enough");
@@ -58,7 +58,7 @@ test("a run that failed, one that was stopped, and an answer that is no text", (
   expect(of([begun, { kind: "final_answer", content: { sum: 3 } }])).toContain('```json\n{\n  "sum": 3\n}\n```');
 });
 
-test("without an answer, what was said counts", () => {
+test("a document without an answer has the texts of the agent", () => {
   const text = of([
     { kind: "run_started", agent: "a", input: "q" },
     { kind: "text_delta", message_id: "m", text: "Hello " },
@@ -69,7 +69,7 @@ test("without an answer, what was said counts", () => {
 
 test.each([...dialectTranscripts(), ...sourceTranscripts()])("$name becomes a document", ({ records }) => {
   const { runs } = reduce(EMPTY, records);
-  const text = markdown("t", runs);
+  const text = toMarkdown("t", runs);
   expect(text.match(/^## Question$/gm)).toHaveLength(runs.length);
   const tools = text.match(/^ *- `/gm)?.length ?? 0;
   expect(tools).toBe(runs.reduce((sum, run) => sum + run.items.filter((item) => item.kind === "tool").length, 0));

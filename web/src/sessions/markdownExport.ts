@@ -1,11 +1,11 @@
-/** A conversation as a document: each question, what was done, and the answer. Pure. */
+/** A session as a Markdown document: each question, its steps, and the answer. Pure. */
 
-import { duration, plural, telling, textOf } from "../log/plainText";
+import { formatDuration, plural, summarizeArgs, valueText } from "../log/format";
 import type { AgentView, Item, RunView, ToolItem } from "../log/view";
-import { STATE_WORDS } from "../ui/StateIcon";
+import { STATE_LABELS } from "../ui/StateIcon";
 import type { JsonValue } from "../wire/events";
 
-export function markdown(title: string, runs: readonly RunView[]): string {
+export function toMarkdown(title: string, runs: readonly RunView[]): string {
   const parts = [`# ${line(title) || "Conversation"}`, ...runs.flatMap(runParts)];
   return `${parts.filter((part) => part !== "").join("\n\n")}\n`;
 }
@@ -17,11 +17,11 @@ function runParts(run: RunView): string[] {
 function stepParts(run: RunView): string[] {
   const steps = stepLines(run, run.agents.get(""), "");
   if (steps.length === 0) return [];
-  const took = run.endedAt === null ? "" : `, ${duration(run.endedAt - run.startedAt)}`;
+  const took = run.endedAt === null ? "" : `, ${formatDuration(run.endedAt - run.startedAt)}`;
   return [`### Execution steps (${plural(run.tools, "tool")}${took})`, steps.join("\n")];
 }
 
-/** The tools of an agent as a list, those of its sub-agents below the call that started them. */
+/** The tools of an agent as a list, with those of its sub-agents below the call that started them. */
 function stepLines(run: RunView, agent: AgentView | undefined, indent: string): string[] {
   const items = (agent?.items ?? []).map((at) => run.items[at]).filter((item) => item !== undefined);
   return items.flatMap((item) => itemLines(run, item, indent));
@@ -38,14 +38,14 @@ function itemLines(run: RunView, item: Item, indent: string): string[] {
 function agentLines(run: RunView, agentId: string, indent: string): string[] {
   const agent = run.agents.get(agentId);
   if (agent === undefined) return [];
-  const state = agent.state === "done" ? "" : ` (${STATE_WORDS[agent.state]})`;
+  const state = agent.state === "done" ? "" : ` (${STATE_LABELS[agent.state]})`;
   return [`${indent}- sub-agent ${code(agent.name)}${state}`, ...stepLines(run, agent, `${indent}  `)];
 }
 
 function toolWords(tool: ToolItem): string {
-  const about = telling(tool.args);
-  const took = tool.durationMs === null ? [] : [duration(tool.durationMs)];
-  const state = tool.state === "done" ? [] : [STATE_WORDS[tool.state]];
+  const about = summarizeArgs(tool.args);
+  const took = tool.durationMs === null ? [] : [formatDuration(tool.durationMs)];
+  const state = tool.state === "done" ? [] : [STATE_LABELS[tool.state]];
   const notes = [...state, ...took].join(", ");
   const error = tool.error === null ? "" : `: ${code(tool.error)}`;
   return `${code(tool.name)}${about ? ` ${code(about)}` : ""}${notes ? ` (${notes})` : ""}${error}`;
@@ -60,10 +60,10 @@ function answerParts(run: RunView): string[] {
 }
 
 function answerText(content: JsonValue): string {
-  return typeof content === "string" ? content : `\`\`\`json\n${textOf(content)}\n\`\`\``;
+  return typeof content === "string" ? content : `\`\`\`json\n${valueText(content)}\n\`\`\``;
 }
 
-/** What the main agent said, where there was no answer. */
+/** The texts of the main agent, if there is no answer. */
 function spoken(run: RunView): string {
   return run.items.flatMap((item) => (item.kind === "text" && item.agentId === "" ? [item.text] : [])).join("\n\n");
 }
@@ -87,7 +87,7 @@ function line(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }
 
-/** Text as it is, whatever signs are in it. */
+/** Inline code that may contain backticks. */
 function code(text: string): string {
   const plain = line(text);
   const longest = Math.max(0, ...[...plain.matchAll(/`+/g)].map((run) => run[0].length));

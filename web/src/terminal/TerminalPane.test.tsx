@@ -4,15 +4,15 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
 import { recordsOf } from "../testing/golden";
+import { stripAnsi } from "../text/sanitizeAnsi";
 import type { AnyEvent } from "../wire/events";
-import { plain } from "./sanitizeAnsi";
 import TerminalPane from "./TerminalPane";
 import type { Written } from "./transcript";
-import { Screen, type Watcher } from "./xtermScreen";
+import { type ScreenListener, XtermScreen } from "./xtermScreen";
 
-// xterm.js needs a canvas, which jsdom has not.
+// xterm.js needs a canvas, which jsdom does not have.
 vi.mock("./xtermScreen", () => ({
-  Screen: vi.fn(
+  XtermScreen: vi.fn(
     class {
       write = vi.fn();
       scroll = vi.fn();
@@ -35,11 +35,11 @@ function runsAfter(count: number, runId = "run_0"): readonly RunView[] {
 }
 
 function xterm() {
-  const made = vi.mocked(Screen);
+  const made = vi.mocked(XtermScreen);
   const [, watcher] = made.mock.calls.at(-1) ?? [];
   const instance = made.mock.instances.at(-1);
   if (watcher === undefined || instance === undefined) throw new Error("no screen");
-  return { watcher: watcher as Watcher, instance: vi.mocked(instance) };
+  return { watcher: watcher as ScreenListener, instance: vi.mocked(instance) };
 }
 
 function written(): Written[] {
@@ -47,30 +47,30 @@ function written(): Written[] {
 }
 
 beforeEach(() => {
-  vi.mocked(Screen).mockClear();
+  vi.mocked(XtermScreen).mockClear();
 });
 afterEach(cleanup);
 
-it("says so when nothing was printed", () => {
+it("an empty terminal shows a message", () => {
   const { rerender } = render(<TerminalPane runs={runsAfter(1)} />);
   expect(screen.getByText("Nothing has been printed yet")).toBeTruthy();
   rerender(<TerminalPane runs={runsAfter(2)} />);
   expect(screen.queryByText("Nothing has been printed yet")).toBeNull();
 });
 
-it("writes only what is new", () => {
+it("only new output is written", () => {
   const { rerender } = render(<TerminalPane runs={runsAfter(3)} />);
   rerender(<TerminalPane runs={runsAfter(4)} />);
-  expect(written().map(({ text }) => plain(text))).toEqual(["— turn 1 · go —\n❯ python print(1)\none\n", "two\n"]);
+  expect(written().map(({ text }) => stripAnsi(text))).toEqual(["— turn 1 · go —\n❯ python print(1)\none\n", "two\n"]);
 });
 
-it("starts over for another session", () => {
+it("another session clears the terminal", () => {
   const { rerender } = render(<TerminalPane runs={runsAfter(3)} />);
   rerender(<TerminalPane runs={runsAfter(3, "run_9")} />);
   expect(written().map(({ startOver }) => startOver)).toEqual([false, true]);
 });
 
-it("offers a way back to the end to those who scrolled up", async () => {
+it("a user who scrolled up can jump to the end", async () => {
   render(<TerminalPane runs={runsAfter(4)} />);
   const { watcher, instance } = xterm();
   expect(screen.queryByRole("button", { name: "Jump to now" })).toBeNull();
@@ -80,14 +80,14 @@ it("offers a way back to the end to those who scrolled up", async () => {
   expect(document.activeElement).toBe(screen.getByRole("region", { name: "Terminal output" }));
 });
 
-it("scrolls by keys", async () => {
+it("keys scroll the terminal", async () => {
   render(<TerminalPane runs={runsAfter(4)} />);
   act(() => screen.getByRole("region", { name: "Terminal output" }).focus());
   await userEvent.keyboard("{PageUp}{PageDown}{Home}{End}{ArrowUp}x");
   expect(xterm().instance.scroll.mock.calls.map(([to]) => to)).toEqual(["page up", "page down", "begin", "end", -1]);
 });
 
-it("finds text, and says so when there is none", async () => {
+it("the find bar finds text, or shows that there is none", async () => {
   render(<TerminalPane runs={runsAfter(4)} />);
   const { instance } = xterm();
   instance.find.mockImplementation((text) => text.length < 3);
@@ -106,19 +106,19 @@ it("finds text, and says so when there is none", async () => {
   expect(instance.find).toHaveBeenLastCalledWith("", "typed");
 });
 
-it("copies everything as plain text", async () => {
+it("the whole transcript is copied as plain text", async () => {
   const user = userEvent.setup();
   render(<TerminalPane runs={runsAfter(4)} />);
   await user.click(screen.getByRole("button", { name: "Copy all as plain text" }));
   expect(await navigator.clipboard.readText()).toBe("— turn 1 · go —\n❯ python print(1)\none\ntwo\n");
 });
 
-it("can be read by those who do not see it", () => {
+it("screen readers get the output as text", () => {
   render(<TerminalPane runs={runsAfter(4)} />);
   expect(screen.getByRole("region", { name: "Terminal output" }).textContent).toContain("one\ntwo");
 });
 
-it("lets go of the screen", () => {
+it("unmounting disposes of the screen", () => {
   const { unmount } = render(<TerminalPane runs={runsAfter(4)} />);
   const { instance } = xterm();
   unmount();

@@ -1,16 +1,94 @@
-import "@xterm/xterm/css/xterm.css";
-import { ArrowDownToLine, SquareTerminal } from "lucide-react";
-import { type KeyboardEvent, memo, useEffect, useRef, useState } from "react";
+import { ArrowDownToLine, ChevronDown, ChevronUp, Search, SquareTerminal } from "lucide-react";
+import { type KeyboardEvent, memo, type RefObject, useEffect, useRef, useState } from "react";
 import type { RunView } from "../log/view";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
-import { Find } from "./FindBar";
-import { TerminalText } from "./TerminalText";
-import { plainTranscript, TerminalWriter } from "./transcript";
-import { Screen } from "./xtermScreen";
+import { plainEnd, plainTranscript, TerminalWriter } from "./transcript";
+import { XtermScreen } from "./xtermScreen";
+import "@xterm/xterm/css/xterm.css";
 import "./terminal.css";
 
-const MOVES: Record<string, Parameters<Screen["scroll"]>[0]> = {
+interface FindBarProps {
+  readonly field: RefObject<HTMLInputElement | null>;
+  /** False if the text is not found. */
+  readonly onFind: (text: string, direction: "typed" | "next" | "previous") => boolean;
+}
+
+/** The search field of the terminal. */
+export function FindBar({ field, onFind }: FindBarProps) {
+  const [text, setText] = useState("");
+  const [isFound, setFound] = useState(true);
+  const onInput = (typed: string) => {
+    setText(typed);
+    setFound(onFind(typed, "typed"));
+  };
+  const findAgain = (direction: "next" | "previous") => setFound(onFind(text, direction));
+  return (
+    <div className="terminal-find">
+      <Search size={14} aria-hidden="true" />
+      <input
+        ref={field}
+        type="text"
+        aria-label="Find in the terminal"
+        placeholder="Find"
+        value={text}
+        spellCheck={false}
+        autoComplete="off"
+        onChange={(event) => onInput(event.target.value)}
+        onKeyDown={(event) => {
+          event.stopPropagation();
+          if (event.key === "Enter") findAgain(event.shiftKey ? "previous" : "next");
+          if (event.key === "Escape") onInput("");
+        }}
+      />
+      <span className="terminal-matches" aria-live="polite">
+        {text !== "" && !isFound && "not found"}
+      </span>
+      {text !== "" && isFound && (
+        <>
+          <Button
+            variant="quiet"
+            aria-label="Previous match"
+            title="Previous match"
+            onClick={() => findAgain("previous")}
+          >
+            <ChevronUp size={14} />
+          </Button>
+          <Button variant="quiet" aria-label="Next match" title="Next match" onClick={() => findAgain("next")}>
+            <ChevronDown size={14} />
+          </Button>
+        </>
+      )}
+    </div>
+  );
+}
+
+const MAX_TEXT = 10_000;
+const UPDATE_INTERVAL_MS = 1000;
+
+/** The end of the terminal as text for screen readers, updated at most once a second. */
+export const TerminalText = memo(function TerminalText({ runs }: { runs: readonly RunView[] }) {
+  const [shown, setShown] = useState(runs);
+  const newest = useRef(runs);
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  newest.current = runs;
+  useEffect(() => {
+    if (runs === shown || timer.current !== undefined) return;
+    timer.current = setTimeout(() => {
+      timer.current = undefined;
+      setShown(newest.current);
+    }, UPDATE_INTERVAL_MS);
+  }, [runs, shown]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return <Lines runs={shown} />;
+});
+
+const Lines = memo(function Lines({ runs }: { runs: readonly RunView[] }) {
+  const last = runs.findLast((run) => run.terminal.length > 0);
+  return <pre className="visually-hidden">{last ? plainEnd(last, MAX_TEXT) : ""}</pre>;
+});
+
+const MOVES: Record<string, Parameters<XtermScreen["scroll"]>[0]> = {
   PageUp: "page up",
   PageDown: "page down",
   Home: "begin",
@@ -19,18 +97,18 @@ const MOVES: Record<string, Parameters<Screen["scroll"]>[0]> = {
   ArrowDown: 1,
 };
 
-/** What the tools print, live. */
+/** The live output of all tools. */
 const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunView[] }) {
   const host = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
-  const screen = useRef<Screen | null>(null);
+  const screen = useRef<XtermScreen | null>(null);
   const writer = useRef<TerminalWriter | null>(null);
   const [isFollowing, setFollowing] = useState(true);
   const [hasSelection, setHasSelection] = useState(false);
 
   useEffect(() => {
     if (host.current === null) return;
-    const made = new Screen(host.current, {
+    const made = new XtermScreen(host.current, {
       onFollow: setFollowing,
       onSelect: setHasSelection,
     });
@@ -46,7 +124,7 @@ const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunVi
     if (writer.current) screen.current?.write(writer.current.next(runs));
   }, [runs]);
 
-  const press = (event: KeyboardEvent<HTMLElement>) => {
+  const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
     delete event.currentTarget.dataset.by;
     const move = MOVES[event.key];
     const isCommand = event.ctrlKey || event.metaKey;
@@ -57,9 +135,9 @@ const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunVi
     event.preventDefault();
   };
 
-  const jump = () => {
+  const jumpToEnd = () => {
     screen.current?.scroll("end");
-    // The button goes away; the keys are to be of use all the same.
+    // The button disappears; the keyboard still controls the terminal.
     host.current?.parentElement?.focus({ preventScroll: true });
   };
 
@@ -67,7 +145,7 @@ const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunVi
   return (
     <div className="terminal-pane">
       <div className="terminal-bar">
-        <Find field={field} onFind={(text, direction) => screen.current?.find(text, direction) ?? false} />
+        <FindBar field={field} onFind={(text, direction) => screen.current?.find(text, direction) ?? false} />
         {hasSelection && (
           <span className="terminal-copy">
             selection
@@ -89,7 +167,7 @@ const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunVi
         onBlur={({ currentTarget }) => {
           delete currentTarget.dataset.by;
         }}
-        onKeyDown={press}
+        onKeyDown={onKeyDown}
         onCopy={(event) => {
           const selection = screen.current?.selection;
           if (!selection) return;
@@ -107,7 +185,7 @@ const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunVi
         </p>
       )}
       {!isFollowing && !isEmpty && (
-        <Button className="terminal-now" onClick={jump}>
+        <Button className="terminal-now" onClick={jumpToEnd}>
           <ArrowDownToLine size={14} aria-hidden="true" />
           Jump to now
         </Button>

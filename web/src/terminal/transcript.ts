@@ -1,20 +1,20 @@
 /**
- * From runs to what the terminal writes. Pure but for what it remembers: each call gives only what is new.
+ * Turns runs into the text that the terminal writes. Each call returns only what is new.
  *
- * Calls stand in bold, output as it came, results and errors behind it. Whatever comes from the log goes through
- * `harmless`, a stream of its own for each stretch, so that no call can colour or cut what another one prints.
+ * Calls are bold, followed by their output, results and errors. Text of the log passes an `AnsiSanitizer` of its own
+ * for each piece, so that no call can colour or cut the output of another one.
  */
 
-import { bytes } from "../log/plainText";
+import { formatBytes } from "../log/format";
 import type { RunView, TerminalPiece, ToolItem } from "../log/view";
-import { Harmless, plain } from "./sanitizeAnsi";
+import { AnsiSanitizer, stripAnsi } from "../text/sanitizeAnsi";
 
 const ESC = "\u001b[";
 const RESET = `${ESC}0m`;
 const BOLD = `${ESC}1m`;
 const DIM = `${ESC}2m`;
 const PROMPT = `${ESC}1;32m`;
-const BASE: Record<TerminalPiece["kind"], string> = {
+const BASE_STYLES: Record<TerminalPiece["kind"], string> = {
   call: BOLD,
   stdout: "",
   stderr: `${ESC}91m`,
@@ -24,151 +24,153 @@ const BASE: Record<TerminalPiece["kind"], string> = {
 
 export const MAX_RESULT = 2_000;
 const MAX_TITLE = 80;
-/** More than the terminal's lines can hold in any case; it is not worth the time to write. */
+/** More than the terminal's scrollback can hold. */
 export const MAX_WRITE = 2_000_000;
-const LEFT_OUT = `${DIM}… what was before is left out${RESET}\n`;
+const OMITTED = `${DIM}… what was before is left out${RESET}\n`;
 
 export interface Written {
-  /** What stands there is of no use any more: empty the terminal first. */
+  /** Whether the terminal must be cleared first. */
   readonly startOver: boolean;
   readonly text: string;
 }
 
-/** How far a run has been written. */
-interface Place {
+/** How much of a run has been written. */
+interface Progress {
   readonly runId: string;
   terminal: readonly TerminalPiece[];
   pieces: number;
-  /** Characters of the last piece. */
+  /** Characters of its last piece. */
   characters: number;
 }
 
 export class TerminalWriter {
-  private places: Place[] = [];
-  private stream = new Harmless();
-  /** Who wrote last: a run, a place in it, and what. */
+  private progress: Progress[] = [];
+  private stream = new AnsiSanitizer();
+  /** The run, item and kind that were written last. */
   private runId = "";
   private item = -1;
   private kind: TerminalPiece["kind"] | null = null;
   private isAtLineStart = true;
-  /** A colour is on. It stays on between pieces of one stretch, as in any terminal. */
-  private isColoured = false;
+  /** Whether a style is active. It stays active between pieces of one kind, as in any terminal. */
+  private isStyled = false;
 
   next(runs: readonly RunView[]): Written {
-    const startOver = !this.continues(runs);
-    if (startOver) this.forget();
+    const startOver = !this.isContinuation(runs);
+    if (startOver) this.reset();
     let text = "";
     for (const [index, run] of runs.entries()) {
-      const place = this.places[index] ?? { runId: run.runId, terminal: [], pieces: 0, characters: 0 };
-      this.places[index] = place;
-      if (place.terminal !== run.terminal) text += this.write(run, place);
+      const written = this.progress[index] ?? { runId: run.runId, terminal: [], pieces: 0, characters: 0 };
+      this.progress[index] = written;
+      if (written.terminal !== run.terminal) text += this.write(run, written);
     }
-    return { startOver, text: newest(text) };
+    return { startOver, text: truncateStart(text) };
   }
 
-  /** What was written before is the beginning of what these runs say. */
-  private continues(runs: readonly RunView[]): boolean {
-    return this.places.every((place, index) => {
+  /** Whether what was written is the beginning of these runs. */
+  private isContinuation(runs: readonly RunView[]): boolean {
+    return this.progress.every((written, index) => {
       const run = runs[index];
-      if (run?.runId !== place.runId || run.terminal.length < place.pieces) return false;
-      return place.pieces === 0 || (run.terminal[place.pieces - 1]?.text.length ?? 0) >= place.characters;
+      if (run?.runId !== written.runId || run.terminal.length < written.pieces) return false;
+      return written.pieces === 0 || (run.terminal[written.pieces - 1]?.text.length ?? 0) >= written.characters;
     });
   }
 
-  private forget(): void {
-    this.places = [];
+  private reset(): void {
+    this.progress = [];
     this.runId = "";
     this.item = -1;
     this.kind = null;
     this.isAtLineStart = true;
-    this.isColoured = false;
+    this.isStyled = false;
   }
 
-  private write(run: RunView, place: Place): string {
+  private write(run: RunView, written: Progress): string {
     let text = "";
-    const next = Math.max(0, place.pieces - 1);
-    const begin = newestFrom(run.terminal, next);
+    const next = Math.max(0, written.pieces - 1);
+    const begin = firstToWrite(run.terminal, next);
     if (begin > next) {
-      text += this.freshLine() + LEFT_OUT;
-      place.pieces = begin;
+      text += this.startLine() + OMITTED;
+      written.pieces = begin;
     }
     for (let index = begin; index < run.terminal.length; index++) {
       const piece = run.terminal[index];
       if (piece === undefined) continue;
-      const isNew = index >= place.pieces;
-      const from = isNew ? 0 : place.characters;
-      if (isNew) text += this.lead(run, piece);
+      const isNew = index >= written.pieces;
+      const from = isNew ? 0 : written.characters;
+      if (isNew) text += this.heading(run, piece);
       if (piece.text.length > from) text += this.piece(run, piece, from);
-      place.pieces = index + 1;
-      place.characters = piece.text.length;
+      written.pieces = index + 1;
+      written.characters = piece.text.length;
     }
-    place.terminal = run.terminal;
+    written.terminal = run.terminal;
     return text;
   }
 
-  /** What stands before a stretch: whose it is, where that is not plain. */
-  private lead(run: RunView, piece: TerminalPiece): string {
-    // A long stretch comes in several pieces.
+  /** The heading before a piece, if it belongs to another run or call than the one before. */
+  private heading(run: RunView, piece: TerminalPiece): string {
+    // Long output comes in several pieces.
     if (this.runId === run.runId && this.item === piece.item && this.kind === piece.kind) return "";
-    let lead = this.freshLine();
+    let heading = this.startLine();
     if (this.runId !== run.runId) {
-      lead += this.runId === "" ? "" : "\n";
-      lead += `${DIM}— turn ${run.turn || "?"}${title(run)} —${RESET}\n`;
+      heading += this.runId === "" ? "" : "\n";
+      heading += `${DIM}— turn ${run.turn || "?"}${title(run)} —${RESET}\n`;
     } else if (piece.kind !== "call" && this.item !== piece.item && piece.text !== "") {
       const call = run.terminal.find((one) => one.item === piece.item && one.kind === "call");
-      lead += `${DIM}[${named(run, piece.item, call?.text ?? "")}]${RESET}\n`;
+      heading += `${DIM}[${callName(run, piece.item, call?.text ?? "")}]${RESET}\n`;
     }
     this.runId = run.runId;
     if (piece.text !== "") {
       this.item = piece.item;
       this.kind = piece.kind;
     }
-    this.stream = new Harmless();
-    return lead;
+    this.stream = new AnsiSanitizer();
+    return heading;
   }
 
   private piece(run: RunView, piece: TerminalPiece, from: number): string {
     if (piece.kind === "call") {
-      const line = `${PROMPT}❯${RESET} ${BOLD}${named(run, piece.item, piece.text)}${RESET}`;
+      const line = `${PROMPT}❯${RESET} ${BOLD}${callName(run, piece.item, piece.text)}${RESET}`;
       this.isAtLineStart = false;
       return line;
     }
     const isResult = piece.kind === "result" || piece.kind === "error";
-    const base = BASE[piece.kind];
+    const base = BASE_STYLES[piece.kind];
     const shown = this.stream.feed(
       isResult ? piece.text.slice(0, MAX_RESULT) : piece.text.slice(from).slice(-MAX_WRITE),
     );
     if (shown !== "") this.isAtLineStart = /\n(?:\u001b\[[0-9;:]*[mK])*$/.test(shown);
-    if (base || shown.includes(ESC)) this.isColoured = true;
+    if (base || shown.includes(ESC)) this.isStyled = true;
     const coloured = (from === 0 ? base : "") + shown.replaceAll(/\u001b\[0?m/g, `$&${base}`);
-    return isResult ? coloured + this.more(run, piece) : coloured;
+    return isResult ? coloured + this.omittedNote(run, piece) : coloured;
   }
 
-  /** How much of a result is not here. */
-  private more(run: RunView, piece: TerminalPiece): string {
-    const cut = callAt(run, piece.item)?.resultCut ?? null;
+  /** A note about the omitted part of a result. */
+  private omittedNote(run: RunView, piece: TerminalPiece): string {
+    const truncation = callAt(run, piece.item)?.resultTruncation ?? null;
     const left = piece.text.length - MAX_RESULT;
-    if (left <= 0 && cut === null) return "";
-    const amount = cut ? `${bytes(cut.size)} in all` : `${left.toLocaleString("en")} more characters`;
-    const line = `${this.freshLine()}${DIM}… ${amount}: open the tool's row${RESET}`;
+    if (left <= 0 && truncation === null) return "";
+    const amount = truncation
+      ? `${formatBytes(truncation.size)} in all`
+      : `${left.toLocaleString("en")} more characters`;
+    const line = `${this.startLine()}${DIM}… ${amount}: open the tool's row${RESET}`;
     this.isAtLineStart = false;
     return line;
   }
 
-  private freshLine(): string {
-    const line = (this.isColoured ? RESET : "") + (this.isAtLineStart ? "" : "\n");
-    this.isColoured = false;
+  private startLine(): string {
+    const line = (this.isStyled ? RESET : "") + (this.isAtLineStart ? "" : "\n");
+    this.isStyled = false;
     this.isAtLineStart = true;
     return line;
   }
 }
 
-/** Everything as plain text, to be copied. */
+/** Everything as plain text, for copying. */
 export function plainTranscript(runs: readonly RunView[]): string {
-  return plain(new TerminalWriter().next(runs).text).replaceAll("\r\n", "\n");
+  return stripAnsi(new TerminalWriter().next(runs).text).replaceAll("\r\n", "\n");
 }
 
-/** The end of a run as plain text, without the cost of its beginning. */
+/** The end of a run as plain text, without processing its beginning. */
 export function plainEnd(run: RunView, size: number): string {
   const pieces: TerminalPiece[] = [];
   let room = size;
@@ -184,18 +186,18 @@ export function plainEnd(run: RunView, size: number): string {
 
 function title(run: RunView): string {
   const line =
-    plain(run.input)
+    stripAnsi(run.input)
       .trim()
       .split(/[\n\r]/, 1)[0] ?? "";
   return line === "" ? "" : ` · ${line.length > MAX_TITLE ? `${line.slice(0, MAX_TITLE - 1)}…` : line}`;
 }
 
 /** A call on one line, with the sub-agent that made it. */
-function named(run: RunView, item: number, call: string): string {
+function callName(run: RunView, item: number, call: string): string {
   const tool = callAt(run, item);
   const agent = tool?.agentId ? (run.agents.get(tool.agentId)?.name ?? "") : "";
   const line = call || (tool?.name ?? "");
-  return plain(agent ? `${agent} › ${line}` : line).replaceAll(/[\n\r\b]/g, " ");
+  return stripAnsi(agent ? `${agent} › ${line}` : line).replaceAll(/[\n\r\b]/g, " ");
 }
 
 function callAt(run: RunView, item: number): ToolItem | null {
@@ -203,8 +205,8 @@ function callAt(run: RunView, item: number): ToolItem | null {
   return call?.kind === "tool" ? call : null;
 }
 
-/** The place of the first piece that is worth writing, at or behind `from`. */
-function newestFrom(pieces: readonly TerminalPiece[], from: number): number {
+/** Index of the first piece to write, at or after `from`. */
+function firstToWrite(pieces: readonly TerminalPiece[], from: number): number {
   let room = MAX_WRITE;
   for (let index = pieces.length - 1; index > from; index--) {
     room -= pieces[index]?.text.length ?? 0;
@@ -213,8 +215,8 @@ function newestFrom(pieces: readonly TerminalPiece[], from: number): number {
   return from;
 }
 
-function newest(text: string): string {
+function truncateStart(text: string): string {
   if (text.length <= 1.5 * MAX_WRITE) return text;
   const tail = text.slice(-MAX_WRITE);
-  return RESET + LEFT_OUT + tail.slice(tail.indexOf("\n") + 1);
+  return RESET + OMITTED + tail.slice(tail.indexOf("\n") + 1);
 }

@@ -1,33 +1,82 @@
-/** The terminal's screen: xterm.js, to be read only. Everything that it is given has gone through `harmless`. */
+/** The terminal's screen: xterm.js, read-only. All its input has passed `sanitizeAnsi`. */
 
 import { FitAddon } from "@xterm/addon-fit";
 import { SearchAddon } from "@xterm/addon-search";
-import { Terminal } from "@xterm/xterm";
-import { themeOf, watchTheme } from "./theme";
+import { type ITheme, Terminal } from "@xterm/xterm";
 import type { Written } from "./transcript";
 
+/** `read` returns the value of a custom property, e.g. `--ink`. */
+export function xtermTheme(read: (name: string) => string, isDark: boolean): ITheme {
+  const ink = read("--ink");
+  const red = read("--bad");
+  const green = read("--ok");
+  const yellow = read("--wait");
+  const blue = read("--code-name");
+  const magenta = read("--code-keyword");
+  const cyan = isDark ? "#7fd1d8" : "#0f6b73";
+  const slider = isDark ? "#ffffff" : "#000000";
+  return {
+    background: read("--back"),
+    foreground: ink,
+    cursor: read("--back"),
+    selectionBackground: isDark ? "#3d5226" : "#cfe4ae",
+    scrollbarSliderBackground: `${slider}26`,
+    scrollbarSliderHoverBackground: `${slider}40`,
+    scrollbarSliderActiveBackground: `${slider}59`,
+    overviewRulerBorder: "#00000000",
+    black: isDark ? read("--ink-faint") : ink,
+    red,
+    green,
+    yellow,
+    blue,
+    magenta,
+    cyan,
+    white: isDark ? ink : read("--ink-soft"),
+    brightBlack: read("--ink-faint"),
+    brightRed: isDark ? "#f0a49d" : "#9c3d35",
+    brightGreen: green,
+    brightYellow: yellow,
+    brightBlue: blue,
+    brightMagenta: magenta,
+    brightCyan: cyan,
+    brightWhite: ink,
+  };
+}
+
+/** Calls `changed` when the page's theme changes. */
+export function onThemeChange(changed: () => void): () => void {
+  const chosen = new MutationObserver(changed);
+  chosen.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+  const system = window.matchMedia("(prefers-color-scheme: dark)");
+  system.addEventListener("change", changed);
+  return () => {
+    chosen.disconnect();
+    system.removeEventListener("change", changed);
+  };
+}
+
 const SCROLLBACK = 20_000;
-/** The terminal rests between pieces of this size, so that a long log does not block the page. */
+/** Size of a write; the terminal yields between two, so that a long log does not block the page. */
 const PIECE = 16 * 1024;
-const CLEAN = "\u001bc";
+const RESET = "\u001bc";
 const NO_CURSOR = "\u001b[?25l";
 
-export interface Watcher {
-  /** Does it show the end, and follow it? */
+export interface ScreenListener {
+  /** Whether the screen shows the end and follows it. */
   readonly onFollow: (isFollowing: boolean) => void;
   readonly onSelect: (hasSelection: boolean) => void;
 }
 
-export class Screen {
+export class XtermScreen {
   private readonly terminal: Terminal;
-  private readonly fitting = new FitAddon();
-  private readonly searching = new SearchAddon();
-  private readonly endings: (() => void)[] = [];
+  private readonly fitAddon = new FitAddon();
+  private readonly searchAddon = new SearchAddon();
+  private readonly disposers: (() => void)[] = [];
   private isFollowing = true;
 
   constructor(
     private readonly host: HTMLElement,
-    watcher: Watcher,
+    watcher: ScreenListener,
   ) {
     this.terminal = new Terminal({
       disableStdin: true,
@@ -41,30 +90,30 @@ export class Screen {
       overviewRuler: { width: 10 },
       linkHandler: null,
     });
-    this.terminal.loadAddon(this.fitting);
-    this.terminal.loadAddon(this.searching);
-    this.dress();
+    this.terminal.loadAddon(this.fitAddon);
+    this.terminal.loadAddon(this.searchAddon);
+    this.applyTheme();
     this.terminal.open(host);
     this.terminal.write(NO_CURSOR);
-    this.isolate();
-    this.endings.push(watchTheme(() => this.dress()));
+    this.disableInput();
+    this.disposers.push(onThemeChange(() => this.applyTheme()));
     const subscriptions = [
-      this.terminal.onRender(() => this.tellFollow(watcher)),
+      this.terminal.onRender(() => this.notifyFollow(watcher)),
       this.terminal.onSelectionChange(() => watcher.onSelect(this.terminal.hasSelection())),
     ];
-    for (const subscription of subscriptions) this.endings.push(() => subscription.dispose());
+    for (const subscription of subscriptions) this.disposers.push(() => subscription.dispose());
     const sizes = new ResizeObserver(() => this.fit());
     sizes.observe(host);
-    this.endings.push(() => sizes.disconnect());
+    this.disposers.push(() => sizes.disconnect());
     this.fit();
   }
 
   write({ startOver, text }: Written): void {
-    if (startOver) this.terminal.write(CLEAN + NO_CURSOR);
+    if (startOver) this.terminal.write(RESET + NO_CURSOR);
     for (let at = 0; at < text.length; at += PIECE) this.terminal.write(text.slice(at, at + PIECE));
   }
 
-  /** Move by lines; whole pages and both ends have names. */
+  /** Scrolls by lines, by pages, or to an end. */
   scroll(to: number | "page up" | "page down" | "begin" | "end"): void {
     if (to === "page up") this.terminal.scrollPages(-1);
     else if (to === "page down") this.terminal.scrollPages(1);
@@ -73,12 +122,12 @@ export class Screen {
     else this.terminal.scrollLines(to);
   }
 
-  /** Select the next place where this text stands; false if there is none. Marks for all of them would cost a search per line. */
+  /** Selects the next match; false if there is none. Decorations of all matches would cost a search per line. */
   find(text: string, direction: "typed" | "next" | "previous"): boolean {
     if (text === "") this.terminal.clearSelection();
     if (text === "") return true;
-    if (direction === "previous") return this.searching.findPrevious(text);
-    return this.searching.findNext(text, { incremental: direction === "typed" });
+    if (direction === "previous") return this.searchAddon.findPrevious(text);
+    return this.searchAddon.findNext(text, { incremental: direction === "typed" });
   }
 
   get selection(): string {
@@ -90,27 +139,27 @@ export class Screen {
   }
 
   dispose(): void {
-    for (const end of this.endings) end();
+    for (const end of this.disposers) end();
     this.terminal.dispose();
   }
 
-  /** It takes its size from its container; one that is hidden has none. */
+  /** Fits the terminal to its container, unless that is hidden. */
   private fit(): void {
     if (this.host.clientWidth === 0 || this.host.clientHeight === 0) return;
-    this.fitting.fit();
+    this.fitAddon.fit();
   }
 
-  private dress(): void {
+  private applyTheme(): void {
     const style = getComputedStyle(this.host);
     this.terminal.options.fontFamily = style.getPropertyValue("--mono").trim() || "monospace";
-    this.terminal.options.theme = themeOf(
+    this.terminal.options.theme = xtermTheme(
       (name) => style.getPropertyValue(name).trim(),
       getComputedStyle(document.documentElement).colorScheme === "dark",
     );
   }
 
-  /** Nobody can type here, so nobody is led to a field for it: the pane around it takes the keys. */
-  private isolate(): void {
+  /** Removes xterm's input field from the tab order: the pane handles the keyboard. */
+  private disableInput(): void {
     const field = this.terminal.textarea;
     if (field) {
       field.tabIndex = -1;
@@ -120,7 +169,7 @@ export class Screen {
     this.terminal.attachCustomKeyEventHandler(() => false);
   }
 
-  private tellFollow(watcher: Watcher): void {
+  private notifyFollow(watcher: ScreenListener): void {
     const { viewportY, baseY } = this.terminal.buffer.active;
     const isFollowing = viewportY >= baseY;
     if (isFollowing === this.isFollowing) return;

@@ -1,9 +1,9 @@
-/** For tests: a server that has sessions and answers what the list asks. */
+/** A fake server with sessions, for tests. */
 
 import { vi } from "vitest";
 import type { SessionEntry } from "../wire/api";
 
-export function session(id: string, title: string, more: Partial<SessionEntry> = {}): SessionEntry {
+export function sessionEntry(id: string, title: string, more: Partial<SessionEntry> = {}): SessionEntry {
   const at = Date.now();
   const known = {
     agent: "deep",
@@ -19,12 +19,12 @@ export function session(id: string, title: string, more: Partial<SessionEntry> =
 
 export interface FakeServer {
   sessions: SessionEntry[];
-  /** What it was asked besides for the list, as "METHOD path". */
+  /** Requests besides those for the list, as "METHOD path". */
   readonly asked: string[];
   refuses: boolean;
 }
 
-export function serve(...sessions: SessionEntry[]): FakeServer {
+export function fakeSessionServer(...sessions: SessionEntry[]): FakeServer {
   const server: FakeServer = { sessions, asked: [], refuses: false };
   vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
     const { pathname, searchParams } = new URL(url);

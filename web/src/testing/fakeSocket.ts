@@ -1,4 +1,4 @@
-/** A socket that tests open, feed and cut. */
+/** A fake WebSocket that tests open, feed and close. */
 export class FakeSocket {
   static all: FakeSocket[] = [];
   static readonly CONNECTING = 0;
@@ -22,19 +22,19 @@ export class FakeSocket {
     this.readyState = 1;
     this.onopen?.();
     const info = { session_id: "s", agent_type: "demo", state, title: "", run_id: null, cursor: String(cursor) };
-    this.say({ type: "state", state: info });
+    this.receive({ type: "state", state: info });
   }
-  say(frame: object) {
+  receive(frame: object) {
     this.onmessage?.({ data: JSON.stringify(frame) });
   }
-  cut(code = 1006, reason = "") {
+  drop(code = 1006, reason = "") {
     this.readyState = 3;
     this.onclose?.({ code, reason });
   }
 }
 
-export const newest = () => {
+export const newestSocket = () => {
   const socket = FakeSocket.all[FakeSocket.all.length - 1];
-  if (socket === undefined) throw new Error("nobody has connected");
+  if (socket === undefined) throw new Error("no socket was opened");
   return socket;
 };

@@ -1,4 +1,4 @@
-/** The server's golden transcripts as Records, for tests: the page folds what the server was tested with. */
+/** The server's golden transcripts as records, for tests. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
@@ -14,12 +14,12 @@ export interface Transcript {
   readonly records: readonly LogRecord[];
 }
 
-/** Made by hand, one for each thing that can happen. */
+/** Written by hand, one for each kind of event. */
 export function dialectTranscripts(): Transcript[] {
   return namesIn(DIALECTS).map((name) => ({ name, records: transcript(name) }));
 }
 
-/** What real frameworks did. */
+/** Recorded from real frameworks. */
 export function sourceTranscripts(): Transcript[] {
   return readdirSync(SOURCES)
     .sort()
@@ -35,7 +35,7 @@ export function transcript(name: string): LogRecord[] {
   return lines(join(DIALECTS, `${name}.jsonl`)).map((line) => JSON.parse(line) as LogRecord);
 }
 
-/** The messages of Web API v2 that the server makes of the same transcript. */
+/** The Web API v2 messages of the same transcript. */
 export function messagesOf(name: string): V2Message[] {
   return lines(join(DIALECTS, `${name}.v2.sse`))
     .filter((line) => line.startsWith("data: "))
@@ -54,7 +54,7 @@ export interface V2Message {
   };
 }
 
-/** Events as the Records of one run. */
+/** Events as the records of one run. */
 export function recordsOf(events: readonly AnyEvent[], runId = "run_0", after = 0): LogRecord[] {
   return events.map((one, index) => ({
     seq: after + index + 1,
@@ -64,7 +64,7 @@ export function recordsOf(events: readonly AnyEvent[], runId = "run_0", after = 
   }));
 }
 
-/** An event of a source's golden file; what changes from run to run stands there as "…". */
+/** An event of a source's golden file, where "…" stands for values that change from run to run. */
 function event(line: string): AnyEvent {
   return JSON.parse(line, (key, value: unknown) =>
     value === "…" && /_ms$|_tokens$|_at$|^size$/.test(key) ? 7 : value,

@@ -1,9 +1,9 @@
 import { configure } from "@testing-library/react";
 import { vi } from "vitest";
 
-/** For tests: what the simulated browser lacks and the parts of radix-ui and cmdk ask for. */
-export function fillGaps(): void {
-  // A busy machine is no failure.
+/** Adds what jsdom lacks and radix-ui and cmdk need. */
+export function installJsdomPolyfills(): void {
+  // A slow machine must not fail a test.
   configure({ asyncUtilTimeout: 10_000 });
   vi.setConfig({ testTimeout: 30_000 });
   globalThis.ResizeObserver ??= class {

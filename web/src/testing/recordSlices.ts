@@ -1,9 +1,9 @@
-/** Ways to cut, repeat and join a log, for tests of the fold. */
+/** Ways to split, repeat and join a log, for tests of the reducer. */
 
 import type { LogRecord } from "../wire/events";
 
-/** Numbers between 0 and 1 that are the same in every run of a test. */
-export function seeded(seed: number): () => number {
+/** A pseudo-random generator with a fixed seed. */
+export function seededRandom(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32;
@@ -11,7 +11,7 @@ export function seeded(seed: number): () => number {
   };
 }
 
-export function inChunks<T>(all: readonly T[], random: () => number): T[][] {
+export function randomChunks<T>(all: readonly T[], random: () => number): T[][] {
   const chunks: T[][] = [];
   for (let from = 0; from < all.length; ) {
     const size = 1 + Math.floor(random() * 5);
@@ -21,8 +21,8 @@ export function inChunks<T>(all: readonly T[], random: () => number): T[][] {
   return chunks;
 }
 
-/** Neighbouring deltas of one text as one Record with the number and time of the last, as the server packs them. */
-export function joined(records: readonly LogRecord[]): LogRecord[] {
+/** Joins neighbouring deltas of one text into one record, as the server does. */
+export function joinDeltas(records: readonly LogRecord[]): LogRecord[] {
   const packed: LogRecord[] = [];
   for (const record of records) {
     const last = packed[packed.length - 1];
@@ -54,7 +54,7 @@ function deltaKey({ run_id, event }: LogRecord): string | null {
   }
 }
 
-/** The value with every time set to 0. */
+/** The value with each time set to 0. */
 export function withoutTimes(value: unknown): unknown {
   if (value instanceof Map) return new Map([...value].map(([key, one]) => [key, withoutTimes(one)]));
   if (Array.isArray(value)) return value.map(withoutTimes);
@@ -65,15 +65,15 @@ export function withoutTimes(value: unknown): unknown {
   );
 }
 
-/** The value, which throws from now on if somebody changes it. */
-export function frozen<T>(value: T): T {
+/** The value, deeply frozen. */
+export function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   if (value instanceof Map) {
-    for (const one of value.values()) frozen(one);
+    for (const one of value.values()) deepFreeze(one);
     const forbidden = () => {
       throw new TypeError("this map may not change");
     };
     Object.assign(value, { set: forbidden, delete: forbidden, clear: forbidden });
-  } else for (const one of Object.values(value)) frozen(one);
+  } else for (const one of Object.values(value)) deepFreeze(one);
   return Object.freeze(value);
 }

@@ -1,4 +1,4 @@
-/** Runs for tests: golden transcripts, and made-up ones told by the second. */
+/** Runs for tests: golden transcripts, and runs made of timed events. */
 
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView, type SessionView } from "../log/view";
@@ -7,16 +7,16 @@ import { transcript } from "./golden";
 
 export const START = 1_700_000_000_000;
 
-export function golden(name: string): SessionView {
+export function goldenSession(name: string): SessionView {
   return reduce(EMPTY, transcript(name));
 }
 
-export type Told = readonly [seconds: number, event: AnyEvent];
+export type TimedEvent = readonly [seconds: number, event: AnyEvent];
 
-export function session(...runs: readonly (readonly Told[])[]): SessionView {
+export function sampleSession(...runs: readonly (readonly TimedEvent[])[]): SessionView {
   let seq = 0;
-  const records = runs.flatMap((told, turn) =>
-    told.map(([seconds, event]) => {
+  const records = runs.flatMap((events, turn) =>
+    events.map(([seconds, event]) => {
       seq += 1;
       return { seq, run_id: `run_${turn}`, at: START + Math.round(seconds * 1000), event };
     }),
@@ -24,11 +24,11 @@ export function session(...runs: readonly (readonly Told[])[]): SessionView {
   return reduce(EMPTY, records);
 }
 
-export function made(...told: readonly Told[]): RunView {
-  return only(session([[0, { kind: "run_started", agent: "deep", input: "go" }], ...told]));
+export function sampleRun(...events: readonly TimedEvent[]): RunView {
+  return onlyRun(sampleSession([[0, { kind: "run_started", agent: "deep", input: "go" }], ...events]));
 }
 
-export function only(view: SessionView): RunView {
+export function onlyRun(view: SessionView): RunView {
   const run = view.runs[0];
   if (run === undefined) throw new Error("there is no run");
   return run;

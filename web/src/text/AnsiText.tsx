@@ -1,17 +1,18 @@
-import { memo } from "react";
-import { type Span, spans } from "./ansi";
+import { memo, useMemo, useState } from "react";
+import { Button } from "../ui/Button";
+import { type AnsiSpan, ansiSpans, ansiTail } from "./ansi";
 import "./text.css";
 
-/** Text of a program in its colours. */
+/** Text with ANSI styles. */
 export const AnsiText = memo(function AnsiText({ text, className = "" }: { text: string; className?: string }) {
   return (
     <span className={className}>
-      <Spans of={spans(text)} />
+      <Spans of={ansiSpans(text)} />
     </span>
   );
 });
 
-export function Spans({ of }: { of: readonly Span[] }) {
+export function Spans({ of }: { of: readonly AnsiSpan[] }) {
   return of.map((span, index) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: the order is all that they are known by
     <span key={index} className={span.className || undefined}>
@@ -19,3 +20,35 @@ export function Spans({ of }: { of: readonly Span[] }) {
     </span>
   ));
 }
+
+const PREVIEW = 1_200;
+const PART = 20_000;
+
+interface ToolOutputProps {
+  readonly text: string;
+  /** Whether to show only a little. */
+  readonly isPreview: boolean;
+  /** Whether the beginning is missing. */
+  readonly isTruncated: boolean;
+}
+
+/** The output of a tool with its styles. Its end is shown, because that says how it went. */
+export const ToolOutput = memo(function ToolOutput({ text, isPreview, isTruncated }: ToolOutputProps) {
+  const [parts, setParts] = useState(1);
+  const length = isPreview ? PREVIEW : PART * parts;
+  const shown = useMemo(() => ansiTail(text, length), [text, length]);
+  return (
+    <div className="text-value">
+      {(shown.isTruncated || isTruncated) && (
+        <p className="printed-earlier">
+          … earlier output is hidden
+          {!isPreview && shown.isTruncated && <Button onClick={() => setParts(parts * 2)}>Show more</Button>}
+        </p>
+      )}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <pre tabIndex={0}>
+        <Spans of={shown.spans} />
+      </pre>
+    </div>
+  );
+});

@@ -1,18 +1,18 @@
 import { memo, useMemo } from "react";
 import type { JsonValue } from "../wire/events";
-import { straight } from "./invisibleCharacters";
-import { Value } from "./JsonValue";
+import { escapeBidi } from "./invisibleCharacters";
+import { JsonView } from "./JsonView";
 import { Markdown } from "./Markdown";
 import { SafeLink } from "./SafeLink";
 import { type Source, sourceOf } from "./structuredAnswer";
-import { hostOf, safeAddress } from "./urls";
+import { hostname, safeUrl } from "./urls";
 import "./text.css";
 
 function SourceLine({ source }: { source: Source }) {
   const { title, address } = source;
-  if (!address) return <>{straight(title)}</>;
-  const host = hostOf(address);
-  const label = straight(title || address);
+  if (!address) return <>{escapeBidi(title)}</>;
+  const host = hostname(address);
+  const label = escapeBidi(title || address);
   return (
     <>
       <SafeLink href={address} label={label}>
@@ -23,7 +23,7 @@ function SourceLine({ source }: { source: Source }) {
   );
 }
 
-/** An answer as a document: title, content, and its sources as numbered links that `[1]` in the text leads to. */
+/** An answer as a document: title, content, and numbered sources that citations such as `[1]` link to. */
 export const AnswerBody = memo(function AnswerBody({
   title,
   content,
@@ -36,18 +36,18 @@ export const AnswerBody = memo(function AnswerBody({
   streaming?: boolean;
 }) {
   const listed = useMemo(() => sources.map(sourceOf), [sources]);
-  const addresses = useMemo(() => listed.map((source) => safeAddress(source.address)), [listed]);
+  const addresses = useMemo(() => listed.map((source) => safeUrl(source.address)), [listed]);
   return (
     <article className="text-answer">
       {title && (
         <h2 className="text-answer-title" dir="auto">
-          {straight(title)}
+          {escapeBidi(title)}
         </h2>
       )}
       {typeof content === "string" ? (
         <Markdown text={content} streaming={streaming} sources={addresses} />
       ) : (
-        <Value value={content} />
+        <JsonView value={content} />
       )}
       {listed.length > 0 && (
         <section className="text-sources">

@@ -1,20 +1,20 @@
 import { memo } from "react";
 import { CopyButton } from "../ui/CopyButton";
-import { Highlighted } from "./Highlighted";
-import { visible } from "./invisibleCharacters";
+import { HighlightedCode } from "./HighlightedCode";
+import { escapeInvisible } from "./invisibleCharacters";
 import "./text.css";
 
-/** Code in a frame, with its language and a button that copies it. */
+/** Code with its language and a copy button. */
 export const CodeBlock = memo(function CodeBlock({ code, language }: { code: string; language: string }) {
   return (
     <figure className="text-code">
       <figcaption>
-        <span>{visible(language).slice(0, 40) || "text"}</span>
+        <span>{escapeInvisible(language).slice(0, 40) || "text"}</span>
         <CopyButton text={code} label="Copy code" />
       </figcaption>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
       <pre tabIndex={0}>
-        <Highlighted code={code} language={language} />
+        <HighlightedCode code={code} language={language} />
       </pre>
     </figure>
   );

@@ -1,26 +1,26 @@
 import { memo, useEffect, useRef, useState } from "react";
-import { formulaOf } from "./formulas";
+import { parseFormula } from "./formulas";
 
 type Render = (tex: string, element: HTMLElement, options: object) => void;
 
-let arriving: Promise<Render> | undefined;
-let arrived: Render | undefined;
+let loading: Promise<Render> | undefined;
+let loadedRender: Render | undefined;
 
-/** KaTeX comes with the first formula. */
+/** Loads KaTeX with the first formula. */
 function load(): Promise<Render> {
-  arriving ??= Promise.all([import("katex"), import("katex/dist/katex.min.css")])
+  loading ??= Promise.all([import("katex"), import("katex/dist/katex.min.css")])
     .then(([{ default: katex }]) => {
-      arrived = katex.render;
+      loadedRender = katex.render;
       return katex.render;
     })
     .catch((error) => {
-      arriving = undefined;
+      loading = undefined;
       throw error;
     });
-  return arriving;
+  return loading;
 }
 
-// No links, no images and no HTML in a formula; sizes and macros cannot grow without end.
+// No links, images or HTML in a formula; sizes and macro expansion are limited.
 const OPTIONS = {
   throwOnError: true,
   trust: false,
@@ -30,37 +30,37 @@ const OPTIONS = {
   output: "htmlAndMathml",
 };
 
-/** A formula; as it was written until KaTeX is there, or if KaTeX does not understand it. */
+/** A formula; its source until KaTeX is loaded, or if KaTeX rejects it. */
 export const Formula = memo(function Formula({ source }: { source: string }) {
   const place = useRef<HTMLSpanElement>(null);
-  const [render, setRender] = useState<Render | undefined>(() => arrived);
+  const [render, setRender] = useState<Render | undefined>(() => loadedRender);
   const [failed, setFailed] = useState("");
-  const { tex, display } = formulaOf(source);
+  const { tex, display } = parseFormula(source);
   useEffect(() => {
     if (render) return;
-    let wanted = true;
+    let isMounted = true;
     load().then(
-      (loaded) => wanted && setRender(() => loaded),
+      (loaded) => isMounted && setRender(() => loaded),
       () => {},
     );
     return () => {
-      wanted = false;
+      isMounted = false;
     };
   }, [render]);
   useEffect(() => {
     if (!render || !place.current) return;
     try {
-      // KaTeX builds its nodes one by one; no HTML is parsed.
+      // KaTeX creates DOM nodes; no HTML is parsed.
       render(tex, place.current, { ...OPTIONS, displayMode: display });
     } catch {
       place.current.replaceChildren();
       setFailed(source);
     }
   }, [render, tex, display, source]);
-  const isDrawn = render !== undefined && failed !== source;
+  const isRendered = render !== undefined && failed !== source;
   return (
     <span className={display ? "text-formula text-formula-display" : "text-formula"}>
-      {isDrawn ? <span ref={place} key="drawn" /> : <code key="raw">{source}</code>}
+      {isRendered ? <span ref={place} key="drawn" /> : <code key="raw">{source}</code>}
     </span>
   );
 });

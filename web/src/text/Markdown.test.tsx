@@ -5,9 +5,9 @@ import * as tree from "./markdownTree";
 
 vi.mock("./markdownTree", async (original) => {
   const real = await original<typeof import("./markdownTree")>();
-  return { ...real, treeOf: vi.fn(real.treeOf) };
+  return { ...real, parseMarkdown: vi.fn(real.parseMarkdown) };
 });
-vi.mock("./Highlighted", () => ({ Highlighted: ({ code }: { code: string }) => <code>{code}</code> }));
+vi.mock("./HighlightedCode", () => ({ HighlightedCode: ({ code }: { code: string }) => <code>{code}</code> }));
 
 afterEach(cleanup);
 
@@ -43,8 +43,8 @@ function tokensOf(text: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => text.slice(0, Math.ceil(((index + 1) * text.length) / count)));
 }
 
-test("3,000 tokens: finished blocks are neither parsed nor drawn again, and the end is what the whole would be", () => {
-  const parse = vi.mocked(tree.treeOf);
+test("with 3,000 tokens, finished blocks are not parsed or rendered again, and the result equals the whole", () => {
+  const parse = vi.mocked(tree.parseMarkdown);
   const prefixes = tokensOf(ANSWER, 3000);
   parse.mockClear();
   const { container, rerender } = render(<Markdown text="" streaming />);
@@ -54,7 +54,7 @@ test("3,000 tokens: finished blocks are neither parsed nor drawn again, and the 
     first ??= prefix.length > 400 ? container.querySelector("h3") : null;
   }
   rerender(<Markdown text={ANSWER} streaming={false} />);
-  // At most two for each token: the block that grows, and a block that a new definition belongs to.
+  // At most two for each token: the growing block, and a block that uses a new definition.
   expect(parse.mock.calls.length).toBeLessThan(2 * prefixes.length);
   const read = parse.mock.calls.reduce((sum, [text]) => sum + text.length, 0);
   expect(read).toBeLessThan(prefixes.length * 200);
@@ -68,19 +68,19 @@ test("3,000 tokens: finished blocks are neither parsed nor drawn again, and the 
   expect(streamed).toContain("Part 10");
 }, 180_000);
 
-test("one more token at the end of 200 kB costs the last block only", () => {
+test("a token at the end of 200 kB parses only the last block", () => {
   const long = `${"word ".repeat(400)}\n\n`.repeat(100);
   const { rerender } = render(<Markdown text={long} streaming />);
-  const parse = vi.mocked(tree.treeOf);
+  const parse = vi.mocked(tree.parseMarkdown);
   parse.mockClear();
   for (let count = 1; count <= 50; count += 1)
     rerender(<Markdown text={`${long}end ${"x".repeat(count)}`} streaming />);
-  // The one before is read once more, when it is known to be finished.
+  // The previous block is parsed again when it is finished.
   expect(parse.mock.calls.length).toBeLessThanOrEqual(51);
   expect(parse.mock.calls.filter(([text]) => text.length > 100).length).toBeLessThanOrEqual(1);
 }, 60_000);
 
-test("what is open at the end is closed while it is written", () => {
+test("open emphasis at the end is closed while the text streams", () => {
   const { container, rerender } = render(<Markdown text="so **bo" streaming />);
   expect(container.querySelector("strong")?.textContent).toBe("bo");
   rerender(<Markdown text="so **bo" streaming={false} />);
@@ -90,7 +90,7 @@ test("what is open at the end is closed while it is written", () => {
   expect(container.querySelector("a")).toBeNull();
 });
 
-test("the elements of GitHub's markdown", () => {
+test("GitHub-flavoured elements are rendered", () => {
   const page = shown(
     "# T\n\n1. a\n2. b\n\n- [x] done\n- [ ] open\n\n~~gone~~ https://example.org and me@example.org\n\n|a|\n|:-:|\n|1|\n\n---\n\n> q",
   );
@@ -110,13 +110,13 @@ test("the elements of GitHub's markdown", () => {
   expect(page.querySelector("blockquote")?.textContent?.trim()).toBe("q");
 });
 
-test("links open beside the page and tell nobody where they were", () => {
+test("links open a new tab without a referrer", () => {
   const link = shown("[a](https://example.org)").querySelector("a");
   expect(link?.target).toBe("_blank");
   expect(link?.rel).toBe("noopener noreferrer nofollow");
 });
 
-test("definitions and footnotes are found wherever they stand", () => {
+test("definitions and footnotes are found anywhere in the text", () => {
   const page = shown(
     "See [the Docs] and[^x] that[^y].\n\n[the docs]: https://example.org/d\n\n[^x]: First.\n[^y]: Second.\n\n    More.",
   );
@@ -134,7 +134,7 @@ test("definitions and footnotes are found wherever they stand", () => {
   expect(window.location.href).toBe(before);
 });
 
-test("a link to a heading goes there, and leaves the page's address alone", () => {
+test("a link to a heading focuses it, and the address stays", () => {
   const page = shown("[go](#my-part)\n\n## My part!");
   const heading = page.querySelector<HTMLElement>("h3");
   if (heading) heading.scrollIntoView = vi.fn();
@@ -142,13 +142,13 @@ test("a link to a heading goes there, and leaves the page's address alone", () =
   expect(document.activeElement).toBe(heading);
 });
 
-test("code keeps its text, at the top and within a list", () => {
+test("code keeps its text, at the top level and in a list", () => {
   const page = shown("```py\na < b & c\n```\n\n- x\n\n  ```\n  y\n  ```");
   expect([...page.querySelectorAll("pre")].map((code) => code.textContent)).toEqual(["a < b & c", "y"]);
   expect([...page.querySelectorAll("figcaption")].map((line) => line.textContent)).toEqual(["py", "text"]);
 });
 
-test("formulas are shown as written until they are drawn; prices stay", async () => {
+test("formulas are shown as source until they are rendered, and prices stay", async () => {
   const page = shown("From $5 to $6: $x_1^2$ and\n\n$$\n\\frac{a}{b}\n$$\n\n`$y^2$` \\(z_1\\)");
   expect(page.textContent).toContain("$x_1^2$");
   await waitFor(() => expect(page.querySelectorAll(".katex")).toHaveLength(3), { timeout: 10_000 });
@@ -157,19 +157,19 @@ test("formulas are shown as written until they are drawn; prices stay", async ()
   expect(page.querySelector("p > code")?.textContent).toBe("$y^2$");
 }, 20_000);
 
-test("a formula that cannot be drawn stays as it was written", async () => {
+test("an invalid formula stays as source", async () => {
   const page = shown("$\\frac{a$ and $b_1$");
   await waitFor(() => expect(page.querySelectorAll(".katex")).toHaveLength(1), { timeout: 10_000 });
   expect(page.querySelector(".text-formula > code")?.textContent).toBe("$\\frac{a$");
 }, 20_000);
 
-test("a block that is too long to be prose is plain text", () => {
+test("a block that is too long is plain text", () => {
   const page = shown("*a* ".repeat(30_000));
   expect(page.querySelector("em")).toBeNull();
   expect(page.querySelector("pre.text-plain")).not.toBeNull();
 });
 
-test("each part of a text runs the way that its own letters do", () => {
+test("each element has the direction of its own text", () => {
   const page = shown("# שלום\n\nhello\n\nمرحبا\n\n- אחת\n- two\n\n1. one\n\n> مرحبا\n\n- [x] שלום\n\n  עוד\n");
   const auto = [...page.querySelectorAll('[dir="auto"]')].map((part) => part.tagName);
   expect(auto).toEqual(expect.arrayContaining(["H2", "P"]));
@@ -185,6 +185,6 @@ test("each part of a text runs the way that its own letters do", () => {
   expect([...page.querySelectorAll("p")].every((part) => part.dir === "auto")).toBe(true);
 });
 
-test("a list begins with its number", () => {
+test("an ordered list keeps its start number", () => {
   expect(shown("3. three").querySelector("ol")?.start).toBe(3);
 });

@@ -1,11 +1,70 @@
-import { memo, useState } from "react";
-import { Blocks } from "./blocks";
-import { Passage, Prose } from "./MarkdownBlock";
-import { Definitions, type Footnote } from "./references";
+import { toJsxRuntime } from "hast-util-to-jsx-runtime";
+import { memo, useMemo, useState } from "react";
+import { Fragment, jsx, jsxs } from "react/jsx-runtime";
+import remend from "remend";
+import { type Block, IncrementalBlocks, parseFence } from "./blocks";
+import { CodeBlock } from "./CodeBlock";
+import { escapeInvisible } from "./invisibleCharacters";
+import { ELEMENTS } from "./markdownElements";
+import { PROSE_LIMIT, parseMarkdown } from "./markdownTree";
+import { type Footnote, ReferenceCollector, type References, withCitations, withReferences } from "./references";
 import "./text.css";
 
+// Closes only open emphasis: images, tags and formulas are shown as they are.
+const UNFINISHED = { linkMode: "text-only", images: false, htmlTags: false, katex: false } as const;
+const ELEMENTS_OF_REACT = { Fragment, jsx, jsxs, components: ELEMENTS, passNode: true };
+
+interface ProseProps {
+  readonly text: string;
+  readonly isGrowing?: boolean;
+}
+
+/** One block of prose, parsed only when its text changes. */
+export const Prose = memo(
+  function Prose({ text, isGrowing = false }: ProseProps) {
+    if (text.length > PROSE_LIMIT) return <pre className="text-plain">{escapeInvisible(text)}</pre>;
+    return toJsxRuntime(parseMarkdown(text, isGrowing), ELEMENTS_OF_REACT);
+  },
+  (one, other) => one.text === other.text,
+);
+
+const Fence = memo(function Fence({ text }: { text: string }) {
+  const { code, language } = useMemo(() => parseFence(text), [text]);
+  return <CodeBlock code={code} language={language} />;
+});
+
+interface PassageProps {
+  readonly blocks: readonly Block[];
+  readonly lines: References["lines"];
+  readonly sources: readonly (string | null)[];
+  /** Whether its last block is still growing. */
+  readonly open: boolean;
+}
+
+function isSame(one: PassageProps, other: PassageProps): boolean {
+  return (
+    one.open === other.open &&
+    one.lines === other.lines &&
+    one.sources === other.sources &&
+    one.blocks.length === other.blocks.length &&
+    one.blocks.every((block, index) => block === other.blocks[index])
+  );
+}
+
+/** Several blocks, so that a token does not compare all blocks of a long text. */
+export const Passage = memo(function Passage({ blocks, lines, sources, open }: PassageProps) {
+  const last = open ? blocks.at(-1) : undefined;
+  return blocks.map((block) => {
+    if (block.kind === "footnote") return null;
+    if (block.kind === "fence") return <Fence key={block.start} text={block.text} />;
+    const text = withCitations(withReferences(block, lines), sources);
+    const isOpen = block === last && text.length <= PROSE_LIMIT;
+    return <Prose key={block.start} text={isOpen ? remend(text, UNFINISHED) : text} isGrowing={isOpen} />;
+  });
+}, isSame);
+
 const NONE: readonly (string | null)[] = [];
-/** Blocks that are looked at together: for a token, one of each passage and those of the last one. */
+/** Number of blocks in a passage. */
 const PASSAGE = 16;
 
 const Notes = memo(function Notes({ notes }: { notes: readonly Footnote[] }) {
@@ -21,9 +80,9 @@ const Notes = memo(function Notes({ notes }: { notes: readonly Footnote[] }) {
 });
 
 /**
- * A text of the log as markdown. Nothing of it becomes HTML, and nothing of it is fetched.
+ * Markdown of the log. It produces no HTML and fetches nothing.
  *
- * `streaming` says that its end is still being written; `sources` are what `[1]`, `[2]`… stand for.
+ * `streaming` means that the end is still being written; `sources` are the targets of `[1]`, `[2]`…
  */
 export const Markdown = memo(function Markdown({
   text,
@@ -34,7 +93,10 @@ export const Markdown = memo(function Markdown({
   streaming?: boolean;
   sources?: readonly (string | null)[];
 }) {
-  const [{ growing, definitions }] = useState(() => ({ growing: new Blocks(), definitions: new Definitions() }));
+  const [{ growing, definitions }] = useState(() => ({
+    growing: new IncrementalBlocks(),
+    definitions: new ReferenceCollector(),
+  }));
   const blocks = growing.of(text);
   const { lines, notes } = definitions.of(blocks);
   const passages = Array.from({ length: Math.ceil(blocks.length / PASSAGE) }, (_, index) => index * PASSAGE);

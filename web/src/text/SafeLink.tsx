@@ -1,8 +1,8 @@
 import type { MouseEvent, ReactNode } from "react";
-import { visible } from "./invisibleCharacters";
-import { anchorOf, hostOf, misleads, safeAddress } from "./urls";
+import { escapeInvisible } from "./invisibleCharacters";
+import { anchorOf, hostname, isMisleading, safeUrl } from "./urls";
 
-/** Goes to a place in the same text, by hand: the page's own address belongs to its route, and not to a text. */
+/** Scrolls to an anchor in the same text. The page's own address belongs to its route. */
 function go(event: MouseEvent<HTMLAnchorElement>, place: string) {
   event.preventDefault();
   const places = event.currentTarget.closest(".text")?.querySelectorAll<HTMLElement>("[data-anchor]") ?? [];
@@ -11,7 +11,7 @@ function go(event: MouseEvent<HTMLAnchorElement>, place: string) {
   target?.focus({ preventScroll: true });
 }
 
-/** A link of a text, if it leads somewhere harmless; else its words with the address beside them. */
+/** A link, if its target is safe; otherwise its text with the URL beside it. */
 export function SafeLink({ href, label, children }: { href: string; label: string; children: ReactNode }) {
   const place = anchorOf(href);
   if (place !== null) {
@@ -21,9 +21,9 @@ export function SafeLink({ href, label, children }: { href: string; label: strin
       </a>
     );
   }
-  const address = safeAddress(href);
+  const address = safeUrl(href);
   if (address === null) {
-    const shown = visible(href);
+    const shown = escapeInvisible(href);
     return (
       <span className="text-unlinked">
         {children}
@@ -36,7 +36,7 @@ export function SafeLink({ href, label, children }: { href: string; label: strin
       <a href={address} target="_blank" rel="noopener noreferrer nofollow" title={address}>
         {children}
       </a>
-      {misleads(label, address) && <span className="text-host"> ({hostOf(address)})</span>}
+      {isMisleading(label, address) && <span className="text-host"> ({hostname(address)})</span>}
     </>
   );
 }

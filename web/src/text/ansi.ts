@@ -1,13 +1,13 @@
 /**
- * Text with colours as spans with class names. Pure.
+ * ANSI text as spans with class names. Pure.
  *
- * Colours become those of the page, so that they can be read in light and dark: the sixteen by name, all others by the
- * nearest of them. A carriage return begins the line anew and a backspace takes one character back, as progress bars mean it.
+ * Colours map to the page's own, which are readable in both themes: sixteen by name, all others to the nearest one. A
+ * carriage return starts the line again and a backspace removes a character, as progress bars expect.
  */
 
-import { harmless } from "../terminal/sanitizeAnsi";
+import { ALLOWED_SEQUENCE, sanitizeAnsi } from "./sanitizeAnsi";
 
-export interface Span {
+export interface AnsiSpan {
   readonly text: string;
   /** "" for plain text. */
   readonly className: string;
@@ -22,9 +22,16 @@ interface Style {
   flags: Set<string>;
 }
 
-/** Styles that a number puts on; another number takes several off. */
-const ON: Record<number, string> = { 1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "inverse", 9: "struck" };
-const OFF: Record<number, readonly string[]> = {
+/** Codes that set a flag, and codes that reset flags. */
+const FLAGS_ON: Record<number, string> = {
+  1: "bold",
+  2: "dim",
+  3: "italic",
+  4: "underline",
+  7: "inverse",
+  9: "struck",
+};
+const FLAGS_OFF: Record<number, readonly string[]> = {
   22: ["bold", "dim"],
   23: ["italic"],
   24: ["underline"],
@@ -32,23 +39,24 @@ const OFF: Record<number, readonly string[]> = {
   29: ["struck"],
 };
 
-export function spans(text: string): Span[] {
+/** Keeps what it splits at: sequences and the controls that move within a line. */
+const SPLIT = new RegExp(`(${ALLOWED_SEQUENCE.source}|[\\n\\r\\b])`);
+
+export function ansiSpans(text: string): AnsiSpan[] {
   const style: Style = { colour: "", ground: "", flags: new Set() };
-  const done: Span[] = [];
-  let line: Span[] = [];
-  /** What comes next begins the line anew; until then it stays to be read. */
+  const done: AnsiSpan[] = [];
+  let line: AnsiSpan[] = [];
+  /** After a carriage return the line stays until more text arrives. */
   let isReturned = false;
-  for (const part of harmless(text)
-    .replaceAll(/\r+\n/g, "\n")
-    .split(/(\u001b\[[0-9;:]*[mK]|[\n\r\b])/)) {
+  for (const part of sanitizeAnsi(text).replaceAll(/\r+\n/g, "\n").split(SPLIT)) {
     if (part === "\n") {
       done.push(...line, { text: "\n", className: "" });
       line = [];
       isReturned = false;
     } else if (part === "\r") isReturned = true;
-    else if (part === "\b") line = isReturned ? line : shorter(line);
+    else if (part === "\b") line = isReturned ? line : withoutLastCharacter(line);
     else if (part.startsWith("\u001b")) {
-      if (part.endsWith("m")) change(style, part.slice(2, -1));
+      if (part.endsWith("m")) applyCodes(style, part.slice(2, -1));
       else if (isReturned) line = [];
     } else if (part !== "") {
       if (isReturned) line = [];
@@ -59,45 +67,45 @@ export function spans(text: string): Span[] {
   return joined([...done, ...line]);
 }
 
-export interface Ending {
-  readonly spans: readonly Span[];
-  /** There is more before them. */
-  readonly isCut: boolean;
+export interface AnsiTail {
+  readonly spans: readonly AnsiSpan[];
+  /** Whether there is more before them. */
+  readonly isTruncated: boolean;
 }
 
-/** A progress bar prints many times what is left of it: so much of a text is looked at for each character of its end. */
-const OVERPRINTED = 16;
+/** A progress bar overwrites most of its output: this many characters are read for each shown one. */
+const OVERPRINT_FACTOR = 16;
 
-/** The last characters of a text, as they stand when all is printed. */
-export function ending(text: string, length: number): Ending {
-  const room = length * OVERPRINTED;
+/** The last characters of a text after all overwriting. */
+export function ansiTail(text: string, length: number): AnsiTail {
+  const room = length * OVERPRINT_FACTOR;
   const isLong = text.length > room;
-  // At the beginning of a line, so that no sequence is cut in two.
-  const found = isLong ? spans(text.slice(-room).replace(/^[^\n\r]{0,400}[\n\r]/, "")) : spans(text);
+  // Starts at the beginning of a line, so that no sequence is split.
+  const found = isLong ? ansiSpans(text.slice(-room).replace(/^[^\n\r]{0,400}[\n\r]/, "")) : ansiSpans(text);
   let left = length;
-  const kept: Span[] = [];
+  const kept: AnsiSpan[] = [];
   for (const span of found.toReversed()) {
-    if (left <= 0) return { spans: kept, isCut: true };
+    if (left <= 0) return { spans: kept, isTruncated: true };
     if (span.text.length > left) {
-      // Half of a character is none.
+      // Drops half of a surrogate pair.
       kept.unshift({ ...span, text: span.text.slice(-left).replace(/^[\udc00-\udfff]/, "") });
-      return { spans: kept, isCut: true };
+      return { spans: kept, isTruncated: true };
     }
     kept.unshift(span);
     left -= span.text.length;
   }
-  return { spans: kept, isCut: isLong };
+  return { spans: kept, isTruncated: isLong };
 }
 
-function shorter(line: readonly Span[]): Span[] {
+function withoutLastCharacter(line: readonly AnsiSpan[]): AnsiSpan[] {
   const last = line[line.length - 1];
   if (last === undefined) return [];
   const text = [...last.text].slice(0, -1).join("");
   return text === "" ? line.slice(0, -1) : [...line.slice(0, -1), { ...last, text }];
 }
 
-function joined(list: readonly Span[]): Span[] {
-  const result: Span[] = [];
+function joined(list: readonly AnsiSpan[]): AnsiSpan[] {
+  const result: AnsiSpan[] = [];
   for (const span of list) {
     const last = result[result.length - 1];
     if (last?.className === span.className) result[result.length - 1] = { ...last, text: last.text + span.text };
@@ -113,7 +121,7 @@ function classOf({ colour, ground, flags }: Style): string {
   return names.join(" ");
 }
 
-function change(style: Style, parameters: string): void {
+function applyCodes(style: Style, parameters: string): void {
   const codes = parameters.split(";");
   for (let at = 0; at < codes.length; at++) {
     const parts = (codes[at] ?? "").split(":").map(Number);
@@ -122,15 +130,15 @@ function change(style: Style, parameters: string): void {
       const size = codes[at + 1] === "5" ? 2 : 4;
       const values = parts.length > 1 ? parts.slice(1) : codes.slice(at + 1, at + 1 + size).map(Number);
       if (parts.length === 1) at += size;
-      const name = values[0] === 5 ? ofTable(values[1] ?? 0) : nearest(values.slice(-3));
+      const name = values[0] === 5 ? paletteColour(values[1] ?? 0) : nearestColour(values.slice(-3));
       if (code === 38) style.colour = name;
       if (code === 48) style.ground = name;
-    } else one(style, code, parts[1]);
+    } else applyCode(style, code, parts[1]);
   }
 }
 
-function one(style: Style, code: number, detail: number | undefined): void {
-  const flag = ON[code];
+function applyCode(style: Style, code: number, detail: number | undefined): void {
+  const flag = FLAGS_ON[code];
   if (code === 0) {
     style.colour = "";
     style.ground = "";
@@ -138,23 +146,23 @@ function one(style: Style, code: number, detail: number | undefined): void {
   } else if (flag !== undefined) {
     if (detail === 0) style.flags.delete(flag);
     else style.flags.add(flag);
-  } else if (OFF[code]) for (const off of OFF[code]) style.flags.delete(off);
+  } else if (FLAGS_OFF[code]) for (const off of FLAGS_OFF[code]) style.flags.delete(off);
   else if (code === 39) style.colour = "";
   else if (code === 49) style.ground = "";
   else if ((code >= 30 && code <= 37) || (code >= 90 && code <= 97)) style.colour = NAMES[code % 10] ?? "";
   else if ((code >= 40 && code <= 47) || (code >= 100 && code <= 107)) style.ground = NAMES[code % 10] ?? "";
 }
 
-/** A colour of the table of 256: sixteen by name, a cube of 6 × 6 × 6, and greys. */
-function ofTable(index: number): Name | "" {
+/** A colour of the 256-colour palette: sixteen names, a 6 × 6 × 6 cube, and greys. */
+function paletteColour(index: number): Name | "" {
   if (index < 16) return NAMES[index % 8] ?? "";
   if (index >= 232) return index < 244 ? "black" : "white";
   const cube = index - 16;
-  return nearest([Math.floor(cube / 36) * 51, (Math.floor(cube / 6) % 6) * 51, (cube % 6) * 51]);
+  return nearestColour([Math.floor(cube / 36) * 51, (Math.floor(cube / 6) % 6) * 51, (cube % 6) * 51]);
 }
 
-/** The name of a colour by which of its parts stand out. */
-function nearest([red = 0, green = 0, blue = 0]: readonly number[]): Name {
+/** The name of an RGB colour, by its dominant components. */
+function nearestColour([red = 0, green = 0, blue = 0]: readonly number[]): Name {
   const high = Math.max(red, green, blue);
   const low = Math.min(red, green, blue);
   if (high - low < 40) return high < 128 ? "black" : "white";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { Blocks, blocksOf, fenceOf } from "./blocks";
+import { IncrementalBlocks, parseBlocks, parseFence } from "./blocks";
 
-const texts = (text: string) => blocksOf(text).map((block) => block.text.trim());
+const texts = (text: string) => parseBlocks(text).map((block) => block.text.trim());
 
-describe("where a block ends", () => {
+describe("parseBlocks", () => {
   test.each([
     ["paragraphs", "a\n\nb\n\n\nc", ["a", "b", "c"]],
     ["a loose list is one", "- a\n\n- b\n\n  more\n\nend", ["- a\n\n- b\n\n  more", "end"]],
@@ -25,10 +25,10 @@ describe("where a block ends", () => {
     expect(texts(text)).toEqual(expected);
   });
 
-  test("nothing but blank lines is lost", () => {
+  test("only blank lines are dropped", () => {
     const text = "a\n\n\n- x\n\n```\nq\n```\nz\n";
     expect(
-      blocksOf(text)
+      parseBlocks(text)
         .map((block) => block.text)
         .join(""),
     ).toBe(text);
@@ -38,21 +38,21 @@ describe("where a block ends", () => {
 test("a growing text has the same blocks at every length, and finished ones stay the same objects", () => {
   const text =
     "# T\n\ntext\n--\n\n- a\n\n- b\n\n  c\n\n---\n```js\n``\n```\n````\n\nx\n\n[^a]: n\n    m\n\n    o\n\nq".repeat(3);
-  const growing = new Blocks();
+  const growing = new IncrementalBlocks();
   let before: readonly unknown[] = [];
   for (let length = 0; length <= text.length; length += 1) {
     const blocks = growing.of(text.slice(0, length));
-    expect(blocks).toEqual(blocksOf(text.slice(0, length)));
+    expect(blocks).toEqual(parseBlocks(text.slice(0, length)));
     const firm = Math.max(0, before.length - 2);
     for (let index = 0; index < firm; index += 1) expect(blocks[index]).toBe(before[index]);
     before = blocks;
   }
 });
 
-test("another text starts anew", () => {
-  const growing = new Blocks();
+test("another text starts again", () => {
+  const growing = new IncrementalBlocks();
   growing.of("a\n\nb\n\nc");
-  expect(growing.of("x\n\ny")).toEqual(blocksOf("x\n\ny"));
+  expect(growing.of("x\n\ny")).toEqual(parseBlocks("x\n\ny"));
 });
 
 test.each([
@@ -62,6 +62,6 @@ test.each([
   ["```", { language: "", code: "", closed: false }],
   ["  ```\n   a\nb\n  ```", { language: "", code: " a\nb", closed: true }],
   ["```\n```", { language: "", code: "", closed: true }],
-])("code of %j", (text, fence) => {
-  expect(fenceOf(text)).toEqual(fence);
+])("parseFence parses %j", (text, fence) => {
+  expect(parseFence(text)).toEqual(fence);
 });

@@ -1,13 +1,13 @@
 /**
- * A markdown text as blocks that can be parsed one by one, so that a token costs the last block and not the whole text.
+ * Splits Markdown into blocks that are parsed separately, so that a token costs the last block and not the whole
+ * text.
  *
- * A block ends at a blank line where nothing of it can go on: whatever is indented, or a further item of a list, stays with
- * what was before. Two blocks too many in one are still right, one cut in two is not. Code between fences is a block of its
- * own, which needs no parser at all, and so is a footnote.
+ * A block ends at a blank line, unless an indented line or a list item continues it. Too few blocks are still
+ * correct; a split block is not. Fenced code is a block of its own, which needs no parser, and so is a footnote.
  */
 
 export interface Block {
-  /** Where it begins in the text: its name among its neighbours, which stays when the text grows. */
+  /** Offset in the text, which is the block's key while the text grows. */
   readonly start: number;
   readonly kind: "prose" | "fence" | "footnote";
   readonly text: string;
@@ -20,26 +20,26 @@ const BLANK = /^[ \t]*$/;
 const INDENTED = /^[ \t]/;
 
 /** The fence that a line opens; backticks in the rest of the line make it inline code. */
-function opens(line: string): string | null {
+function openedFence(line: string): string | null {
   const match = FENCE.exec(line);
   const marks = match?.[1];
   if (!marks || (marks.startsWith("`") && match[2]?.includes("`"))) return null;
   return marks;
 }
 
-function closes(line: string, fence: string): boolean {
+function closesFence(line: string, fence: string): boolean {
   const match = FENCE.exec(line);
   const marks = match?.[1];
   return marks?.[0] === fence[0] && (marks?.length ?? 0) >= fence.length && BLANK.test(match?.[2] ?? "");
 }
 
-/** The blocks of `text` from `from` on, which must be where a block begins. */
-function cut(text: string, from: number): Block[] {
+/** The blocks from `from` on, which must be the start of a block. */
+function splitBlocks(text: string, from: number): Block[] {
   const blocks: Block[] = [];
   let start = from;
   let kind: Block["kind"] = "prose";
   let fence: string | null = null;
-  /** A fence inside an item or a quote: its blank lines do not end anything. */
+  /** A fence inside a list item or a quote; its blank lines end nothing. */
   let inner: string | null = null;
   let isList = false;
   let afterBlank = false;
@@ -58,19 +58,19 @@ function cut(text: string, from: number): Block[] {
     const line = text.slice(at, newline < 0 ? next : newline).replace(/\r$/, "");
     const isBlank = BLANK.test(line);
     if (fence !== null) {
-      if (closes(line, fence)) {
+      if (closesFence(line, fence)) {
         fence = null;
         end(next);
       }
     } else if (inner !== null && (isBlank || INDENTED.test(line))) {
-      if (closes(line.trimStart(), inner)) inner = null;
+      if (closesFence(line.trimStart(), inner)) inner = null;
     } else if (!isBlank) {
       inner = null;
-      const belongs = INDENTED.test(line) && (isList || kind === "footnote");
-      const marks = belongs ? null : opens(line);
+      const isNested = INDENTED.test(line) && (isList || kind === "footnote");
+      const marks = isNested ? null : openedFence(line);
       const isNote = FOOTNOTE.test(line);
-      const goesOn = INDENTED.test(line) || (isList && LIST.test(line));
-      if (marks !== null || isNote || (afterBlank && !goesOn)) end(at);
+      const continues = INDENTED.test(line) || (isList && LIST.test(line));
+      if (marks !== null || isNote || (afterBlank && !continues)) end(at);
       if (marks !== null) {
         fence = marks;
         kind = "fence";
@@ -80,7 +80,7 @@ function cut(text: string, from: number): Block[] {
         isList = LIST.test(line);
       }
       isEmpty = false;
-      if (marks === null && (isList || kind === "footnote")) inner = opens(line.replace(LIST, "").trimStart());
+      if (marks === null && (isList || kind === "footnote")) inner = openedFence(line.replace(LIST, "").trimStart());
     }
     afterBlank = isBlank;
     at = next;
@@ -89,23 +89,23 @@ function cut(text: string, from: number): Block[] {
   return blocks;
 }
 
-export function blocksOf(text: string): readonly Block[] {
-  return cut(text, 0);
+export function parseBlocks(text: string): readonly Block[] {
+  return splitBlocks(text, 0);
 }
 
-/** Blocks of a text that grows: what is finished is neither read again nor a new object. */
-export class Blocks {
+/** Blocks of a growing text: finished blocks are not parsed again and stay the same objects. */
+export class IncrementalBlocks {
   private text = "";
   private blocks: readonly Block[] = [];
 
   of(text: string): readonly Block[] {
     if (text === this.text) return this.blocks;
-    // The last line may still become something else, and with it where the last block begins; the one before stays.
-    const firm = text.startsWith(this.text) ? Math.max(0, this.blocks.length - 2) : 0;
-    const kept = this.blocks.slice(0, firm);
-    const from = firm > 0 ? (this.blocks[firm]?.start ?? 0) : 0;
-    const before = new Map(this.blocks.slice(firm).map((block) => [block.start, block]));
-    const fresh = cut(text, from).map((block) => {
+    // The last line may still change and move the start of the last block; the block before stays.
+    const stableCount = text.startsWith(this.text) ? Math.max(0, this.blocks.length - 2) : 0;
+    const kept = this.blocks.slice(0, stableCount);
+    const from = stableCount > 0 ? (this.blocks[stableCount]?.start ?? 0) : 0;
+    const before = new Map(this.blocks.slice(stableCount).map((block) => [block.start, block]));
+    const fresh = splitBlocks(text, from).map((block) => {
       const old = before.get(block.start);
       return old?.kind === block.kind && old.text === block.text ? old : block;
     });
@@ -121,15 +121,15 @@ export interface Fence {
   readonly closed: boolean;
 }
 
-/** What a block of kind `fence` holds. */
-export function fenceOf(text: string): Fence {
+/** The content of a `fence` block. */
+export function parseFence(text: string): Fence {
   const lines = text.replace(/\r\n/g, "\n").split("\n");
   const first = FENCE.exec(lines[0] ?? "");
   const indent = /^ */.exec(lines[0] ?? "")?.[0].length ?? 0;
   const marks = first?.[1] ?? "```";
   let last = lines.length - 1;
-  while (last > 0 && BLANK.test(lines[last] ?? "") && !closes(lines[last] ?? "", marks)) last -= 1;
-  const closed = last > 0 && closes(lines[last] ?? "", marks);
+  while (last > 0 && BLANK.test(lines[last] ?? "") && !closesFence(lines[last] ?? "", marks)) last -= 1;
+  const closed = last > 0 && closesFence(lines[last] ?? "", marks);
   const inside = lines.slice(1, closed ? last : lines.length);
   if (!closed && inside.at(-1) === "") inside.pop();
   const code = inside.map((line) => line.replace(new RegExp(`^ {0,${indent}}`), "")).join("\n");

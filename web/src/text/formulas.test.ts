@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { formulaOf, hideFormulas } from "./formulas";
+import { encodeFormulas, parseFormula } from "./formulas";
 
-const hidden = (text: string) => hideFormulas(text).replace(/\ue000[^\ue001]*\ue001/g, "F");
+const hidden = (text: string) => encodeFormulas(text).replace(/\ue000[^\ue001]*\ue001/g, "F");
 
-describe("what is a formula", () => {
+describe("a formula", () => {
   test.each([
     ["so $x$ is", "so F is"],
     ["$E = mc^2$.", "F."],
@@ -16,7 +16,7 @@ describe("what is a formula", () => {
   ])("%j", (text, expected) => expect(hidden(text)).toBe(expected));
 });
 
-describe("what is none", () => {
+describe("not a formula", () => {
   test.each([
     "$5 and $6",
     "from $5 to $6, or 7$ in all",
@@ -33,7 +33,7 @@ describe("what is none", () => {
     "$ x $",
     "$x",
     "$$",
-  ])("%j", (text) => expect(hideFormulas(text)).toBe(text));
+  ])("%j", (text) => expect(encodeFormulas(text)).toBe(text));
 });
 
 test.each([
@@ -41,10 +41,10 @@ test.each([
   ["\\( x \\)", { tex: "x", display: false }],
   ["$$\nx\n$$", { tex: "x", display: true }],
   ["\\[x\\]", { tex: "x", display: true }],
-])("%j", (source, formula) => expect(formulaOf(source)).toEqual(formula));
+])("%j", (source, formula) => expect(parseFormula(source)).toEqual(formula));
 
-test("many dollars or backticks do not make it slow", () => {
+test("many unclosed delimiters are fast", () => {
   const before = performance.now();
-  for (const piece of ["$a ", "$$a ", "`a ", "\\(", "`$", "$", "``` `` "]) hideFormulas(piece.repeat(10_000));
+  for (const piece of ["$a ", "$$a ", "`a ", "\\(", "`$", "$", "``` `` "]) encodeFormulas(piece.repeat(10_000));
   expect(performance.now() - before).toBeLessThan(3000);
 });

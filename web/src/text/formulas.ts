@@ -1,6 +1,7 @@
 /**
- * Formulas are taken out of a text before markdown is read, and put back into its tree: TeX is full of `_`, `*` and `\`,
- * which would be taken for markup. In between, each is a word of characters that no text has.
+ * Hides formulas from the Markdown parser, which would read `_`, `*` and `\` as markup.
+ *
+ * Each is encoded as a word of private-use characters before parsing, and restored in the tree.
  */
 
 import type { Element, ElementContent, Root, Text } from "hast";
@@ -9,24 +10,24 @@ import { SKIP, visit } from "unist-util-visit";
 const OPEN = "\ue000";
 const CLOSE = "\ue001";
 const DIGITS = 0xe010;
-const WORD = /\ue000([\ue010-\ue01f]+)\ue001/g;
+const ENCODED = /\ue000([\ue010-\ue01f]+)\ue001/g;
 
-// In order: code in backticks and escaped characters, which are left alone, and the four ways to write a formula. Lengths are
-// bounded, so that a text full of beginnings without an end is not searched to its end for each of them.
+// Inline code and escaped characters, which stay, and the four notations of formulas. Lengths are bounded, so that
+// unclosed openings do not cost a search to the end each.
 const SCAN =
   /(?<ticks>(?<!`)`+(?!`))[\s\S]{0,2000}?(?<!`)\k<ticks>(?!`)|\$\$(?<block>(?:[^$]|\$(?!\$)){1,2000}?)\$\$|\\\[(?<bracket>[\s\S]{1,2000}?)\\\]|\\\((?<paren>[\s\S]{1,2000}?)\\\)|\\[\s\S]|(?<![\w$])\$(?<inline>[^\s$](?:[^$\n]{0,400}[^\s$\\])?)\$(?![\w$])/g;
-const MIGHT = /\$|\\[[(]/;
+const MAY_CONTAIN = /\$|\\[[(]/;
 
 const SIGN = /[\\^_={}]/;
 const WORDS = /[A-Za-z]{3,}/;
 
-/** `$x$` is a formula only if it looks like one: prices and names of shell variables are left alone. */
-function isFormula(tex: string): boolean {
+/** `$x$` counts as a formula only if it looks like one: prices and shell variables do not. */
+function looksLikeFormula(tex: string): boolean {
   if (SIGN.test(tex)) return true;
   return !WORDS.test(tex) && /[A-Za-z]/.test(tex) && !/^\d[\d.,]*\s+[A-Za-z]/.test(tex) && !/[,;:]\s/.test(tex);
 }
 
-function encoded(source: string): string {
+function encode(source: string): string {
   let word = OPEN;
   for (let at = 0; at < source.length; at += 1) {
     for (const digit of source.charCodeAt(at).toString(16).padStart(4, "0")) {
@@ -36,7 +37,7 @@ function encoded(source: string): string {
   return word + CLOSE;
 }
 
-function decoded(digits: string): string {
+function decode(digits: string): string {
   let source = "";
   for (let at = 0; at + 4 <= digits.length; at += 4) {
     const hex = [...digits.slice(at, at + 4)].map((digit) => (digit.charCodeAt(0) - DIGITS).toString(16)).join("");
@@ -45,15 +46,15 @@ function decoded(digits: string): string {
   return source;
 }
 
-/** The text with a word in place of each formula. Code between fences must not be in it. */
-export function hideFormulas(text: string): string {
-  if (!MIGHT.test(text)) return text;
+/** The text with each formula encoded. It must not contain fenced code. */
+export function encodeFormulas(text: string): string {
+  if (!MAY_CONTAIN.test(text)) return text;
   return text.replace(SCAN, (match, ...rest) => {
     const found = rest.at(-1) as Record<string, string | undefined>;
     const tex = found.block ?? found.bracket ?? found.paren;
-    // A blank line ends a paragraph, and so it ends what looked like a formula.
-    if (tex !== undefined) return tex.trim() && !/\n[ \t]*\n/.test(tex) ? encoded(match) : match;
-    if (found.inline !== undefined) return isFormula(found.inline) ? encoded(match) : match;
+    // A blank line ends a paragraph, so it cannot be inside a formula.
+    if (tex !== undefined) return tex.trim() && !/\n[ \t]*\n/.test(tex) ? encode(match) : match;
+    if (found.inline !== undefined) return looksLikeFormula(found.inline) ? encode(match) : match;
     return match;
   });
 }
@@ -63,8 +64,8 @@ export interface Formula {
   readonly display: boolean;
 }
 
-/** What stands between the marks of a formula. */
-export function formulaOf(source: string): Formula {
+/** Removes the delimiters of a formula. */
+export function parseFormula(source: string): Formula {
   const width = source.startsWith("$") && !source.startsWith("$$") ? 1 : 2;
   return {
     tex: source.slice(width, -width).trim(),
@@ -72,40 +73,40 @@ export function formulaOf(source: string): Formula {
   };
 }
 
-/** Puts formulas back: in running text as `<code data-formula>`, in code and in addresses as they were written. */
+/** Restores formulas: in text as `<code data-formula>`, in code and URLs as they were written. */
 export function rehypeFormulas() {
   return (tree: Root) => {
     visit(tree, (node, index, parent) => {
       if (node.type === "element") {
         for (const [name, value] of Object.entries(node.properties)) {
-          if (typeof value === "string") node.properties[name] = restored(value);
+          if (typeof value === "string") node.properties[name] = restore(value);
         }
         return;
       }
       if (node.type !== "text" || !parent || index === undefined || !node.value.includes(OPEN)) return;
       if (parent.type === "element" && parent.tagName === "code") {
-        node.value = restored(node.value);
+        node.value = restore(node.value);
         return;
       }
-      const parts = partsOf(node.value);
+      const parts = splitFormulas(node.value);
       parent.children.splice(index, 1, ...parts);
       return [SKIP, index + parts.length];
     });
   };
 }
 
-/** Formulas as they were written, also in an address, where they were escaped. */
-function restored(text: string): string {
+/** Restores formulas in a string, also in a URL, where they are percent-encoded. */
+function restore(text: string): string {
   const plain = text.includes("%EE%80%80") ? text.replace(/(?:%EE%80%[89][0-9A-F])+/g, decodeURIComponent) : text;
-  return plain.replace(WORD, (_, digits: string) => decoded(digits));
+  return plain.replace(ENCODED, (_, digits: string) => decode(digits));
 }
 
-function partsOf(text: string): ElementContent[] {
+function splitFormulas(text: string): ElementContent[] {
   const parts: (Element | Text)[] = [];
   let at = 0;
-  for (const match of text.matchAll(WORD)) {
+  for (const match of text.matchAll(ENCODED)) {
     if (match.index > at) parts.push({ type: "text", value: text.slice(at, match.index) });
-    const source = decoded(match[1] ?? "");
+    const source = decode(match[1] ?? "");
     parts.push({
       type: "element",
       tagName: "code",

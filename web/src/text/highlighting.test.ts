@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Growing, piecesOf } from "./highlighting";
+import { highlightSpans, IncrementalParser } from "./highlighting";
 import { loadLanguage } from "./languages";
 
 const CODES = {
@@ -12,16 +12,16 @@ const CODES = {
   json: `[${'{"a": [1, true, null, "b\\n"]},\n'.repeat(20)} 1]`,
 };
 
-test.each(Object.entries(CODES))("%s that came in pieces has the colours of the whole", async (name, code) => {
+test.each(Object.entries(CODES))("%s in pieces is highlighted like the whole", async (name, code) => {
   const parser = (await loadLanguage(name))?.language.parser;
   if (!parser) throw new Error("not loaded");
-  const growing = new Growing();
+  const growing = new IncrementalParser();
   for (let length = 1; length < code.length; length += 5) {
     const part = code.slice(0, length);
-    const pieces = piecesOf(part, growing.parse(parser, part));
+    const pieces = highlightSpans(part, growing.parse(parser, part));
     expect(pieces.map((piece) => piece.text).join("")).toBe(part);
   }
-  const pieces = piecesOf(code, growing.parse(parser, code));
-  expect(pieces).toEqual(piecesOf(code, new Growing().parse(parser, code)));
-  expect(new Set(pieces.map((piece) => piece.look)).size).toBeGreaterThan(2);
+  const pieces = highlightSpans(code, growing.parse(parser, code));
+  expect(pieces).toEqual(highlightSpans(code, new IncrementalParser().parse(parser, code)));
+  expect(new Set(pieces.map((piece) => piece.style)).size).toBeGreaterThan(2);
 });

@@ -1,14 +1,14 @@
-/** Code as pieces with classes, by the parsers of CodeMirror. Loaded with the first language. */
+/** Highlights code with CodeMirror's parsers. Loaded with the first language. */
 
 import { type Parser, type Tree, TreeFragment } from "@lezer/common";
 import { highlightCode, tagHighlighter, tags } from "@lezer/highlight";
 
-export interface Piece {
+export interface HighlightedSpan {
   readonly text: string;
-  readonly look: string;
+  readonly style: string;
 }
 
-const LOOKS = tagHighlighter([
+const HIGHLIGHTER = tagHighlighter([
   { tag: [tags.keyword, tags.operatorKeyword, tags.modifier, tags.self, tags.processingInstruction], class: "keyword" },
   { tag: [tags.string, tags.special(tags.string), tags.regexp, tags.attributeValue, tags.inserted], class: "string" },
   { tag: [tags.number, tags.bool, tags.null, tags.atom, tags.escape, tags.unit, tags.color], class: "number" },
@@ -37,8 +37,8 @@ interface Parsed {
   readonly tree: Tree;
 }
 
-/** Parses a code that may grow, and then only what was appended; make one for each. */
-export class Growing {
+/** Parses growing code incrementally; one instance for each code. */
+export class IncrementalParser {
   private last: Parsed | null = null;
 
   parse(parser: Parser, code: string): Tree {
@@ -55,14 +55,14 @@ export class Growing {
   }
 }
 
-/** The pieces of a code in order; together they are the code. */
-export function piecesOf(code: string, tree: Tree): readonly Piece[] {
-  const pieces: { text: string; look: string }[] = [];
-  const add = (text: string, look: string) => {
+/** The spans of a code, which join to the code. */
+export function highlightSpans(code: string, tree: Tree): readonly HighlightedSpan[] {
+  const pieces: { text: string; style: string }[] = [];
+  const add = (text: string, style: string) => {
     const last = pieces.at(-1);
-    if (last && last.look === look) last.text += text;
-    else pieces.push({ text, look });
+    if (last && last.style === style) last.text += text;
+    else pieces.push({ text, style });
   };
-  highlightCode(code, tree, LOOKS, add, () => add("\n", ""));
+  highlightCode(code, tree, HIGHLIGHTER, add, () => add("\n", ""));
   return pieces;
 }

@@ -2,7 +2,7 @@ import { cleanup, render, waitFor } from "@testing-library/react";
 import { afterEach, describe, expect, test } from "vitest";
 import { AnswerBody } from "./AnswerBody";
 import { CodeBlock } from "./CodeBlock";
-import { Value } from "./JsonValue";
+import { JsonView } from "./JsonView";
 import { Markdown } from "./Markdown";
 
 afterEach(cleanup);
@@ -10,7 +10,7 @@ afterEach(cleanup);
 const FORBIDDEN =
   "script, iframe, object, embed, style, form, base, meta, link, svg:not(.lucide), foreignObject, video, audio, source, template, textarea, select, math:not(.katex math)";
 
-/** All that a page made of somebody else's words must not have. */
+/** Fails if a page that shows untrusted text has anything active. */
 function expectHarmless(page: Element) {
   expect([...page.querySelectorAll(FORBIDDEN)].map((element) => element.outerHTML)).toEqual([]);
   for (const element of page.querySelectorAll("*")) {
@@ -105,7 +105,7 @@ const TEXTS = [
   `Text\0with\u001b]8;;javascript:${RUN}\u0007link\u001b]8;;\u0007`,
 ];
 
-describe("no words do harm", () => {
+describe("hostile text is harmless", () => {
   test.each(TEXTS)(
     "%j",
     async (text) => {
@@ -117,8 +117,8 @@ describe("no words do harm", () => {
         expectHarmless(render(<Markdown text={text.slice(0, length)} streaming />).container);
         cleanup();
       }
-      expectHarmless(render(<Value value={text} />).container);
-      expectHarmless(render(<Value value={{ [text]: [text] }} />).container);
+      expectHarmless(render(<JsonView value={text} />).container);
+      expectHarmless(render(<JsonView value={{ [text]: [text] }} />).container);
       expectHarmless(render(<CodeBlock code={text} language={text} />).container);
       expectHarmless(
         render(
@@ -130,7 +130,7 @@ describe("no words do harm", () => {
   );
 });
 
-test("tags are shown as they were written", () => {
+test("tags are shown as text", () => {
   const page = render(<Markdown text={"a <b>c</b>\n\n<script>x</script>\n\n<div>\n<p>y</p>\n</div>"} />).container;
   expect(page.textContent).toBe("a <b>c</b><script>x</script><div>\n<p>y</p>\n</div>");
 });
@@ -144,14 +144,14 @@ test.each([
   expect(render(<Markdown text={text} />).container.textContent).toBe(shown);
 });
 
-test("an image from elsewhere is words and a link", () => {
+test("an image of another server is text and a link", () => {
   const page = render(<Markdown text="![a chart](https://example.org/c.png)" />).container;
   expect(page.querySelector("img")).toBeNull();
   expect(page.querySelector("a")?.href).toBe("https://example.org/c.png");
   expect(page.textContent).toBe("a charthttps://example.org/c.png");
 });
 
-test("images of this server and small ones in the text are shown", () => {
+test("images of this server and small data URLs are shown", () => {
   const page = render(<Markdown text={"![a](artifacts/a_1) ![b](data:image/png;base64,iVBORw0KGgo=)"} />).container;
   expect([...page.querySelectorAll("img")].map((image) => image.getAttribute("src"))).toEqual([
     "http://localhost:3000/artifacts/a_1",
@@ -159,7 +159,7 @@ test("images of this server and small ones in the text are shown", () => {
   ]);
 });
 
-test("drawn formulas have no links, images or attributes of the text's choice", async () => {
+test("rendered formulas have no links, images or attributes from the text", async () => {
   const text = `$x_1$ $\\href{javascript:${RUN}}{y}$ $\\htmlId{root}{z}$ $$\\includegraphics{https://evil.example/x.png}$$`;
   const page = render(<Markdown text={text} />).container;
   await waitFor(() => expect(page.querySelector(".katex")).not.toBeNull(), { timeout: 10_000 });

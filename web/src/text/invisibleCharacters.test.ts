@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { straight, visible } from "./invisibleCharacters";
+import { escapeBidi, escapeInvisible } from "./invisibleCharacters";
 
 test.each([
   ["plain\ttext\n", "plain\ttext\n"],
@@ -15,10 +15,19 @@ test.each([
   ["user\u202egpj.exe", "user⟨U+202E⟩gpj.exe"],
   ["\u2066x\u2069", "⟨U+2066⟩x⟨U+2069⟩"],
   ["שלום – 你好 🎉", "שלום – 你好 🎉"],
-])("%j is seen as %j", (text, shown) => {
-  expect(visible(text)).toBe(shown);
+])("%j is shown as %j", (text, shown) => {
+  expect(escapeInvisible(text)).toBe(shown);
 });
 
-test("prose keeps marks of direction, but is not turned around", () => {
-  expect(straight("a\u200fb\u202ec")).toBe("a\u200fb⟨U+202E⟩c");
+test("prose keeps direction marks and shows overrides", () => {
+  expect(escapeBidi("a\u200fb\u202ec")).toBe("a\u200fb⟨U+202E⟩c");
+});
+
+test.each([
+  ["a\u001b", "a␛"],
+  ["a\u001b\nb", "a␛\nb"],
+  ["a\u001b[31", "a"],
+  ["a\u001b]0;title\nb", "a\nb"],
+])("an incomplete sequence %j is shown as %j", (text, shown) => {
+  expect(escapeInvisible(text)).toBe(shown);
 });

@@ -14,7 +14,7 @@ test.each([
   ["sqlite", "sql"],
   [" yml ", "yaml"],
   ["bash", "shell"],
-])("%s is %s, and it parses", async (given, name) => {
+])("%s is %s and can be parsed", async (given, name) => {
   expect(languageName(given)).toBe(name);
   const support = await loadLanguage(given);
   expect(support?.language.parser.parse("a = 1\n").length).toBe(6);
@@ -25,6 +25,6 @@ test.each(["", "brainfuck", "constructor", "__proto__", "toString"])("%j is not 
   expect(await loadLanguage(name)).toBeNull();
 });
 
-test("a language is loaded once under all of its names", async () => {
+test("a language is loaded once for all its names", async () => {
   expect(loadLanguage("py")).toBe(loadLanguage("python"));
 });

@@ -1,7 +1,7 @@
 /**
- * Languages by the names that people and models give them, each loaded when it is first needed.
+ * Languages by their common names, loaded on demand.
  *
- * CodeMirror comes with the first of them, so nothing here may import it but by `import()`.
+ * CodeMirror is loaded with the first language, so this module must import it only dynamically.
  */
 
 import type { LanguageSupport } from "@codemirror/language";
@@ -70,14 +70,14 @@ const ALIASES: Record<string, string> = {
 
 const loaded = new Map<string, Promise<LanguageSupport | null>>();
 
-/** The name that a language has here, for whatever name or file ending it was given; null if it is not known. */
+/** The canonical name of a language, from a name or a file extension; null if it is not known. */
 export function languageName(name: string): string | null {
   const given = name.trim().toLowerCase();
   const known = Object.hasOwn(ALIASES, given) ? (ALIASES[given] ?? given) : given;
   return Object.hasOwn(LOADS, known) ? known : null;
 }
 
-/** A language for CodeMirror; null if it is not known or could not be fetched, and then code stays plain. */
+/** The CodeMirror support of a language; null if it is not known or cannot be loaded. */
 export function loadLanguage(name: string): Promise<LanguageSupport | null> {
   const known = languageName(name);
   const load = known === null ? undefined : LOADS[known];
@@ -85,7 +85,7 @@ export function loadLanguage(name: string): Promise<LanguageSupport | null> {
   const before = loaded.get(known);
   if (before) return before;
   const promise = load().catch(() => {
-    // The network may be back by the time of the next block.
+    // The next block tries again.
     loaded.delete(known);
     return null;
   });

@@ -1,16 +1,72 @@
-/** What the elements of a markdown tree become on the page. */
+/** React components for the elements of a Markdown tree. */
 
 import type { Element, ElementContent } from "hast";
 import type { Components } from "hast-util-to-jsx-runtime";
-import type { ReactNode } from "react";
-import { address } from "../wire/api";
+import { ImageOff } from "lucide-react";
+import { type ReactNode, useRef } from "react";
+import { CopyButton } from "../ui/CopyButton";
+import { serverUrl } from "../wire/api";
 import { CodeBlock } from "./CodeBlock";
-import { isRightToLeft } from "./direction";
 import { Formula } from "./Formula";
-import { RemoteImage } from "./RemoteImage";
+import { escapeInvisible } from "./invisibleCharacters";
 import { SafeLink } from "./SafeLink";
-import { Table } from "./Table";
-import { safeImage } from "./urls";
+import { safeImage, safeUrl } from "./urls";
+
+const LETTER = /\p{L}/u;
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+
+/** Whether the first letter of a text belongs to a right-to-left script. */
+export function isRightToLeft(text: string): boolean {
+  return RIGHT_TO_LEFT.test(LETTER.exec(text)?.[0] ?? "");
+}
+
+const SHOWN = 120;
+
+/** An image that is not fetched: its description and its URL. A click opens it in a new tab. */
+export function RemoteImage({ address, alt }: { address: string; alt: string }) {
+  const href = safeUrl(address);
+  const where = escapeInvisible(address);
+  const words = (
+    <>
+      <ImageOff size={14} aria-hidden="true" />
+      <span className="text-image-alt">{escapeInvisible(alt) || "Image"}</span>
+      <span className="text-address">{where.length > SHOWN ? `${where.slice(0, SHOWN)}…` : where}</span>
+    </>
+  );
+  if (href === null || !href.startsWith("http")) return <span className="text-image-away">{words}</span>;
+  return (
+    <a
+      className="text-image-away"
+      href={href}
+      target="_blank"
+      rel="noopener noreferrer nofollow"
+      title="Open the image"
+    >
+      {words}
+    </a>
+  );
+}
+
+function asTabs(table: HTMLTableElement | null): string {
+  const cell = (element: HTMLTableCellElement) => (element.textContent ?? "").replace(/[\t\n]+/g, " ").trim();
+  return [...(table?.rows ?? [])].map((row) => [...row.cells].map(cell).join("\t")).join("\n");
+}
+
+/** A table that scrolls on its own and can be copied as tab-separated values. */
+export function Table({ children }: { children: ReactNode }) {
+  const table = useRef<HTMLTableElement>(null);
+  return (
+    <div className="text-table">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <section className="text-table-scroll" tabIndex={0} aria-label="Table">
+        <table ref={table}>{children}</table>
+      </section>
+      <div className="text-table-copy">
+        <CopyButton text={() => asTabs(table.current)} label="Copy table" />
+      </div>
+    </div>
+  );
+}
 
 interface Props {
   className?: string | undefined;
@@ -28,7 +84,7 @@ const property = (node: Element | undefined, name: string) => {
   return typeof value === "string" || typeof value === "number" ? String(value) : "";
 };
 
-/** Headings of a text stand one level below those of the page. */
+/** Headings of a text are one level below those of the page. */
 const heading = (Tag: "h2" | "h3" | "h4" | "h5" | "h6", look: string) =>
   function Heading({ node, children }: Props) {
     return (
@@ -49,7 +105,7 @@ const cell = (Tag: "td" | "th") =>
     );
   };
 
-/** Boxes whose marks stand at their beginning: `auto` would not look into the paragraphs in them, which say `auto` too. */
+/** Elements with markers at their start: `dir=auto` would not look into their paragraphs, which have `dir=auto` too. */
 const box = (Tag: "ul" | "ol" | "blockquote") =>
   function Box({ node, ...rest }: Props) {
     return <Tag {...rest} dir={isRightToLeft(textIn(node)) ? "rtl" : undefined} />;
@@ -63,13 +119,13 @@ function Link({ node, children }: Props) {
   );
 }
 
-function Picture({ node }: Props) {
+function Image({ node }: Props) {
   const source = property(node, "src");
   const alt = property(node, "alt");
   const image = safeImage(source);
   if (image === null) return <RemoteImage address={source} alt={alt} />;
   return (
-    <img className="text-image" src={image.startsWith("data:") ? image : address(image)} alt={alt} loading="lazy" />
+    <img className="text-image" src={image.startsWith("data:") ? image : serverUrl(image)} alt={alt} loading="lazy" />
   );
 }
 
@@ -77,7 +133,7 @@ function Code({ node, children }: Props) {
   return node?.properties.dataFormula === undefined ? <code>{children}</code> : <Formula source={textIn(node)} />;
 }
 
-/** Code within a list or a quote; at the top it is a block of its own and never comes here. */
+/** Code in a list or a quote; top-level code is a block of its own. */
 function Pre({ node }: Props) {
   const code = node?.children.find((child) => child.type === "element");
   const classes = code?.type === "element" ? code.properties.className : [];
@@ -104,7 +160,7 @@ export const ELEMENTS: Partial<Components> = {
   td: cell("td"),
   th: cell("th"),
   a: Link,
-  img: Picture,
+  img: Image,
   code: Code,
   pre: Pre,
   input: Task,

@@ -1,8 +1,8 @@
 /**
- * Markdown to a tree of elements, one block at a time. Pure.
+ * Parses one block of Markdown into an element tree. Pure.
  *
- * There is no HTML in it: the parser does not know tags, so they are text like any other. What comes out is held against
- * a short list of elements and attributes nevertheless, so that a change in a library adds nothing to the page by itself.
+ * The parser has no HTML syntax, so tags stay text. The tree is also checked against an allow-list of elements and
+ * attributes, so that an update of a library cannot add any.
  */
 
 import type { Element, ElementContent, Root } from "hast";
@@ -12,8 +12,8 @@ import remarkParse from "remark-parse";
 import remarkRehype from "remark-rehype";
 import { type Processor, unified } from "unified";
 import { SKIP, visit } from "unist-util-visit";
-import { hideFormulas, rehypeFormulas } from "./formulas";
-import { straight } from "./invisibleCharacters";
+import { encodeFormulas, rehypeFormulas } from "./formulas";
+import { escapeBidi } from "./invisibleCharacters";
 import { slugOf } from "./urls";
 
 const ATTRIBUTES: Record<string, readonly string[]> = {
@@ -72,7 +72,7 @@ function onlyKnown() {
   };
 }
 
-/** A footnote's mark. Its number is all that the definition beside the block says; see `references.ts`. */
+/** A footnote mark. The definition that `references.ts` adds to the block contains only the number. */
 function mark(node: FootnoteReference, number: string): Element {
   const link: Element = {
     type: "element",
@@ -100,25 +100,25 @@ const processor = unified()
   .use(onlyKnown)
   .freeze();
 
-/** Longer blocks than this are no prose; they would only hold up the page. */
+/** Longer blocks are not parsed, because that would block the page. */
 export const PROSE_LIMIT = 100_000;
 const KEPT = 800;
 const KEPT_LENGTH = 4000;
-const kept = new Map<string, Root>();
+const treeCache = new Map<string, Root>();
 
 /**
- * The tree of a block. Those of short blocks are kept: rows of a long session come and go while it is scrolled. A block that
- * grows is another one with each token; those are not worth keeping.
+ * The tree of a block. Trees of short finished blocks are cached, because rows unmount and mount while the user
+ * scrolls.
  */
-export function treeOf(text: string, isGrowing = false): Root {
-  const before = kept.get(text);
+export function parseMarkdown(text: string, isGrowing = false): Root {
+  const before = treeCache.get(text);
   if (before) return before;
-  const source = hideFormulas(straight(text));
+  const source = encodeFormulas(escapeBidi(text));
   const tree = processor.runSync(processor.parse(source));
   if (!isGrowing && text.length <= KEPT_LENGTH) {
-    const oldest = kept.size >= KEPT ? kept.keys().next().value : undefined;
-    if (oldest !== undefined) kept.delete(oldest);
-    kept.set(text, tree);
+    const oldest = treeCache.size >= KEPT ? treeCache.keys().next().value : undefined;
+    if (oldest !== undefined) treeCache.delete(oldest);
+    treeCache.set(text, tree);
   }
   return tree;
 }

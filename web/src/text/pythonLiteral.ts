@@ -1,4 +1,4 @@
-/** Literals of Python: what an agent prints when it means JSON. Pure. */
+/** Parses Python literals, which agents print instead of JSON. Pure. */
 
 import type { JsonObject, JsonValue } from "../wire/events";
 
@@ -21,7 +21,7 @@ class Reader {
 
   constructor(private readonly text: string) {}
 
-  whole(): JsonValue {
+  parse(): JsonValue {
     const value = this.value(0);
     this.space();
     if (this.at < this.text.length) throw new SyntaxError("more than one value");
@@ -81,7 +81,7 @@ class Reader {
     return values;
   }
 
-  /** A string, or several side by side, which are one. */
+  /** A string, or adjacent strings, which Python joins. */
   private strings(): string | null {
     let text: string | null = null;
     for (;;) {
@@ -119,7 +119,7 @@ class Reader {
   }
 }
 
-/** The value of a literal. Raises if it is none. */
+/** The value of a literal. Throws if the text is not one. */
 export function pythonLiteral(text: string): JsonValue {
-  return new Reader(text).whole();
+  return new Reader(text).parse();
 }

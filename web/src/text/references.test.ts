@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { Blocks } from "./blocks";
-import { Definitions, withCitations, withReferences } from "./references";
+import { IncrementalBlocks } from "./blocks";
+import { ReferenceCollector, withCitations, withReferences } from "./references";
 
-test("lines stay the same while a footnote grows, and change when another is defined", () => {
-  const growing = new Blocks();
-  const definitions = new Definitions();
+test("lines stay the same while a footnote grows, and change with a new definition", () => {
+  const growing = new IncrementalBlocks();
+  const definitions = new ReferenceCollector();
   const of = (text: string) => definitions.of(growing.of(text));
   const first = of("a[^1]\n\n[^1]: on");
   const second = of("a[^1]\n\n[^1]: one");
@@ -14,8 +14,10 @@ test("lines stay the same while a footnote grows, and change when another is def
 });
 
 test("only blocks that use a definition get it", () => {
-  const blocks = new Blocks().of("a [B  c]\n\nb [x]\n\n[b c]: https://example.org\n[b c]: https://second.example");
-  const { lines } = new Definitions().of(blocks);
+  const blocks = new IncrementalBlocks().of(
+    "a [B  c]\n\nb [x]\n\n[b c]: https://example.org\n[b c]: https://second.example",
+  );
+  const { lines } = new ReferenceCollector().of(blocks);
   expect(blocks.map((block) => withReferences(block, lines).includes("\n\n[b c]: https://example.org"))).toEqual([
     true,
     false,

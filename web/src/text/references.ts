@@ -1,13 +1,15 @@
 /**
- * What a block needs from elsewhere in the text: the addresses of `[label]` links, the numbers of its footnotes, and the
- * sources that `[1]` stands for. They are added to the block's own text, so blocks that use none stay as they are. Pure.
+ * Adds to a block what it refers to elsewhere in the text: URLs of `[label]` links, numbers of footnotes, and sources
+ * of `[1]`.
+ *
+ * They are appended to the block's own text, so blocks without references do not change. Pure.
  */
 
 import type { Block } from "./blocks";
 
 const DEFINITION = /^ {0,3}\[(?!\^)((?:\\.|[^[\]\\\n]){1,300})\]:[ \t]*\S/;
 const LABEL = /\[((?:\\.|[^[\]\\\n]){1,300})\]/g;
-// Code is left alone, and so is `[words][1]`, which is a link by itself.
+// Skips code, and `[words][1]`, which is a link.
 const CITATIONS =
   /(?<ticks>(?<!`)`+(?!`))[\s\S]{0,2000}?(?<!`)\k<ticks>(?!`)|(?<![\]\\!])(?<cited>(?:\[\d{1,3}\])+)(?![(:[])/g;
 
@@ -35,7 +37,10 @@ export interface References {
 
 const defines = (block: Block) => block.kind === "footnote" || (block.kind === "prose" && DEFINITION.test(block.text));
 
-/** All that is defined in a text. Footnotes are numbered as they are defined, so a number never changes while it grows. */
+/**
+ * Collects all definitions. Footnotes are numbered in order of definition, so a number never changes while the text
+ * grows.
+ */
 function collect(defining: readonly Block[]): References {
   const lines = new Map<string, string>();
   const notes: Footnote[] = [];
@@ -57,8 +62,8 @@ function collect(defining: readonly Block[]): References {
   return { lines, notes };
 }
 
-/** References of a text that grows: the same lines until another one is defined. */
-export class Definitions {
+/** References of a growing text: the same map until a definition changes. */
+export class ReferenceCollector {
   private defining: readonly Block[] = [];
   private references: References = collect([]);
 
@@ -71,7 +76,7 @@ export class Definitions {
       const before = this.references.lines;
       const isKnown = lines.size === before.size && [...lines].every(([label, line]) => before.get(label) === line);
       this.defining = defining;
-      // A footnote that grows is no other line for those who refer to it.
+      // A growing footnote does not change the line that refers to it.
       this.references = { lines: isKnown ? before : lines, notes };
     }
     return this.references;
@@ -85,7 +90,7 @@ export function withReferences(block: Block, lines: References["lines"]): string
   return used.length === 0 ? block.text : `${block.text}\n\n${used.join("\n")}`;
 }
 
-/** `[1]` as a link to the first of `sources`, and so on; null is a source that no link may lead to. */
+/** Turns `[1]` into a link to the first source, and so on; null is a source without a safe URL. */
 export function withCitations(text: string, sources: readonly (string | null)[]): string {
   if (sources.length === 0 || !text.includes("[")) return text;
   const linked = (mark: string, number: string) => {

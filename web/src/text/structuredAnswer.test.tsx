@@ -10,7 +10,7 @@ afterEach(cleanup);
 
 const given = (content: JsonValue, title = "", sources: string[] = []): Given => ({ content, title, sources });
 
-/** The final answers of a transcript that the server's tests use too. */
+/** Final answers of a transcript of the server's tests. */
 function golden(name: string): Given[] {
   const lines = readFileSync(`../tests/dialects/golden/${name}.jsonl`, "utf8").trim().split("\n");
   const events = lines.map((line) => (JSON.parse(line) as { event: Partial<Given> & { kind: string } }).event);
@@ -19,19 +19,22 @@ function golden(name: string): Given[] {
     .map(({ content = null, title = "", sources = [] }) => ({ content, title, sources }));
 }
 
-test("a golden answer that is a value stays one", () => {
+test("a golden answer that is a value stays a value", () => {
   expect(golden("answer_never_streamed").map(answerOf)).toEqual([
     { title: "The answer", content: { answer: 42 }, sources: ["https://example.org/"] },
   ]);
 });
 
-test.each(["text", "one_tool", "sub_agents", "plan", "code_output"])("golden answers of %s are shown", (name) => {
-  for (const answer of golden(name)) {
-    const shown = answerOf(answer);
-    if (typeof answer.content === "string") expect(shown.content).toBe(answer.content);
-    expect(shown.title).toBe(answer.title);
-  }
-});
+test.each(["text", "one_tool", "sub_agents", "plan", "code_output"])(
+  "golden answers of %s keep their content and title",
+  (name) => {
+    for (const answer of golden(name)) {
+      const shown = answerOf(answer);
+      if (typeof answer.content === "string") expect(shown.content).toBe(answer.content);
+      expect(shown.title).toBe(answer.title);
+    }
+  },
+);
 
 test.each([
   [given("Final answer: yes"), { title: "", content: "yes", sources: [] }],
@@ -66,7 +69,7 @@ test.each([
   expect(pythonLiteral(text)).toEqual(value);
 });
 
-test.each(["{'a'}", "{'a': 1", "'a", "open('x')", "[1 2]", "", "[".repeat(500)])("%.20j is no literal", (text) => {
+test.each(["{'a'}", "{'a': 1", "'a", "open('x')", "[1 2]", "", "[".repeat(500)])("%.20j is not a literal", (text) => {
   expect(() => pythonLiteral(text)).toThrow(SyntaxError);
 });
 
@@ -83,7 +86,7 @@ test.each([
   expect(sourceOf(text)).toEqual(source);
 });
 
-test("an answer is a document with numbered sources that its citations lead to", () => {
+test("an answer is a document with numbered sources that its citations link to", () => {
   const page = render(
     <AnswerBody
       title="Sales"
@@ -99,7 +102,7 @@ test("an answer is a document with numbered sources that its citations lead to",
   expect([...page.querySelectorAll("li")].map((line) => line.textContent)).toEqual(["Report — example.org", "A book"]);
 });
 
-test("an answer that is no text is shown as a value", () => {
+test("an answer that is not a string is shown as JSON", () => {
   const page = render(<AnswerBody title="" content={{ a: 1 }} sources={[]} />).container;
   expect(page.querySelector("pre")?.textContent).toBe('{\n  "a": 1\n}');
 });

@@ -1,4 +1,4 @@
-/** A final answer as it is shown: a title, a content and sources, from whatever form the agent gave it. The same rules as v2's. */
+/** A final answer as title, content and sources, whatever form the agent gave it. The same rules as in Web API v2. */
 
 import type { JsonObject, JsonValue } from "../wire/events";
 import { pythonLiteral } from "./pythonLiteral";
@@ -26,7 +26,7 @@ function stripped(text: string): string {
   return start.startsWith(PREFIX) ? start.slice(PREFIX.length).trimStart() : text;
 }
 
-/** An object as it is; a text if it is JSON or a literal of Python of one. */
+/** An object, also from a string with JSON or a Python literal. */
 function objectOf(content: JsonValue): JsonObject | null {
   if (typeof content !== "string") return isObject(content) ? content : null;
   const text = stripped(content).trim();
@@ -36,7 +36,7 @@ function objectOf(content: JsonValue): JsonObject | null {
       const found = parse(text);
       if (isObject(found)) return found;
     } catch {
-      // The next form, or text.
+      // Try the next format.
     }
   }
   return null;
@@ -47,12 +47,12 @@ function sourcesOf(value: JsonValue | undefined): readonly string[] {
   return value.map((source) => (typeof source === "string" ? source : JSON.stringify(source)));
 }
 
-/** What the event says wins; an object with `content`, or a text that is one, is taken apart; any other is a value. */
+/** Fields of the event win; an object with `content` is taken apart; any other object is a value. */
 export function answerOf({ content, title, sources }: Given): Answer {
   const value = objectOf(content);
   if (value === null || !Object.hasOwn(value, "content")) {
     if (typeof content !== "string") return { title, content, sources };
-    // Long numbers would not be the same ones afterwards.
+    // Parsing would change long numbers.
     return { title, content: value === null || /\d{16}/.test(content) ? stripped(content) : value, sources };
   }
   const named = value.title;
@@ -65,11 +65,11 @@ export function answerOf({ content, title, sources }: Given): Answer {
 
 export interface Source {
   readonly title: string;
-  /** "" if it names no address. */
+  /** "" if there is no URL. */
   readonly address: string;
 }
 
-/** A source as agents write it: an address, words with an address, a markdown link, or JSON with a title and a url. */
+/** Parses a source: a URL, text with a URL, a Markdown link, or JSON with a title and a URL. */
 export function sourceOf(text: string): Source {
   const link = /^\s*(?:[-*]\s+|\[\d+\]\s*)?\[([^\]]+)\]\(\s*<?(\S+?)>?\s*\)\s*$/.exec(text);
   if (link) return { title: link[1] ?? "", address: link[2] ?? "" };

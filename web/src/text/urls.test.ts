@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { anchorOf, misleads, safeAddress, safeImage } from "./urls";
+import { anchorOf, isMisleading, safeImage, safeUrl } from "./urls";
 
 test.each([
   ["https://example.org/a?b=c#d", "https://example.org/a?b=c#d"],
   ["HTTP://Example.org", "http://example.org/"],
   ["mailto:me@example.org", "mailto:me@example.org"],
-])("%s may be followed", (address, href) => {
-  expect(safeAddress(address)).toBe(href);
+])("%s may be linked", (address, href) => {
+  expect(safeUrl(address)).toBe(href);
 });
 
 test.each([
@@ -36,8 +36,8 @@ test.each([
   "relative/path",
   "/sessions/delete",
   "",
-])("%j may not", (address) => {
-  expect(safeAddress(address)).toBeNull();
+])("%j may not be linked", (address) => {
+  expect(safeUrl(address)).toBeNull();
 });
 
 test.each([
@@ -46,7 +46,7 @@ test.each([
   ["#", null],
   ["#%E0%A4%A", null],
   ["x#a", null],
-])("%s names the place %s", (address, place) => {
+])("%s names the anchor %s", (address, place) => {
   expect(anchorOf(address)).toBe(place);
 });
 
@@ -69,7 +69,7 @@ test.each([
   "data:text/html;base64,PHN2Zz4=",
   `data:image/png;base64,${"A".repeat(300_000)}`,
   "blob:x",
-])("the image %.60s is not", (address) => {
+])("the image %.60s is not shown", (address) => {
   expect(safeImage(address)).toBeNull();
 });
 
@@ -79,6 +79,6 @@ test.each([
   ["www.bank.example", "https://bank.example/x", false],
   ["the bank", "https://evil.example/", false],
   ["e.g. this", "https://example.org/", false],
-])("%j for %s misleads: %s", (label, address, wrong) => {
-  expect(misleads(label, address)).toBe(wrong);
+])("%j for %s is misleading: %s", (label, address, wrong) => {
+  expect(isMisleading(label, address)).toBe(wrong);
 });

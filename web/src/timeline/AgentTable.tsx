@@ -1,22 +1,22 @@
 import { memo, useState } from "react";
-import { duration, plural, tokenCount } from "../log/plainText";
-import { visible } from "../text/invisibleCharacters";
+import { formatDuration, formatTokens, plural } from "../log/format";
+import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { StateIcon } from "../ui/StateIcon";
-import type { AgentLine, Summary } from "./summary";
+import type { AgentSummary, Summary } from "./summary";
 
-const FEW = 6;
+const MAX_COLLAPSED = 6;
 
-/** Time, tools and tokens of each agent at a glance. */
+/** Time, tools and tokens of each agent. */
 export const AgentTable = memo(function AgentTable({ summary }: { summary: Summary }) {
   const [all, setAll] = useState(false);
   const { agents, tokens } = summary;
-  const shown = all || agents.length <= FEW + 1 ? agents : agents.slice(0, FEW);
+  const shown = all || agents.length <= MAX_COLLAPSED + 1 ? agents : agents.slice(0, MAX_COLLAPSED);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what may scroll must be reachable by keyboard
     <section className="timeline-agents" aria-label="Agents" tabIndex={0}>
       <table>
-        <caption className="unseen">Time, tools and tokens of each agent</caption>
+        <caption className="visually-hidden">Time, tools and tokens of each agent</caption>
         <thead>
           <tr>
             <th scope="col">Agent</th>
@@ -39,7 +39,7 @@ export const AgentTable = memo(function AgentTable({ summary }: { summary: Summa
             <tr>
               <th scope="row">{plural(agents.length, "agent")}</th>
               <td className="timeline-wide" />
-              <td>{duration(summary.ms)}</td>
+              <td>{formatDuration(summary.ms)}</td>
               <td>{summary.tools.toLocaleString("en")}</td>
               <td>{amount(tokens.input)}</td>
               <td>{amount(tokens.output)}</td>
@@ -47,8 +47,8 @@ export const AgentTable = memo(function AgentTable({ summary }: { summary: Summa
           </tfoot>
         )}
       </table>
-      {agents.length > FEW + 1 && (
-        <Button look="quiet" aria-expanded={all} onClick={() => setAll(!all)}>
+      {agents.length > MAX_COLLAPSED + 1 && (
+        <Button variant="quiet" aria-expanded={all} onClick={() => setAll(!all)}>
           {all ? "Show fewer agents" : `Show all ${agents.length} agents`}
         </Button>
       )}
@@ -56,7 +56,7 @@ export const AgentTable = memo(function AgentTable({ summary }: { summary: Summa
   );
 });
 
-function AgentRow({ agent }: { agent: AgentLine }) {
+function AgentRow({ agent }: { agent: AgentSummary }) {
   const share = (
     <span className="timeline-share" title={`${Math.round(agent.share * 100)} % of the run`}>
       <span
@@ -70,13 +70,13 @@ function AgentRow({ agent }: { agent: AgentLine }) {
       <th scope="row">
         <span className="timeline-agent" style={{ paddingInlineStart: Math.min(agent.depth, 5) * 14 }}>
           <StateIcon state={agent.state} size={14} />
-          <span className="timeline-agent-name">{visible(agent.name)}</span>
-          {agent.model && <span className="timeline-agent-model">{visible(agent.model)}</span>}
+          <span className="timeline-agent-name">{escapeInvisible(agent.name)}</span>
+          {agent.model && <span className="timeline-agent-model">{escapeInvisible(agent.model)}</span>}
         </span>
         <span className="timeline-narrow">{share}</span>
       </th>
       <td className="timeline-wide">{share}</td>
-      <td>{duration(agent.ms)}</td>
+      <td>{formatDuration(agent.ms)}</td>
       <td>{agent.tools.toLocaleString("en")}</td>
       <td>{amount(agent.tokens.input)}</td>
       <td>{amount(agent.tokens.output)}</td>
@@ -84,7 +84,7 @@ function AgentRow({ agent }: { agent: AgentLine }) {
   );
 }
 
-/** Nothing told is not nothing spent. */
+/** No reported tokens does not mean no tokens. */
 function amount(tokens: number): string {
-  return tokens > 0 ? tokenCount(tokens) : "–";
+  return tokens > 0 ? formatTokens(tokens) : "–";
 }

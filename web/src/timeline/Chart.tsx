@@ -1,6 +1,9 @@
+import { Maximize2, ZoomIn, ZoomOut } from "lucide-react";
 import {
   type KeyboardEvent,
   memo,
+  type ReactNode,
+  type Ref,
   useCallback,
   useEffect,
   useId,
@@ -10,60 +13,194 @@ import {
   useState,
 } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
+import { formatExactDuration } from "../log/format";
 import type { Item } from "../log/view";
-import { Frame } from "../ui/ListContainer";
-import { useWidth } from "../ui/useElementWidth";
-import { useEndOf } from "../ui/useStickToEnd";
-import { Axis } from "./Axis";
-import { ChartRow } from "./ChartRow";
-import { moved } from "./keyboardNavigation";
+import { escapeInvisible } from "../text/invisibleCharacters";
+import { Button } from "../ui/Button";
+import { useElementWidth, useStickToEnd } from "../ui/hooks";
+import { ListContainer } from "../ui/ListContainer";
+import { STATE_LABELS, StateIcon } from "../ui/StateIcon";
+import { nextRow } from "./keyboardNavigation";
 import type { Row, Timeline } from "./layout";
-import { Hint } from "./Tooltip";
-import { tickStep } from "./ticks";
-import { useHint } from "./useTooltip";
-import { useZoom } from "./useZoom";
-import { ZoomButtons } from "./ZoomButtons";
-import { END_ROOM, labelsWidth } from "./zoom";
+import { Tooltip, useTooltip } from "./Tooltip";
+import { tickStep, ticks } from "./ticks";
+import { END_ROOM, labelWidth, useZoom } from "./zoom";
+
+interface AxisProps {
+  readonly inner: Ref<HTMLDivElement>;
+  readonly labels: number;
+  readonly width: number;
+  readonly scale: number;
+  readonly step: number;
+  readonly span: number;
+  /** Index of the visible page of the track; ticks of its neighbours are rendered too. */
+  readonly page: number;
+  readonly isRunning: boolean;
+  /** Shown above the labels. */
+  readonly children: ReactNode;
+}
+
+/** Width of the word "now", in px. */
+const NOW_ROOM = 40;
+
+/** The time axis. It scrolls horizontally with the bars, and not vertically. */
+export const Axis = memo(function Axis({
+  inner,
+  labels,
+  width,
+  scale,
+  step,
+  span,
+  page,
+  isRunning,
+  children,
+}: AxisProps) {
+  const from = ((page - 1) * width) / scale;
+  const to = Math.max(Math.min(span, ((page + 2) * width) / scale), width / scale);
+  const isFree = (at: number) => !isRunning || Math.abs(at - span) * scale > NOW_ROOM;
+  const marks = ticks(from, to, step).filter((tick) => isFree(tick.at));
+  return (
+    <div className="timeline-axis">
+      <div className="timeline-axis-head" style={{ width: labels }}>
+        {children}
+      </div>
+      <div className="timeline-axis-window" aria-hidden="true">
+        <div ref={inner} className="timeline-axis-inner">
+          {marks.map((tick) => (
+            <span key={tick.at} className="timeline-tick" style={{ left: tick.at * scale }}>
+              {tick.label}
+            </span>
+          ))}
+          {isRunning && (
+            <span className="timeline-now-word" style={{ left: span * scale }}>
+              now
+            </span>
+          )}
+        </div>
+      </div>
+    </div>
+  );
+});
+
+interface ZoomButtonsProps {
+  readonly isFit: boolean;
+  readonly onZoom: (factor: number) => void;
+  readonly onFit: () => void;
+}
+
+export function ZoomButtons({ isFit, onZoom, onFit }: ZoomButtonsProps) {
+  return (
+    <div className="timeline-zoom" role="toolbar" aria-label="Zoom">
+      <Button variant="quiet" aria-label="Zoom out" title="Zoom out (−)" disabled={isFit} onClick={() => onZoom(0.5)}>
+        <ZoomOut size={15} aria-hidden="true" />
+      </Button>
+      <Button variant="quiet" aria-label="Zoom in" title="Zoom in (+, or Ctrl and the wheel)" onClick={() => onZoom(2)}>
+        <ZoomIn size={15} aria-hidden="true" />
+      </Button>
+      <Button variant="quiet" aria-label="Show the whole run" title="Whole run (0)" disabled={isFit} onClick={onFit}>
+        <Maximize2 size={14} aria-hidden="true" />
+      </Button>
+    </div>
+  );
+}
+
+interface ChartRowProps {
+  readonly id: string;
+  readonly row: Row;
+  readonly index: number;
+  readonly scale: number;
+  readonly labels: number;
+  readonly isActive: boolean;
+  readonly isSelected: boolean;
+}
+
+const DEEPEST = 8;
+
+/** One row of the chart. The chart handles its clicks and keys. */
+export const ChartRow = memo(function ChartRow({ id, row, index, scale, labels, isActive, isSelected }: ChartRowProps) {
+  const deep = Math.min(row.depth, DEEPEST);
+  const end = row.end * scale;
+  const isSeen = row.state !== "unseen";
+  return (
+    // biome-ignore lint/a11y/useFocusableInteractive: the chart has the focus and names its active row
+    <div
+      role="treeitem"
+      aria-level={row.depth + 1}
+      aria-selected={isSelected}
+      id={id}
+      data-row={index}
+      data-active={isActive ? "" : undefined}
+      className={`timeline-row timeline-row-${row.kind}`}
+    >
+      <div className="timeline-label" style={{ width: labels }}>
+        {Array.from({ length: deep }, (_, level) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: lines of the indentation have no other name
+          <span key={level} className="timeline-indent" aria-hidden="true" />
+        ))}
+        <StateIcon state={row.state} size={14} />
+        <span className="timeline-name">{escapeInvisible(row.label)}</span>
+        {row.about && <span className="timeline-about">{escapeInvisible(row.about)}</span>}
+      </div>
+      <div className="timeline-track">
+        {row.parts.map((part) => (
+          <span
+            key={`${part.kind} ${part.begin}`}
+            className={`timeline-bar timeline-bar-${row.kind} timeline-part-${part.kind} timeline-is-${row.state}`}
+            data-open={row.isOpen && part.end === row.end ? "" : undefined}
+            style={{ left: part.begin * scale, width: Math.max(2, (part.end - part.begin) * scale) }}
+          />
+        ))}
+        <span className="timeline-took" style={{ left: Math.max(end, row.begin * scale + 2) }}>
+          <span className="visually-hidden">{`begins at ${formatExactDuration(row.begin)}, ${isSeen ? "took " : ""}`}</span>
+          {isSeen ? formatExactDuration(row.end - row.begin) : STATE_LABELS.unseen}
+        </span>
+      </div>
+    </div>
+  );
+});
 
 interface Props {
   readonly timeline: Timeline;
   readonly focus: Item | null;
-  readonly onPick: (row: Row) => void;
+  readonly onSelect: (row: Row) => void;
 }
 
 const ROW = 28;
 const TICK_GAP = 64;
 
-/** Bars over time, below an axis. The box has the focus and one row is its active one, so that rows may come and go. */
-export const Chart = memo(function Chart({ timeline, focus, onPick }: Props) {
+/**
+ * Bars over time below an axis. The scrolling element has the focus and names an active row, so that rows can
+ * unmount.
+ */
+export const Chart = memo(function Chart({ timeline, focus, onSelect }: Props) {
   const { rows, span, isRunning } = timeline;
   const id = useId();
   const chart = useRef<HTMLDivElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const axis = useRef<HTMLDivElement>(null);
   const list = useRef<VirtualizerHandle>(null);
-  const whole = useWidth(scroller, 640);
-  const labels = labelsWidth(whole);
-  const width = whole - labels;
-  const { scale, isFit, by, showAll } = useZoom(scroller, labels, width, span);
+  const totalWidth = useElementWidth(scroller, 640);
+  const labels = labelWidth(totalWidth);
+  const width = totalWidth - labels;
+  const { scale, isFit, zoomBy, fitAll } = useZoom(scroller, labels, width, span);
   const step = tickStep(scale, TICK_GAP);
-  const [wished, setActive] = useState(0);
-  const active = Math.max(0, Math.min(wished, rows.length - 1));
+  const [requested, setActive] = useState(0);
+  const active = Math.max(0, Math.min(requested, rows.length - 1));
   const mounted = useMemo(() => [active], [active]);
   const [page, setPage] = useState(0);
-  const { hint, hide, show } = useHint(chart);
-  const noteScroll = useEndOf(scroller, isRunning, timeline);
-  const picked = useMemo(() => (focus ? rows.findIndex((row) => row.item?.key === focus.key) : -1), [rows, focus]);
+  const { tooltip, hide, show } = useTooltip(chart);
+  const noteScroll = useStickToEnd(scroller, isRunning, timeline);
+  const selected = useMemo(() => (focus ? rows.findIndex((row) => row.item?.key === focus.key) : -1), [rows, focus]);
 
   const reveal = useCallback((index: number) => {
     setActive(index);
     list.current?.scrollToIndex(index, { align: "nearest" });
   }, []);
   useEffect(() => {
-    if (picked >= 0) reveal(picked);
-  }, [picked, reveal]);
+    if (selected >= 0) reveal(selected);
+  }, [selected, reveal]);
 
-  /** While keys are used, the hint is that of the active row. */
+  /** Shows the tooltip of the active row while the keyboard is used. */
   const showActive = (index: number): boolean => {
     const element = scroller.current;
     const row = element?.querySelector<HTMLElement>(`[data-row="${index}"]`);
@@ -71,8 +208,8 @@ export const Chart = memo(function Chart({ timeline, focus, onPick }: Props) {
     show(row, { chart: labels + (rows[index]?.begin ?? 0) * scale - element.scrollLeft });
     return true;
   };
-  /** A row that becomes the active one shows its bar, also in a chart that is zoomed. */
-  const bringIn = (index: number) => {
+  /** Scrolls horizontally to the bar of the active row. */
+  const revealBar = (index: number) => {
     const element = scroller.current;
     const row = rows[index];
     if (element === null || row === undefined) return;
@@ -80,24 +217,24 @@ export const Chart = memo(function Chart({ timeline, focus, onPick }: Props) {
     if (isOut) element.scrollLeft = Math.max(0, row.begin * scale - width / 5);
     showActive(index);
   };
-  const bringInLatest = useRef(bringIn);
+  const latestRevealBar = useRef(revealBar);
   useLayoutEffect(() => {
-    bringInLatest.current = bringIn;
+    latestRevealBar.current = revealBar;
   });
   useEffect(() => {
-    bringInLatest.current(active);
+    latestRevealBar.current(active);
   }, [active]);
 
-  const press = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const row = rows[active];
-    const next = moved(rows, active, event.key);
+    const next = nextRow(rows, active, event.key);
     if (next !== null) reveal(next);
-    else if ((event.key === "Enter" || event.key === " ") && row) onPick(row);
-    else if (event.key === "+" || event.key === "=") by(2);
-    else if (event.key === "-") by(0.5);
-    else if (event.key === "0") showAll();
-    else if (event.key === "Escape" && hint !== null) {
+    else if ((event.key === "Enter" || event.key === " ") && row) onSelect(row);
+    else if (event.key === "+" || event.key === "=") zoomBy(2);
+    else if (event.key === "-") zoomBy(0.5);
+    else if (event.key === "0") fitAll();
+    else if (event.key === "Escape" && tooltip !== null) {
       hide();
       event.stopPropagation();
     } else return;
@@ -105,19 +242,19 @@ export const Chart = memo(function Chart({ timeline, focus, onPick }: Props) {
   };
 
   const rowAt = (target: EventTarget) => (target as Element).closest<HTMLElement>("[data-row]");
-  const click = (target: EventTarget) => {
+  const onClick = (target: EventTarget) => {
     const index = Number(rowAt(target)?.dataset.row ?? -1);
     const row = rows[index];
     if (row === undefined) return;
     setActive(index);
-    onPick(row);
+    onSelect(row);
   };
-  const point = (target: EventTarget, x: number) => {
+  const onPointer = (target: EventTarget, x: number) => {
     const row = rowAt(target);
     if (row) show(row, { pointer: x });
     else hide();
   };
-  const scrolled = () => {
+  const onScroll = () => {
     const element = scroller.current;
     if (element === null) return;
     if (axis.current) axis.current.style.transform = `translateX(${-element.scrollLeft}px)`;
@@ -126,11 +263,11 @@ export const Chart = memo(function Chart({ timeline, focus, onPick }: Props) {
     noteScroll();
   };
 
-  const hinted = hint === null ? undefined : rows[hint.index];
+  const tooltipRow = tooltip === null ? undefined : rows[tooltip.index];
   return (
     <div className="timeline-chart" ref={chart}>
       <Axis {...{ inner: axis, labels, width, scale, step, span, page, isRunning }}>
-        <ZoomButtons isFit={isFit} onZoom={by} onFit={showAll} />
+        <ZoomButtons isFit={isFit} onZoom={zoomBy} onFit={fitAll} />
       </Axis>
       <div
         ref={scroller}
@@ -139,17 +276,24 @@ export const Chart = memo(function Chart({ timeline, focus, onPick }: Props) {
         aria-label="What ran"
         aria-activedescendant={`${id}-${active}`}
         tabIndex={0}
-        onKeyDown={press}
-        onScroll={scrolled}
-        onClick={(event) => click(event.target)}
-        onPointerOver={(event) => event.pointerType === "mouse" && point(event.target, event.clientX)}
+        onKeyDown={onKeyDown}
+        onScroll={onScroll}
+        onClick={(event) => onClick(event.target)}
+        onPointerOver={(event) => event.pointerType === "mouse" && onPointer(event.target, event.clientX)}
         onPointerLeave={hide}
         onFocus={() => showActive(active)}
         onBlur={hide}
       >
         <div className="timeline-inner" style={{ width: isFit ? "100%" : labels + span * scale + END_ROOM }}>
           <div className="timeline-lines" style={{ left: labels - 1, backgroundSize: `${step * scale}px 100%` }} />
-          <Virtualizer ref={list} data={rows} scrollRef={scroller} itemSize={ROW} keepMounted={mounted} as={Frame}>
+          <Virtualizer
+            ref={list}
+            data={rows}
+            scrollRef={scroller}
+            itemSize={ROW}
+            keepMounted={mounted}
+            as={ListContainer}
+          >
             {(row, index) => (
               <ChartRow
                 key={row.key}
@@ -159,14 +303,14 @@ export const Chart = memo(function Chart({ timeline, focus, onPick }: Props) {
                 scale={scale}
                 labels={labels}
                 isActive={index === active}
-                isPicked={index === picked}
+                isSelected={index === selected}
               />
             )}
           </Virtualizer>
           {isRunning && <div className="timeline-now" style={{ left: labels + span * scale }} />}
         </div>
       </div>
-      {hint && hinted && <Hint row={hinted} place={hint} />}
+      {tooltip && tooltipRow && <Tooltip row={tooltipRow} place={tooltip} />}
     </div>
   );
 });

@@ -1,12 +1,12 @@
 import { cleanup, fireEvent, render, screen, within } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Item, RunView } from "../log/view";
-import { golden, made, only, session } from "../testing/sampleRuns";
+import { goldenSession, onlyRun, sampleRun, sampleSession } from "../testing/sampleRuns";
 import TimelinePane from "./TimelinePane";
 
 const SIZE = { width: 600, height: 600 };
 
-/** A window that has a size, for the virtual list. */
+/** A ResizeObserver that reports a size, for the virtual list. */
 class Observer {
   constructor(private readonly tell: ResizeObserverCallback) {}
   observe(target: Element): void {
@@ -22,7 +22,7 @@ class Observer {
 
 beforeEach(() => {
   vi.stubGlobal("ResizeObserver", Observer);
-  // The list asks the window of its own document.
+  // The virtual list uses the window of its document.
   Object.assign(document.defaultView ?? {}, { ResizeObserver: Observer });
   Element.prototype.scrollTo = () => {};
   vi.spyOn(HTMLElement.prototype, "clientWidth", "get").mockReturnValue(SIZE.width);
@@ -32,18 +32,18 @@ beforeEach(() => {
 afterEach(cleanup);
 
 function show(run: RunView, more: { runs?: readonly RunView[]; focus?: Item | null } = {}) {
-  const onPick = vi.fn();
-  const onPickRun = vi.fn();
+  const onSelect = vi.fn();
+  const onSelectRun = vi.fn();
   render(
     <TimelinePane
       runs={more.runs ?? [run]}
       run={run}
       focus={more.focus ?? null}
-      onPick={onPick}
-      onPickRun={onPickRun}
+      onSelect={onSelect}
+      onSelectRun={onSelectRun}
     />,
   );
-  return { onPick, onPickRun };
+  return { onSelect, onSelectRun };
 }
 
 const names = () => screen.getAllByRole("treeitem").map((row) => row.textContent ?? "");
@@ -51,14 +51,14 @@ const itemNamed = (run: RunView, callId: string) =>
   run.items.find((item) => item.kind === "tool" && item.callId === callId) ?? null;
 
 describe("the timeline", () => {
-  it("gives no duration of a call whose result was not seen", async () => {
-    show(only(golden("unseen_result")));
+  it("has no duration for a call without a visible result", async () => {
+    show(onlyRun(goldenSession("unseen_result")));
     await screen.findByText("send_mail");
     expect(names().some((text) => /send_mail.*begins at \d+ ms, no result seen$/.test(text))).toBe(true);
   });
 
-  it("shows each thing with its level, and agents at a glance", async () => {
-    show(only(golden("sub_agents")));
+  it("shows each row with its level, and the table of agents", async () => {
+    show(onlyRun(goldenSession("sub_agents")));
     await screen.findByText("readurl");
     expect(names().some((text) => text.includes("readurl") && text.includes("begins at 30 ms, took 3 ms"))).toBe(true);
     expect(screen.getAllByRole("treeitem")[5]?.getAttribute("aria-level")).toBe("5");
@@ -67,49 +67,49 @@ describe("the timeline", () => {
     expect(within(table).getByText("reader")).toBeTruthy();
   });
 
-  it("goes to what is clicked, or chosen by keys", async () => {
-    const run = only(golden("sub_agents"));
-    const { onPick, onPickRun } = show(run);
+  it("selects the row that is clicked or chosen by keys", async () => {
+    const run = onlyRun(goldenSession("sub_agents"));
+    const { onSelect, onSelectRun } = show(run);
     const tree = screen.getByRole("tree");
     fireEvent.click(await screen.findByText("readurl"));
-    expect(onPick).toHaveBeenLastCalledWith(itemNamed(run, "c3"));
+    expect(onSelect).toHaveBeenLastCalledWith(itemNamed(run, "c3"));
     fireEvent.keyDown(tree, { key: "Home" });
     fireEvent.keyDown(tree, { key: "Enter" });
-    expect(onPickRun).toHaveBeenCalledWith(run);
+    expect(onSelectRun).toHaveBeenCalledWith(run);
     fireEvent.keyDown(tree, { key: "ArrowDown" });
     fireEvent.keyDown(tree, { key: "Enter" });
-    expect(onPick).toHaveBeenLastCalledWith(itemNamed(run, "c1"));
+    expect(onSelect).toHaveBeenLastCalledWith(itemNamed(run, "c1"));
   });
 
-  it("marks what has the focus elsewhere", () => {
-    const run = only(golden("sub_agents"));
+  it("marks the row that is selected elsewhere", () => {
+    const run = onlyRun(goldenSession("sub_agents"));
     show(run, { focus: itemNamed(run, "c3") });
     const [picked] = screen.getAllByRole("treeitem", { selected: true });
     expect(picked?.textContent).toContain("readurl");
     expect(screen.getByRole("tree").getAttribute("aria-activedescendant")).toBe(picked?.id);
   });
 
-  it("lets another turn be picked", () => {
-    const { runs } = session(
+  it("selects another turn", () => {
+    const { runs } = sampleSession(
       [[0, { kind: "run_started", agent: "a", input: "first", turn: 1 }]],
       [[9, { kind: "run_started", agent: "a", input: "second", turn: 2 }]],
     );
     const [first, second] = runs;
     if (!first || !second) throw new Error("two runs");
-    const { onPickRun } = show(second, { runs });
+    const { onSelectRun } = show(second, { runs });
     fireEvent.change(screen.getByLabelText("Turn"), { target: { value: "0" } });
-    expect(onPickRun).toHaveBeenCalledWith(first);
+    expect(onSelectRun).toHaveBeenCalledWith(first);
   });
 
-  it("explains itself while there is nothing to see", () => {
-    show(made());
+  it("explains itself while it is empty", () => {
+    show(sampleRun());
     expect(screen.getByText(/Nothing has happened yet/)).toBeTruthy();
     expect(screen.queryByRole("tree")).toBeNull();
   });
 
-  it("shows names full of markup and hidden characters as text", async () => {
+  it("shows markup and hidden characters in names as text", async () => {
     show(
-      made(
+      sampleRun(
         [
           0,
           {
@@ -127,9 +127,9 @@ describe("the timeline", () => {
     expect(screen.getByText("a⟨U+202E⟩gpj.exe")).toBeTruthy();
   });
 
-  it("keeps few rows of many in the page", async () => {
+  it("mounts few of many rows", async () => {
     const many = Array.from({ length: 5000 }, (_, at) => [at, { kind: "step_started", number: at }] as const);
-    show(made(...many));
+    show(sampleRun(...many));
     await screen.findByText("Step 3");
     expect(screen.getAllByRole("treeitem").length).toBeLessThan(200);
   });

@@ -1,41 +1,159 @@
-import { memo, useCallback, useMemo } from "react";
+import { ChevronLeft, ChevronRight } from "lucide-react";
+import { memo, useCallback, useMemo, useState } from "react";
 import type { Item, RunView } from "../log/view";
+import { escapeInvisible } from "../text/invisibleCharacters";
+import { Button } from "../ui/Button";
+import { useNow } from "../ui/clock";
 import { AgentTable } from "./AgentTable";
 import { Chart } from "./Chart";
-import { Legend } from "./Legend";
-import { layout, type Row } from "./layout";
-import { summarise } from "./summary";
-import { TurnPicker } from "./TurnPicker";
-import { useSteady } from "./useThrottledRun";
+import { isRunning, layout, type Row } from "./layout";
+import { summarize } from "./summary";
 import "./timeline.css";
+
+interface Snapshot {
+  readonly run: RunView;
+  readonly now: number;
+}
+
+/** Longer runs are laid out once a second only. */
+const LONG_RUN_ITEMS = 2000;
+const LONG_RUN_INTERVAL_MS = 1000;
+
+/** The run at the last tick of the clock: tokens arrive faster than the chart should change. */
+export function useThrottledRun(run: RunView): Snapshot {
+  const running = isRunning(run);
+  const now = useNow(running);
+  const [snapshot, setSnapshot] = useState<Snapshot>({ run, now });
+  const isOutdated = snapshot.run !== run && (!running || snapshot.run.runId !== run.runId);
+  const interval = running && run.items.length > LONG_RUN_ITEMS ? LONG_RUN_INTERVAL_MS : 1;
+  if (Math.abs(now - snapshot.now) < interval && !isOutdated) return snapshot;
+  const next = { run, now };
+  setSnapshot(next);
+  return next;
+}
+
+interface TurnPickerProps {
+  readonly runs: readonly RunView[];
+  readonly run: RunView;
+  readonly onSelectRun: (run: RunView) => void;
+}
+
+const LINE = 60;
+/** Number of turns listed on either side of the shown one. */
+const NEAR = 100;
+
+/** Chooses the turn of the session. */
+export const TurnPicker = memo(function TurnPicker({ runs, run, onSelectRun }: TurnPickerProps) {
+  const at = runs.findIndex((one) => one.runId === run.runId);
+  const first = Math.max(0, at - NEAR);
+  const go = (to: number) => {
+    const next = runs[to];
+    if (next) onSelectRun(next);
+  };
+  return (
+    <div className="timeline-turns">
+      <Button
+        variant="quiet"
+        aria-label="Turn before"
+        title="Turn before"
+        disabled={at <= 0}
+        onClick={() => go(at - 1)}
+      >
+        <ChevronLeft size={15} aria-hidden="true" />
+      </Button>
+      <select aria-label="Turn" value={at} onChange={(event) => go(Number(event.target.value))}>
+        {runs.slice(first, at + NEAR + 1).map((one, index) => (
+          <option key={one.runId} value={first + index}>
+            {`Turn ${one.turn || first + index + 1} · ${escapeInvisible(one.input.slice(0, LINE)).replace(/\s+/g, " ")}`}
+          </option>
+        ))}
+      </select>
+      <Button
+        variant="quiet"
+        aria-label="Turn after"
+        title="Turn after"
+        disabled={at >= runs.length - 1}
+        onClick={() => go(at + 1)}
+      >
+        <ChevronRight size={15} aria-hidden="true" />
+      </Button>
+    </div>
+  );
+});
+
+interface LegendEntry {
+  readonly label: string;
+  readonly className: string;
+  readonly appliesTo: (row: Row) => boolean;
+}
+
+const wasStopped = (row: Row) => row.state === "stopped" || row.state === "rejected";
+const hasWait = (row: Row) => row.parts.some((part) => part.kind === "wait");
+
+const ENTRIES: readonly LegendEntry[] = [
+  { label: "Agent", className: "timeline-bar-agent", appliesTo: (row) => row.kind === "agent" },
+  { label: "Step", className: "timeline-bar-step", appliesTo: (row) => row.kind === "step" },
+  { label: "Thinking", className: "timeline-bar-thought", appliesTo: (row) => row.kind === "thought" },
+  { label: "Text", className: "timeline-bar-text", appliesTo: (row) => row.kind === "text" },
+  { label: "Tool", className: "timeline-bar-tool", appliesTo: (row) => row.kind === "tool" },
+  {
+    label: "Writing arguments",
+    className: "timeline-bar-tool timeline-part-write",
+    appliesTo: (row) => row.parts.some((part) => part.kind === "write"),
+  },
+  { label: "Waiting for you", className: "timeline-bar-tool timeline-part-wait", appliesTo: hasWait },
+  { label: "Failed", className: "timeline-bar-tool timeline-is-failed", appliesTo: (row) => row.state === "failed" },
+  {
+    label: "No result seen",
+    className: "timeline-bar-tool timeline-is-unseen",
+    appliesTo: (row) => row.state === "unseen",
+  },
+  { label: "Stopped", className: "timeline-bar-tool timeline-is-stopped", appliesTo: wasStopped },
+];
+
+/** The meaning of the bars that occur. */
+export const Legend = memo(function Legend({ rows }: { rows: readonly Row[] }) {
+  return (
+    <ul className="timeline-legend" aria-label="Legend">
+      {ENTRIES.filter((entry) => rows.some(entry.appliesTo)).map((entry) => (
+        <li key={entry.label}>
+          <span className="timeline-swatch" aria-hidden="true">
+            <span className={`timeline-bar ${entry.className}`} />
+          </span>
+          {entry.label}
+        </li>
+      ))}
+    </ul>
+  );
+});
 
 interface Props {
   readonly runs: readonly RunView[];
   readonly run: RunView;
   readonly focus: Item | null;
-  readonly onPick: (item: Item) => void;
-  readonly onPickRun: (run: RunView) => void;
+  readonly onSelect: (item: Item) => void;
+  readonly onSelectRun: (run: RunView) => void;
 }
 
-/** One picture of a run: what ran when, what ran at once, and what it cost. */
-const TimelinePane = memo(function TimelinePane({ runs, run, focus, onPick, onPickRun }: Props) {
-  const seen = useSteady(run);
-  const timeline = useMemo(() => layout(seen.run, seen.now), [seen]);
-  const summary = useMemo(() => summarise(seen.run, seen.now), [seen]);
+/** The timeline of a run: what ran when, in parallel, and at what cost. */
+const TimelinePane = memo(function TimelinePane({ runs, run, focus, onSelect, onSelectRun }: Props) {
+  const snapshot = useThrottledRun(run);
+  const timeline = useMemo(() => layout(snapshot.run, snapshot.now), [snapshot]);
+  const summary = useMemo(() => summarize(snapshot.run, snapshot.now), [snapshot]);
   const pick = useCallback(
     (row: Row) => {
-      if (row.item) onPick(row.item);
-      else onPickRun(run);
+      if (row.item) onSelect(row.item);
+      else onSelectRun(run);
     },
-    [onPick, onPickRun, run],
+    [onSelect, onSelectRun, run],
   );
   return (
     <section className="timeline" aria-label="Timeline of the run">
-      {runs.length > 1 && <TurnPicker runs={runs} run={run} onPickRun={onPickRun} />}
+      {runs.length > 1 && <TurnPicker runs={runs} run={run} onSelectRun={onSelectRun} />}
       <AgentTable key={run.runId} summary={summary} />
       {timeline.rows.length > 1 ? (
         <>
-          <Chart key={`chart ${run.runId}`} timeline={timeline} focus={focus} onPick={pick} />
+          <Chart key={`chart ${run.runId}`} timeline={timeline} focus={focus} onSelect={pick} />
           <Legend rows={timeline.rows} />
         </>
       ) : (

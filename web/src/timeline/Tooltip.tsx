@@ -1,47 +1,80 @@
-import { tokenCount } from "../log/plainText";
-import { visible } from "../text/invisibleCharacters";
-import { took } from "../ui/formatDuration";
-import { STATE_WORDS } from "../ui/StateIcon";
+import { type RefObject, useCallback, useState } from "react";
+import { formatExactDuration, formatTokens } from "../log/format";
+import { escapeInvisible } from "../text/invisibleCharacters";
+import { STATE_LABELS } from "../ui/StateIcon";
 import type { Row } from "./layout";
 
-export interface HintPlace {
+export interface TooltipPosition {
   readonly index: number;
   readonly left: number;
-  /** From the top of the chart, or from its bottom where there is no room below. */
+  /** Distance from the top of the chart, or from its bottom where there is no room below. */
   readonly top: number | null;
   readonly bottom: number | null;
 }
 
-/** What the pointer or the focus is on. The row says the same to a screen reader. */
-export function Hint({ row, place }: { row: Row; place: HintPlace }) {
+/** Details of the row under the pointer or with the focus. Screen readers get the same from the row. */
+export function Tooltip({ row, place }: { row: Row; place: TooltipPosition }) {
   const waited = row.parts.filter((part) => part.kind === "wait").reduce((sum, part) => sum + part.end - part.begin, 0);
   const { left, top, bottom } = place;
   return (
     <div className="timeline-hint" aria-hidden="true" style={{ left, top: top ?? "auto", bottom: bottom ?? "auto" }}>
-      <div className="timeline-hint-name">{visible(row.label)}</div>
-      {row.about && <div className="timeline-hint-about">{visible(row.about)}</div>}
+      <div className="timeline-hint-name">{escapeInvisible(row.label)}</div>
+      {row.about && <div className="timeline-hint-about">{escapeInvisible(row.about)}</div>}
       <dl>
         <dt>State</dt>
-        <dd>{STATE_WORDS[row.state]}</dd>
+        <dd>{STATE_LABELS[row.state]}</dd>
         <dt>Start</dt>
-        <dd>{took(row.begin)}</dd>
+        <dd>{formatExactDuration(row.begin)}</dd>
         <dt>Duration</dt>
-        <dd>{row.state === "unseen" ? "not known" : took(row.end - row.begin)}</dd>
+        <dd>{row.state === "unseen" ? "not known" : formatExactDuration(row.end - row.begin)}</dd>
         {waited > 0 && row.kind !== "approval" && (
           <>
             <dt>Waited for you</dt>
-            <dd>{took(waited)}</dd>
+            <dd>{formatExactDuration(waited)}</dd>
           </>
         )}
         {row.tokens && (
           <>
             <dt>Tokens</dt>
             <dd>
-              {tokenCount(row.tokens.input)} in, {tokenCount(row.tokens.output)} out
+              {formatTokens(row.tokens.input)} in, {formatTokens(row.tokens.output)} out
             </dd>
           </>
         )}
       </dl>
     </div>
   );
+}
+
+const WIDTH = 280;
+const GAP = 4;
+
+interface TooltipControl {
+  readonly tooltip: TooltipPosition | null;
+  readonly hide: () => void;
+  /** Shows the tooltip at a row, beside the pointer or at `x` px from the left of the chart. */
+  readonly show: (row: HTMLElement, x: { pointer: number } | { chart: number }) => void;
+}
+
+/** Positions the tooltip below its row, or above it where there is no room. */
+export function useTooltip(chart: RefObject<HTMLElement | null>): TooltipControl {
+  const [tooltip, setTooltip] = useState<TooltipPosition | null>(null);
+  const hide = useCallback(() => setTooltip(null), []);
+  const show = useCallback(
+    (row: HTMLElement, x: { pointer: number } | { chart: number }) => {
+      const frame = chart.current?.getBoundingClientRect();
+      if (frame === undefined) return;
+      const place = row.getBoundingClientRect();
+      const wanted = "pointer" in x ? x.pointer - frame.left + 12 : x.chart;
+      const isLow = place.bottom - frame.top > frame.height / 2;
+      setTooltip({
+        index: Number(row.dataset.row),
+        left: Math.max(8, Math.min(wanted, frame.width - WIDTH - 8)),
+        top: isLow ? null : place.bottom - frame.top + GAP,
+        bottom: isLow ? frame.bottom - place.top + GAP : null,
+      });
+    },
+    [chart],
+  );
+  return { tooltip, hide, show };
 }

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { golden, only } from "../testing/sampleRuns";
-import { moved } from "./keyboardNavigation";
+import { goldenSession, onlyRun } from "../testing/sampleRuns";
+import { nextRow } from "./keyboardNavigation";
 import { layout } from "./layout";
-import { bounded, fitScale, labelsWidth } from "./zoom";
+import { clampScale, fitScale, labelWidth } from "./zoom";
 
-const { rows } = layout(only(golden("sub_agents")), 0);
+const { rows } = layout(onlyRun(goldenSession("sub_agents")), 0);
 
 it.each([
   [0, "ArrowDown", 1],
@@ -20,16 +20,16 @@ it.each([
   [5, "ArrowLeft", 4],
   [0, "x", null],
   [99, "ArrowDown", null],
-])("leads from row %i by %s to %s", (from, key, to) => {
-  expect(moved(rows, from, key)).toBe(to);
+])("from row %i, %s moves to %s", (from, key, to) => {
+  expect(nextRow(rows, from, key)).toBe(to);
 });
 
-it("zooms between the whole run and what a screen can scroll", () => {
-  expect(bounded(0.00001, 500, 60_000)).toBeNull();
-  expect(bounded(1, 500, 60_000)).toBe(1);
-  expect(bounded(1e9, 500, 60_000)).toBe(20);
-  expect((bounded(1e9, 500, 1e7) ?? 0) * 1e7).toBeLessThanOrEqual(4_000_000);
-  expect(bounded(1e9, 500, 0)).toBeNull();
+it("the scale is limited to the whole run and the maximal scroll width", () => {
+  expect(clampScale(0.00001, 500, 60_000)).toBeNull();
+  expect(clampScale(1, 500, 60_000)).toBe(1);
+  expect(clampScale(1e9, 500, 60_000)).toBe(20);
+  expect((clampScale(1e9, 500, 1e7) ?? 0) * 1e7).toBeLessThanOrEqual(4_000_000);
+  expect(clampScale(1e9, 500, 0)).toBeNull();
   expect(fitScale(500, 1000) * 1000).toBeLessThan(500);
-  expect(labelsWidth(380)).toBeLessThan(160);
+  expect(labelWidth(380)).toBeLessThan(160);
 });

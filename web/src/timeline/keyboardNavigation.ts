@@ -1,11 +1,11 @@
-/** Where a key leads from a row. Pure. */
+/** Keyboard navigation between rows. Pure. */
 
 import type { Row } from "./layout";
 
 const PAGE = 10;
 
-/** The place of the row that the key asks for; null if the key asks for none. */
-export function moved(rows: readonly Row[], from: number, key: string): number | null {
+/** Index of the row that a key moves to; null if the key does not move. */
+export function nextRow(rows: readonly Row[], from: number, key: string): number | null {
   const last = rows.length - 1;
   const here = rows[from];
   if (here === undefined) return null;

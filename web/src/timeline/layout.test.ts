@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
 import { dialectTranscripts, sourceTranscripts } from "../testing/golden";
-import { golden, made, only, START, type Told } from "../testing/sampleRuns";
+import { goldenSession, onlyRun, START, sampleRun, type TimedEvent } from "../testing/sampleRuns";
 import { layout, type Row } from "./layout";
 
 const lines = (run: RunView, now = 0) => layout(run, now).rows.map(line);
@@ -11,7 +11,7 @@ const line = ({ depth, label, begin, end, state }: Row) => `${"  ".repeat(depth)
 const GOLDEN = [...dialectTranscripts(), ...sourceTranscripts()].map(({ name, records }) => ({ name, records }));
 
 describe("golden transcripts", () => {
-  it.each(GOLDEN)("$name has a row per call, inside the run, with nothing left running", ({ records }) => {
+  it.each(GOLDEN)("$name has a row for each call, inside the run, with nothing running", ({ records }) => {
     for (const run of reduce(EMPTY, records).runs) {
       const { rows, span, isRunning } = layout(run, START + 1e9);
       expect(isRunning).toBe(false);
@@ -29,8 +29,8 @@ describe("golden transcripts", () => {
     }
   });
 
-  it("puts sub-agents below the calls that started them", () => {
-    expect(lines(only(golden("sub_agents")))).toEqual([
+  it("places sub-agents below the calls that started them", () => {
+    expect(lines(onlyRun(goldenSession("sub_agents")))).toEqual([
       "demo 0-66 done",
       "  task 3-54 done",
       "    researcher 9-51 done",
@@ -44,8 +44,8 @@ describe("golden transcripts", () => {
     ]);
   });
 
-  it("shows how long a person was waited for, also without a call", () => {
-    const { rows } = layout(only(golden("approval")), 0);
+  it("shows the wait for an approval, also without a call", () => {
+    const { rows } = layout(onlyRun(goldenSession("approval")), 0);
     expect(rows[1]?.parts).toEqual([
       { kind: "write", begin: 3, end: 6 },
       { kind: "wait", begin: 6, end: 9 },
@@ -56,18 +56,23 @@ describe("golden transcripts", () => {
   });
 });
 
-const tool = (id: string, name: string, agent_id = ""): Told[1] => ({
+const tool = (id: string, name: string, agent_id = ""): TimedEvent[1] => ({
   kind: "tool_started",
   call_id: id,
   name,
   args: { path: `${id}.txt` },
   agent_id,
 });
-const done = (id: string, agent_id = ""): Told[1] => ({ kind: "tool_finished", call_id: id, result: "ok", agent_id });
+const done = (id: string, agent_id = ""): TimedEvent[1] => ({
+  kind: "tool_finished",
+  call_id: id,
+  result: "ok",
+  agent_id,
+});
 
-describe("made-up runs", () => {
-  it("lets two sub-agents at once overlap and end out of order", () => {
-    const run = made(
+describe("sample runs", () => {
+  it("has parallel sub-agents that overlap and end out of order", () => {
+    const run = sampleRun(
       [1, tool("c1", "task")],
       [1, tool("c2", "task")],
       [1.1, { kind: "agent_started", agent_id: "a1", name: "slow", call_id: "c1" }],
@@ -93,8 +98,8 @@ describe("made-up runs", () => {
     ]);
   });
 
-  it("nests what a step did below it, and what came after it beside it", () => {
-    const run = made(
+  it("nests the items of a step below it", () => {
+    const run = sampleRun(
       [0, { kind: "step_started", number: 1 }],
       [0.5, { kind: "reasoning_delta", message_id: "m1", text: "Let me see.\nThen" }],
       [1, { kind: "reasoning_finished", message_id: "m1" }],
@@ -120,8 +125,8 @@ describe("made-up runs", () => {
     expect(rows[3]?.about).toBe("c1.txt");
   });
 
-  it("draws what still runs up to now, and never behind the newest Record", () => {
-    const run = made([1, tool("c1", "sleep")], [2, { kind: "status", text: "Sleeping" }]);
+  it("draws open items up to now, and never before the newest record", () => {
+    const run = sampleRun([1, tool("c1", "sleep")], [2, { kind: "status", text: "Sleeping" }]);
     const { rows, span, isRunning } = layout(run, START + 5000);
     expect([span, isRunning]).toEqual([5000, true]);
     expect(rows[0]).toMatchObject({ end: 5000, isOpen: true, state: "running", about: "Sleeping" });
@@ -129,27 +134,27 @@ describe("made-up runs", () => {
     expect(layout(run, START).span).toBe(2000);
   });
 
-  it("keeps the rows of what has ended while the rest goes on", () => {
-    const run = made([1, tool("c1", "read")], [2, done("c1")], [3, tool("c2", "sleep")]);
+  it("keeps the rows of ended items while the run continues", () => {
+    const run = sampleRun([1, tool("c1", "read")], [2, done("c1")], [3, tool("c2", "sleep")]);
     const [, before, openBefore] = layout(run, START + 4000).rows;
     const [, after, openAfter] = layout(run, START + 5000).rows;
     expect(after).toBe(before);
     expect(openAfter).not.toEqual(openBefore);
   });
 
-  it("calls a text the answer as soon as it is one", () => {
-    const text: Told[] = [
+  it("labels a text as the answer as soon as it is one", () => {
+    const text: TimedEvent[] = [
       [1, { kind: "text_delta", message_id: "m", text: "So." }],
       [2, { kind: "text_finished", message_id: "m" }],
     ];
-    expect(layout(made(...text), START).rows[1]?.label).toBe("Text");
-    const told = made(...text, [3, { kind: "final_answer", content: "So.", message_id: "m" }]);
-    expect(layout({ ...told, answer: null }, START).rows[1]?.label).toBe("Text");
-    expect(layout(told, START).rows[1]?.label).toBe("Answer");
+    expect(layout(sampleRun(...text), START).rows[1]?.label).toBe("Text");
+    const events = sampleRun(...text, [3, { kind: "final_answer", content: "So.", message_id: "m" }]);
+    expect(layout({ ...events, answer: null }, START).rows[1]?.label).toBe("Text");
+    expect(layout(events, START).rows[1]?.label).toBe("Answer");
   });
 
-  it("waits in amber up to now while nobody has decided", () => {
-    const run = made(
+  it("shows an open approval as waiting up to now", () => {
+    const run = sampleRun(
       [1, tool("c1", "write")],
       [2, { kind: "approval_requested", approval_id: "p", name: "write", args: {}, call_id: "c1" }],
     );
@@ -162,8 +167,8 @@ describe("made-up runs", () => {
     });
   });
 
-  it("tells the writing of arguments from the work", () => {
-    const run = made(
+  it("separates streaming arguments from the work", () => {
+    const run = sampleRun(
       [1, { kind: "tool_started", call_id: "c1", name: "python" }],
       [2, { kind: "tool_args_delta", call_id: "c1", text: "{}" }],
       [3, { kind: "tool_ready", call_id: "c1", args: {} }],
@@ -175,8 +180,8 @@ describe("made-up runs", () => {
     ]);
   });
 
-  it("lets nothing go on after a stop, whatever was left open", () => {
-    const run = made(
+  it("ends everything at a stop", () => {
+    const run = sampleRun(
       [1, tool("c1", "sleep")],
       [1, { kind: "text_delta", message_id: "m1", text: "I" }],
       [2, { kind: "approval_requested", approval_id: "p", name: "send", args: {} }],
@@ -191,8 +196,8 @@ describe("made-up runs", () => {
     expect(layout(run, START + 99_000).rows.some((row) => row.isOpen)).toBe(false);
   });
 
-  it("is not led in a circle, nor below zero by a clock that was set back", () => {
-    const run = made(
+  it("handles cycles of agents and a clock that was set back", () => {
+    const run = sampleRun(
       [-1, tool("c1", "task")],
       [1, { kind: "agent_started", agent_id: "a1", name: "one", parent_id: "a1" }],
       [2, { kind: "run_finished" }],
@@ -200,19 +205,19 @@ describe("made-up runs", () => {
     expect(layout(run, 0).rows[1]).toMatchObject({ begin: 0 });
   });
 
-  it("lays out 10,000 tools and 2,000 agents inside each other at once", () => {
-    const tools = Array.from({ length: 10_000 }, (_, at): Told[] => [
+  it("lays out 10,000 tools and 2,000 nested agents within a second", () => {
+    const tools = Array.from({ length: 10_000 }, (_, at): TimedEvent[] => [
       [at, tool(`c${at}`, "read")],
       [at + 1, done(`c${at}`)],
     ]);
     const agents = Array.from(
       { length: 2000 },
-      (_, at): Told => [
+      (_, at): TimedEvent => [
         10_001,
         { kind: "agent_started", agent_id: `a${at}`, name: "n", parent_id: at ? `a${at - 1}` : "" },
       ],
     );
-    const run = made(...tools.flat(), ...agents);
+    const run = sampleRun(...tools.flat(), ...agents);
     const began = performance.now();
     const { rows } = layout(run, START);
     expect(performance.now() - began).toBeLessThan(1000);

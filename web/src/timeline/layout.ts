@@ -1,19 +1,54 @@
 /**
- * A run as rows over time: who did what, from when to when. Pure; the pane only draws what stands here.
+ * Lays out a run as rows over time. Pure.
  *
- * All times are ms from the run's start. What is not finished ends now, or where the run ended.
+ * All times are ms since the run's start. Open items end now, or at the end of the run.
  */
 
-import { tokensOf } from "../log/usage";
+import { summarizeArgs } from "../log/format";
 import type { AgentView, ApprovalItem, Item, Progress, RunView, StepItem, Tokens } from "../log/view";
-import { type Name, nameOf } from "./labels";
+import { tokensOf } from "../log/view";
+
+export interface RowName {
+  readonly label: string;
+  readonly about: string;
+}
+
+/** Only the first line is shown; a long growing text must not be read completely each time. */
+const HEAD = 400;
+
+export function rowName(item: Item, run: RunView): RowName {
+  switch (item.kind) {
+    case "tool":
+      return { label: item.name || "tool", about: summarizeArgs(item.args) };
+    case "step":
+      return { label: stepName(item.stepKind, item.number), about: item.error ?? "" };
+    case "thought":
+      return { label: "Thinking", about: firstLine(item.text) };
+    case "text":
+      return { label: run.answer?.item === item.index ? "Answer" : "Text", about: firstLine(item.text) };
+    case "approval":
+      return { label: "Approval", about: [item.name, summarizeArgs(item.args)].filter(Boolean).join(" ") };
+    default:
+      return { label: item.kind, about: "" };
+  }
+}
+
+function stepName(kind: string, number: number): string {
+  return kind === "action" || kind === ""
+    ? `Step ${number}`
+    : `${kind.charAt(0).toUpperCase()}${kind.slice(1)} ${number}`;
+}
+
+function firstLine(text: string): string {
+  return summarizeArgs(text.slice(0, HEAD));
+}
 
 export interface Span {
   readonly begin: number;
   readonly end: number;
 }
 
-/** A stretch of a bar: arguments being written, a person being waited for, or the work itself. */
+/** A part of a bar: arguments being written, an approval being waited for, or the work itself. */
 export interface Part extends Span {
   readonly kind: "write" | "wait" | "work";
 }
@@ -22,13 +57,13 @@ export interface Row extends Span {
   readonly key: string;
   readonly kind: "agent" | "step" | "tool" | "text" | "thought" | "approval";
   readonly depth: number;
-  /** It goes on: its end is the present. */
+  /** Whether it still runs, so that its end is now. */
   readonly isOpen: boolean;
   readonly state: Progress;
   readonly label: string;
-  /** What it is about, in a line. */
+  /** One line that describes it. */
   readonly about: string;
-  /** What a click goes to; null for the run itself. */
+  /** The item that a click selects; null for the run itself. */
   readonly item: Item | null;
   readonly parts: readonly Part[];
   readonly tokens: Tokens | null;
@@ -36,7 +71,7 @@ export interface Row extends Span {
 
 export interface Timeline {
   readonly rows: readonly Row[];
-  /** How long the run has taken. */
+  /** Duration of the run, in ms. */
   readonly span: number;
   readonly isRunning: boolean;
 }
@@ -51,14 +86,14 @@ export function isRunning(run: RunView): boolean {
   return run.endedAt === null && (run.state === "running" || run.state === "waiting");
 }
 
-/** How far an agent has come. The main one waits with its run; in a run that has ended nobody goes on. */
+/** State of an agent. The main agent waits with its run; nothing runs in a run that has ended. */
 export function agentState(run: RunView, agent: AgentView): Progress {
   if (run.state === "waiting" && agent.agentId === "") return "waiting";
-  return settled(agent.state, isRunning(run));
+  return finalState(agent.state, isRunning(run));
 }
 
-/** A log that was cut off may leave things open: nothing runs in a run that has ended. */
-function settled(state: Progress, isLive: boolean): Progress {
+/** A truncated log may leave items open, although their run has ended. */
+function finalState(state: Progress, isLive: boolean): Progress {
   return !isLive && (state === "running" || state === "waiting") ? "stopped" : state;
 }
 
@@ -67,9 +102,9 @@ export function spanOf(run: RunView, now: number): number {
 }
 
 export function layout(run: RunView, now: number): Timeline {
-  const lines = new Lines(run, now);
+  const lines = new RowBuilder(run, now);
   const main = run.agents.get("");
-  // A stack of what is still to come instead of recursion: how deep agents are nested is the log's affair.
+  // An explicit stack instead of recursion: agents may be nested deeply.
   const todo: Entry[] = main === undefined ? [] : [{ depth: 0, agent: main, item: null }];
   const seen = new Set<string>();
   for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
@@ -92,7 +127,7 @@ export function layout(run: RunView, now: number): Timeline {
   return { rows: lines.rows, span: lines.span, isRunning: isRunning(run) };
 }
 
-/** What an agent did, in the order in which it began; what belongs to a step stands below it. */
+/** The items of an agent in order of their start, with those of a step below it. */
 function entriesOf(run: RunView, agent: AgentView, depth: number): Entry[] {
   const entries: Entry[] = [];
   let step: StepItem | null = null;
@@ -118,16 +153,15 @@ interface EndedRow {
   readonly isAnswer: boolean;
 }
 
-/** What has ended keeps its row: a long run that goes on is laid out five times a second. */
-const ENDED = new WeakMap<Item, EndedRow>();
+/** Ended items keep their row: a long run is laid out five times a second. */
+const endedRows = new WeakMap<Item, EndedRow>();
 
 function hasEnded(item: Item): boolean {
   if (item.kind === "approval") return item.decidedAt !== null;
   return !("endedAt" in item) || item.endedAt !== null;
 }
 
-/** The rows as they are written, one behind the other. */
-class Lines {
+class RowBuilder {
   readonly rows: Row[] = [];
   readonly span: number;
   private readonly questions = new Map<string, ApprovalItem[]>();
@@ -149,7 +183,7 @@ class Lines {
     }
   }
 
-  /** The call that an agent was started by. */
+  /** The call that started an agent. */
   startOf(agent: AgentView): Item | null {
     return agent.callId ? (this.calls.get(agent.callId) ?? null) : null;
   }
@@ -173,18 +207,18 @@ class Lines {
   addItem(item: Item, depth: number): void {
     const { startedAt, answer } = this.run;
     const isAnswer = answer?.item === item.index;
-    const known = ENDED.get(item);
+    const known = endedRows.get(item);
     if (known && known.startedAt === startedAt && known.depth === depth && known.isAnswer === isAnswer) {
       if (known.row) this.rows.push(known.row);
       return;
     }
     const place = this.rows.length;
     this.writeItem(item, depth);
-    if (hasEnded(item)) ENDED.set(item, { row: this.rows[place] ?? null, startedAt, depth, isAnswer });
+    if (hasEnded(item)) endedRows.set(item, { row: this.rows[place] ?? null, startedAt, depth, isAnswer });
   }
 
   private writeItem(item: Item, depth: number): void {
-    const name = nameOf(item, this.run);
+    const name = rowName(item, this.run);
     switch (item.kind) {
       case "tool":
         this.add("tool", item.key, this.extent(item.at, item.endedAt), item.state, depth, name, item, null);
@@ -214,13 +248,13 @@ class Lines {
     kind: Row["kind"],
     key: string,
     extent: Extent,
-    told: Progress,
+    reportedState: Progress,
     depth: number,
-    name: Name,
+    name: RowName,
     item: Item | null,
     tokens: Tokens | null,
   ): void {
-    const state = settled(told, this.live);
+    const state = finalState(reportedState, this.live);
     const row = { kind, key, ...extent, state, depth, ...name, item };
     const isSpent = tokens !== null && tokens.input + tokens.output > 0;
     this.rows.push({ ...row, tokens: isSpent ? tokens : null, parts: this.partsOf(kind, extent, item) });

@@ -1,33 +1,33 @@
-/** What each agent of a run took: time, tools and tokens, and what all of them took together. */
+/** Time, tools and tokens of each agent of a run, and their sums. */
 
-import { NO_TOKENS, plus, tokensOf } from "../log/usage";
 import type { Progress, RunView, Tokens } from "../log/view";
+import { addTokens, NO_TOKENS, tokensOf } from "../log/view";
 import { agentState, spanOf } from "./layout";
 
-export interface AgentLine {
+export interface AgentSummary {
   readonly agentId: string;
   readonly name: string;
   readonly model: string;
   readonly depth: number;
   readonly state: Progress;
   readonly ms: number;
-  /** When it began, as a part of the run's time, 0 to 1. */
+  /** Start as a fraction of the run's duration. */
   readonly offset: number;
-  /** Its part of the run's time, 0 to 1. */
+  /** Duration as a fraction of the run's duration. */
   readonly share: number;
   readonly tools: number;
   readonly tokens: Tokens;
 }
 
 export interface Summary {
-  readonly agents: readonly AgentLine[];
+  readonly agents: readonly AgentSummary[];
   readonly ms: number;
   readonly tools: number;
   readonly tokens: Tokens;
 }
 
-/** Agents in the order in which they began, each behind the one that started it. */
-export function summarise(run: RunView, now: number): Summary {
+/** Agents in order of their start, each after its parent. */
+export function summarize(run: RunView, now: number): Summary {
   const ms = spanOf(run, now);
   const children = new Map<string, string[]>();
   for (const agent of run.agents.values()) {
@@ -37,7 +37,7 @@ export function summarise(run: RunView, now: number): Summary {
     if (others) others.push(agent.agentId);
     else children.set(parent, [agent.agentId]);
   }
-  const agents: AgentLine[] = [];
+  const agents: AgentSummary[] = [];
   const todo = [{ agentId: "", depth: 0 }];
   for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
     const { agentId, depth } = next;
@@ -45,21 +45,21 @@ export function summarise(run: RunView, now: number): Summary {
     if (agent === undefined) continue;
     const begin = Math.min(ms, Math.max(0, agent.startedAt - run.startedAt));
     const end = (agent.endedAt ?? run.startedAt + ms) - run.startedAt;
-    const took = Math.max(0, Math.min(end, ms) - begin);
+    const duration = Math.max(0, Math.min(end, ms) - begin);
     agents.push({
       agentId,
       depth,
       name: agent.name || "agent",
       model: agent.model,
       state: agentState(run, agent),
-      ms: took,
+      ms: duration,
       offset: ms > 0 ? begin / ms : 0,
-      share: ms > 0 ? took / ms : 0,
+      share: ms > 0 ? duration / ms : 0,
       tools: agent.tools,
       tokens: tokensOf(agent),
     });
     for (const child of (children.get(agentId) ?? []).toReversed()) todo.push({ agentId: child, depth: depth + 1 });
   }
-  const tokens = agents.reduce((sum, agent) => plus(sum, agent.tokens), NO_TOKENS);
+  const tokens = agents.reduce((sum, agent) => addTokens(sum, agent.tokens), NO_TOKENS);
   return { agents, ms, tools: run.tools, tokens };
 }

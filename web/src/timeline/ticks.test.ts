@@ -7,12 +7,12 @@ it.each([
   [0.004, 80, 30_000],
   [0.0001, 80, 900_000],
   [1e-9, 80, 79_963_200_000 + 86_400_000],
-])("takes a round step at %f px per ms", (scale, gap, step) => {
+])("tickStep returns a round step at %f px per ms", (scale, gap, step) => {
   expect(tickStep(scale, gap)).toBe(step > 86_400_000 ? Math.ceil(gap / scale / 86_400_000) * 86_400_000 : step);
   expect(tickStep(scale, gap) * scale).toBeGreaterThanOrEqual(gap);
 });
 
-it("marks only what is looked at", () => {
+it("ticks are limited to the visible range", () => {
   expect(ticks(0, 6500, 2000).map((tick) => tick.label)).toEqual(["0", "2 s", "4 s", "6 s"]);
   expect(ticks(61_000, 121_000, 30_000).map((tick) => tick.label)).toEqual(["1:30", "2:00"]);
   expect(ticks(-50, 0, 10)).toHaveLength(1);
@@ -29,6 +29,6 @@ it.each([
   [3_900_000, 300_000, "1:05 h"],
   [7_200_000, 3_600_000, "2 h"],
   [3_661_000, 1000, "1:01:01"],
-])("writes %i ms at steps of %i ms as %s", (at, step, label) => {
+])("%i ms at steps of %i ms is labelled %s", (at, step, label) => {
   expect(tickLabel(at, step)).toBe(label);
 });

@@ -1,4 +1,4 @@
-/** The marks of a time axis: round numbers that stand far enough apart to be read. */
+/** Ticks of a time axis, at round numbers. */
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -15,14 +15,14 @@ export interface Tick {
   readonly label: string;
 }
 
-/** The smallest round step of which two are at least `gap` px apart, at `scale` px per ms. */
+/** The smallest round step at which two ticks are at least `gap` px apart, at `scale` px per ms. */
 export function tickStep(scale: number, gap: number): number {
   const least = gap / Math.max(scale, Number.MIN_VALUE);
   const day = 24 * HOUR;
   return STEPS.find((step) => step >= least) ?? Math.ceil(Math.min(least, Number.MAX_SAFE_INTEGER) / day) * day;
 }
 
-/** The marks between two times. */
+/** The ticks between two times. */
 export function ticks(from: number, to: number, step: number): Tick[] {
   const marks: Tick[] = [];
   for (let at = Math.max(0, Math.ceil(from / step)) * step; at <= to; at += step)
@@ -30,7 +30,7 @@ export function ticks(from: number, to: number, step: number): Tick[] {
   return marks;
 }
 
-/** A time on the axis, as exact as the step asks for: 0, 200 ms, 1.5 s, 2 min, 2:30, 1:05 h. */
+/** The label of a tick, as exact as the step: 0, 200 ms, 1.5 s, 2 min, 2:30, 1:05 h. */
 export function tickLabel(at: number, step: number): string {
   if (at === 0) return "0";
   if (at < SECOND) return `${at} ms`;

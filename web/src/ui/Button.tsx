@@ -2,13 +2,13 @@ import { type ButtonHTMLAttributes, forwardRef } from "react";
 import "./ui.css";
 
 interface Props extends ButtonHTMLAttributes<HTMLButtonElement> {
-  /** `quiet` is an icon or a word without a frame, `main` the one thing to do. */
-  look?: "plain" | "main" | "quiet" | "danger";
+  /** `quiet` has no border, `main` marks the primary action. */
+  variant?: "plain" | "main" | "quiet" | "danger";
 }
 
 export const Button = forwardRef<HTMLButtonElement, Props>(function Button(
-  { look = "plain", className = "", type = "button", ...rest },
+  { variant = "plain", className = "", type = "button", ...rest },
   ref,
 ) {
-  return <button ref={ref} type={type} className={`button button-${look} ${className}`} {...rest} />;
+  return <button ref={ref} type={type} className={`button button-${variant} ${className}`} {...rest} />;
 });

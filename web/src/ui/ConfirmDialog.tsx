@@ -7,15 +7,15 @@ interface Props {
   open: boolean;
   onOpenChange: (open: boolean) => void;
   title: string;
-  /** What will happen, in a sentence. */
+  /** What will happen, in one sentence. */
   children: ReactNode;
-  /** The word on the button that does it. */
+  /** Label of the confirm button. */
   confirm: string;
   danger?: boolean;
   onConfirm: () => void;
 }
 
-/** Asks before something that cannot be undone. The focus is on Cancel, so that Enter alone does no harm. */
+/** Asks before an action that cannot be undone. The focus is on Cancel, so that Enter does nothing harmful. */
 export function ConfirmDialog({ open, onOpenChange, title, children, confirm, danger = false, onConfirm }: Props) {
   return (
     <AlertDialog.Root open={open} onOpenChange={onOpenChange}>
@@ -29,7 +29,7 @@ export function ConfirmDialog({ open, onOpenChange, title, children, confirm, da
               <Button>Cancel</Button>
             </AlertDialog.Cancel>
             <AlertDialog.Action asChild>
-              <Button look={danger ? "danger" : "main"} onClick={onConfirm}>
+              <Button variant={danger ? "danger" : "main"} onClick={onConfirm}>
                 {confirm}
               </Button>
             </AlertDialog.Action>

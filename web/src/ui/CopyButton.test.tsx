@@ -1,16 +1,16 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it, vi } from "vitest";
-import { fillGaps } from "../testing/jsdomPolyfills";
+import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import { CopyButton } from "./CopyButton";
 
-fillGaps();
+installJsdomPolyfills();
 afterEach(() => {
   cleanup();
   Reflect.deleteProperty(document, "execCommand");
 });
 
-/** The page without https: no clipboard, only the old command, which copies what is selected. */
+/** A page without https has no clipboard API, only `execCommand`. */
 function withoutClipboard(works: boolean): { copied: string } {
   const seen = { copied: "" };
   vi.stubGlobal("navigator", { ...navigator, clipboard: undefined });
@@ -22,7 +22,7 @@ function withoutClipboard(works: boolean): { copied: string } {
   return seen;
 }
 
-it("says that it fetches, and copies what came", async () => {
+it("a text that is fetched is copied when it arrives", async () => {
   const user = userEvent.setup();
   let arrive = (_text: string) => {};
   const whole = new Promise<string>((resolve) => {
@@ -36,7 +36,7 @@ it("says that it fetches, and copies what came", async () => {
   expect(await navigator.clipboard.readText()).toBe("all of it");
 });
 
-it("says that the text could not be fetched", async () => {
+it("a failed fetch shows an error", async () => {
   const user = userEvent.setup();
   render(<CopyButton text={() => Promise.reject(new Error("gone"))} />);
   await user.click(screen.getByRole("button"));
@@ -46,7 +46,7 @@ it("says that the text could not be fetched", async () => {
 it.each([
   [true, "Copied", "a\nb"],
   [false, "Could not copy", ""],
-])("copies without https, or says that it cannot (%s)", async (works, name, copied) => {
+])("without https the fallback is used, and its failure shown (%s)", async (works, name, copied) => {
   const user = userEvent.setup();
   const seen = withoutClipboard(works);
   render(<CopyButton text={"a\nb"} />);

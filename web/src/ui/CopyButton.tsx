@@ -9,7 +9,7 @@ const WORDS = { copying: "Copying …", copied: "Copied", failed: "Could not cop
 const ICONS = { idle: Copy, copying: Copy, copied: Check, failed: X };
 const SHOWN_MS = { copied: 1500, failed: 5000 };
 
-/** Copies a text; `text` may be a function, for what is large or has to be fetched first. */
+/** Copies a text; `text` may be a function if the text is large or has to be fetched. */
 export function CopyButton({
   text,
   label = "Copy",
@@ -36,7 +36,7 @@ export function CopyButton({
   const words = state === "idle" ? label : WORDS[state];
   const Icon = ICONS[state];
   return (
-    <Button look="quiet" aria-label={words} title={words} onClick={copy}>
+    <Button variant="quiet" aria-label={words} title={words} onClick={copy}>
       <Icon size={14} aria-hidden="true" />
       {(state === "copying" || state === "failed") && words}
     </Button>

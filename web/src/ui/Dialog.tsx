@@ -10,46 +10,46 @@ interface Props {
   title: string;
   /** A sentence below the title. */
   description?: ReactNode;
-  /** The title is for those who cannot see the dialog; it has no head then. */
-  titleUnseen?: boolean;
+  /** Shows the title only to screen readers, without a header. */
+  hideTitle?: boolean;
   className?: string;
-  /** What has the focus when it opens; otherwise the first that can. */
-  focusFirst?: RefObject<HTMLElement | null>;
+  /** The element that gets the focus; by default the first that can. */
+  initialFocus?: RefObject<HTMLElement | null>;
   children?: ReactNode;
 }
 
-/** A window over the page. Esc, the cross and a click beside it close it; the focus goes back to where it was. */
+/** A modal dialog. Esc, the close button and a click outside close it, and the focus returns. */
 export function Dialog({
   open,
   onOpenChange,
   title,
   description,
-  titleUnseen = false,
+  hideTitle = false,
   className = "",
-  focusFirst,
+  initialFocus,
   children,
 }: Props) {
-  const untold = description === undefined ? { "aria-describedby": undefined } : {};
+  const noDescription = description === undefined ? { "aria-describedby": undefined } : {};
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
       <Radix.Portal>
         <Radix.Overlay className="dialog-veil" />
         <Radix.Content
           className={`dialog ${className}`}
-          {...untold}
+          {...noDescription}
           onOpenAutoFocus={(event) => {
-            if (!focusFirst?.current) return;
+            if (!initialFocus?.current) return;
             event.preventDefault();
-            focusFirst.current.focus();
+            initialFocus.current.focus();
           }}
         >
-          {titleUnseen ? (
-            <Radix.Title className="unseen">{title}</Radix.Title>
+          {hideTitle ? (
+            <Radix.Title className="visually-hidden">{title}</Radix.Title>
           ) : (
             <header className="dialog-head">
               <Radix.Title className="dialog-title">{title}</Radix.Title>
               <Radix.Close asChild>
-                <Button look="quiet" aria-label="Close">
+                <Button variant="quiet" aria-label="Close">
                   <X size={16} aria-hidden="true" />
                 </Button>
               </Radix.Close>

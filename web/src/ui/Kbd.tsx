@@ -1,11 +1,11 @@
-import { keyCaps } from "../app/shortcuts";
+import { keyLabels } from "./shortcuts";
 import "./kbd.css";
 
-/** A key, or several, as caps. */
-export function Keys({ keys }: { keys: string }) {
+/** Keyboard keys. */
+export function Kbd({ keys }: { keys: string }) {
   return (
     <span className="keys">
-      {keyCaps(keys).map((cap) => (
+      {keyLabels(keys).map((cap) => (
         <kbd key={cap}>{cap}</kbd>
       ))}
     </span>

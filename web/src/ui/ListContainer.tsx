@@ -1,10 +1,12 @@
 import type { CustomContainerComponentProps } from "virtua";
 
 /**
- * What a virtual list stands in. The list would take no clicks while it scrolls; but one that follows its end scrolls with
- * each token, so that nothing in it could be clicked, and all of its styles would be worked out anew each time.
+ * The container of a virtual list, without the `pointer-events: none` that the list sets while it scrolls.
+ *
+ * A list that follows its end scrolls with each token: nothing in it could be clicked, and all styles would be
+ * recalculated each time.
  */
-export function Frame({ style, children, ref }: CustomContainerComponentProps) {
+export function ListContainer({ style, children, ref }: CustomContainerComponentProps) {
   const { pointerEvents: _, ...others } = style;
   return (
     <div ref={ref} style={others}>

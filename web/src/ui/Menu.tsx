@@ -4,20 +4,20 @@ import type { ReactElement, ReactNode } from "react";
 import "./overlays.css";
 
 interface MenuProps {
-  /** The button that opens it. */
+  /** The button that opens the menu. */
   trigger: ReactElement;
-  /** What the menu is called for those who cannot see it. */
+  /** Accessible name. */
   label: string;
   align?: "start" | "center" | "end";
   side?: "top" | "bottom";
   open?: boolean;
   onOpenChange?: (open: boolean) => void;
-  /** Called when it has closed; `preventDefault` leaves the focus where it is. */
-  onClosed?: (event: Event) => void;
+  /** `preventDefault` keeps the focus from returning to the trigger. */
+  onCloseAutoFocus?: (event: Event) => void;
   children: ReactNode;
 }
 
-/** A list of things to do or to choose from, below or above a button. */
+/** A menu of actions or choices. */
 export function Menu({
   trigger,
   label,
@@ -25,11 +25,11 @@ export function Menu({
   side = "bottom",
   open,
   onOpenChange,
-  onClosed,
+  onCloseAutoFocus,
   children,
 }: MenuProps) {
   return (
-    // Not modal: the page behind it stays readable for screen readers, and a click there is not lost.
+    // Not modal: screen readers can still read the page, and a click outside is not lost.
     <Radix.Root modal={false} {...(open === undefined ? {} : { open })} {...(onOpenChange ? { onOpenChange } : {})}>
       <Radix.Trigger asChild>{trigger}</Radix.Trigger>
       <Radix.Portal>
@@ -40,7 +40,7 @@ export function Menu({
           side={side}
           sideOffset={4}
           collisionPadding={8}
-          {...(onClosed ? { onCloseAutoFocus: onClosed } : {})}
+          {...(onCloseAutoFocus ? { onCloseAutoFocus: onCloseAutoFocus } : {})}
         >
           {children}
         </Radix.Content>
@@ -51,7 +51,7 @@ export function Menu({
 
 interface ItemProps {
   icon?: LucideIcon;
-  /** A key that does the same. */
+  /** A key with the same effect. */
   hint?: string;
   danger?: boolean;
   disabled?: boolean;
@@ -77,24 +77,24 @@ export function MenuLabel({ children }: { children: ReactNode }) {
   return <Radix.Label className="menu-label">{children}</Radix.Label>;
 }
 
-/** Items of which one is chosen. */
-export function MenuChoices({
+/** Menu items of which one is selected. */
+export function MenuRadioGroup({
   value,
-  onChoose,
+  onChange,
   children,
 }: {
   value: string;
-  onChoose: (value: string) => void;
+  onChange: (value: string) => void;
   children: ReactNode;
 }) {
   return (
-    <Radix.RadioGroup value={value} onValueChange={onChoose}>
+    <Radix.RadioGroup value={value} onValueChange={onChange}>
       {children}
     </Radix.RadioGroup>
   );
 }
 
-export function MenuChoice({ value, about, children }: { value: string; about?: ReactNode; children: ReactNode }) {
+export function MenuRadioItem({ value, about, children }: { value: string; about?: ReactNode; children: ReactNode }) {
   return (
     <Radix.RadioItem className="menu-item menu-choice" value={value}>
       <span className="menu-mark">

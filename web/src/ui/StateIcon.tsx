@@ -22,7 +22,7 @@ const ICONS: Record<Progress, LucideIcon> = {
   unseen: CircleQuestionMark,
 };
 
-export const STATE_WORDS: Record<Progress, string> = {
+export const STATE_LABELS: Record<Progress, string> = {
   running: "running",
   waiting: "waiting for you",
   done: "done",
@@ -32,10 +32,10 @@ export const STATE_WORDS: Record<Progress, string> = {
   unseen: "no result seen",
 };
 
-/** State as shape, colour and word. */
+/** A state as icon, colour and label. */
 export function StateIcon({ state, size = 15 }: { state: Progress | "pending"; size?: number }) {
   const Icon = state === "pending" ? CircleDashed : ICONS[state];
-  const word = state === "pending" ? "pending" : STATE_WORDS[state];
+  const word = state === "pending" ? "pending" : STATE_LABELS[state];
   return (
     <span className={`state state-${state}`} role="img" aria-label={word} title={word}>
       <Icon size={size} aria-hidden="true" />

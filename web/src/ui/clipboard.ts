@@ -1,6 +1,6 @@
-/** Puts a text on the clipboard; says whether it worked. */
+/** Copies a text to the clipboard; returns whether it worked. */
 export async function copyText(text: string): Promise<boolean> {
-  // Without https, as on most local networks, the page has no clipboard of its own.
+  // Without https the browser has no clipboard API.
   if (navigator.clipboard === undefined) return copySelected(text);
   try {
     await navigator.clipboard.writeText(text);
@@ -10,14 +10,14 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** The old way: what is selected in a field is copied. */
+/** The fallback: copies the selection of a field. */
 function copySelected(text: string): boolean {
   const before = document.activeElement;
   const field = document.createElement("textarea");
   field.value = text;
   field.readOnly = true;
   field.style.cssText = "position: fixed; top: 0; opacity: 0";
-  // An open dialog or menu takes the focus away from whatever is outside of it.
+  // An open dialog or menu takes the focus away from elements outside of it.
   (before?.closest('[role="dialog"], [role="alertdialog"], [role="menu"]') ?? document.body).append(field);
   try {
     field.focus({ preventScroll: true });

@@ -1,15 +1,15 @@
-/** Give the browser a file to save. */
+/** Lets the browser save a file. */
 export function download(name: string, parts: BlobPart[], mediaType: string): void {
   const url = URL.createObjectURL(new Blob(parts, { type: mediaType }));
   const link = document.createElement("a");
   link.href = url;
   link.download = name;
   link.click();
-  // The browser has begun to read by then; at once would be too early for some.
+  // Some browsers have not started to read before that.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** A name for a file that every system takes, from any text. */
+/** A valid file name on all systems, from any text. */
 export function fileName(title: string, ending: string): string {
   const plain = title
     .normalize("NFC")

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { address } from "./api";
+import { serverUrl } from "./api";
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -9,12 +9,12 @@ it.each([
   ["https://h/limelight/#/s/a", "runs/r", "https://h/limelight/runs/r"],
   ["https://h/limelight/", "/limelight/runs/r", "https://h/limelight/runs/r"],
   ["https://h/limelight/index.html", "/limelight/runs/r?raw=1", "https://h/limelight/runs/r?raw=1"],
-  // A server that does not know below which path it is.
+  // A server that does not know its root path.
   ["https://h/limelight/", "/runs/r", "https://h/limelight/runs/r"],
   ["https://h/lime/", "/limelight/r", "https://h/lime/limelight/r"],
-  // A path with a colon is no scheme.
+  // A path with a colon is not a URL with a scheme.
   ["https://h/limelight/", "artifacts/a:b", "https://h/limelight/artifacts/a:b"],
-])("finds below %s the path %s", (page, path, found) => {
+])("below %s the path %s is found", (page, path, found) => {
   vi.stubGlobal("document", { baseURI: page });
-  expect(address(path)).toBe(found);
+  expect(serverUrl(path)).toBe(found);
 });

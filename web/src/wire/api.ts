@@ -1,4 +1,6 @@
-/** The HTTP interface, as far as the page uses it. Addresses are relative to the page, so any prefix works. */
+/**
+ * The part of the server's HTTP interface that the page uses. URLs are relative to the page, so any root path works.
+ */
 
 import type { Args, RunState } from "../log/view";
 import type { Decision, JsonValue } from "./events";
@@ -11,7 +13,7 @@ export interface AgentInfo {
   readonly description: string;
   readonly framework: string;
   readonly default: boolean;
-  /** `understudy` for the stand-in model, "" if it is not known. */
+  /** `understudy` for the offline model, "" if it is not known. */
   readonly model?: string;
 }
 
@@ -30,7 +32,7 @@ export interface SessionEntry {
   readonly turns: number;
   readonly last_seq: number;
   readonly run_id: string | null;
-  /** `waiting` while the newest run waits for a person. */
+  /** `waiting` while the newest run waits for an approval. */
   readonly run_state: RunState | "queued" | null;
 }
 
@@ -50,13 +52,13 @@ export interface ToolCall {
   readonly size: number;
 }
 
-export interface WholeApproval {
+export interface ApprovalDetails {
   readonly args: Args;
   readonly edited_args: Args | null;
   readonly state: "requested" | Decision;
 }
 
-/** What a server says when it refuses, or that it cannot be reached (`code` is `unreachable`). */
+/** An error response of the server; `code` is `unreachable` if there was no response. */
 export class ApiError extends Error {
   readonly code: string;
   readonly status: number;
@@ -69,34 +71,30 @@ export class ApiError extends Error {
   }
 }
 
-/** Where a path of the server is; its own links have the path in front below which it serves this page. */
-export function address(path: string): string {
+/** The absolute URL of a path of the server. Links of the server already contain its root path. */
+export function serverUrl(path: string): string {
   const here = new URL(".", document.baseURI.replace(/[#?].*$/, ""));
   const below = path.startsWith(here.pathname) ? path.slice(here.pathname.length) : path.replace(/^\//, "");
   return new URL(`./${below}`, here).href;
 }
 
-export function artifactAddress(artifactId: string): string {
-  return address(`artifacts/${encodeURIComponent(artifactId)}`);
+export function artifactUrl(artifactId: string): string {
+  return serverUrl(`artifacts/${encodeURIComponent(artifactId)}`);
 }
 
-export interface Me {
+export interface CurrentUser {
   readonly user: string;
   readonly name: string;
-  /** True on a server that needs no key. */
+  /** True on a server that needs no API key. */
   readonly open: boolean;
 }
 
-let onUnauthorized = () => {};
-
-/** What to do when the server asks for a key that we do not have, or no longer. */
-export function whenUnauthorized(listener: () => void): void {
-  onUnauthorized = listener;
-}
+/** Event of the window: the server refused a request because the browser has no valid API key. */
+export const UNAUTHORIZED = "limelight:unauthorized";
 
 export const api = {
-  me: (signal?: AbortSignal) => json<Me>("auth/me", { signal }),
-  /** Hand in a key; the browser keeps it where no script can read it. */
+  me: (signal?: AbortSignal) => json<CurrentUser>("auth/me", { signal }),
+  /** Hands in an API key, which the browser keeps in a cookie that no script can read. */
   login: async (key: string): Promise<void> => {
     await request("auth/login", { method: "POST", body: { key } });
   },
@@ -105,18 +103,18 @@ export const api = {
   },
   agents: (signal?: AbortSignal) => json<AgentList>("agents", { signal }),
   sessions: (query: { q?: string; after?: string; limit?: number } = {}, signal?: AbortSignal) =>
-    json<SessionPage>(`sessions${search(query)}`, { signal }),
+    json<SessionPage>(`sessions${queryString(query)}`, { signal }),
   session: (id: string, signal?: AbortSignal) => json<SessionEntry>(`sessions/${encodeURIComponent(id)}`, { signal }),
-  rename: (id: string, title: string) =>
+  renameSession: (id: string, title: string) =>
     json<SessionEntry>(`sessions/${encodeURIComponent(id)}`, { method: "PATCH", body: { title } }),
-  remove: async (id: string): Promise<void> => {
+  deleteSession: async (id: string): Promise<void> => {
     await request(`sessions/${encodeURIComponent(id)}`, { method: "DELETE" });
   },
-  call: (runId: string, callId: string, signal?: AbortSignal) =>
+  toolCall: (runId: string, callId: string, signal?: AbortSignal) =>
     json<ToolCall>(`runs/${runId}/tools/${callId.split("/").map(encodeURIComponent).join("/")}`, { signal }),
   approval: (runId: string, approvalId: string, signal?: AbortSignal) =>
-    json<WholeApproval>(`runs/${runId}/approvals/${encodeURIComponent(approvalId)}`, { signal }),
-  /** A whole text that the log has only the beginning of: an input or an answer. */
+    json<ApprovalDetails>(`runs/${runId}/approvals/${encodeURIComponent(approvalId)}`, { signal }),
+  /** The full text of an input or an answer that the log truncates. */
   text: async (path: string, signal?: AbortSignal): Promise<string> => (await request(path, { signal })).text(),
 };
 
@@ -138,17 +136,17 @@ async function request(path: string, { method = "GET", body, signal }: Options):
   }
   let response: Response;
   try {
-    response = await fetch(address(path), init);
+    response = await fetch(serverUrl(path), init);
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new ApiError("The server cannot be reached.", "unreachable", 0);
   }
   if (response.ok) return response;
-  if (response.status === 401) onUnauthorized();
-  throw await refusal(response);
+  if (response.status === 401) window.dispatchEvent(new Event(UNAUTHORIZED));
+  throw await errorOf(response);
 }
 
-async function refusal(response: Response): Promise<ApiError> {
+async function errorOf(response: Response): Promise<ApiError> {
   try {
     const problem = (await response.json()) as { detail?: string; title?: string; code?: string };
     return new ApiError(problem.detail ?? problem.title ?? response.statusText, problem.code ?? "", response.status);
@@ -157,7 +155,7 @@ async function refusal(response: Response): Promise<ApiError> {
   }
 }
 
-function search(query: Record<string, string | number | undefined>): string {
+function queryString(query: Record<string, string | number | undefined>): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
   return given.length === 0 ? "" : `?${new URLSearchParams(given.map(([key, value]) => [key, String(value)]))}`;
 }

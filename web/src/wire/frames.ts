@@ -1,4 +1,4 @@
-/** What the socket of a session says, told apart. Pure. */
+/** Parses the frames of a session's socket. Pure. */
 
 import type { Gap } from "../log/view";
 import type { SessionState } from "./api";
@@ -25,7 +25,7 @@ export type Frame =
       readonly message: string;
       readonly error_code: string;
       readonly request_id?: string;
-      /** In how many seconds it is worth trying again. */
+      /** Seconds before a new attempt is useful. */
       readonly retry_after?: number;
     }
   | { readonly type: "pong" }
@@ -33,7 +33,7 @@ export type Frame =
 
 const REPLIES = new Set(["state", "accepted", "decided", "error", "pong"]);
 
-/** Records come several in one frame, or one by one from a server that does not pack them. */
+/** A frame holds several records, or one from a server that does not batch them. */
 export function parseFrame(text: string): Frame {
   const value = JSON.parse(text) as Record<string, unknown>;
   if (Array.isArray(value.records)) return { type: "records", records: value.records as LogRecord[] };

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from limelight.dialects.base import AgentTree
+from limelight.dialects.base import AgentTree, Increment
 from limelight.dialects.v2.message import Metadata, message
 from limelight.events import AgentStarted
 
@@ -58,7 +58,8 @@ class Outbox:
     ) -> None:
         at = self._at if metadata.get("is_delta") else self._steady_at
         about = {**self._who(agent_id), **metadata}
-        self._out.append(message(message_type, content, message_id, at, about, role=role))
+        payload = message(message_type, content, message_id, at, about, role=role)
+        self._out.append(Increment(payload) if metadata.get("streaming") else payload)
 
     def _who(self, agent_id: str) -> Metadata:
         """Sub-agents are named; the main agent goes without saying."""

@@ -17,7 +17,7 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from limelight.runs.rate_budget import Budget
+from limelight.runs.limits import TokenBucket
 
 MAX_HEADER_BYTES = 64 * 1024
 """Bytes of headers that may arrive before their end. uvicorn keeps all of them, and copies them with each piece that
@@ -366,7 +366,7 @@ class Socket(WebSocketsSansIOProtocol):
         self._unparsed = bytearray()
         self._parse_handle: asyncio.Handle | None = None
         self._bytes_after_close = 0
-        self._control_frames = Budget(CONTROL_FRAMES, CONTROL_FRAMES_PER_SECOND, self.loop.time)
+        self._control_frames = TokenBucket(CONTROL_FRAMES, CONTROL_FRAMES_PER_SECOND, self.loop.time)
         self._unread_timer = UnreadTimer(self.loop)
         self._late_pong = b""
         """The answer to the latest ping, if it has to wait until the client reads."""

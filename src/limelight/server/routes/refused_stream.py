@@ -8,15 +8,17 @@ from limelight.ids import sortable_id
 from limelight.log_context import ids
 from limelight.runs.queue import StoppedInQueue, Waiting
 from limelight.runs.viewer import Format
+from limelight.server.sse import sse_framing
 
 log = logging.getLogger(__name__)
 
 
 def refusal_frames(format_: Format, waiting: Waiting, error: BaseException) -> bytes:
-    """The frames of a whole stream that ends with the error. They have no ids, because there is no run and no log."""
+    """The frames of a complete stream that ends with the error. They have no ids, because no log has them."""
     encoder = format_.encoder()
     events = (RunStarted(agent=waiting.request.agent.name), _terminal(waiting, error))
-    return b"".join(encoder.unnumbered(Record(0, waiting.run_id, 0, event)) for event in events)
+    payloads = [payload for event in events for payload in encoder.feed(Record(0, waiting.run_id, 0, event))]
+    return sse_framing(format_.event_name).without_ids(payloads)
 
 
 def _terminal(waiting: Waiting, error: BaseException) -> Terminal:

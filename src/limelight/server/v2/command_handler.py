@@ -8,6 +8,7 @@ import msgspec
 from limelight.dialects.base import Cursor
 from limelight.errors import ApprovalNotFound, NotProcessing, QueueFull, RequestError
 from limelight.messages import Message
+from limelight.runs.hub import FrameBatch
 from limelight.runs.queue import Request, Waiting
 from limelight.runs.sessions import MAX_WAITING
 from limelight.runs.viewer import Format
@@ -126,7 +127,7 @@ class Answering:
         limit = None if command.limit is msgspec.UNSET else command.limit
         wanted = Wanted(limit, after, before)
         page = await self._history.page(wanted, self._parts.settings.limits.session_messages)
-        await self._line.show(page.messages, MessagesEnd(count=len(page.messages), more=page.more))
+        await self._line.show(FrameBatch(page.messages), MessagesEnd(count=len(page.messages), more=page.more))
 
     async def _ask(self, command: Query) -> None:
         """Begin the run, or wait for its turn while other messages are heard."""

@@ -9,9 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
-from limelight.dialects.base import Cursor
-from limelight.dialects.encoder import Frame, frames_in
-from limelight.dialects.v2.final_messages import is_whole
+from limelight.dialects.base import Cursor, Frame, Increment
 from limelight.errors import BadRequest
 from limelight.runs.queries import records_of
 from limelight.runs.viewer import Format
@@ -111,6 +109,6 @@ class History:
         async for record in records_of(self._store, run):
             if record.seq % STRETCH == 0:
                 await asyncio.sleep(0)
-            for frame in frames_in(encoder.encode(record)):
-                if self._format.name != "v2" or is_whole(frame.payload):
+            for frame in encoder.encode(record):
+                if not isinstance(frame.payload, Increment):
                     yield frame

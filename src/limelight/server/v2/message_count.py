@@ -7,8 +7,8 @@ from contextlib import suppress
 import msgspec
 
 from limelight.deltas import join
-from limelight.dialects.encoder import SseEncoder
-from limelight.dialects.v2.final_messages import is_whole
+from limelight.dialects.base import Increment
+from limelight.dialects.encoder import FrameEncoder
 from limelight.errors import StoreUnavailable
 from limelight.events import Record, RunStarted
 from limelight.runs.viewer import Format
@@ -49,7 +49,7 @@ class MessageCounts:
 class RunCounter:
     """The count of one run, as far as it has been read."""
 
-    def __init__(self, encoder: SseEncoder, first_seq: int) -> None:
+    def __init__(self, encoder: FrameEncoder, first_seq: int) -> None:
         self.count = 0
         self._encoder = encoder
         self._seq = first_seq - 1
@@ -65,7 +65,8 @@ class RunCounter:
 
     def take(self, records: Sequence[Record]) -> None:
         for joined in join(records):
-            self.count += sum(map(is_whole, self._encoder.feed(_quiet(joined.record))))
+            payloads = self._encoder.feed(_quiet(joined.record))
+            self.count += sum(not isinstance(payload, Increment) for payload in payloads)
         self._seq = records[-1].seq
 
 

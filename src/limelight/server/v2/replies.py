@@ -2,7 +2,6 @@
 
 import msgspec
 
-from limelight.dialects.encoder import Frame
 from limelight.events import Decision
 from limelight.server.v2.session_info import SessionInfo
 
@@ -54,8 +53,3 @@ class Decided(Reply, tag="decided"):
 
     approval_id: str
     decision: Decision
-
-
-def addressed(frame: Frame, session_id: str) -> bytes:
-    """A message of the log with its session and its cursor."""
-    return b'{"session_id":"%b","cursor":"%b",%b' % (session_id.encode(), frame.cursor.encode(), frame.payload[1:])

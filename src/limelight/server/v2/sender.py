@@ -1,19 +1,16 @@
-"""The way out of a socket, which its two halves share: one frame at a time, and some replies in one piece."""
+"""Sends the messages of a socket, for its subscription and for its command handler: one message at a time."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 
 import msgspec
 from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from limelight.dialects.encoder import Frame
-from limelight.server.v2.batching import single
+from limelight.runs.hub import FrameBatch
 from limelight.server.v2.errors import error_of
+from limelight.server.v2.framing import socket_framing
 from limelight.server.v2.replies import Error, Reply
-
-Dress = Callable[[Iterable[Frame], str], Iterator[bytes]]
-"""How frames of the log become frames of the socket."""
 
 
 class Gone(Exception):
@@ -25,10 +22,9 @@ class Line:
 
     def __init__(self, websocket: WebSocket, session_id: str, refused: Callable[[Exception], None]) -> None:
         self._websocket = websocket
-        self._session_id = session_id
         self._refused = refused
         self._lock = asyncio.Lock()
-        self.dress: Dress = single
+        self.framing = socket_framing(session_id)
 
     async def open(self) -> None:
         await self._websocket.receive()
@@ -36,7 +32,7 @@ class Line:
 
     async def tell(self, reply: Reply) -> None:
         async with self._lock:
-            await self._send(msgspec.json.encode(reply))
+            await self._send(msgspec.json.encode(reply).decode())
 
     async def refuse(self, error: Exception, request_id: str = "") -> Error:
         """Tell what is wrong, and whoever counts that too."""
@@ -45,20 +41,20 @@ class Line:
         await self.tell(told)
         return told
 
-    async def show(self, frames: Iterable[Frame], end: Reply | None = None) -> None:
-        """Messages or Records, with nothing in between."""
+    async def show(self, batch: FrameBatch, end: Reply | None = None) -> None:
+        """Send messages or Records, and a reply after them, with no other message in between."""
         async with self._lock:
-            for data in self.dress(frames, self._session_id):
-                await self._send(data)
+            for text in batch.encoded(self.framing):
+                await self._send(text)
             if end is not None:
-                await self._send(msgspec.json.encode(end))
+                await self._send(msgspec.json.encode(end).decode())
 
     async def close(self, code: int, reason: str) -> None:
         async with self._lock:
             await self._pass({"type": "websocket.close", "code": code, "reason": reason})
 
-    async def _send(self, data: bytes) -> None:
-        await self._pass({"type": "websocket.send", "text": data.decode()})
+    async def _send(self, text: str) -> None:
+        await self._pass({"type": "websocket.send", "text": text})
 
     async def _pass(self, message: Message) -> None:
         try:

@@ -22,14 +22,14 @@ from limelight.errors import (
     TooManyRequests,
     Unauthorized,
 )
-from limelight.runs.rate_budget import Budget
+from limelight.runs.limits import TokenBucket
 from limelight.runs.viewer import Format
 from limelight.server.auth.authenticator import Caller
 from limelight.server.heartbeat import Kind
 from limelight.server.middleware.root_path import root_of
 from limelight.server.runtime import Parts
-from limelight.server.v2.batching import PACKED, packed, packed_records
 from limelight.server.v2.command_handler import Answering
+from limelight.server.v2.framing import PACKED, packed_records, socket_framing
 from limelight.server.v2.open_session import STEPS, check_after, open_session
 from limelight.server.v2.sender import Gone, Line
 from limelight.server.v2.subscription import Showing
@@ -63,7 +63,7 @@ class SessionSocket:
         self.format = ""
         self.still_holds = websocket.state.still_holds
         self._expelled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._messages = Budget(MESSAGES, MESSAGES_PER_SECOND, asyncio.get_running_loop().time)
+        self._messages = TokenBucket(MESSAGES, MESSAGES_PER_SECOND, asyncio.get_running_loop().time)
         self.last_sent = math.inf  # so that the pulse sends no sign of life: pings of the protocol do
 
     def beat(self) -> None: ...
@@ -83,7 +83,7 @@ class SessionSocket:
             try:
                 format_, after = self._format(), self._after()
                 if format_.name == PACKED:
-                    line.dress = packed
+                    line.framing = socket_framing(self._ref.session_id, packed=True)
                 with self._parts.stream_place(self._ref.owner):
                     await self._open(after)
                 # Nothing is awaited from here until the viewer has entered, which takes the place.

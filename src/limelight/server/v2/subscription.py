@@ -1,7 +1,7 @@
 """The half of a socket that shows: the session's log as it grows, and the session's state at the edges of runs."""
 
 from limelight.dialects.base import Cursor
-from limelight.dialects.encoder import Frame, frames_in
+from limelight.runs.hub import FrameBatch
 from limelight.runs.viewer import Format
 from limelight.server.runtime import Parts
 from limelight.server.v2.replies import State
@@ -43,12 +43,12 @@ class Showing:
     def close(self) -> None:
         """Show what there is, and end."""
         self._over = True
-        self._viewer.nudge()
+        self._viewer.wake()
 
     def resume(self, cursor: Cursor) -> None:
         """Go on behind another cursor."""
         self._resume_at = cursor
-        self._viewer.nudge()
+        self._viewer.wake()
 
     async def greet(self, session: Session) -> None:
         """Tell what the session is now; what comes later is news."""
@@ -67,15 +67,15 @@ class Showing:
         """Show what is behind `cursor`, until the server closes. False if the session is gone."""
         await self._sit_down(cursor)
         while True:
-            data = await self._viewer.next()
-            if self._viewer.gone and not data:
+            batch = await self._viewer.next()
+            if self._viewer.is_deleted and not batch:
                 return False
             if self._resume_at is not None:
                 if not await self._sit_elsewhere(self._resume_at):
                     return False
-            elif data:
-                await self._show(list(frames_in(data)))
-            elif data is None:
+            elif batch:
+                await self._show(batch)
+            elif batch is None:
                 if not await self._end_run():
                     return False
             elif self._over:
@@ -94,22 +94,22 @@ class Showing:
         self._viewer, self._resume_at = viewer, None
         await self._sit_down(cursor)
         if self._over:
-            viewer.nudge()
+            viewer.wake()
         return await self._parts.store.session(self._ref) is not None
 
-    async def _show(self, frames: list[Frame]) -> None:
+    async def _show(self, batch: FrameBatch) -> None:
         if self._run is None:
-            seq = Cursor.parse(frames[0].cursor).seq
+            seq = Cursor.parse(batch.frames[0].cursor).seq
             self._run = await self._parts.store.run_covering(self._ref, seq)
             if self._run is not None and self._run.first_seq > self._known and self._run.run_id != self._announced:
                 await self._tell(self._run, "processing")
-        await self._line.show(frames)
+        await self._line.show(batch)
 
     async def _end_run(self) -> bool:
         """Tell how it ended, and wait for the next. False if the session is gone."""
         run = None if self._run is None else await self._parts.store.run(self._run.run_id)
         self._run = None
-        self._viewer.go_on()
+        self._viewer.next_run()
         if run is None or run.last_seq <= self._known:
             return True
         self._known = self._ended = run.last_seq

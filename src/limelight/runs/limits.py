@@ -1,0 +1,123 @@
+"""Limits of users and runs: quotas, token buckets, byte budgets and time limits. Pure; clocks are passed in."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+import msgspec
+
+from limelight.errors import TooManyRuns, TooManyStreams
+from limelight.stores.base import LOCAL_OWNER
+
+RETRY_SECONDS = 5
+"""`retry_after` of refusals that end when another run ends."""
+
+
+class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Time limits of a run, and size limits of its results and its session."""
+
+    run_seconds: float = 3600
+    silence_seconds: float = 300
+    approval_seconds: float = 600
+    result_max: int = 50 * 1024 * 1024
+    session_max: int = 1024**3
+
+
+class Quota(msgspec.Struct, frozen=True, kw_only=True):
+    """How many runs, sessions and streams a user may have at once, and how many runs the server takes in all.
+
+    The user `local` is the machine's own, or a backend with the key of the settings: for it only the server's limit
+    counts.
+    """
+
+    runs: int = 500
+    runs_per_user: int = 20
+    waiting_per_user: int = 50
+    sessions_per_user: int = 10_000
+    streams_per_user: int = 100
+
+    def check_runs(self, owner: str, own: int, all_: int) -> None:
+        """Raise TooManyRuns if the owner has `own` runs, or all have `all_`, and no more may begin."""
+        if all_ >= self.runs:
+            raise TooManyRuns(
+                f"{self.runs} runs go on at once, which is all that this server takes", retry_after=RETRY_SECONDS
+            )
+        if owner != LOCAL_OWNER and own >= self.runs_per_user:
+            detail = f"you have {self.runs_per_user} runs at once, which is the limit: wait for one to end, or stop one"
+            raise TooManyRuns(detail, retry_after=RETRY_SECONDS)
+
+    def check_waiting(self, owner: str, own: int) -> None:
+        """Raise TooManyRuns if `own` runs of the owner wait for a decision and no more may."""
+        if owner != LOCAL_OWNER and own >= self.waiting_per_user:
+            detail = (
+                f"{self.waiting_per_user} runs of yours wait for a person, which is the limit: decide, or stop some"
+            )
+            raise TooManyRuns(detail, retry_after=RETRY_SECONDS)
+
+    def check_streams(self, owner: str, own: int) -> None:
+        """Raise TooManyStreams if the owner has `own` streams and sockets open and no more may be opened."""
+        if owner != LOCAL_OWNER and own >= self.streams_per_user:
+            detail = f"you have {self.streams_per_user} streams and sockets open, which is the limit: close some"
+            raise TooManyStreams(detail, retry_after=RETRY_SECONDS)
+
+    def sessions_max(self, owner: str) -> int:
+        """The owner's session limit for the store, which counts sessions; 0 means unlimited."""
+        return 0 if owner == LOCAL_OWNER else self.sessions_per_user
+
+
+class TokenBucket:
+    """Allows `burst` actions at once and `per_second` in the long run. It starts full."""
+
+    def __init__(self, burst: int, per_second: float, clock: Callable[[], float]) -> None:
+        self._burst = burst
+        self._per_second = per_second
+        self._clock = clock
+        self._tokens = float(burst)
+        self._updated_at = clock()
+
+    def spend(self) -> bool:
+        """Take one token. False if there is none."""
+        now = self._clock()
+        self._tokens = min(self._burst, self._tokens + (now - self._updated_at) * self._per_second)
+        self._updated_at = now
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+
+class TokenBuckets:
+    """A token bucket for each key. The least recently used ones are dropped and start full again."""
+
+    def __init__(self, burst: int, per_second: float, clock: Callable[[], float], max_keys: int = 4096) -> None:
+        self._make = lambda: TokenBucket(burst, per_second, clock)
+        self._max_keys = max_keys
+        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
+
+    def spend(self, key: str) -> bool:
+        """Take one token of this key's bucket. False if there is none."""
+        bucket = self._buckets.pop(key, None) or self._make()
+        self._buckets[key] = bucket
+        if len(self._buckets) > self._max_keys:
+            self._buckets.popitem(last=False)
+        return bucket.spend()
+
+
+class ByteBudget:
+    """The bytes that a run may still add to its session. Calls `on_spent` once, when they are used up."""
+
+    def __init__(self, left: int, on_spent: Callable[[], None]) -> None:
+        self._left = left
+        self._on_spent = on_spent
+
+    @property
+    def is_spent(self) -> bool:
+        return self._left < 0
+
+    def allows(self, size: int) -> bool:
+        return self._left >= size
+
+    def spend(self, size: int) -> None:
+        was_spent = self.is_spent
+        self._left -= size
+        if self.is_spent and not was_spent:
+            self._on_spent()

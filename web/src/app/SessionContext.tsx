@@ -1,0 +1,74 @@
+import { createContext, type ReactNode, useEffect, useMemo, useSyncExternalStore } from "react";
+import type { LiveSession } from "../client/session";
+import { type OpenSession, useSession } from "../client/useSession";
+import type { Item, RunView } from "../log/view";
+import { useRequiredContext } from "../ui/hooks";
+import { useNavigation } from "./NavigationContext";
+import { useStores } from "./stores";
+
+/** The session in the address. */
+export interface CurrentSession extends OpenSession {
+  readonly runs: readonly RunView[];
+  readonly newest: RunView | undefined;
+  /** The run in the address, otherwise the newest. */
+  readonly run: RunView | undefined;
+  /** The item in the address. */
+  readonly focus: Item | null;
+  readonly title: string;
+  /** Name of its agent; "" if it is not known. */
+  readonly agent: string;
+}
+
+export const SessionContext = createContext<CurrentSession | null>(null);
+
+export const useCurrentSession = () => useRequiredContext(SessionContext);
+
+const NO_RUNS: readonly RunView[] = [];
+
+export function SessionProvider({ children }: { children: ReactNode }) {
+  const { route } = useNavigation();
+  const { sessions, clock } = useStores();
+  const open = useSession(route.sessionId);
+  const { store, live } = open;
+  const title = useTitle(route.sessionId, live);
+
+  const runs = live?.view.runs ?? NO_RUNS;
+  const newest = runs[runs.length - 1];
+  const linked = runs.find((one) => one.runId === route.runId);
+  const run = linked ?? newest;
+  const focus = (route.item === null ? null : linked?.items[route.item]) ?? null;
+  const agent = live?.info?.agent_type ?? newest?.agent ?? "";
+
+  const isLinkBroken = route.runId !== null && live !== null && live.loading === null && linked === undefined;
+  useEffect(() => {
+    if (isLinkBroken) store?.showNotice("This link leads to a turn that is not in this conversation.");
+  }, [isLinkBroken, store]);
+  const skew = live?.clockSkew ?? 0;
+  useEffect(() => {
+    clock.skew = skew;
+  }, [clock, skew]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the list changes when a run starts, waits or ends
+  useEffect(() => void sessions.refresh(), [sessions, live?.info?.state, live?.info?.run_id, newest?.state]);
+
+  const { isMissing, isWaiting } = open;
+  const session = useMemo<CurrentSession>(
+    () => ({ store, live, isMissing, isWaiting, runs, newest, run, focus, title, agent }),
+    [store, live, isMissing, isWaiting, runs, newest, run, focus, title, agent],
+  );
+  return <SessionContext value={session}>{children}</SessionContext>;
+}
+
+/** Marks in the browser's tab, for a user who looks at another one. */
+const TAB_MARKS: Record<string, string> = { running: "● ", waiting: "? " };
+
+/** The title of a session, which is also shown in the browser's tab. */
+function useTitle(sessionId: string | null, live: LiveSession | null): string {
+  const { sessions } = useStores();
+  const listed = useSyncExternalStore(sessions.subscribe, () => sessions.titleOf(sessionId));
+  const title = listed || live?.info?.title || live?.view.runs[0]?.input.slice(0, 60) || live?.pending[0]?.text || "";
+  const mark = TAB_MARKS[live?.view.runs[live.view.runs.length - 1]?.state ?? ""] ?? "";
+  useEffect(() => {
+    document.title = sessionId === null || title === "" ? "Limelight" : `${mark}${title} · Limelight`;
+  }, [title, mark, sessionId]);
+  return title;
+}

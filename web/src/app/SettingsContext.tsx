@@ -1,0 +1,52 @@
+import { createContext, type ReactNode, useCallback, useMemo, useState } from "react";
+import { findAgent, useAgents } from "../client/agents";
+import { useCurrentUser } from "../client/auth";
+import { useStoredState } from "../client/storage";
+import { useRequiredContext } from "../ui/hooks";
+import type { AgentInfo, CurrentUser } from "../wire/api";
+import { useStores } from "./stores";
+
+/** The server's agents, the agent of new conversations, and the user. */
+export interface Settings {
+  readonly agents: readonly AgentInfo[];
+  /** Version of the server; "" if it is not known. */
+  readonly version: string;
+  /** Why the agents could not be loaded. */
+  readonly agentsError: string | null;
+  /** The agent of new conversations. */
+  readonly agent: AgentInfo | undefined;
+  readonly chooseAgent: (name: string) => void;
+  /** Null on a server that needs no API key. */
+  readonly user: CurrentUser | null;
+  readonly signOut: () => void;
+  readonly signOutError: string;
+}
+
+export const SettingsContext = createContext<Settings | null>(null);
+
+export const useSettings = () => useRequiredContext(SettingsContext);
+
+export function SettingsProvider({ children }: { children: ReactNode }) {
+  const { auth } = useStores();
+  const { agents, version, error } = useAgents();
+  const user = useCurrentUser();
+  const [name, chooseAgent] = useStoredState("agent", "");
+  const [signOutError, setSignOutError] = useState("");
+  const signOut = useCallback(() => {
+    auth.logOut().catch((reason: Error) => setSignOutError(`Not signed out: ${reason.message}`));
+  }, [auth]);
+  const settings = useMemo<Settings>(
+    () => ({
+      agents,
+      version,
+      agentsError: error,
+      agent: findAgent(agents, name),
+      chooseAgent,
+      user,
+      signOut,
+      signOutError,
+    }),
+    [agents, version, error, name, chooseAgent, user, signOut, signOutError],
+  );
+  return <SettingsContext value={settings}>{children}</SettingsContext>;
+}

@@ -1,0 +1,29 @@
+import { expect, it } from "vitest";
+import type { Args } from "../log/view";
+import { splitArguments } from "./Arguments";
+
+const call = (args: Args | null, isPython = false) => ({ name: "write", args, argsText: '{"path', isPython });
+
+it.each([
+  [
+    { path: "a.md", content: "# One\n\nTwo" },
+    { path: "a.md" },
+    [{ name: "content", text: "# One\n\nTwo", language: "" }],
+  ],
+  [{ path: "a.py", content: "x\ny" }, { path: "a.py" }, [{ name: "content", text: "x\ny", language: "python" }]],
+  [{ a: "line\n", b: ["x\ny"] }, { a: "line\n", b: ["x\ny"] }, []],
+  [{}, null, []],
+  ["no\njson", "no\njson", []],
+  [null, '{"path', []],
+])("texts with line breaks are split from short values (%#)", (args, values, texts) => {
+  expect(splitArguments(call(args))).toEqual({ code: null, values, texts });
+});
+
+it("code is not repeated among the values", () => {
+  expect(splitArguments(call({ code: "a\nb", timeout: 3 }, true))).toMatchObject({
+    code: { text: "a\nb", language: "python" },
+    values: { timeout: 3 },
+    texts: [],
+  });
+  expect(splitArguments(call({ timeout: 3 }, true))).toEqual({ code: null, values: { timeout: 3 }, texts: [] });
+});

@@ -1,0 +1,56 @@
+/** Whether the server accepts this browser, and as which user. */
+
+import { useEffect, useState } from "react";
+import { api, type CurrentUser, UNAUTHORIZED } from "../wire/api";
+import { readStored, removeUnsentMessages, writeStored } from "./storage";
+import { Store } from "./store";
+
+/** Locked as soon as the server refuses a request for want of an API key, until the user logs in. */
+export class AuthStore extends Store<{ readonly isLocked: boolean }> {
+  constructor(private readonly reload = () => location.reload()) {
+    super({ isLocked: false });
+    window.addEventListener(UNAUTHORIZED, () => this.lock());
+  }
+
+  /** Rejects with the server's message if the key is not valid. */
+  readonly logIn = async (key: string): Promise<void> => {
+    await api.login(key);
+    const { user } = await api.me();
+    const isOtherUser = user !== readStored("user", user);
+    writeStored("user", user);
+    if (isOtherUser) {
+      // Nothing of the previous user may be shown to this one, or sent in their name.
+      this.removeUserData();
+      this.reload();
+    } else this.set({ isLocked: false });
+  };
+
+  readonly logOut = async (): Promise<void> => {
+    await api.logout();
+    this.removeUserData();
+    this.lock();
+  };
+
+  private removeUserData(): void {
+    removeUnsentMessages();
+    location.hash = "#/";
+  }
+
+  private lock(): void {
+    if (!this.getSnapshot().isLocked) this.set({ isLocked: true });
+  }
+}
+
+/** The user of this browser's API key; null on a server that needs no key. */
+export function useCurrentUser(): CurrentUser | null {
+  const [user, setUser] = useState<CurrentUser | null>(null);
+  useEffect(() => {
+    const abort = new AbortController();
+    api.me(abort.signal).then(
+      (found) => setUser(found.open ? null : found),
+      () => {}, // `useAgents` reports that the server cannot be reached
+    );
+    return () => abort.abort();
+  }, []);
+  return user;
+}

@@ -1,0 +1,116 @@
+/** Formats values of the log for display. */
+
+import type { JsonObject, JsonValue } from "../wire/events";
+import type { Args, ToolItem } from "./view";
+
+const SUMMARY_KEYS = [
+  "path",
+  "file_path",
+  "filename",
+  "file",
+  "name",
+  "url",
+  "query",
+  "q",
+  "question",
+  "command",
+  "expression",
+  "pattern",
+  "description",
+  "task",
+  "request",
+  "prompt",
+  "code",
+  "text",
+];
+const LINE = 80;
+
+/** A result as text: a string as it is, anything else as JSON. */
+export function valueText(value: JsonValue): string {
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}
+
+export function argsText(args: Args): string {
+  return typeof args === "string" ? args : JSON.stringify(args, null, 2);
+}
+
+/** The argument that describes a call best, in one line; "" if there is none. */
+export function summarizeArgs(args: Args | null): string {
+  if (args === null) return "";
+  if (typeof args === "string") return truncateLine(args);
+  const keys = [...SUMMARY_KEYS.filter((key) => key in args), ...Object.keys(args)];
+  for (const key of keys) {
+    const text = scalarText(args[key]);
+    if (text) return truncateLine(text);
+  }
+  return "";
+}
+
+/** The task of a sub-agent, from the arguments of the call that started it. */
+export function subAgentTask(args: Args | null): string {
+  if (args === null || typeof args === "string") return summarizeArgs(args);
+  for (const key of ["description", "task", "question", "request", "prompt", "query", "instructions"]) {
+    const value = (args as JsonObject)[key];
+    if (typeof value === "string" && value) return value;
+  }
+  return summarizeArgs(args);
+}
+
+/** A call as one line. */
+export function callLine(tool: Pick<ToolItem, "name" | "args">): string {
+  const about = summarizeArgs(tool.args);
+  return about ? `${tool.name} ${about}` : tool.name;
+}
+
+function scalarText(value: JsonValue | undefined): string {
+  if (typeof value === "string") return value.trim();
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  if (Array.isArray(value) && value.every((part) => typeof part === "string")) return value.join(" ");
+  return "";
+}
+
+function truncateLine(text: string): string {
+  const line = text.trim().split("\n", 1)[0] ?? "";
+  return line.length > LINE ? `${line.slice(0, LINE - 1)}…` : line;
+}
+
+/** A duration in ms below a second, otherwise like `formatDuration`. */
+export function formatExactDuration(ms: number): string {
+  return ms < 1000 ? `${Math.max(0, Math.round(ms))} ms` : formatDuration(ms);
+}
+
+/** A duration: 30 ms, 0.4 s, 12 s, 3 min 05 s, 1 h 02 min. */
+export function formatDuration(ms: number): string {
+  if (ms < 95) return `${Math.max(0, Math.round(ms))} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const rounded = Math.round(seconds);
+  if (rounded < 60) return `${rounded} s`;
+  const minutes = Math.floor(rounded / 60);
+  if (minutes < 60) return `${minutes} min ${String(rounded % 60).padStart(2, "0")} s`;
+  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
+}
+
+/** A size: 512 B, 3.4 kB, 1.2 MB. */
+export function formatBytes(size: number): string {
+  if (size < 1000) return `${size} B`;
+  const units = ["kB", "MB", "GB", "TB"];
+  let value = size / 1000;
+  let unit = 0;
+  while (value >= 999.5 && unit < units.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
+
+/** A number of tokens: 840, 1.2k, 34k, 1.3M. */
+export function formatTokens(count: number): string {
+  if (count < 1000) return String(count);
+  if (count < 999_500) return count < 9950 ? `${(count / 1000).toFixed(1)}k` : `${Math.round(count / 1000)}k`;
+  return `${(count / 1_000_000).toFixed(1)}M`;
+}
+
+export function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

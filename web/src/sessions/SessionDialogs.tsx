@@ -1,0 +1,92 @@
+import { type RefObject, useRef, useState } from "react";
+import { Button } from "../ui/Button";
+import { ConfirmDialog } from "../ui/ConfirmDialog";
+import { Dialog } from "../ui/Dialog";
+import type { SessionEntry } from "../wire/api";
+import "./sessions.css";
+
+interface RenameProps {
+  /** Null while the dialog is closed. */
+  entry: Pick<SessionEntry, "session_id" | "title"> | null;
+  onClose: () => void;
+  onRename: (id: string, title: string) => void;
+}
+
+/** Renames a session. */
+export function RenameDialog({ entry, onClose, onRename }: RenameProps) {
+  const field = useRef<HTMLInputElement>(null);
+  const done = (title: string) => {
+    if (entry && title !== entry.title) onRename(entry.session_id, title);
+    onClose();
+  };
+  return (
+    <Dialog
+      open={entry !== null}
+      onOpenChange={(open) => open || onClose()}
+      title="Rename this conversation"
+      initialFocus={field}
+    >
+      {entry && <Fields field={field} title={entry.title} onDone={done} onCancel={onClose} />}
+    </Dialog>
+  );
+}
+
+interface FieldsProps {
+  field: RefObject<HTMLInputElement | null>;
+  title: string;
+  onDone: (title: string) => void;
+  onCancel: () => void;
+}
+
+function Fields({ field, title, onDone, onCancel }: FieldsProps) {
+  const [text, setText] = useState(title);
+  const wanted = text.trim();
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (wanted) onDone(wanted);
+      }}
+    >
+      <input
+        ref={field}
+        className="sessions-field"
+        aria-label="Title"
+        maxLength={200}
+        value={text}
+        onFocus={(event) => event.target.select()}
+        onChange={(event) => setText(event.target.value)}
+      />
+      <footer className="dialog-foot">
+        <Button onClick={onCancel}>Cancel</Button>
+        <Button variant="main" type="submit" disabled={!wanted}>
+          Rename
+        </Button>
+      </footer>
+    </form>
+  );
+}
+
+interface DeleteProps {
+  /** Null while the dialog is closed. */
+  entry: Pick<SessionEntry, "session_id" | "title" | "state"> | null;
+  onClose: () => void;
+  onDelete: (id: string) => void;
+}
+
+/** Asks before a session is deleted. */
+export function DeleteDialog({ entry, onClose, onDelete }: DeleteProps) {
+  return (
+    <ConfirmDialog
+      open={entry !== null}
+      onOpenChange={(open) => open || onClose()}
+      title="Delete this conversation?"
+      confirm="Delete"
+      danger
+      onConfirm={() => entry && onDelete(entry.session_id)}
+    >
+      “{entry?.title || "New conversation"}” and all its results and files will be gone for good.
+      {entry?.state === "processing" && " The agent is still at work and will be stopped."}
+    </ConfirmDialog>
+  );
+}

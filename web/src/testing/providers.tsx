@@ -1,0 +1,69 @@
+/** Providers of the page's contexts, for tests of components. */
+
+import type { ReactNode } from "react";
+import { vi } from "vitest";
+import { type Layout, LayoutContext } from "../app/LayoutContext";
+import { type Navigation, NavigationContext } from "../app/NavigationContext";
+import { HOME } from "../app/route";
+import { type Settings, SettingsContext } from "../app/SettingsContext";
+import { Stores, StoresContext } from "../app/stores";
+import { ChatContext, ChatState, type ChatValue } from "../chat/chatContext";
+
+interface PageValues {
+  readonly settings?: Partial<Settings>;
+  readonly navigation?: Partial<Navigation>;
+  readonly layout?: Partial<Layout>;
+}
+
+/** The page around a component: new stores, and functions that record their calls. */
+export function TestPage({ children, settings, navigation, layout }: PageValues & { children: ReactNode }) {
+  const allSettings: Settings = {
+    agents: [],
+    version: "",
+    agentsError: null,
+    agent: undefined,
+    chooseAgent: vi.fn(),
+    user: null,
+    signOut: vi.fn(),
+    signOutError: "",
+    ...settings,
+  };
+  const allNavigation: Navigation = {
+    route: HOME,
+    openSession: vi.fn(),
+    newSession: vi.fn(),
+    startSession: vi.fn(),
+    leaveSession: vi.fn(),
+    select: vi.fn(),
+    clearSelection: vi.fn(),
+    isDrawerOpen: false,
+    setDrawerOpen: vi.fn(),
+    ...navigation,
+  };
+  const allLayout = { isNarrow: false, openDialogs: new Set(), setDialogOpen: vi.fn(), ...layout } as unknown as Layout;
+  return (
+    <SettingsContext value={allSettings}>
+      <NavigationContext value={allNavigation}>
+        <LayoutContext value={allLayout}>{children}</LayoutContext>
+      </NavigationContext>
+    </SettingsContext>
+  );
+}
+
+export function TestStores({ stores = new Stores(), children }: { stores?: Stores; children: ReactNode }) {
+  return <StoresContext value={stores}>{children}</StoresContext>;
+}
+
+/** The chat around a row. */
+export function TestChat({ children, ...value }: Partial<ChatValue> & { children: ReactNode }) {
+  const chat: ChatValue = {
+    store: { sessionId: "s" } as ChatValue["store"],
+    state: new ChatState(),
+    deciding: new Set(),
+    focus: null,
+    searchTerms: [],
+    select: vi.fn(),
+    ...value,
+  };
+  return <ChatContext value={chat}>{children}</ChatContext>;
+}

@@ -1,0 +1,63 @@
+import { memo, useMemo, useState } from "react";
+import { Button } from "../ui/Button";
+import type { JsonValue } from "../wire/events";
+import { HighlightedCode } from "./HighlightedCode";
+import { escapeInvisible } from "./invisibleCharacters";
+import "./text.css";
+
+const PART = 20_000;
+const JSON_LIMIT = 500_000;
+
+export interface Shown {
+  readonly text: string;
+  readonly language: "json" | "";
+}
+
+/** A value for display: JSON, also from a string, formatted; any other text unchanged. */
+export function shownValue(value: JsonValue): Shown {
+  if (typeof value !== "string") return { text: JSON.stringify(value, null, 2), language: "json" };
+  const text = value.trim();
+  // Parsing would change long numbers.
+  const isJson = text.length <= JSON_LIMIT && /^(?:\{[\s\S]*\}|\[[\s\S]*\])$/.test(text) && !/\d{16}/.test(text);
+  if (isJson) {
+    try {
+      return { text: JSON.stringify(JSON.parse(text), null, 2), language: "json" };
+    } catch {
+      // Not valid JSON.
+    }
+  }
+  return { text: value, language: "" };
+}
+
+/** The end of a part, which does not split a surrogate pair. */
+function end(text: string, length: number): number {
+  const code = text.charCodeAt(length - 1);
+  return code >= 0xd800 && code < 0xdc00 ? length + 1 : length;
+}
+
+/**
+ * Arguments or a result of a tool. Long ones are shown in parts. `isText` shows a string as it is, also if it is
+ * JSON.
+ */
+export const JsonView = memo(function JsonView({ value, isText = false }: { value: JsonValue; isText?: boolean }) {
+  const { text, language } = useMemo(
+    () => (isText && typeof value === "string" ? { text: value, language: "" } : shownValue(value)),
+    [value, isText],
+  );
+  const [parts, setParts] = useState(1);
+  const length = PART * parts;
+  const part = text.length > length ? text.slice(0, end(text, length)) : text;
+  const rest = text.length - part.length;
+  return (
+    <div className="text-value">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <pre tabIndex={0}>{language ? <HighlightedCode code={part} language={language} /> : escapeInvisible(part)}</pre>
+      {rest > 0 && (
+        <div className="text-value-more">
+          <Button onClick={() => setParts(parts * 2)}>Show more</Button>
+          <span>{rest.toLocaleString("en")} more characters</span>
+        </div>
+      )}
+    </div>
+  );
+});

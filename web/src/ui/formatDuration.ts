@@ -1,6 +1,0 @@
-import { duration } from "../log/plainText";
-
-/** A time span, exact below a second: in a timeline many things are short. */
-export function took(ms: number): string {
-  return ms < 1000 ? `${Math.max(0, Math.round(ms))} ms` : duration(ms);
-}

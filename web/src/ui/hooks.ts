@@ -1,0 +1,68 @@
+import {
+  type Context,
+  type RefObject,
+  useCallback,
+  useContext,
+  useLayoutEffect,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from "react";
+
+/** The current width of an element. */
+export function useElementWidth(ref: RefObject<HTMLElement | null>, atFirst: number): number {
+  const [width, setWidth] = useState(atFirst);
+  useLayoutEffect(() => {
+    const element = ref.current;
+    if (element === null) return;
+    const measure = () => setWidth(element.clientWidth || atFirst);
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [ref, atFirst]);
+  return width;
+}
+
+/** Whether a media query matches, e.g. `(max-width: 899px)`. */
+export function useMediaQuery(query: string): boolean {
+  const watch = useCallback(
+    (changed: () => void) => {
+      const media = matchMedia(query);
+      media.addEventListener("change", changed);
+      return () => media.removeEventListener("change", changed);
+    },
+    [query],
+  );
+  return useSyncExternalStore(watch, () => matchMedia(query).matches);
+}
+
+const NEAR = 24;
+
+/** Keeps the end of a scrolling element in view while something runs. Returns the scroll handler. */
+export function useStickToEnd(scroller: RefObject<HTMLElement | null>, isRunning: boolean, shown: unknown): () => void {
+  const isAt = useRef({ right: false, bottom: true });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whatever is shown anew may have moved the end
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (element === null || !isRunning) return;
+    if (isAt.current.right) element.scrollLeft = element.scrollWidth;
+    if (isAt.current.bottom) element.scrollTop = element.scrollHeight;
+  }, [scroller, isRunning, shown]);
+  return useCallback(() => {
+    const element = scroller.current;
+    if (element === null) return;
+    const { scrollLeft, scrollTop, scrollWidth, scrollHeight, clientWidth, clientHeight } = element;
+    isAt.current = {
+      right: scrollWidth > clientWidth && scrollLeft + clientWidth >= scrollWidth - NEAR,
+      bottom: scrollTop + clientHeight >= scrollHeight - NEAR,
+    };
+  }, [scroller]);
+}
+
+/** The value of a context that has no default. */
+export function useRequiredContext<T>(context: Context<T | null>): T {
+  const value = useContext(context);
+  if (value === null) throw new Error("a component is outside of the provider of its context");
+  return value;
+}
