@@ -8,10 +8,10 @@ from limelight.builtin.agent_config import EXECUTE
 from limelight.builtin.catalogue import BUILT_INS, BuiltIn
 from limelight.events import ToolStarted
 from limelight.understudy import server
-from limelight.understudy.code_agent import code_scene, expects_code
-from limelight.understudy.conversation import Request
 from limelight.understudy.improviser import improvise
-from limelight.understudy.reply import Reply
+from limelight.understudy.replies import Reply
+from limelight.understudy.requests import ChatRequest
+from limelight.understudy.smolagents_prompts import code_context, expects_code
 from tests.builtin.test_agents import QUESTION, ask, stage
 
 
@@ -19,8 +19,8 @@ from tests.builtin.test_agents import QUESTION, ask, stage
 async def test_its_tools_are_listed(tmp_path: Path, one: BuiltIn, monkeypatch: pytest.MonkeyPatch) -> None:
     offered: set[str] = set()
 
-    def listening(request: Request) -> Reply:
-        tools = code_scene(request).tools if expects_code(request) else request.tools
+    def listening(request: ChatRequest) -> Reply:
+        tools = code_context(request).tools if expects_code(request) else request.tools
         offered.update(tool.name for tool in tools)
         return improvise(request)
 
