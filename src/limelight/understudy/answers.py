@@ -20,7 +20,7 @@ NOTICE = (
 )
 NOTHING = "I found nothing"
 THOUGHTS: dict[Kind, str] = {
-    "plan": "I write down a plan.",
+    "plan": "I write the plan.",
     "list": "I look at which files there are.",
     "search": "I search for “{value}”.",
     "read": "I read {value}.",
