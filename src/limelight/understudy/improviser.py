@@ -167,7 +167,7 @@ def _code_reply(request: ChatRequest) -> Reply:
 
 
 def _needs_program(context: TurnContext) -> bool:
-    """Whether a code agent runs a program of its own now: once a turn, for a phrase or after the tools."""
+    """Whether a code agent runs a program now: once a turn, for a trigger phrase or after the tools."""
     results = context.request.results
     if context.has_phrase("a long answer"):
         return False
