@@ -93,8 +93,8 @@ async def _wait_and_kill(process: asyncio.subprocess.Process, seconds: int) -> i
 class _OutputReader:
     """Reads the output of a command from a pipe; output beyond the limit is read too, so that the command can continue.
 
-    The pipe is created here, because asyncio waits until all processes have closed a pipe that it creates, also those that
-    the command has left in the background.
+    The pipe is created here, because asyncio waits until all processes have closed a pipe that it creates, also
+    background processes of the command.
     """
 
     def __init__(self) -> None:
