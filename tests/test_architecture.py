@@ -114,7 +114,7 @@ def test_the_document_and_the_imports_are_read() -> None:
     assert {"limelight.events", "limelight.errors"} <= set(imports("limelight.grammar", MODULES["limelight.grammar"]))
     assert "limelight.plugins" in set(imports("limelight.agents.load", MODULES["limelight.agents.load"]))
     assert "time" in forbidden_for("limelight.dialects.typed")
-    assert "socket" in forbidden_for("limelight.understudy.reply")
+    assert "socket" in forbidden_for("limelight.understudy.replies")
     assert "socket" not in forbidden_for("limelight.understudy.server")
     assert "starlette" in forbidden_for("limelight.runs.engine")
     assert "starlette" not in forbidden_for("limelight.server.v2.socket")

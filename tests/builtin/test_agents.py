@@ -1,4 +1,4 @@
-"""Each built-in agent on a real server, its model the understudy: a plain question makes a run worth watching."""
+"""Each built-in agent on a server, with the understudy as its model."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from limelight.agents.resolve import offered
-from limelight.builtin.agent_config import IMPORTS, Kit
-from limelight.builtin.codact import codact
+from limelight.builtin.agent_config import IMPORTS, AgentConfig
 from limelight.builtin.model_choice import ModelChoice
-from limelight.builtin.search_tools import Lookup
+from limelight.builtin.search_tools import SearchTools
+from limelight.builtin.smolagents_agents import create_codact_agent
 from limelight.config import AgentSettings, Settings, load_settings
 from limelight.events import (
     AgentStarted,
@@ -40,7 +40,7 @@ QUESTION = "What do bees do in winter?"
 
 
 @asynccontextmanager
-async def stage(data: Path, name: str = "", config: str = "", **settings: Any) -> AsyncGenerator[Served]:
+async def serve_agent(data: Path, name: str = "", config: str = "", **settings: Any) -> AsyncGenerator[Served]:
     """A server with one built-in agent, or with all of them."""
     file = data.with_suffix(".toml")
     file.write_text(config)
@@ -55,99 +55,99 @@ async def ask(served: Served, question: str = QUESTION, **body: Any) -> Played:
     return run
 
 
-def calls(run: Played) -> list[str]:
-    """The tools that were called, those of sub-agents with the name of whose they are."""
-    who = {started.agent_id: started.name for started in run.all(AgentStarted)}
-    return [f"{who[e.agent_id]}: {e.name}" if e.agent_id else e.name for e in run.all(ToolStarted)]
+def call_names(run: Played) -> list[str]:
+    """The tool calls, those of sub-agents with the name of the agent."""
+    names = {started.agent_id: started.name for started in run.all(AgentStarted)}
+    return [f"{names[e.agent_id]}: {e.name}" if e.agent_id else e.name for e in run.all(ToolStarted)]
 
 
-def failed(run: Played) -> list[str]:
+def tool_errors(run: Played) -> list[str]:
     return [finished.error for finished in run.all(ToolFinished) if finished.error is not None]
 
 
-def said_by(run: Played) -> str:
-    """What everybody who watches is shown: the main agent's text and the answer, but not its thoughts."""
+def shown_text(run: Played) -> str:
+    """The text and the answer of the main agent, without reasoning."""
     return "".join(delta.text for delta in run.all(TextDelta) if not delta.agent_id) + str(run.answer)
 
 
-async def test_deep_plans_looks_around_and_sends_a_researcher(tmp_path: Path) -> None:
-    async with stage(tmp_path / "data", "deep") as served:
+async def test_deep_plans_reads_files_and_delegates_to_the_researcher(tmp_path: Path) -> None:
+    async with serve_agent(tmp_path / "data", "deep") as served:
         run = await ask(served, session_id="s")
-    assert calls(run)[0] == "write_todos"
-    assert set(calls(run)[1:3]) == {"ls", "grep"}
-    assert calls(run)[3:5] == ["read_file", "task"]
-    assert {"researcher: search", "researcher: readurl"} <= set(calls(run))
-    assert calls(run)[-1] == "write_todos"
-    assert failed(run) == []
+    assert call_names(run)[0] == "write_todos"
+    assert set(call_names(run)[1:3]) == {"ls", "grep"}
+    assert call_names(run)[3:5] == ["read_file", "task"]
+    assert {"researcher: search", "researcher: readurl"} <= set(call_names(run))
+    assert call_names(run)[-1] == "write_todos"
+    assert tool_errors(run) == []
     assert [plan.items[0].status for plan in run.all(Plan)] == ["in_progress", "completed"]
     assert run.call("readurl").result.startswith("# How honey bees live")
     assert json.loads(run.call("search").result)[0]["url"] == "https://library.example/bees"
-    assert run.all(ReasoningDelta), "what a model thinks is shown"
-    assert run.all(Usage), "what it costs is known"
+    assert run.all(ReasoningDelta), "reasoning is shown"
+    assert run.all(Usage), "token usage is reported"
     assert "/bees.md" in str(run.call("ls").result)
-    assert run.answer.startswith("In winter the bees sit close together")
+    assert "In winter the bees sit close together" in run.answer
     assert "- [How honey bees live](https://library.example/bees)" in run.answer
     assert not any(raw in run.answer for raw in ("['/", '{"', "{'", "lighthouses.md")), run.answer
     assert (tmp_path / "data" / "workspaces" / "s" / "bees.md").is_file()
 
 
-async def test_execute_is_not_on_offer(tmp_path: Path) -> None:
-    async with stage(tmp_path / "data", "deep") as served:
+async def test_deep_has_no_execute_by_default(tmp_path: Path) -> None:
+    async with serve_agent(tmp_path / "data", "deep") as served:
         run = await ask(served, "Please use execute")
-    assert "execute" not in calls(run)
+    assert "execute" not in call_names(run)
 
 
 @pytest.mark.parametrize("path", ["../../../etc/passwd", "/etc/passwd", "~/x", "/../x"])
-async def test_a_deep_agent_that_tries_to_leave_its_folder_is_told_so_and_goes_on(tmp_path: Path, path: str) -> None:
-    async with stage(tmp_path / "data", "deep") as served:
+async def test_deep_that_tries_to_leave_its_workspace_gets_an_error_and_continues(tmp_path: Path, path: str) -> None:
+    async with serve_agent(tmp_path / "data", "deep") as served:
         run = await ask(served, f"use read_file on {path}")
-    assert "read_file" in calls(run)
+    assert "read_file" in call_names(run)
     assert "root:" not in run.answer
 
 
 async def test_agno_lists_reads_and_calculates(tmp_path: Path) -> None:
-    async with stage(tmp_path / "data", "agno") as served:
+    async with serve_agent(tmp_path / "data", "agno") as served:
         run = await ask(served, f"{QUESTION} And what is 12 * 7 + 3?")
-        assert set(calls(run)[:2]) == {"list_files", "calculate"}
-        assert calls(run)[2:] == ["read_file"]
+        assert set(call_names(run)[:2]) == {"list_files", "calculate"}
+        assert call_names(run)[2:] == ["read_file"]
         assert json.loads(run.call("list_files").result) == ["bees.md", "lighthouses.md", "limelight.md", "rivers.csv"]
         assert str(run.call("calculate").result) == "87"
-        assert failed(run) == []
+        assert tool_errors(run) == []
         written = await ask(served, "Please use write_file about bees")
         assert written.call("write_file").error is None
 
 
-async def test_a_bare_sum_reads_no_files(tmp_path: Path) -> None:
-    async with stage(tmp_path / "data", "agno") as served:
-        assert "read_file" not in calls(await ask(served, "What is 2 + 2?"))
+async def test_agno_reads_no_files_for_plain_arithmetic(tmp_path: Path) -> None:
+    async with serve_agent(tmp_path / "data", "agno") as served:
+        assert "read_file" not in call_names(await ask(served, "What is 2 + 2?"))
 
 
-async def test_the_team_delegates_to_who_fits(tmp_path: Path) -> None:
-    async with stage(tmp_path / "data", "agno-team") as served:
+async def test_agno_team_delegates_to_the_suitable_member(tmp_path: Path) -> None:
+    async with serve_agent(tmp_path / "data", "agno-team") as served:
         run = await ask(served)
-        assert calls(run) == ["delegate_task_to_member", "Researcher: search", "Researcher: readurl"]
-        assert failed(run) == []
+        assert call_names(run) == ["delegate_task_to_member", "Researcher: search", "Researcher: readurl"]
+        assert tool_errors(run) == []
         assert [started.name for started in run.all(AgentStarted)] == ["Researcher"]
-        assert calls(await ask(served, "What is 12 * 7?"))[1:] == ["Calculator: calculate"]
+        assert call_names(await ask(served, "What is 12 * 7?"))[1:] == ["Calculator: calculate"]
         both = await ask(served, "two helpers at once about bees")
         assert {started.name for started in both.all(AgentStarted)} == {"Researcher", "Calculator"}
 
 
 async def test_react_searches_reads_and_answers(tmp_path: Path) -> None:
-    async with stage(tmp_path / "data", "react") as served:
+    async with serve_agent(tmp_path / "data", "react") as served:
         run = await ask(served)
-    assert [name for name in calls(run) if name != "final_answer"] == ["search", "readurl"]
-    assert failed(run) == []
+    assert [name for name in call_names(run) if name != "final_answer"] == ["search", "readurl"]
+    assert tool_errors(run) == []
     assert len(run.all(StepStarted)) == 3
     assert run.call("search").result[0]["title"] == "How honey bees live"
     assert "In winter bees do not sleep" in run.answer
 
 
 async def test_codact_plans_writes_code_that_prints_and_plans_again(tmp_path: Path) -> None:
-    async with stage(tmp_path / "data", "codact") as served:
+    async with serve_agent(tmp_path / "data", "codact") as served:
         run = await ask(served)
-    assert calls(run)[:4] == ["python_interpreter", "search", "python_interpreter", "readurl"]
-    assert failed(run) == []
+    assert call_names(run)[:4] == ["python_interpreter", "search", "python_interpreter", "readurl"]
+    assert tool_errors(run) == []
     assert [plan.update for plan in run.all(Plan)] == [False, True]
     assert "Updated facts" in (run.all(Plan)[1].text or "")
     for plan in run.all(Plan):
@@ -160,9 +160,9 @@ async def test_codact_plans_writes_code_that_prints_and_plans_again(tmp_path: Pa
     assert "2 of 2 words in How honey bees live: bees, winter" in printed
 
 
-async def test_the_settings_of_codact_reach_it(tmp_path: Path) -> None:
+async def test_codact_applies_its_settings(tmp_path: Path) -> None:
     config = '[agents.codact]\nplanning_interval = 1\nmax_steps = 2\nstatus = {search = "Looking it up"}'
-    async with stage(tmp_path / "data", "codact", config) as served:
+    async with serve_agent(tmp_path / "data", "codact", config) as served:
         run = await ask(served)
     assert len(run.all(Plan)) >= 2
     assert isinstance(run.terminal, RunFinished)
@@ -171,31 +171,31 @@ async def test_the_settings_of_codact_reach_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("module", [*IMPORTS, "os", "subprocess", "socket"])
-def test_codacts_code_imports_what_is_stated_and_nothing_that_reaches_out(module: str) -> None:
+def test_codact_can_import_the_configured_modules_only(module: str) -> None:
     model = ModelChoice("m", "http://127.0.0.1:1/v1", "k")
-    agent = codact(Kit(model=model, lookup=Lookup()))
+    agent = create_codact_agent(AgentConfig(model=model, search_tools=SearchTools()))
     if module in IMPORTS:
         agent.python_executor(f"import {module}")
     else:
         with pytest.raises(Exception, match="not allowed"):
             agent.python_executor(f"import {module}")
-        freed = codact(Kit(model=model, lookup=Lookup(), imports=(module,)))
-        freed.python_executor(f"import {module}")
+        configured = create_codact_agent(AgentConfig(model=model, search_tools=SearchTools(), imports=(module,)))
+        configured.python_executor(f"import {module}")
 
 
 @pytest.mark.parametrize("name", ["deep", "agno", "agno-team", "react", "codact"])
-async def test_a_model_that_is_named_is_asked(tmp_path: Path, name: str) -> None:
+async def test_configured_model_is_used(tmp_path: Path, name: str) -> None:
     async with Understudy(parse_scripts("- steps: [{text: It will be dry.}]")) as real:
         environ = {"LIMELIGHT_MODEL": "m", "OPENAI_BASE_URL": real.base_url, "OPENAI_API_KEY": real.key}
         one_step = Settings(agents={name: AgentSettings(max_steps=1)})
         async with serving(agents=offered(one_step, [name], environ=environ).agents, data=tmp_path) as served:
             run = await ask(served, "Will it rain?")
-    said = "".join(str(getattr(event, "text", "")) for event in run.events)
-    assert "dry" in said
+    text = "".join(str(getattr(event, "text", "")) for event in run.events)
+    assert "dry" in text
 
 
 @pytest.mark.parametrize("name", ["deep", "agno", "agno-team", "react", "codact"])
-async def test_a_model_that_does_not_answer_is_named_by_its_address(tmp_path: Path, name: str) -> None:
+async def test_unreachable_model_is_named_by_its_address(tmp_path: Path, name: str) -> None:
     address = f"http://127.0.0.1:{free_port()}/v1"
     environ = {"LIMELIGHT_MODEL": "m", "OPENAI_BASE_URL": address, "OPENAI_API_KEY": "k"}
     async with serving(agents=offered(Settings(), [name], environ=environ).agents, data=tmp_path) as served:
@@ -204,8 +204,8 @@ async def test_a_model_that_does_not_answer_is_named_by_its_address(tmp_path: Pa
     assert address in run.terminal.message
 
 
-async def test_all_of_them_on_one_server(tmp_path: Path) -> None:
-    async with stage(tmp_path / "data") as served:
+async def test_all_agents_run_on_one_server(tmp_path: Path) -> None:
+    async with serve_agent(tmp_path / "data") as served:
         listed = (await served.http.get("/agents")).json()["agents"]
         assert [(a["name"], a["default"]) for a in listed][:1] == [("deep", True)]
         for agent in listed:
@@ -215,20 +215,20 @@ async def test_all_of_them_on_one_server(tmp_path: Path) -> None:
             assert bool(run.all(ArtifactMade)) == (agent["name"] == "demo")
 
 
-async def test_they_remember_the_conversation(tmp_path: Path) -> None:
-    async with stage(tmp_path / "data") as served:
+async def test_agents_remember_the_conversation(tmp_path: Path) -> None:
+    async with serve_agent(tmp_path / "data") as served:
         for name in ("deep", "agno", "agno-team", "react", "codact"):
             first = await ask(served, agent=name, session_id=name)
-            assert "stand-in without a model" in said_by(first), f"{name} introduces itself"
+            assert "stand-in without a model" in shown_text(first), f"{name} shows the notice"
             second = await ask(served, "And lighthouses?", agent=name, session_id=name)
-            assert "stand-in without a model" not in said_by(second), f"{name} introduces itself once"
+            assert "stand-in without a model" not in shown_text(second), f"{name} shows the notice once"
 
 
-async def test_an_agent_with_a_folder_of_its_own_finds_nothing_new_in_it(tmp_path: Path) -> None:
+async def test_configured_workspace_gets_no_sample_files(tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
     (own / "mine.txt").write_text("my bees sleep")
-    async with stage(tmp_path / "data", "deep", f'[agents.deep]\nworkspace = "{own}"') as served:
+    async with serve_agent(tmp_path / "data", "deep", f'[agents.deep]\nworkspace = "{own}"') as served:
         run = await ask(served)
     assert "mine.txt" in str(run.call("ls").result)
     assert [path.name for path in own.iterdir()] == ["mine.txt"]

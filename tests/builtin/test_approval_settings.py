@@ -1,4 +1,4 @@
-"""`approve` in the configuration: before which tools the built-in agents ask a person."""
+"""The setting `approve`: which tools of the built-in agents need approval."""
 
 from pathlib import Path
 
@@ -6,19 +6,19 @@ import pytest
 
 from limelight.auth.key_file import Keyring
 from limelight.events import ApprovalRequested, ApprovalResolved, RunFinished, ToolFinished
-from tests.builtin.test_agents import QUESTION, stage
+from tests.builtin.test_agents import QUESTION, serve_agent
 from tests.sources.live_turn import Played, played
 from tests.support.server import Frame, Served, asking
 
 
-async def play(served: Served, decision: str) -> Played:
-    """A run whose questions are all answered so."""
+async def run_with_decisions(served: Served, decision: str) -> Played:
+    """A run in which each approval request gets this decision."""
     frames: list[Frame] = []
     async for frame in served.ask(QUESTION, format="records", session_id="s"):
         frames.append(frame)
         if frame.data["event"]["kind"] == "approval_requested":
-            place = f"/runs/{frame.data['run_id']}/approvals/{frame.data['event']['approval_id']}"
-            assert (await served.http.post(place, json={"decision": decision})).status_code == 200
+            path = f"/runs/{frame.data['run_id']}/approvals/{frame.data['event']['approval_id']}"
+            assert (await served.http.post(path, json={"decision": decision})).status_code == 200
     return played(frames)
 
 
@@ -35,9 +35,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("agent", "tool"), CASES)
-async def test_it_asks_before_the_tools_that_are_named(tmp_path: Path, agent: str, tool: str) -> None:
-    async with stage(tmp_path / "data", agent, f'[agents.{agent}]\napprove = ["{tool}"]') as served:
-        run = await play(served, "approve")
+async def test_agent_asks_before_the_configured_tools(tmp_path: Path, agent: str, tool: str) -> None:
+    async with serve_agent(tmp_path / "data", agent, f'[agents.{agent}]\napprove = ["{tool}"]') as served:
+        run = await run_with_decisions(served, "approve")
     assert isinstance(run.terminal, RunFinished)
     assert {asked.name for asked in run.all(ApprovalRequested)} == {tool}
     assert {(one.decision, one.by) for one in run.all(ApprovalResolved)} == {("approve", "local")}
@@ -47,9 +47,9 @@ async def test_it_asks_before_the_tools_that_are_named(tmp_path: Path, agent: st
 @pytest.mark.parametrize(
     ("agent", "tool"), [("deep", "ls"), ("agno", "list_files"), ("react", "search"), ("codact", "python_interpreter")]
 )
-async def test_what_is_rejected_does_not_run(tmp_path: Path, agent: str, tool: str) -> None:
-    async with stage(tmp_path / "data", agent, f'[agents.{agent}]\napprove = ["{tool}"]') as served:
-        run = await play(served, "reject")
+async def test_rejected_tool_does_not_run(tmp_path: Path, agent: str, tool: str) -> None:
+    async with serve_agent(tmp_path / "data", agent, f'[agents.{agent}]\napprove = ["{tool}"]') as served:
+        run = await run_with_decisions(served, "reject")
     assert isinstance(run.terminal, RunFinished)
     rejected = {asked.call_id for asked in run.all(ApprovalRequested)}
     assert rejected
@@ -57,16 +57,18 @@ async def test_what_is_rejected_does_not_run(tmp_path: Path, agent: str, tool: s
 
 
 @pytest.mark.parametrize("agent", ["deep", "agno", "agno-team", "react", "codact"])
-async def test_an_empty_list_asks_for_nothing(tmp_path: Path, agent: str) -> None:
-    async with stage(tmp_path / "data", agent, f"[agents.{agent}]\napprove = []") as served:
+async def test_empty_list_disables_approvals(tmp_path: Path, agent: str) -> None:
+    async with serve_agent(tmp_path / "data", agent, f"[agents.{agent}]\napprove = []") as served:
         frames = [f async for f in served.ask("an approval about bees", format="records")]
     assert not played(frames).all(ApprovalRequested)
 
 
 @pytest.mark.parametrize(("agent", "tool"), [("deep", "ls"), ("agno", "list_files")])
-async def test_runs_that_wait_take_nobodys_place(tmp_path: Path, agent: str, tool: str) -> None:
-    """What they need is in the store, so that others may begin where only one may work."""
-    async with stage(tmp_path / "data", agent, f'[agents.{agent}]\napprove = ["{tool}"]', limits__runs=1) as served:
+async def test_waiting_runs_do_not_count_as_concurrent_runs(tmp_path: Path, agent: str, tool: str) -> None:
+    """Their state is in the store, so other runs can start within the limit of one."""
+    async with serve_agent(
+        tmp_path / "data", agent, f'[agents.{agent}]\napprove = ["{tool}"]', limits__runs=1
+    ) as served:
         waiting: list[str] = []
         for number in range(4):
             async for frame in served.ask(QUESTION, format="records", session_id=f"s{number}"):
@@ -78,9 +80,9 @@ async def test_runs_that_wait_take_nobodys_place(tmp_path: Path, agent: str, too
             assert (await served.http.post(f"/runs/{run_id}/cancel", json={})).json()["state"] == "cancelled"
 
 
-async def test_so_many_may_wait_and_no_more(tmp_path: Path) -> None:
+async def test_waiting_runs_per_user_are_limited(tmp_path: Path) -> None:
     config = '[agents.agno]\napprove = ["list_files"]'
-    async with stage(tmp_path / "data", "agno", config, limits__waiting_per_user=2) as served:
+    async with serve_agent(tmp_path / "data", "agno", config, limits__waiting_per_user=2) as served:
         ann = {"authorization": f"Bearer {Keyring(tmp_path / 'data').create('ann', ('use',), 1)[1]}"}
         for number in range(2):
             body = asking(QUESTION, session_id=f"s{number}")

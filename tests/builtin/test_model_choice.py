@@ -1,10 +1,10 @@
-"""Which model: a table, from settings and environment to a choice or to one line that names the fix."""
+"""The choice of a model: from settings and environment to a model, or an error that names the fix."""
 
 from pathlib import Path
 
 import pytest
 
-from limelight.builtin.model_choice import NO_KEY, OPENAI, ModelChoice, address_of, choose_model
+from limelight.builtin.model_choice import NO_KEY, OPENAI, ModelChoice, choose_model, resolve_address
 from limelight.errors import SetupError
 
 KEY = {"OPENAI_API_KEY": "sk-1"}
@@ -27,13 +27,15 @@ NAMED = {"LIMELIGHT_MODEL": "env-model"}
         ("", "", {"LIMELIGHT_MODEL": ""}, ModelChoice()),
     ],
 )
-def test_the_choice(model: str, base_url: str, environ: dict[str, str], choice: ModelChoice) -> None:
+def test_choice_follows_from_settings_and_environment(
+    model: str, base_url: str, environ: dict[str, str], choice: ModelChoice
+) -> None:
     assert choose_model(model, base_url, environ) == choice
     assert choice.is_understudy == (choice.model == "understudy")
 
 
 @pytest.mark.parametrize(
-    ("model", "base_url", "environ", "told"),
+    ("model", "base_url", "environ", "message"),
     [
         ("mine", "", {}, "'mine' at https://api.openai.com/v1 needs a key: set OPENAI_API_KEY"),
         ("", "", NAMED, "'env-model' at https://api.openai.com/v1 needs a key: set OPENAI_API_KEY"),
@@ -41,24 +43,24 @@ def test_the_choice(model: str, base_url: str, environ: dict[str, str], choice: 
         ("", "http://host/v1", KEY, "set model too, or LIMELIGHT_MODEL"),
     ],
 )
-def test_what_is_not_enough(model: str, base_url: str, environ: dict[str, str], told: str) -> None:
+def test_insufficient_settings_are_an_error(model: str, base_url: str, environ: dict[str, str], message: str) -> None:
     with pytest.raises(SetupError) as caught:
         choose_model(model, base_url, environ)
-    assert told in caught.value.detail
+    assert message in caught.value.detail
 
 
 class Home:
     data = Path()
-    asked = 0
+    starts = 0
 
     async def understudy(self) -> tuple[str, str]:
-        self.asked += 1
+        self.starts += 1
         return "http://127.0.0.1:5/v1", "sesame"
 
 
-async def test_the_understudy_is_asked_for_only_if_it_plays() -> None:
+async def test_understudy_is_started_only_if_it_is_the_model() -> None:
     home = Home()
     real = ModelChoice("mine", "http://host/v1", "k")
-    assert await address_of(real, home) is real
-    assert home.asked == 0
-    assert await address_of(ModelChoice(), home) == ModelChoice("understudy", "http://127.0.0.1:5/v1", "sesame")
+    assert await resolve_address(real, home) is real
+    assert home.starts == 0
+    assert await resolve_address(ModelChoice(), home) == ModelChoice("understudy", "http://127.0.0.1:5/v1", "sesame")

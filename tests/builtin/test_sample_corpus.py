@@ -1,10 +1,10 @@
-"""The library: what one looks for comes first, and every page can be read."""
+"""The sample corpus: the best page comes first, and every page can be read."""
 
 import pytest
 
-from limelight.builtin.sample_corpus import SITE, pages, read_library, search_library
-from limelight.builtin.search_tools import Lookup
-from limelight.builtin.web_fetch import Refused
+from limelight.builtin.sample_corpus import SITE, pages, read_corpus, search_corpus
+from limelight.builtin.search_tools import SearchTools
+from limelight.builtin.web_fetch import FetchError
 
 
 @pytest.mark.parametrize(
@@ -24,34 +24,34 @@ from limelight.builtin.web_fetch import Refused
         ("build a KITE", "kites"),
     ],
 )
-def test_the_best_page_comes_first(query: str, name: str) -> None:
-    found = search_library(query)
+def test_best_page_comes_first(query: str, name: str) -> None:
+    found = search_corpus(query)
     assert found[0]["url"] == SITE + name
     assert set(found[0]) == {"title", "url", "snippet"}
     assert len(found) <= 5
 
 
-def test_the_snippet_is_about_the_question() -> None:
-    assert search_library("What do bees do in winter?")[0]["snippet"].startswith("In winter bees do not sleep")
+def test_snippet_matches_the_query() -> None:
+    assert search_corpus("What do bees do in winter?")[0]["snippet"].startswith("In winter bees do not sleep")
 
 
 @pytest.mark.parametrize("query", ["", "xylophone", "what is the", "?!"])
-def test_what_is_not_there_is_not_found(query: str) -> None:
-    assert search_library(query) == []
+def test_query_without_a_match_finds_nothing(query: str) -> None:
+    assert search_corpus(query) == []
 
 
-def test_every_page_is_a_short_text_with_a_title_that_finds_it() -> None:
+def test_every_page_is_short_and_found_by_its_title() -> None:
     assert 8 <= len(pages()) <= 12
     for page in pages():
         assert page.text.startswith(f"# {page.title}\n")
         assert 150 <= len(page.text.split()) <= 300, page.url
-        assert search_library(page.title)[0]["url"] == page.url
-        assert read_library(page.url) == read_library(f" {page.url}/ ") == page.text
+        assert search_corpus(page.title)[0]["url"] == page.url
+        assert read_corpus(page.url) == read_corpus(f" {page.url}/ ") == page.text
 
 
-def test_another_address_is_refused_with_those_that_there_are() -> None:
+def test_unknown_address_is_an_error_that_lists_the_known_ones() -> None:
     for url in ("https://example.com/", f"{SITE}nothing"):
-        with pytest.raises(Refused, match=r"not in the library, and the web is switched off.*library\.example/bees"):
-            Lookup().readurl(url)
-    with pytest.raises(Refused, match="not in the library"):
-        Lookup(web=True).readurl(f"{SITE}nothing")
+        with pytest.raises(FetchError, match=r"not in the library, and the web is switched off.*library\.example/bees"):
+            SearchTools().readurl(url)
+    with pytest.raises(FetchError, match="not in the library"):
+        SearchTools(web=True).readurl(f"{SITE}nothing")

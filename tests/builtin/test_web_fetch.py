@@ -1,4 +1,4 @@
-"""Pages of the web, from a server of our own: limits hold, private addresses are refused, HTML becomes text."""
+"""The web client against a local server: limits hold, private addresses are refused, HTML becomes text."""
 
 import asyncio
 import gzip
@@ -13,20 +13,19 @@ from typing import Any
 
 import pytest
 
-from limelight.builtin.html_text import readable
-from limelight.builtin.search_tools import Lookup
-from limelight.builtin.web_fetch import BYTES, LETTERS, Refused, Web
+from limelight.builtin.search_tools import SearchTools
+from limelight.builtin.web_fetch import MAX_BYTES, MAX_CHARACTERS, FetchError, WebClient, html_to_text
 
 PAGES: dict[str, tuple[int, str, bytes]] = {
     "/page": (200, "text/html; charset=utf-8", "<title>Bées</title><p>They <b>dance</b>.<p>All day.".encode()),
     "/plain": (200, "text/plain", b"as it is <b>"),
-    "/large": (200, "text/plain", b"x" * (BYTES * 3)),
+    "/large": (200, "text/plain", b"x" * (MAX_BYTES * 3)),
     "/picture": (200, "image/png", b"\x89PNG"),
     "/gone": (404, "text/html", b"no"),
     "/moved": (302, "/page", b""),
     "/round": (302, "/round", b""),
     "/nowhere": (304, "", b""),
-    "/odd": (200, "text/plain; charset=nobody-knows", b"as it is"),
+    "/odd": (200, "text/plain; charset=unknown", b"as it is"),
     "/away": (302, "file:///etc/passwd", b""),
     "/search": (
         200,
@@ -34,20 +33,20 @@ PAGES: dict[str, tuple[int, str, bytes]] = {
         json.dumps({"results": [{"title": "T", "url": "u", "content": "c"}] * 9}).encode(),
     ),
     "/packed": (200, "text/plain", gzip.compress(b"unpacked")),
-    "/packed-much": (200, "text/plain", gzip.compress(b"x" * (BYTES * 50))),
+    "/packed-much": (200, "text/plain", gzip.compress(b"x" * (MAX_BYTES * 50))),
     "/packed-badly": (200, "text/plain", b"no gzip"),
     "/packed-otherwise": (200, "text/plain", b"?"),
     "/search-elsewhere": (302, "http://127.0.0.2/", b""),
     "/nonsense": (200, "application/json", b'{"answers": []}'),
 }
-asked: list[tuple[str, str]] = []
-left_alone = threading.Event()
-"""Ends what drips, should nobody leave."""
+requests: list[tuple[str, str]] = []
+stop_dripping = threading.Event()
+"""Ends slow responses whose client does not disconnect."""
 
 
-class Answering(BaseHTTPRequestHandler):
+class PageHandler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        asked.append((self.path, self.headers["host"]))
+        requests.append((self.path, self.headers["host"]))
         if self.path.startswith("/drip"):
             self._drip()
             return
@@ -57,41 +56,41 @@ class Answering(BaseHTTPRequestHandler):
         if self.path.startswith("/packed"):
             self.send_header("content-encoding", "br" if self.path == "/packed-otherwise" else "gzip")
         self.end_headers()
-        with suppress(OSError):  # whoever asked has read enough
+        with suppress(OSError):  # the client has read enough
             self.wfile.write(body)
 
     def _drip(self) -> None:
-        """A byte every few moments, of the head or of the body, until whoever asked has left."""
+        """Send single bytes of the head or the body until the client disconnects."""
         self.wfile.write(b"HTTP/1.1 200 OK\r\n")
         if self.path == "/drip-body":
             self.wfile.write(b"content-type: text/plain\r\n\r\n")
         with suppress(OSError):
-            while not left_alone.wait(0.05):
+            while not stop_dripping.wait(0.05):
                 self.wfile.write(b"x")
                 self.wfile.flush()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Silence."""
+        """No log."""
 
 
 @pytest.fixture(scope="module")
 def site() -> Generator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), PageHandler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f"http://localhost:{server.server_port}"
-    left_alone.set()
+    stop_dripping.set()
     server.shutdown()
     thread.join()
     server.server_close()
 
 
-WEB = Web(private_addresses=True)
+CLIENT = WebClient(private_addresses=True)
 
 
 @pytest.fixture(autouse=True)
-def only_four(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`localhost` is the address that the server listens on."""
+def resolve_to_ipv4(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server listens on IPv4 only."""
     real = socket.getaddrinfo
 
     def resolve(host: str, port: Any, *_: Any, **__: Any) -> Any:
@@ -100,77 +99,77 @@ def only_four(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
 
 
-def test_a_page_becomes_text(site: str) -> None:
-    assert WEB.read(f"{site}/page") == "Bées\n\nThey dance.\nAll day."
-    assert WEB.read(f"{site}/plain") == "as it is <b>"
-    assert Lookup(web=True, private_addresses=True).readurl(f"{site}/moved").startswith("Bées")
-    assert asked[-1] == ("/page", site.removeprefix("http://"))
+def test_page_becomes_text(site: str) -> None:
+    assert CLIENT.read(f"{site}/page") == "Bées\n\nThey dance.\nAll day."
+    assert CLIENT.read(f"{site}/plain") == "as it is <b>"
+    assert SearchTools(web=True, private_addresses=True).readurl(f"{site}/moved").startswith("Bées")
+    assert requests[-1] == ("/page", site.removeprefix("http://"))
 
 
-def test_a_large_page_is_cut(site: str) -> None:
-    text = WEB.read(f"{site}/large")
-    assert text.endswith(f"… ({BYTES - LETTERS} more characters)")
+def test_large_page_is_truncated_with_a_note(site: str) -> None:
+    text = CLIENT.read(f"{site}/large")
+    assert text.endswith(f"… ({MAX_BYTES - MAX_CHARACTERS} more characters)")
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "message"),
     [
         ("/gone", "answers with 404"),
-        ("/picture", "is no text but image/png"),
-        ("/round", "from one place to the next"),
+        ("/picture", "is not text but image/png"),
+        ("/round", "redirects too often"),
         ("/away", "has to begin with http"),
         ("/nowhere", "answers with 304"),
     ],
 )
-def test_a_page_that_is_none(site: str, path: str, told: str) -> None:
-    with pytest.raises(Refused, match=told):
-        WEB.read(site + path)
+def test_page_that_cannot_be_read_is_a_fetch_error(site: str, path: str, message: str) -> None:
+    with pytest.raises(FetchError, match=message):
+        CLIENT.read(site + path)
 
 
 @pytest.mark.parametrize(
     "url", ["http://[bees/", "http://bees:honey/", "http://bees:99999/", f"http://{'b' * 99}/", "http://127.0.0.1/\x00"]
 )
-def test_an_address_that_is_none_is_refused_as_any_other(url: str) -> None:
-    """A model may write anything; whatever else were raised would end a graph's run."""
-    with pytest.raises(Refused):
-        WEB.read(url)
+def test_invalid_url_is_a_fetch_error(url: str) -> None:
+    """A model may write anything; another exception would end the run of a graph."""
+    with pytest.raises(FetchError):
+        CLIENT.read(url)
 
 
-def test_an_encoding_that_nobody_knows(site: str) -> None:
-    assert WEB.read(f"{site}/odd") == "as it is"
+def test_unknown_charset_is_read_as_utf8(site: str) -> None:
+    assert CLIENT.read(f"{site}/odd") == "as it is"
 
 
 @pytest.mark.parametrize("path", ["/drip-head", "/drip-body"])
-def test_a_server_that_drips_is_left(site: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.builtin.web_fetch.SECONDS", 0.5)
+def test_slow_response_times_out(site: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("limelight.builtin.web_fetch.MAX_SECONDS", 0.5)
     began = time.monotonic()
-    with pytest.raises(Refused, match=rf"{path} takes longer than 0\.5 seconds"):
-        WEB.read(site + path)
+    with pytest.raises(FetchError, match=rf"{path} takes longer than 0\.5 seconds"):
+        CLIENT.read(site + path)
     assert time.monotonic() - began < 10
 
 
-def test_a_name_that_takes_too_long_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    looking, may_end = threading.Event(), threading.Event()
+def test_slow_name_resolution_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, may_end = threading.Event(), threading.Event()
 
     def resolve(*_: Any, **__: Any) -> Any:
-        looking.set()
+        started.set()
         may_end.wait(20)
         raise OSError
 
     monkeypatch.setattr("limelight.builtin.web_fetch.socket.getaddrinfo", resolve)
-    monkeypatch.setattr("limelight.builtin.web_fetch.SECONDS", 0.2)
-    with pytest.raises(Refused, match="takes longer"):
-        WEB.read("http://bees.example/")
-    assert looking.is_set()
+    monkeypatch.setattr("limelight.builtin.web_fetch.MAX_SECONDS", 0.2)
+    with pytest.raises(FetchError, match="takes longer"):
+        CLIENT.read("http://bees.example/")
+    assert started.is_set()
     may_end.set()
 
 
-def test_a_packed_page_is_unpacked_up_to_the_limit(site: str) -> None:
-    assert WEB.read(f"{site}/packed") == "unpacked"
-    assert WEB.read(f"{site}/packed-much").endswith(f"… ({BYTES - LETTERS} more characters)")
-    for path, told in (("/packed-badly", "cannot be unpacked"), ("/packed-otherwise", "is packed as br")):
-        with pytest.raises(Refused, match=told):
-            WEB.read(site + path)
+def test_gzip_is_decompressed_up_to_the_limit(site: str) -> None:
+    assert CLIENT.read(f"{site}/packed") == "unpacked"
+    assert CLIENT.read(f"{site}/packed-much").endswith(f"… ({MAX_BYTES - MAX_CHARACTERS} more characters)")
+    for path, message in (("/packed-badly", "is not valid gzip"), ("/packed-otherwise", "encoding br")):
+        with pytest.raises(FetchError, match=message):
+            CLIENT.read(site + path)
 
 
 @pytest.mark.parametrize(
@@ -185,64 +184,62 @@ def test_a_packed_page_is_unpacked_up_to_the_limit(site: str) -> None:
         "http://0.0.0.0/",
     ],
 )
-def test_addresses_of_this_machine_and_of_private_networks_are_refused(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_loopback_and_private_addresses_are_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    with pytest.raises(Refused, match=r"of this machine or of a private network|no machine"):
-        Web().read(url)
+    with pytest.raises(FetchError, match=r"of this machine or of a private network|cannot be resolved"):
+        WebClient().read(url)
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.com", "bees", "http://", "http:///x"])
-def test_only_the_web_is_read(url: str) -> None:
-    with pytest.raises(Refused, match="has to begin with http"):
-        WEB.read(url)
+def test_only_http_urls_are_read(url: str) -> None:
+    with pytest.raises(FetchError, match="has to begin with http"):
+        CLIENT.read(url)
 
 
-def test_a_name_is_looked_up_once_and_the_connection_goes_there(site: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that means something else a moment later gains nothing."""
-    looked_up: list[str] = []
+def test_host_is_resolved_once_and_the_request_goes_to_that_address(site: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A different DNS answer a moment later has no effect."""
+    resolved: list[str] = []
 
     def resolve(host: str, port: Any, **_: Any) -> Any:
-        looked_up.append(host)
+        resolved.append(host)
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))]
 
     monkeypatch.setattr("limelight.builtin.web_fetch.socket.getaddrinfo", resolve)
     port = site.rpartition(":")[2]
-    request = asyncio.run(WEB._request(f"http://bees.example:{port}/plain"))  # pyright: ignore[reportPrivateUsage]
+    request = asyncio.run(CLIENT._request(f"http://bees.example:{port}/plain"))  # pyright: ignore[reportPrivateUsage]
     assert request["url"] == f"http://127.0.0.1:{port}/plain"
     assert request["headers"]["host"] == f"bees.example:{port}"
     assert request["extensions"] == {"sni_hostname": "bees.example"}
-    assert looked_up == ["bees.example"]
+    assert resolved == ["bees.example"]
 
 
-def test_a_search_engine_is_asked(site: str) -> None:
-    lookup = Lookup(search_url=f"{site}/search?q={{query}}")
-    assert lookup.search("bees & more") == [{"title": "T", "url": "u", "snippet": "c"}] * 5
-    assert asked[-1][0] == "/search?q=bees%20%26%20more"
+def test_search_engine_gets_the_query(site: str) -> None:
+    tools = SearchTools(search_url=f"{site}/search?q={{query}}")
+    assert tools.search("bees & more") == [{"title": "T", "url": "u", "snippet": "c"}] * 5
+    assert requests[-1][0] == "/search?q=bees%20%26%20more"
 
 
-def test_an_engine_that_answers_otherwise_is_named(site: str) -> None:
+def test_engine_with_another_format_is_a_fetch_error(site: str) -> None:
     for path in ("/nonsense", "/plain"):
-        with pytest.raises(Refused, match=r"tools\.search_url"):
-            Web(engine=site + path).search("bees")
+        with pytest.raises(FetchError, match=r"tools\.search_url"):
+            WebClient(search_url=site + path).search("bees")
 
 
-def test_an_engine_on_this_machine_opens_nothing_else_on_it(site: str) -> None:
-    lookup = Lookup(search_url=f"{site}/search?q={{query}}", web=True)
-    assert lookup.search("bees")
-    with pytest.raises(Refused, match="of this machine or of a private network"):
-        lookup.readurl(f"{site}/page")
-    with pytest.raises(Refused, match=r"127\.0\.0\.2 is an address of this machine"):
-        Web(engine=f"{site}/search-elsewhere").search("bees")
+def test_local_engine_does_not_allow_other_local_urls(site: str) -> None:
+    tools = SearchTools(search_url=f"{site}/search?q={{query}}", web=True)
+    assert tools.search("bees")
+    with pytest.raises(FetchError, match="of this machine or of a private network"):
+        tools.readurl(f"{site}/page")
+    with pytest.raises(FetchError, match=r"127\.0\.0\.2 is an address of this machine"):
+        WebClient(search_url=f"{site}/search-elsewhere").search("bees")
     other = site.replace("localhost", "{query}")
-    with pytest.raises(Refused, match="of this machine or of a private network"):
-        Web(engine=f"{other}/search").search("localhost")
+    with pytest.raises(FetchError, match="of this machine or of a private network"):
+        WebClient(search_url=f"{other}/search").search("localhost")
 
 
-def test_what_is_no_text_is_left_out() -> None:
+def test_html_to_text_leaves_out_scripts_and_navigation() -> None:
     html = """<head><title> A
       page </title><style>x{}</style></head><body><nav>Menu <div>open</nav><h1>Head</h1>
       <script>let a = "<p>";</script><ul><li>one<li>two</ul>A &amp; B<br>C"""
-    assert readable(html) == "A page\n\nHead\n\none\ntwo\nA & B\nC"
-    assert readable("") == ""
+    assert html_to_text(html) == "A page\n\nHead\n\none\ntwo\nA & B\nC"
+    assert html_to_text("") == ""

@@ -17,7 +17,7 @@ from limelight.events import FinalAnswer, Status, TextDelta
 from limelight.sources.base import NO_OPTIONS, Home, Options, Source, Turn
 from limelight.sources.function import FunctionSource
 from limelight.sources.lazy import ONE_AT_A_TIME, Maker, late
-from tests.builtin.test_agents import stage
+from tests.builtin.test_agents import serve_agent
 from tests.sources.fake_turn import new_turn
 from tests.stores.sqlite.files import locked
 from tests.support.server import asking
@@ -259,7 +259,7 @@ async def test_a_database_that_was_locked_at_the_start_is_opened_later(
     told = "agent 'deep' cannot be opened: another program has locked the graph's database"
     with ExitStack() as lock:
         lock.enter_context(locked(data / "langgraph.db", "EXCLUSIVE"))
-        async with stage(data, "deep") as served:
+        async with serve_agent(data, "deep") as served:
             await eventually(lambda: caplog.messages, 60)
             refused = await served.http.post("/chat", json=asking("bees"))
             assert (refused.status_code, refused.json()["detail"]) == (502, told)
@@ -300,7 +300,7 @@ async def test_before_it_is_open_it_does_not_run() -> None:
 async def test_a_server_answers_before_its_frameworks_are_there(tmp_path: Path) -> None:
     loading = ONE_AT_A_TIME.acquire(timeout=20)
     try:
-        async with stage(tmp_path / "data", "react") as served:
+        async with serve_agent(tmp_path / "data", "react") as served:
             listed = (await served.http.get("/agents")).json()["agents"]
             assert [(agent["name"], agent["framework"]) for agent in listed] == [("react", "smolagents")]
             kinds: list[str] = []

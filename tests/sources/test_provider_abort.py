@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builtin.test_agents import stage
+from tests.builtin.test_agents import serve_agent
 from tests.support.server import collect
 from tests.support.wait import eventually
 from tests.system.processes.endless_provider import Provider, talking_provider
@@ -39,7 +39,7 @@ def no_collector() -> Iterator[None]:
 @pytest.mark.parametrize("agent", ["deep", "agno", "agno-team", "react", "codact"])
 async def test_stop_hangs_up_on_the_provider(agent: str, provider: Provider, tmp_path: Path) -> None:
     config = f'[agents.{agent}]\nmodel = "m"\nbase_url = "{provider.url}"\n'
-    async with stage(tmp_path / "data", agent, config) as served:
+    async with serve_agent(tmp_path / "data", agent, config) as served:
         watching = asyncio.create_task(collect(served.ask("go", session_id="s")))
         await eventually(provider.asked.is_set, 60)  # the framework has to be imported
         run_id = (await served.http.get("/sessions/s")).json()["run_id"]

@@ -1,4 +1,4 @@
-"""What docs/understudy.md says is what the understudy does: scripts load, the program runs, lists are whole."""
+"""docs/understudy.md against the code: its scripts load, its program runs, its tables are complete."""
 
 import subprocess
 import sys
@@ -10,8 +10,8 @@ import yaml
 
 from limelight.cli import app as cli
 from limelight.understudy.scripts import ScriptedCall, Step, parse_scripts
-from limelight.understudy.situation import PHRASES
-from limelight.understudy.trigger_phrases import PROVOCATIONS
+from limelight.understudy.trigger_phrases import TRIGGERS
+from limelight.understudy.turn_context import TRIGGER_PHRASES
 from tests.support.markdown import blocks, codes, rows, sections
 
 TEXT = (Path(__file__).parents[2] / "docs" / "understudy.md").read_text()
@@ -32,20 +32,20 @@ def test_every_step_is_documented() -> None:
     assert set(ScriptedCall.__struct_fields__) <= codes(TEXT)
 
 
-def test_every_phrase_is_documented() -> None:
+def test_every_trigger_phrase_is_documented() -> None:
     table = rows(sections(TEXT, 2)["Improvisation"])
-    assert {row[0].strip('"') for row in table} == set(PHRASES)
-    assert {*PROVOCATIONS, "a long answer"} == set(PHRASES)
+    assert {row[0].strip('"') for row in table} == set(TRIGGER_PHRASES)
+    assert {*TRIGGERS, "a long answer"} == set(TRIGGER_PHRASES)
 
 
 def test_every_option_is_documented() -> None:
     command: Any = typer.main.get_command(cli)
-    real = {name for param in command.commands["understudy"].params for name in param.opts if name.startswith("-")}
-    listed = {row[0].strip("`") for row in rows(sections(TEXT, 2)["limelight understudy"])}
-    assert listed == real | {"--help"}
+    options = {name for param in command.commands["understudy"].params for name in param.opts if name.startswith("-")}
+    documented = {row[0].strip("`") for row in rows(sections(TEXT, 2)["limelight understudy"])}
+    assert documented == options | {"--help"}
 
 
-def test_the_program_runs(tmp_path: Path) -> None:
+def test_program_in_the_document_runs(tmp_path: Path) -> None:
     (code,) = blocks(TEXT, "python")
     path = tmp_path / "program.py"
     path.write_text(code)

@@ -1,4 +1,4 @@
-"""The endpoint as the official client sees it: replies whole and in pieces, faults as that client's own errors."""
+"""The endpoint, tested with the official client: replies complete and streamed, and errors."""
 
 import asyncio
 import json
@@ -15,14 +15,14 @@ from openai import AsyncOpenAI
 from limelight.errors import SetupError
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
-from tests.understudy.requests import STRING, tool
+from tests.understudy.request_builders import STRING, tool
 
 ASK: Any = {"model": "whatever-1", "messages": [{"role": "user", "content": "Go on."}]}
 
 
 @asynccontextmanager
-async def acting(script: str = "", key: str = "") -> AsyncGenerator[Any]:
-    """A client of an understudy that plays this script, or improvises."""
+async def understudy_client(script: str = "", key: str = "") -> AsyncGenerator[Any]:
+    """A client of an understudy that plays the script, or improvises without one."""
     async with (
         Understudy(parse_scripts(script) if script else ()) as understudy,
         AsyncOpenAI(base_url=understudy.base_url, api_key=key or understudy.key, max_retries=0) as client,
@@ -30,14 +30,14 @@ async def acting(script: str = "", key: str = "") -> AsyncGenerator[Any]:
         yield client
 
 
-async def chunks_of(client: Any, **options: Any) -> list[Any]:
+async def stream_chunks(client: Any, **options: Any) -> list[Any]:
     stream = await client.chat.completions.create(**ASK, stream=True, **options)
     return [chunk async for chunk in stream]
 
 
 async def ask(client: Any, streaming: bool) -> Any:
     if streaming:
-        return await chunks_of(client)
+        return await stream_chunks(client)
     return await client.chat.completions.create(**ASK)
 
 
@@ -52,8 +52,8 @@ PARALLEL = """
 """
 
 
-async def test_a_whole_reply() -> None:
-    async with acting(PARALLEL) as client:
+async def test_complete_reply_has_text_calls_and_usage() -> None:
+    async with understudy_client(PARALLEL) as client:
         reply = await client.chat.completions.create(**ASK)
     choice = reply.choices[0]
     assert reply.model == "whatever-1"
@@ -68,9 +68,9 @@ async def test_a_whole_reply() -> None:
     assert (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.usage.total_tokens) == (12, 5, 17)
 
 
-async def test_a_reply_in_pieces() -> None:
-    async with acting(PARALLEL) as client:
-        chunks = await chunks_of(client)
+async def test_streamed_reply_has_text_and_calls_in_pieces() -> None:
+    async with understudy_client(PARALLEL) as client:
+        chunks = await stream_chunks(client)
     deltas = [chunk.choices[0].delta for chunk in chunks]
     assert deltas[0].role == "assistant"
     assert "".join(delta.content or "" for delta in deltas) == "Let me look, für dich."
@@ -84,17 +84,17 @@ async def test_a_reply_in_pieces() -> None:
     assert all(chunk.usage is None for chunk in chunks)
 
 
-async def test_usage_comes_last_if_it_is_asked_for() -> None:
-    async with acting(PARALLEL) as client:
-        chunks = await chunks_of(client, stream_options={"include_usage": True})
+async def test_usage_is_the_last_chunk_if_requested() -> None:
+    async with understudy_client(PARALLEL) as client:
+        chunks = await stream_chunks(client, stream_options={"include_usage": True})
     assert chunks[-1].choices == []
     assert chunks[-1].usage.total_tokens == 17
     assert all(chunk.usage is None for chunk in chunks[:-1])
 
 
-async def test_the_clients_own_accumulation_works() -> None:
-    """It puts deltas together by its own rules and complains about those that do not fit."""
-    async with acting(PARALLEL) as client, client.chat.completions.stream(**ASK) as stream:
+async def test_stream_helper_of_the_client_accumulates_the_reply() -> None:
+    """It raises an error for deltas that do not fit together."""
+    async with understudy_client(PARALLEL) as client, client.chat.completions.stream(**ASK) as stream:
         final = await stream.get_final_completion()
     assert final.choices[0].message.content == "Let me look, für dich."
     assert len(final.choices[0].message.tool_calls or ()) == 2
@@ -115,28 +115,28 @@ async def test_the_clients_own_accumulation_works() -> None:
         (503, openai.InternalServerError),
     ],
 )
-async def test_a_scripted_error_is_the_clients_own(
+async def test_scripted_status_raises_the_error_of_the_client(
     status: int, error: type[openai.APIStatusError], streaming: bool
 ) -> None:
     script = f"- steps: [{{error: {{status: {status}, message: as scripted, type: t, code: c}}}}]"
-    async with acting(script) as client:
+    async with understudy_client(script) as client:
         with pytest.raises(error, match="as scripted") as caught:
             await ask(client, streaming)
     assert caught.value.status_code == status
     assert (caught.value.type, caught.value.code) == ("t", "c")
 
 
-async def test_an_error_in_the_middle_of_a_stream() -> None:
-    async with acting("- steps: [{text: so far}, {error: {status: 500, message: no more}}]") as client:
+async def test_error_in_a_stream_raises_an_api_error() -> None:
+    async with understudy_client("- steps: [{text: so far}, {error: {status: 500, message: no more}}]") as client:
         with pytest.raises(openai.APIError, match="no more"):
-            await chunks_of(client)
+            await stream_chunks(client)
         with pytest.raises(openai.InternalServerError, match="no more"):
             await client.chat.completions.create(**ASK)
 
 
-async def test_a_cut_stream_gives_what_came_before(caplog: pytest.LogCaptureFixture) -> None:
+async def test_disconnect_in_a_stream_delivers_the_text_before_it(caplog: pytest.LogCaptureFixture) -> None:
     text = ""
-    async with acting("- steps: [{text: three words only}, {cut: true}, {text: never}]") as client:
+    async with understudy_client("- steps: [{text: three words only}, {cut: true}, {text: never}]") as client:
         stream = await client.chat.completions.create(**ASK, stream=True)
         with pytest.raises(openai.APIConnectionError):
             async for chunk in stream:
@@ -145,16 +145,16 @@ async def test_a_cut_stream_gives_what_came_before(caplog: pytest.LogCaptureFixt
     assert caplog.messages == []
 
 
-async def test_a_cut_answer_is_a_connection_error(caplog: pytest.LogCaptureFixture) -> None:
-    async with acting("- steps: [{text: x}, {cut: true}]") as client:
+async def test_disconnect_in_a_complete_reply_raises_a_connection_error(caplog: pytest.LogCaptureFixture) -> None:
+    async with understudy_client("- steps: [{text: x}, {cut: true}]") as client:
         with pytest.raises(openai.APIConnectionError):
             await client.chat.completions.create(**ASK)
     assert caplog.messages == []
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-async def test_a_wrong_key(streaming: bool) -> None:
-    async with acting(key="wrong") as client:
+async def test_wrong_key_is_an_authentication_error(streaming: bool) -> None:
+    async with understudy_client(key="wrong") as client:
         with pytest.raises(openai.AuthenticationError, match="does not know this API key") as caught:
             await ask(client, streaming)
         assert caught.value.code == "invalid_api_key"
@@ -162,8 +162,8 @@ async def test_a_wrong_key(streaming: bool) -> None:
             await client.models.list()
 
 
-async def test_the_list_of_models() -> None:
-    async with acting() as client:
+async def test_list_of_models() -> None:
+    async with understudy_client() as client:
         assert [model.id async for model in client.models.list()] == ["understudy"]
 
 
@@ -178,7 +178,7 @@ async def test_the_list_of_models() -> None:
         ("POST", "/embeddings", b"{}", 404),
     ],
 )
-async def test_what_cannot_be_answered_is_refused_in_openais_form(
+async def test_invalid_request_gets_an_error_in_the_format_of_openai(
     method: str, path: str, body: bytes, status: int
 ) -> None:
     async with Understudy() as understudy, httpx.AsyncClient(trust_env=False) as http:
@@ -190,7 +190,7 @@ async def test_what_cannot_be_answered_is_refused_in_openais_form(
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-async def test_the_same_request_has_the_same_reply(streaming: bool) -> None:
+async def test_equal_requests_get_equal_replies(streaming: bool) -> None:
     body = {**ASK, "stream": streaming, "tools": [tool("ls", path=STRING), tool("grep", pattern=STRING)]}
     async with Understudy(key="k") as understudy, httpx.AsyncClient(trust_env=False) as http:
         url, headers = f"{understudy.base_url}/chat/completions", {"authorization": "Bearer k"}
@@ -199,14 +199,14 @@ async def test_the_same_request_has_the_same_reply(streaming: bool) -> None:
     assert replies[0]
 
 
-async def test_many_clients_play_one_script_at_once() -> None:
-    async with acting("- steps: [{delay: 0.001}, {text: one two three four}]") as client:
-        replies = await asyncio.gather(*(chunks_of(client) for _ in range(20)))
+async def test_many_clients_play_one_script_concurrently() -> None:
+    async with understudy_client("- steps: [{delay: 0.001}, {text: one two three four}]") as client:
+        replies = await asyncio.gather(*(stream_chunks(client) for _ in range(20)))
     texts = {"".join(chunk.choices[0].delta.content or "" for chunk in chunks) for chunks in replies}
     assert texts == {"one two three four"}
 
 
-async def test_each_has_its_own_port_and_key() -> None:
+async def test_each_understudy_has_its_own_port_and_key() -> None:
     async with Understudy() as one, Understudy() as other:
         assert one.base_url != other.base_url
         assert one.key != other.key
@@ -214,8 +214,8 @@ async def test_each_has_its_own_port_and_key() -> None:
             await Understudy(port=one.port).__aenter__()
 
 
-async def test_a_client_that_leaves_ends_its_reply(caplog: pytest.LogCaptureFixture) -> None:
-    """Otherwise the server would have to cancel it at its end, and say so."""
+async def test_reply_ends_when_the_client_disconnects(caplog: pytest.LogCaptureFixture) -> None:
+    """Otherwise the server would cancel it at shutdown and log that."""
     async with Understudy(parse_scripts("- steps: [{delay: 60}, {text: late}]"), key="k") as understudy:
         client: Any = AsyncOpenAI(base_url=understudy.base_url, api_key="k", max_retries=0)
         stream = await client.chat.completions.create(**ASK, stream=True)
@@ -224,7 +224,7 @@ async def test_a_client_that_leaves_ends_its_reply(caplog: pytest.LogCaptureFixt
     assert caplog.messages == []
 
 
-async def test_leaving_ends_a_reply_that_takes_its_time() -> None:
+async def test_end_of_the_understudy_ends_a_delayed_reply() -> None:
     loop = asyncio.get_running_loop()
     async with Understudy(parse_scripts("- steps: [{delay: 60}, {text: late}]"), key="k") as understudy:
         client: Any = AsyncOpenAI(base_url=understudy.base_url, api_key="k", max_retries=0)
@@ -235,7 +235,7 @@ async def test_leaving_ends_a_reply_that_takes_its_time() -> None:
     await client.close()
 
 
-async def test_it_takes_its_time_between_words_when_it_improvises() -> None:
+async def test_pace_delays_each_word_of_an_improvised_reply() -> None:
     async with Understudy(key="k", pace=0.01) as understudy, httpx.AsyncClient(trust_env=False) as http:
         body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Say something about bees"}]}
         began = time.monotonic()

@@ -1,12 +1,12 @@
-"""Tools are recognised by name first, then by the shape of their parameters."""
+"""The kind of a tool follows from its name, otherwise from its parameters."""
 
 from typing import Any
 
 import pytest
 
-from limelight.understudy.conversation import Tool
+from limelight.understudy.requests import Tool
 from limelight.understudy.tool_kinds import kind_of
-from tests.understudy.requests import NUMBER, STRING
+from tests.understudy.request_builders import NUMBER, STRING
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from tests.understudy.requests import NUMBER, STRING
         ("execute", {"command": STRING}, "write"),
         ("delete", {"path": STRING}, "write"),
         ("sleep", {"seconds": NUMBER}, "wait"),
-        # by shape
+        # by parameters
         ("zig", {"code": STRING}, "code"),
         ("zig", {"a": NUMBER, "b": NUMBER}, "calculate"),
         ("zig", {"query": STRING}, "search"),
@@ -40,5 +40,5 @@ from tests.understudy.requests import NUMBER, STRING
         ("zig", {}, "other"),
     ],
 )
-def test_kinds(name: str, fields: dict[str, Any], kind: str) -> None:
+def test_kind_of_tool(name: str, fields: dict[str, Any], kind: str) -> None:
     assert kind_of(Tool(name, "", {"type": "object", "properties": fields})) == kind

@@ -12,10 +12,10 @@ import msgspec
 
 from limelight.agents.load import load_agent
 from limelight.agents.validate import Mistake, option_mistakes, status_in_vain, table_mistakes
-from limelight.builtin.agent_config import EXECUTE, IMPORTS, Kit
+from limelight.builtin.agent_config import EXECUTE, IMPORTS, AgentConfig
 from limelight.builtin.catalogue import BUILT_INS, BuiltIn, built_in, make_source
 from limelight.builtin.model_choice import ModelChoice, choose_model, is_address
-from limelight.builtin.search_tools import Lookup
+from limelight.builtin.search_tools import SearchTools
 from limelight.config import AgentSettings, Settings
 from limelight.config.suggestions import NAME_RULE, is_name, meant
 from limelight.errors import SetupError
@@ -90,20 +90,20 @@ class Choosing:
         return _adjusted(agent, table)
 
     def _made(self, name: str, one: BuiltIn, table: AgentSettings) -> Agent:
-        options = option_mistakes(table, one.kind.OPTIONS | one.honours, one.kind.framework)
+        options = option_mistakes(table, one.source_type.OPTIONS | one.settings, one.source_type.framework)
         self._refuse(name, [*table_mistakes(table, one), *options])
-        has_model = "model" in one.honours
+        has_model = "model" in one.settings
         model = self._model(name, table) if has_model else ModelChoice()
-        kit = Kit(
+        config = AgentConfig(
             model=model,
-            lookup=self._lookup(),
-            samples=not table.workspace,
+            search_tools=self._search_tools(),
+            sample_files=not table.workspace,
             planning_interval=table.planning_interval,
             approve=_asking(one, table),
             execute=table.execute,
             imports=IMPORTS if table.imports is None else tuple(table.imports),
         )
-        source = make_source(one, name, kit, _options(table))
+        source = make_source(one, name, config, _options(table))
         title = one.title if name == one.name else name
         played_by = model.model if has_model else ""
         agent = Agent(name=name, source=source, title=title, description=one.description, model=played_by)
@@ -116,13 +116,13 @@ class Choosing:
             key = "model" if table.model else "base_url" if table.base_url else ""
             raise self._wrong(name, [(key, error.detail)]) if key else error from error
 
-    def _lookup(self) -> Lookup:
+    def _search_tools(self) -> SearchTools:
         tools, place = self._settings.tools, self._settings.origin.place("tools", "search_url")
         if tools.search_url and "{query}" not in tools.search_url:
             raise SetupError(f"{place}tools.search_url has no {{query}} in it, so nothing could be searched for")
         if tools.search_url and not is_address(tools.search_url):
             raise SetupError(f"{place}tools.search_url is no address: it has to begin with http:// or https://")
-        return Lookup(search_url=tools.search_url, web=tools.web, private_addresses=tools.private_addresses)
+        return SearchTools(search_url=tools.search_url, web=tools.web, private_addresses=tools.private_addresses)
 
     def warnings(self, candidate: Candidate) -> list[str]:
         """What in its table will make no difference, perhaps."""
@@ -173,7 +173,7 @@ def _asking(one: BuiltIn, table: AgentSettings) -> tuple[str, ...]:
     """The tools before which a person is asked. Commands are among them unless a list says otherwise."""
     if table.approve is not None:
         return tuple(dict.fromkeys(table.approve))
-    return (*one.asks, EXECUTE) if table.execute else one.asks
+    return (*one.approve, EXECUTE) if table.execute else one.approve
 
 
 def _options(table: AgentSettings) -> Options:

@@ -42,13 +42,13 @@ Mistake = tuple[str, str]
 
 def table_mistakes(table: AgentSettings, one: BuiltIn | None) -> Iterator[Mistake]:
     """What can be said before the agent is there. `one` is the built-in agent that it is about, if any."""
-    reasons = OWN if one is None else {key: why for key, why in NOT_HONOURED.items() if key not in one.honours}
+    reasons = OWN if one is None else {key: why for key, why in NOT_HONOURED.items() if key not in one.settings}
     yield from _set_in_vain(table, reasons)
     if table.base_url and "base_url" not in reasons and not is_address(table.base_url):
         yield "base_url", f"base_url {table.base_url!r} is no address: {ADDRESS_RULE}"
     if table.workspace and "workspace" not in reasons:
         yield from (("workspace", f"workspace: {told}") for told in _unusable(table.workspace))
-    if table.approve and one is not None and one.can_ask:
+    if table.approve and one is not None and one.approvable_tools:
         yield from (("approve", told) for told in _cannot_ask(table.approve, one))
     if table.imports and "imports" not in reasons:
         yield from (("imports", f"imports: {told}") for told in _not_installed(table.imports))
@@ -72,9 +72,9 @@ def status_in_vain(table: AgentSettings, one: BuiltIn) -> Iterator[Mistake]:
 def _cannot_ask(names: Iterable[str], one: BuiltIn) -> Iterator[str]:
     """A tool that is misspelt here would run without a question, so this is not let pass."""
     for name in names:
-        if name not in one.can_ask:
-            close = meant(name, one.can_ask)
-            hint = f"did you mean {close!r}?" if close else f"there are: {', '.join(one.can_ask)}"
+        if name not in one.approvable_tools:
+            close = meant(name, one.approvable_tools)
+            hint = f"did you mean {close!r}?" if close else f"there are: {', '.join(one.approvable_tools)}"
             yield f"approve: {one.name} cannot ask before {name!r}; {hint}"
 
 

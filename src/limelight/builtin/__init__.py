@@ -1,4 +1,4 @@
-"""The agents that come with Limelight, each small enough to be read as an example of its framework.
+"""The agents that come with Limelight, and their tools.
 
-`catalogue` lists them. A framework is imported in the file of an agent only, and that only when the agent is opened.
+`catalogue` lists the agents without importing a framework: the module of an agent is imported when the agent is opened.
 """

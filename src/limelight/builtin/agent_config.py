@@ -1,11 +1,11 @@
-"""What the maker of an agent is given: a model, tools, and what the configuration says."""
+"""The configuration from which a built-in agent is created: its model, its tools and its settings."""
 
 from collections.abc import Awaitable, Callable
 
 import msgspec
 
 from limelight.builtin.model_choice import ModelChoice
-from limelight.builtin.search_tools import Lookup
+from limelight.builtin.search_tools import SearchTools
 
 IMPORTS = (
     "collections",
@@ -21,25 +21,24 @@ IMPORTS = (
     "textwrap",
     "time",
 )
-"""What codact's code may import if nothing else is said: nothing that reaches files, processes or the network."""
-
+"""The modules that codact's code may import by default; none of them reaches files, processes or the network."""
 
 EXECUTE = "execute"
-"""The tool that runs commands, which an agent has only if its table says so."""
+"""The tool that runs shell commands. An agent has it only if its table enables it."""
 
 
-class Kit(msgspec.Struct, frozen=True, kw_only=True):
-    """The makings of one agent."""
+class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The configuration of one built-in agent."""
 
     model: ModelChoice
-    lookup: Lookup
-    samples: bool = True
-    """Whether an empty workspace gets the sample files: not if the folder is somebody's own."""
+    search_tools: SearchTools
+    sample_files: bool = True
+    """Whether an empty workspace gets the sample files; false for a folder of the user."""
     planning_interval: int | None = None
     approve: tuple[str, ...] = ()
-    """The tools before which a person is asked."""
+    """The tools that need the approval of a person."""
     imports: tuple[str, ...] = IMPORTS
     execute: bool = False
-    """Whether the agent may run commands."""
-    closing: list[Callable[[], Awaitable[None]]] = []
-    """What the agent holds open: to be called when it is not needed any more."""
+    """Whether the agent may run shell commands."""
+    on_close: list[Callable[[], Awaitable[None]]] = []
+    """Called when the agent is closed; factories append the clients that they open."""

@@ -1,4 +1,7 @@
-"""The built-in agents, in the order in which they are served. The first whose framework is installed is the default."""
+"""The catalogue of built-in agents, in the order in which they are served.
+
+The first one whose framework is installed is the default. Importing this module imports no framework.
+"""
 
 from collections.abc import Awaitable, Callable
 from importlib import import_module
@@ -7,50 +10,52 @@ from importlib.util import find_spec
 import msgspec
 
 from limelight import plugins
-from limelight.builtin.agent_config import EXECUTE, Kit
-from limelight.builtin.model_choice import address_of
+from limelight.builtin.agent_config import EXECUTE, AgentConfig
+from limelight.builtin.model_choice import resolve_address
 from limelight.errors import SetupError
 from limelight.sources.base import Home, Options, Source
 from limelight.sources.lazy import Maker, late, needs_extra
 
 
 class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent of the catalogue. `make` names a function that takes a Kit and gives the framework's object."""
+    """One agent of the catalogue."""
 
     name: str
     title: str
     description: str
     source: str
-    """The entry point of the source that runs it."""
-    make: str
+    """The entry point of the source that runs the agent."""
+    factory: str
+    """`module:function` that takes an AgentConfig and returns the framework's object."""
     extra: str = ""
-    needs: tuple[str, ...] = ()
-    """The packages of the extra that tell whether it is installed."""
-    honours: frozenset[str] = frozenset()
-    """Those of the settings model, base_url, workspace, imports, execute and approve that make a difference."""
+    packages: tuple[str, ...] = ()
+    """The packages that have to be installed; they belong to the extra."""
+    settings: frozenset[str] = frozenset()
+    """Those of the settings model, base_url, workspace, imports, execute and approve that the agent supports."""
     tools: tuple[str, ...] = ()
-    """The names of its tools, and of those of its helpers."""
-    can_ask: tuple[str, ...] = ()
-    """Those before which it can be made to ask a person."""
-    asks: tuple[str, ...] = ()
-    """Those before which it does if nothing else is said."""
+    """The tools of the agent and of its sub-agents."""
+    approvable_tools: tuple[str, ...] = ()
+    """The tools that can require approval."""
+    approve: tuple[str, ...] = ()
+    """The tools that require approval by default."""
 
     @property
     def is_installed(self) -> bool:
-        return all(find_spec(package) is not None for package in self.needs)
+        return all(find_spec(package) is not None for package in self.packages)
 
     @property
-    def kind(self) -> type[Source]:
+    def source_type(self) -> type[Source]:
         return plugins.one("sources", self.source)
 
 
 MODEL = frozenset({"model", "base_url"})
-AHEAD = {
+PRELOADED_MODULES = {
     "langgraph": ("checkpointer", "async_saver", "threaded_nodes", "graph_input", "history", "final_answer"),
     "agno": ("agno.db.sqlite", "agno.media", "history"),
     "smolagents": ("turn",),
 }
-"""What the sources import when they open or run first: with the agent, in its thread, it does not hold up the loop."""
+"""Modules that a source would import on the event loop when it opens or runs first; they are imported in the thread
+that creates the agent."""
 DEEP_TOOLS = (
     "write_todos",
     "ls",
@@ -72,97 +77,98 @@ BUILT_INS = (
         title="Deep agent",
         description="Plans, works with files and sends a researcher to the library (deepagents)",
         source="langgraph",
-        make="limelight.builtin.deep:deep",
+        factory="limelight.builtin.deep_agent:create_deep_agent",
         extra="deepagents",
-        needs=("deepagents", "langchain_openai", "langgraph"),
-        honours=MODEL | {"workspace", "approve", EXECUTE},
+        packages=("deepagents", "langchain_openai", "langgraph"),
+        settings=MODEL | {"workspace", "approve", EXECUTE},
         tools=(*DEEP_TOOLS, EXECUTE),
-        can_ask=(*DEEP_TOOLS, EXECUTE),
-        asks=("delete",),
+        approvable_tools=(*DEEP_TOOLS, EXECUTE),
+        approve=("delete",),
     ),
     BuiltIn(
         name="agno",
         title="Agno agent",
         description="Reads and writes files and calculates (Agno)",
         source="agno",
-        make="limelight.builtin.agno_agent:agent",
+        factory="limelight.builtin.agno_agents:create_agno_agent",
         extra="agno",
-        needs=("agno", "openai"),
-        honours=MODEL | {"workspace", "approve"},
+        packages=("agno", "openai"),
+        settings=MODEL | {"workspace", "approve"},
         tools=AGNO_TOOLS,
-        can_ask=AGNO_TOOLS,
-        asks=("delete_file",),
+        approvable_tools=AGNO_TOOLS,
+        approve=("delete_file",),
     ),
     BuiltIn(
         name="agno-team",
         title="Agno team",
         description="A leader with two members, one to look things up and one to calculate (Agno)",
         source="agno",
-        make="limelight.builtin.agno_team:team",
+        factory="limelight.builtin.agno_agents:create_agno_team",
         extra="agno",
-        needs=("agno", "openai"),
-        honours=MODEL | {"approve"},
+        packages=("agno", "openai"),
+        settings=MODEL | {"approve"},
         tools=("delegate_task_to_member", "search", "readurl", "calculate"),
-        can_ask=("search", "readurl", "calculate"),
+        approvable_tools=("search", "readurl", "calculate"),
     ),
     BuiltIn(
         name="react",
         title="ReAct agent",
         description="Thinks, searches and reads, step by step (smolagents)",
         source="smolagents",
-        make="limelight.builtin.react:react",
+        factory="limelight.builtin.smolagents_agents:create_react_agent",
         extra="smolagents",
-        needs=("smolagents", "openai"),
-        honours=MODEL,
+        packages=("smolagents", "openai"),
+        settings=MODEL,
         tools=("search", "readurl", "final_answer"),
-        can_ask=("search", "readurl"),
+        approvable_tools=("search", "readurl"),
     ),
     BuiltIn(
         name="codact",
         title="CodeAct agent",
         description="Plans, and acts by writing and running Python (smolagents)",
         source="smolagents",
-        make="limelight.builtin.codact:codact",
+        factory="limelight.builtin.smolagents_agents:create_codact_agent",
         extra="smolagents",
-        needs=("smolagents", "openai"),
-        honours=MODEL | {"imports"},
+        packages=("smolagents", "openai"),
+        settings=MODEL | {"imports"},
         tools=("search", "readurl", "python_interpreter", "final_answer"),
-        can_ask=("search", "readurl", "python_interpreter"),
+        approvable_tools=("search", "readurl", "python_interpreter"),
     ),
     BuiltIn(
         name="demo",
         title="Demo",
         description="Looks things up in sample files: real tools, a sub-agent, a report; no model, no framework",
         source="function",
-        make="limelight.builtin.demo.source:demo",
-        honours=frozenset({"workspace"}),
+        factory="limelight.builtin.demo.agent:create_demo_agent",
+        settings=frozenset({"workspace"}),
         tools=("list_files", "task", "search", "read_file", "write_file", "wait"),
     ),
 )
 
 
 def built_in(name: str) -> BuiltIn | None:
-    return next((one for one in BUILT_INS if one.name == name), None)
+    """The agent of that name, or None."""
+    return next((agent for agent in BUILT_INS if agent.name == name), None)
 
 
-def make_source(one: BuiltIn, name: str, kit: Kit, options: Options) -> Source:
-    """The source of a built-in agent, which is made when it is opened. Raises SetupError if its extra is missing."""
-    if not one.is_installed:
-        raise SetupError(needs_extra(name, one.extra))
-    closing: list[Callable[[], Awaitable[None]]] = []
+def make_source(agent: BuiltIn, name: str, config: AgentConfig, options: Options) -> Source:
+    """A source that creates the agent when it is opened. Raises SetupError if its extra is not installed."""
+    if not agent.is_installed:
+        raise SetupError(needs_extra(name, agent.extra))
+    on_close: list[Callable[[], Awaitable[None]]] = []
 
     async def prepare(home: Home) -> Callable[[], object]:
-        model = await address_of(kit.model, home) if "model" in one.honours else kit.model
-        ready = msgspec.structs.replace(kit, model=model, closing=closing)
-        module, _, function = one.make.partition(":")
+        model = await resolve_address(config.model, home) if "model" in agent.settings else config.model
+        resolved = msgspec.structs.replace(config, model=model, on_close=on_close)
+        module, _, function = agent.factory.partition(":")
 
-        def make() -> object:
-            agent = getattr(import_module(module), function)(ready)
-            for name in AHEAD.get(one.source, ()):
-                import_module(name if "." in name else f"limelight.sources.{one.source}.{name}")
-            return agent
+        def create() -> object:
+            created = getattr(import_module(module), function)(resolved)
+            for preloaded in PRELOADED_MODULES.get(agent.source, ()):
+                import_module(preloaded if "." in preloaded else f"limelight.sources.{agent.source}.{preloaded}")
+            return created
 
-        return make
+        return create
 
-    maker = Maker(name=name, description=one.description, extra=one.extra, prepare=prepare, closing=closing)
-    return late(one.kind, maker, options)
+    maker = Maker(name=name, description=agent.description, extra=agent.extra, prepare=prepare, closing=on_close)
+    return late(agent.source_type, maker, options)

@@ -1,7 +1,7 @@
-"""The files of the session that an agent works for: one folder that nobody leaves.
+"""File tools on the workspace of the current session.
 
-Names are virtual: `/notes/a.md` and `notes/a.md` are the same file of the folder. Whatever leads out of it, by `..`, by
-a link or otherwise, is refused.
+Names are virtual: `/notes/a.md` and `notes/a.md` are the same file of the workspace. Names that lead out of it, by `..`
+or by a link, are refused.
 """
 
 import os
@@ -10,29 +10,29 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from limelight.builtin.demo.tools import seed
+from limelight.builtin.demo.tools import copy_sample_files
 from limelight.sources.tool_api import current
 
-MOST_BYTES = 1024 * 1024
-MOST_FILES = 500
-_seeding = threading.Lock()
-"""Tools run side by side: the second is not to see a folder that is half full."""
+MAX_BYTES = 1024 * 1024
+MAX_FILES = 500
+_copy_lock = threading.Lock()
+"""Tools run in parallel: without the lock, the second one could see some of the sample files only."""
 
 
-def session_folder(*, samples: bool) -> Path:
-    """The folder of the run that this code is a part of. `samples`: an empty one gets the sample files."""
+def session_folder(*, sample_files: bool) -> Path:
+    """The workspace of the current run; an empty one gets the sample files if `sample_files` is true."""
     context = current()
     if context is None:
         raise RuntimeError("there are files only while an agent of Limelight runs")
     folder = context.workspace.resolve()
-    if samples:
-        with _seeding:
-            seed(folder)
+    if sample_files:
+        with _copy_lock:
+            copy_sample_files(folder)
     return folder
 
 
-def inside(folder: Path, name: str) -> Path:
-    """The file of that name in the folder. Raises PermissionError if it would be elsewhere."""
+def resolve_path(folder: Path, name: str) -> Path:
+    """The path of a virtual name. Raises PermissionError if it is outside of the folder."""
     path = (folder / name.strip().lstrip("/")).resolve()
     if not path.is_relative_to(folder):
         raise PermissionError(f"{name} is outside the workspace")
@@ -40,28 +40,28 @@ def inside(folder: Path, name: str) -> Path:
 
 
 def _files_below(folder: Path) -> Iterator[str]:
-    """Their names, folder by folder, so that nobody has to look at all of them to know the first."""
-    for place, folders, names in os.walk(folder):
+    """The names of all files, folder by folder: a caller that needs the first ones does not scan the rest."""
+    for parent, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):
-            path = Path(place, name)
+            path = Path(parent, name)
             if path.is_file():
                 yield str(path.relative_to(folder))
 
 
-class Files:
-    """Plain functions on the session's files, for frameworks that take functions as tools."""
+class FileTools:
+    """File tools as methods, for frameworks that accept functions as tools."""
 
-    def __init__(self, *, samples: bool) -> None:
-        self._samples = samples
+    def __init__(self, *, sample_files: bool) -> None:
+        self._sample_files = sample_files
 
     def list_files(self) -> list[str]:
         """List the files of the workspace; of very many the first ones, and then that there are more."""
-        folder = session_folder(samples=self._samples)
-        found = list(islice(_files_below(folder), MOST_FILES + 1))
-        if len(found) <= MOST_FILES:
+        folder = session_folder(sample_files=self._sample_files)
+        found = list(islice(_files_below(folder), MAX_FILES + 1))
+        if len(found) <= MAX_FILES:
             return sorted(found)
-        return [*sorted(found[:MOST_FILES]), f"… cut here: there are more than {MOST_FILES} files"]
+        return [*sorted(found[:MAX_FILES]), f"… cut here: there are more than {MAX_FILES} files"]
 
     def read_file(self, path: str) -> str:
         """Read a text file of the workspace.
@@ -69,8 +69,8 @@ class Files:
         Args:
             path: The name of the file, as list_files gives it.
         """
-        with self._existing(path).open("rb") as stream:
-            return stream.read(MOST_BYTES).decode("utf-8", "replace")
+        with self._existing_file(path).open("rb") as stream:
+            return stream.read(MAX_BYTES).decode("utf-8", "replace")
 
     def write_file(self, path: str, content: str) -> str:
         """Write a text file of the workspace. What it held before is replaced.
@@ -79,7 +79,7 @@ class Files:
             path: The name of the file.
             content: The whole text.
         """
-        file = inside(session_folder(samples=self._samples), path)
+        file = resolve_path(session_folder(sample_files=self._sample_files), path)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, encoding="utf-8")
         return f"wrote {len(content.encode())} bytes to {path}"
@@ -90,11 +90,11 @@ class Files:
         Args:
             path: The name of the file, as list_files gives it.
         """
-        self._existing(path).unlink()
+        self._existing_file(path).unlink()
         return f"deleted {path}"
 
-    def _existing(self, path: str) -> Path:
-        file = inside(session_folder(samples=self._samples), path)
+    def _existing_file(self, path: str) -> Path:
+        file = resolve_path(session_folder(sample_files=self._sample_files), path)
         if not file.is_file():
             raise FileNotFoundError(f"there is no file {path}")
         return file

@@ -1,7 +1,7 @@
-"""Which model an agent talks to. Pure.
+"""The choice of the model that an agent uses: a real one, or the understudy. Pure.
 
-A real one only if somebody has named it, by LIMELIGHT_MODEL or in the agent's table: a key that happens to be in the
-shell must not spend money. Otherwise the understudy plays, whose address is known when the server runs.
+A real model is used only if LIMELIGHT_MODEL or the agent's table names one: a key that happens to be in the environment
+must not cost money. The address of the understudy is known when the server runs.
 """
 
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ from limelight.sources.base import Home
 OPENAI = "https://api.openai.com/v1"
 UNDERSTUDY = "understudy"
 NO_KEY = "none"
-"""What servers on one's own machine are given as a key; they do not look at it, but clients insist on one."""
+"""The key for servers that need none; clients insist on one."""
 ADDRESS_RULE = "it has to begin with http:// or https://, as http://127.0.0.1:11434/v1 does"
 
 
 class ModelChoice(msgspec.Struct, frozen=True):
-    """A model, and where it is. Without an address it is the understudy."""
+    """A model and its address. Without an address it is the understudy."""
 
     model: str = UNDERSTUDY
     base_url: str = ""
@@ -32,7 +32,7 @@ class ModelChoice(msgspec.Struct, frozen=True):
 
 
 def choose_model(model: str, base_url: str, environ: Mapping[str, str]) -> ModelChoice:
-    """What the agent's settings and the environment say. Raises SetupError if that is not enough to reach a model."""
+    """The model of the agent's settings and the environment. Raises SetupError if they are not sufficient."""
     named = model or environ.get("LIMELIGHT_MODEL", "")
     if not named:
         if base_url:
@@ -40,27 +40,27 @@ def choose_model(model: str, base_url: str, environ: Mapping[str, str]) -> Model
         return ModelChoice()
     if not base_url and not is_address(environ.get("OPENAI_BASE_URL", "") or OPENAI):
         raise SetupError(f"OPENAI_BASE_URL {environ['OPENAI_BASE_URL']!r} is no address: {ADDRESS_RULE}")
-    place = base_url or environ.get("OPENAI_BASE_URL", "") or OPENAI
+    address = base_url or environ.get("OPENAI_BASE_URL", "") or OPENAI
     key = environ.get("OPENAI_API_KEY", "")
-    if not key and urlsplit(place).hostname == urlsplit(OPENAI).hostname:
+    if not key and urlsplit(address).hostname == urlsplit(OPENAI).hostname:
         raise SetupError(
-            f"the model {named!r} at {place} needs a key: set OPENAI_API_KEY, or OPENAI_BASE_URL for another server"
+            f"the model {named!r} at {address} needs a key: set OPENAI_API_KEY, or OPENAI_BASE_URL for another server"
         )
-    return ModelChoice(named, place, key or NO_KEY)
+    return ModelChoice(named, address, key or NO_KEY)
 
 
 def is_address(url: str) -> bool:
-    """Whether something on the web could be there."""
+    """Whether the text is an HTTP or HTTPS URL."""
     try:
         parts = urlsplit(url)
-        _ = parts.port  # raises ValueError if it is none
+        _ = parts.port  # raises ValueError if it is invalid
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and bool(parts.hostname) and url.split() == [url]
 
 
-async def address_of(choice: ModelChoice, home: Home) -> ModelChoice:
-    """The choice with an address: the understudy is started by whoever first asks for it."""
+async def resolve_address(choice: ModelChoice, home: Home) -> ModelChoice:
+    """The choice with an address; the first call for the understudy starts it."""
     if not choice.is_understudy:
         return choice
     base_url, key = await home.understudy()

@@ -1,4 +1,4 @@
-"""A small library that is always there: pages of text, found by their words. Pure but for reading its own files."""
+"""The sample corpus: a few pages of text, and a search that ranks them by words. Reads its own files only."""
 
 import math
 import re
@@ -14,11 +14,11 @@ def _words(text: str) -> list[str]:
 
 
 SITE = "https://library.example/"
-"""A made-up address: names that end in `.example` belong to nobody."""
-MOST = 5
-WORTHWHILE = 0.3
-"""What fits less than this part of the best page is left out: it has a word of the query in it by chance."""
-IGNORED = frozenset(
+"""A fictitious address: `.example` is reserved."""
+MAX_RESULTS = 5
+MIN_RELATIVE_SCORE = 0.3
+"""Pages below this part of the best score are left out, as they match by chance."""
+STOP_WORDS = frozenset(
     _words(
         "a about all an and are as at be by can do does for from had has have how i in is it its long many me much my"
         " of on one or say tell that the their them there they this to was were what when where which who why will with"
@@ -41,35 +41,35 @@ class Page(msgspec.Struct, frozen=True):
 @cache
 def pages() -> tuple[Page, ...]:
     """All pages, by name."""
-    found = sorted(files("limelight.builtin").joinpath("pages").iterdir(), key=lambda file: file.name)
-    return tuple(_page(file.name, file.read_text(encoding="utf-8")) for file in found if file.name.endswith(".md"))
+    sources = sorted(files("limelight.builtin").joinpath("pages").iterdir(), key=lambda file: file.name)
+    return tuple(_page(file.name, file.read_text(encoding="utf-8")) for file in sources if file.name.endswith(".md"))
 
 
 def _page(name: str, text: str) -> Page:
     return Page(text.partition("\n")[0].lstrip("# "), SITE + name.removesuffix(".md"), text)
 
 
-def search_library(query: str) -> list[dict[str, Any]]:
-    """The pages that fit best: rare words count more than frequent ones, and the title more than the text."""
-    wanted = {_stem(word) for word in _words(query) if word not in IGNORED}
-    ranked = sorted(((_score(page, wanted), page) for page in pages()), key=lambda one: -one[0])
-    least = ranked[0][0] * WORTHWHILE
+def search_corpus(query: str) -> list[dict[str, Any]]:
+    """The best pages for a query: rare words count more than frequent ones, and the title more than the text."""
+    stems = {_stem(word) for word in _words(query) if word not in STOP_WORDS}
+    ranked = sorted(((_score(page, stems), page) for page in pages()), key=lambda one: -one[0])
+    least = ranked[0][0] * MIN_RELATIVE_SCORE
     return [
-        {"title": page.title, "url": page.url, "snippet": _snippet(page, wanted)}
-        for score, page in ranked[:MOST]
+        {"title": page.title, "url": page.url, "snippet": _snippet(page, stems)}
+        for score, page in ranked[:MAX_RESULTS]
         if score > least
     ]
 
 
-def read_library(url: str) -> str | None:
-    """The text of a page; None if the library does not have it."""
+def read_corpus(url: str) -> str | None:
+    """The text of a page; None if the corpus does not have it."""
     return next((page.text for page in pages() if page.url == url.strip().rstrip("/")), None)
 
 
-def _score(page: Page, wanted: set[str]) -> float:
+def _score(page: Page, stems: set[str]) -> float:
     title, text = _stems(page.title), _stems(page.text)
     return sum(
-        _rarity(word) * (1 + math.log(text.count(word)) + (2 if word in title else 0)) for word in wanted & {*text}
+        _rarity(word) * (1 + math.log(text.count(word)) + (2 if word in title else 0)) for word in stems & {*text}
     )
 
 
@@ -84,13 +84,13 @@ def _stems(text: str) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    """Near enough to find `bee` in `bees` and `baking` in `bake`."""
+    """The word without its ending, so that `bees` matches `bee` and `baking` matches `bake`."""
     for ending in ("ing", "es", "s", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word.removesuffix(ending)
     return word.removesuffix("s") if len(word) == 4 else word
 
 
-def _snippet(page: Page, wanted: set[str]) -> str:
-    """The sentence with most of the words; the first of several."""
-    return max(page.sentences, key=lambda sentence: len(wanted & {*_stems(sentence)}))[:300]
+def _snippet(page: Page, stems: set[str]) -> str:
+    """The first of the sentences with most of the words."""
+    return max(page.sentences, key=lambda sentence: len(stems & {*_stems(sentence)}))[:300]

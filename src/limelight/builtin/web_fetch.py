@@ -1,160 +1,209 @@
-"""Fetches pages of the web for agents, with limits: http and https only, no private address, 1 MB, 10 seconds in all.
+"""Fetches web pages for agents, and extracts the readable text of HTML.
 
-The name of a host is looked up once, its addresses are checked, and the connection goes to the address that was
-checked: a name that means another machine a moment later gains nothing. Each redirect is looked at anew. A search
-engine that the configuration names may be anywhere; what it redirects to may not.
+Only HTTP and HTTPS to public addresses, 1 MB and 10 seconds in all. Each host name is resolved once, its addresses are
+checked, and the connection goes to the address that was checked, so that a later DNS answer cannot change it. Redirects
+are checked in the same way. The search engine that the configuration names may have a private address; the targets of
+its redirects may not.
 
-It blocks, as the tools that use it do; inside it has an event loop of its own, as only that ends a server that drips.
+The client blocks, as the tools that use it do. Inside it runs an event loop, because only that can end a request to a
+server that sends a byte at a time.
 """
 
 import asyncio
 import ipaddress
 import json
+import re
 import socket
 import threading
 import zlib
 from concurrent.futures import Future
+from html.parser import HTMLParser
 from typing import Any, cast
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 import httpx
 import msgspec
 
-from limelight.builtin.html_text import readable
-
-SECONDS = 10
-BYTES = 1024 * 1024
-LETTERS = 20_000
-REDIRECTS = 5
-RESULTS = 5
-TEXTS = ("text/", "application/json", "application/xml", "application/xhtml")
-
-
-class Refused(Exception):
-    """A page that is not to be had, and why."""
+MAX_SECONDS = 10
+MAX_BYTES = 1024 * 1024
+MAX_CHARACTERS = 20_000
+MAX_REDIRECTS = 5
+MAX_RESULTS = 5
+TEXT_TYPES = ("text/", "application/json", "application/xml", "application/xhtml")
+HIDDEN_TAGS = frozenset(re.findall(r"\w+", "script style noscript template svg head nav footer form button"))
+BLOCK_TAGS = frozenset(
+    re.findall(r"\w+", "p div section article main br li ul ol tr table h1 h2 h3 h4 h5 h6 blockquote pre header figure")
+)
 
 
-class Web(msgspec.Struct, frozen=True, kw_only=True):
+class FetchError(Exception):
+    """A page that cannot be read; the message says why."""
+
+
+class WebClient(msgspec.Struct, frozen=True, kw_only=True):
+    """Reads pages and asks a search engine."""
+
     private_addresses: bool = False
-    engine: str = ""
-    """The address of a search engine, with {query} in it. Its machine may be a private one."""
+    search_url: str = ""
+    """The URL of a search engine, with {query} in it. The engine may have a private address."""
 
     def read(self, url: str) -> str:
-        """The readable text of a page."""
-        text, kind = self._get(url)
-        shown = readable(text) if "html" in kind else text
-        return shown if len(shown) <= LETTERS else f"{shown[:LETTERS]}\n… ({len(shown) - LETTERS} more characters)"
+        """The readable text of a page, truncated with a note."""
+        text, media_type = self._get(url)
+        text = html_to_text(text) if "html" in media_type else text
+        more = len(text) - MAX_CHARACTERS
+        return text if more <= 0 else f"{text[:MAX_CHARACTERS]}\n… ({more} more characters)"
 
     def search(self, query: str) -> list[dict[str, Any]]:
-        """Ask the engine, which answers as SearXNG does."""
-        text, _ = self._get(self.engine.replace("{query}", quote(query)))
+        """The results of the search engine, which has to answer in the JSON format of SearXNG."""
+        text, _ = self._get(self.search_url.replace("{query}", quote(query)))
         try:
             found = cast("list[dict[str, Any]]", json.loads(text)["results"])
             return [
                 {"title": str(one["title"]), "url": str(one["url"]), "snippet": str(one.get("content", ""))}
-                for one in found[:RESULTS]
+                for one in found[:MAX_RESULTS]
             ]
         except (ValueError, KeyError, TypeError) as error:
-            raise Refused("the search engine did not answer with results in JSON: look at tools.search_url") from error
+            raise FetchError("the search engine did not answer with results in JSON: check tools.search_url") from error
 
     def _get(self, url: str) -> tuple[str, str]:
-        """Text and media type."""
+        """The text and the media type of a page."""
         try:
-            return asyncio.run(asyncio.wait_for(self._fetched(url), SECONDS))
+            return asyncio.run(asyncio.wait_for(self._fetch(url), MAX_SECONDS))
         except TimeoutError as error:
-            raise Refused(f"{url} takes longer than {SECONDS} seconds") from error
+            raise FetchError(f"{url} takes longer than {MAX_SECONDS} seconds") from error
 
-    async def _fetched(self, url: str) -> tuple[str, str]:
+    async def _fetch(self, url: str) -> tuple[str, str]:
         try:
-            async with httpx.AsyncClient(timeout=SECONDS, trust_env=False) as client:
-                for _ in range(REDIRECTS + 1):
+            async with httpx.AsyncClient(timeout=MAX_SECONDS, trust_env=False) as client:
+                for _ in range(MAX_REDIRECTS + 1):
                     async with client.stream(**await self._request(url)) as response:
                         if not response.has_redirect_location:
-                            return await _text_of(response, url)
+                            return await _read_text(response, url)
                         url = urljoin(url, response.headers["location"])
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # ValueError: ports and names that are none
-            raise Refused(f"{url} cannot be read: {type(error).__name__}: {error}") from error
-        raise Refused(f"{url} sends us from one place to the next")
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # ValueError: invalid ports and names
+            raise FetchError(f"{url} cannot be read: {type(error).__name__}: {error}") from error
+        raise FetchError(f"{url} redirects too often")
 
     async def _request(self, url: str) -> dict[str, Any]:
-        """The request for a page, addressed to the very machine that was checked."""
+        """The arguments of the request, with the checked address instead of the host name."""
         parts = urlsplit(url)
         host = parts.hostname or ""
         if parts.scheme not in ("http", "https") or not host:
-            raise Refused(f"{url} is no address of a page: it has to begin with http:// or https://")
-        address = await self._checked(parts)
-        place = f"[{address}]" if ":" in address else address
+            raise FetchError(f"{url} is not the address of a page: it has to begin with http:// or https://")
+        address = await self._checked_address(parts)
+        literal = f"[{address}]" if ":" in address else address
         port = f":{parts.port}" if parts.port else ""
         accept = {"accept": "text/html, text/*, */*;q=0.1", "accept-encoding": "identity"}
         return {
             "method": "GET",
-            "url": parts._replace(netloc=f"{place}{port}").geturl(),
+            "url": parts._replace(netloc=f"{literal}{port}").geturl(),
             "headers": {"host": f"{host}{port}", "user-agent": "limelight", **accept},
             "extensions": {"sni_hostname": host},
         }
 
-    async def _checked(self, parts: SplitResult) -> str:
+    async def _checked_address(self, parts: SplitResult) -> str:
+        """The first address of the host. Raises FetchError if one of its addresses is not allowed."""
         host = parts.hostname or ""
         try:
-            found = await _addresses(host)
+            addresses = await _resolve_host(host)
         except OSError as error:
-            raise Refused(f"there is no machine {host}") from error
-        trusted = self.private_addresses or (self.engine and _machine(parts) == _machine(urlsplit(self.engine)))
-        if not trusted and not all(map(_is_public, found)):
-            raise Refused(f"{host} is an address of this machine or of a private network")
-        return found[0]
+            raise FetchError(f"the host {host} cannot be resolved") from error
+        is_engine = bool(self.search_url) and _origin(parts) == _origin(urlsplit(self.search_url))
+        if not (self.private_addresses or is_engine or all(map(_is_public, addresses))):
+            raise FetchError(f"{host} is an address of this machine or of a private network")
+        return addresses[0]
 
 
-def _machine(parts: SplitResult) -> tuple[str, str | None, int | None]:
+def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port
 
 
-async def _addresses(host: str) -> list[str]:
-    """In a thread that nobody waits for: to look a name up cannot be broken off."""
-    looked_up: Future[list[str]] = Future()
-    looked_up.set_running_or_notify_cancel()  # from here on it cannot be cancelled, so that it can be set at any time
+async def _resolve_host(host: str) -> list[str]:
+    """The addresses of a host name, resolved in a daemon thread, because getaddrinfo cannot be cancelled."""
+    addresses: Future[list[str]] = Future()
+    addresses.set_running_or_notify_cancel()  # a cancelled future would refuse the result of the thread
 
-    def look_up() -> None:
+    def resolve() -> None:
         try:
             entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-            looked_up.set_result([str(entry[4][0]) for entry in entries])
+            addresses.set_result([str(entry[4][0]) for entry in entries])
         except Exception as error:
-            looked_up.set_exception(error)
+            addresses.set_exception(error)
 
-    threading.Thread(target=look_up, daemon=True).start()
-    return await asyncio.wrap_future(looked_up)
+    threading.Thread(target=resolve, daemon=True).start()
+    return await asyncio.wrap_future(addresses)
 
 
 def _is_public(address: str) -> bool:
-    known = ipaddress.ip_address(address)
-    return (getattr(known, "ipv4_mapped", None) or known).is_global
+    parsed = ipaddress.ip_address(address)
+    return (getattr(parsed, "ipv4_mapped", None) or parsed).is_global
 
 
-async def _text_of(response: httpx.Response, url: str) -> tuple[str, str]:
-    kind = response.headers.get("content-type", "text/plain")
+async def _read_text(response: httpx.Response, url: str) -> tuple[str, str]:
+    media_type = response.headers.get("content-type", "text/plain")
     if response.status_code >= 300:
-        raise Refused(f"{url} answers with {response.status_code}")
-    if not kind.startswith(TEXTS):
-        raise Refused(f"{url} is no text but {kind}")
+        raise FetchError(f"{url} answers with {response.status_code}")
+    if not media_type.startswith(TEXT_TYPES):
+        raise FetchError(f"{url} is not text but {media_type}")
     body = b""
-    async for piece in response.aiter_raw():
-        body += piece
-        if len(body) > BYTES:
+    async for chunk in response.aiter_raw():
+        body += chunk
+        if len(body) > MAX_BYTES:
             break
-    body = _unpacked(body[:BYTES], response.headers.get("content-encoding", ""), url)
+    body = _decompress(body[:MAX_BYTES], response.headers.get("content-encoding", ""), url)
     try:
-        return body.decode(response.charset_encoding or "utf-8", "replace"), kind
-    except LookupError:  # an encoding that nobody knows
-        return body.decode("utf-8", "replace"), kind
+        return body.decode(response.charset_encoding or "utf-8", "replace"), media_type
+    except LookupError:  # an unknown encoding
+        return body.decode("utf-8", "replace"), media_type
 
 
-def _unpacked(body: bytes, packing: str, url: str) -> bytes:
-    """Some servers compress though nobody asked for it; a little of that may be very much unpacked."""
-    if packing in ("", "identity"):
+def _decompress(body: bytes, encoding: str, url: str) -> bytes:
+    """The decompressed body, up to the limit: some servers compress although the request does not accept that."""
+    if encoding in ("", "identity"):
         return body
-    if packing != "gzip":
-        raise Refused(f"{url} is packed as {packing[:40]}")
+    if encoding != "gzip":
+        raise FetchError(f"{url} has the content encoding {encoding[:40]}, which is not supported")
     try:
-        return zlib.decompressobj(wbits=31).decompress(body, BYTES)
+        return zlib.decompressobj(wbits=31).decompress(body, MAX_BYTES)
     except zlib.error as error:
-        raise Refused(f"{url} is packed as gzip, but cannot be unpacked") from error
+        raise FetchError(f"{url} is not valid gzip") from error
+
+
+def html_to_text(html: str) -> str:
+    """The title and the readable text of an HTML page, one line for each block."""
+    parser = _TextParser()
+    parser.feed(html)
+    parser.close()
+    lines = (" ".join(line.split()) for line in "".join(parser.text).split("\n"))
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+    return "\n\n".join(filter(None, (" ".join("".join(parser.title).split()), text)))
+
+
+class _TextParser(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.text: list[str] = []
+        self.title: list[str] = []
+        self._hidden_tags: list[str] = []
+        self._in_title = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._in_title |= tag == "title"
+        if tag in HIDDEN_TAGS:
+            self._hidden_tags.append(tag)
+        elif tag in BLOCK_TAGS:
+            self.text.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_title &= tag != "title"
+        if tag in self._hidden_tags:  # ends the tags inside it too, which were not closed
+            del self._hidden_tags[self._hidden_tags.index(tag) :]
+        elif tag in BLOCK_TAGS:
+            self.text.append("\n")
+
+    def handle_data(self, data: str) -> None:
+        if self._in_title:
+            self.title.append(data)
+        elif not self._hidden_tags:
+            self.text.append(data)

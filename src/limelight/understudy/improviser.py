@@ -1,29 +1,41 @@
-"""Without a script: calls the tools on offer in a sensible order, then answers with what they returned.
+"""Replies without a script: calls the tools on offer in a sensible order, then answers with their results.
 
-Pure and deterministic: everything follows from the request, no clock and no chance. The server calls `improvise`.
+Pure and deterministic: the reply follows from the request alone.
 """
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
 
-from limelight.understudy.answer_text import NOTICE, answer
-from limelight.understudy.code_agent import code_block, code_scene, expects_code, has_run_program, written
-from limelight.understudy.conversation import Request, Tool
-from limelight.understudy.plans import plan_text, wants_plan
-from limelight.understudy.programs import program
-from limelight.understudy.reasoning_text import answering, thought_about
-from limelight.understudy.reply import AnyPiece, Reply, called, spoken, thought
-from limelight.understudy.schema_examples import example
-from limelight.understudy.side_tasks import chore
-from limelight.understudy.situation import Scene, scene_of
-from limelight.understudy.tool_arguments import Args, arguments, filled, nap, pages, plain, plan, second_best
+from limelight.understudy.answers import NOTICE, answer, chat_metadata, thought
+from limelight.understudy.json_schema import example
+from limelight.understudy.replies import AnyPiece, Reply, call_pieces, reasoning_pieces, text_pieces, text_reply
+from limelight.understudy.requests import ChatRequest, Tool
+from limelight.understudy.smolagents_prompts import (
+    calls_as_code,
+    code_block,
+    code_context,
+    expects_code,
+    has_run_program,
+    plan_text,
+    wants_plan,
+)
+from limelight.understudy.tool_arguments import (
+    FAILING_CODE,
+    SLEEP_CODE,
+    Arguments,
+    arguments_for,
+    fill,
+    is_second_choice,
+    minimal_arguments,
+    plan,
+    program,
+)
 from limelight.understudy.tool_kinds import Kind, kind_of
-from limelight.understudy.topic import listed
-from limelight.understudy.trigger_phrases import provoked_calls, unmet
+from limelight.understudy.trigger_phrases import Calls, triggered_calls, unserved_phrases
+from limelight.understudy.turn_context import TurnContext, turn_context
 
-MOST_CALLS = 6
-"""So many calls for one message of the user."""
+MAX_CALLS = 6
+"""Tool calls for one user message."""
 
 STAGES: tuple[tuple[Kind, ...], ...] = (
     ("plan",),
@@ -33,161 +45,139 @@ STAGES: tuple[tuple[Kind, ...], ...] = (
     ("delegate",),
     ("other",),
 )
-"""What is done one after the other; kinds that stand together are called at once."""
+"""The order of calls; kinds in one stage are called in parallel. Of each kind but `other` one tool is called."""
 
-ONE_AT_MOST = frozenset(("plan", "list", "search", "calculate", "read", "code", "delegate"))
-"""Of these kinds one tool is enough; others are all tried."""
-BY_CODE = {"a slow tool": nap(), "try an error": "print('about to fail')\nprint(1 / 0)"}
-"""What agents that act by code need no tool for. What fails comes last."""
+CODE_FOR_PHRASES = {"a slow tool": SLEEP_CODE, "try an error": FAILING_CODE}
+"""The trigger phrases that code agents serve without a tool, those that fail last."""
 
 
-def improvise(request: Request) -> Reply:
+def improvise(request: ChatRequest) -> Reply:
     if wants_plan(request):
-        return Reply(tuple(spoken(plan_text(scene_of(request)))))
+        return text_reply(plan_text(request))
     if expects_code(request):
-        return _with_code(request)
+        return _code_reply(request)
     if request.schema is not None and not request.tools:
-        return Reply(tuple(spoken(json.dumps(_as_json(request), ensure_ascii=False))))
-    if not request.tools and (said := chore(request.asked)) is not None:
-        return Reply(tuple(spoken(said)))
-    return _with_tools(request)
+        context = turn_context(request)
+        value = example(request.schema, lambda _: context.question or context.subject)
+        return text_reply(json.dumps(value, ensure_ascii=False))
+    if not request.tools and (metadata := chat_metadata(request.user_text)) is not None:
+        return text_reply(metadata)
+    return _tool_reply(request)
 
 
-def next_calls(scene: Scene) -> list[tuple[str, Args]]:
-    """The calls to make now; none means that it is time to answer. None is made twice."""
-    left = MOST_CALLS - max(len(scene.made), len(scene.request.results))
-    if left <= 0 or any(result.lost for result in scene.request.results):
-        return []  # of a call that the framework does not tell us about, we could not know that it was made
-    wanted = provoked_calls(scene)
-    if scene.provoked("a long answer"):
-        wanted = wanted or []
-    fresh = wanted if wanted is not None else _staged(scene)
-    new = [call for call in fresh if not scene.has_made(*call)]
-    if wanted is not None and len(scene.made) >= len(wanted):
-        return []  # what was provoked has happened
-    return new[:left]
+def next_calls(context: TurnContext) -> Calls:
+    """The calls to make now; empty when it is time to answer. No call is made twice."""
+    results = context.request.results
+    remaining = MAX_CALLS - max(len(context.calls), len(results))
+    if remaining <= 0 or any(result.call_missing for result in results):
+        return []  # a call that the request does not contain cannot be recognised, and would be repeated
+    triggered = triggered_calls(context)
+    if triggered is None and context.has_phrase("a long answer"):
+        return []
+    if triggered is not None and len(context.calls) >= len(triggered):
+        return []
+    calls = _staged_calls(context) if triggered is None else triggered
+    return [call for call in calls if not context.has_called(*call)][:remaining]
 
 
-def _staged(scene: Scene) -> list[tuple[str, Args]]:
-    named = [tool for tool in scene.tools if scene.names(tool) and kind_of(tool) != "final"]
+def _staged_calls(context: TurnContext) -> Calls:
+    named = [tool for tool in context.tools if context.names_tool(tool) and kind_of(tool) != "final"]
     if named:
-        return [call for tool in named if (call := _untried(tool, scene, certain=True)) is not None]
+        return [(tool.name, _any_arguments(tool, context)) for tool in named if not context.count_calls(tool)]
     for stage in STAGES:
-        calls = [call for kind in stage for call in _of_kind(kind, scene)]
-        if calls:
+        if calls := [call for kind in stage for call in _calls_of_kind(kind, context)]:
             return calls
-    if not scene.made:
-        avoided = ("final",) if scene.request.demands else ("final", "write", "wait")
-        if scene.words and not scene.numbers and not scene.request.demands:
-            avoided = (*avoided, "calculate")  # words are nothing to calculate with
-        fitting = [tool for tool in scene.tools if kind_of(tool) not in avoided]
-        fitting.sort(key=lambda tool: kind_of(tool) == "read")  # of a place that nobody has named we know nothing
-        return [call for tool in fitting[:1] if (call := _untried(tool, scene, certain=True)) is not None]
-    return [
-        (tool.name, plan(tool, scene, done=True))
-        for tool in scene.tools
-        if kind_of(tool) == "plan" and scene.calls_of(tool) == 1
-    ]
+    if not context.calls:
+        return _fallback_call(context)
+    plans = [tool for tool in context.tools if kind_of(tool) == "plan" and context.count_calls(tool) == 1]
+    return [(tool.name, plan(tool, context, done=True)) for tool in plans]
 
 
-def _of_kind(kind: Kind, scene: Scene) -> Iterator[tuple[str, Args]]:
-    """Calls of the tools of a kind that were not tried yet; the best one only, where one is enough."""
-    tools = sorted(
-        (tool for tool in scene.tools if kind_of(tool) == kind),
-        key=lambda tool: (tool.name.lower() not in scene.question.lower(), second_best(kind, tool, scene)),
-    )
-    if kind in ONE_AT_MOST and any(scene.calls_of(tool) for tool in tools):
+def _calls_of_kind(kind: Kind, context: TurnContext) -> Iterator[tuple[str, Arguments]]:
+    """A call of the best tool of the kind, if none was called yet; of kind `other` a call of each tool."""
+    tools = [tool for tool in context.tools if kind_of(tool) == kind]
+    if kind != "other" and any(map(context.count_calls, tools)):
         return
+    tools.sort(
+        key=lambda tool: (tool.name.lower() not in context.question.lower(), is_second_choice(kind, tool, context))
+    )
     for tool in tools:
-        call = _untried(tool, scene)
-        if call is not None:
-            yield call
-            if kind in ONE_AT_MOST:
+        arguments = None if context.count_calls(tool) else arguments_for(kind, tool, context)
+        if arguments is not None:
+            yield tool.name, arguments
+            if kind != "other":
                 return
 
 
-def _untried(tool: Tool, scene: Scene, *, certain: bool = False) -> tuple[str, Args] | None:
-    if scene.calls_of(tool):
-        return None
-    made = arguments(kind_of(tool), tool, scene)
-    if made is None and certain:
-        made = plain(tool, scene)
-    return None if made is None else (tool.name, made)
+def _fallback_call(context: TurnContext) -> Calls:
+    """A call of the first tool that does no harm, or of any tool if the request demands one."""
+    avoided: set[Kind] = {"final"} if context.request.tool_required else {"final", "write", "wait"}
+    if context.words and not context.numbers and not context.request.tool_required:
+        avoided.add("calculate")
+    tools = [tool for tool in context.tools if kind_of(tool) not in avoided]
+    tools.sort(key=lambda tool: kind_of(tool) == "read")  # no file or page is known
+    return [(tool.name, _any_arguments(tool, context)) for tool in tools[:1]]
 
 
-def _with_tools(request: Request) -> Reply:
-    scene = scene_of(request)
-    calls = next_calls(scene)
+def _any_arguments(tool: Tool, context: TurnContext) -> Arguments:
+    arguments = arguments_for(kind_of(tool), tool, context)
+    return minimal_arguments(tool, context) if arguments is None else arguments
+
+
+def _tool_reply(request: ChatRequest) -> Reply:
+    context = turn_context(request)
+    calls = next_calls(context)
     final = next((tool for tool in request.tools if kind_of(tool) == "final"), None)
-    notice = NOTICE if request.is_first and final is None and not scene.is_delegated else ""
+    notice = NOTICE if not request.has_replies and final is None and not context.is_delegated else ""
     if calls:
-        return Reply(
-            (*thought(thought_about(scene, calls)), *spoken(notice and f"{notice}\n\n"), *_called(calls, request))
-        )
-    text = answer(scene, unmet(scene))
-    if final is None or scene.calls_of(final):  # a loop that hands its answer back to us gets it in words
-        return Reply(tuple(spoken("\n\n".join(filter(None, (notice, text))))))
-    fields = dict.fromkeys(final.properties, _introduced(scene, text))
-    return Reply(tuple(_called([(final.name, filled(final, scene, **fields))], request)))
+        text = text_pieces(notice and f"{notice}\n\n")
+        return Reply((*reasoning_pieces(thought(context, calls)), *text, *_pieces_of_calls(calls, request)))
+    text = answer(context, unserved_phrases(context))
+    if final is None or context.count_calls(final):  # a framework that returns the final answer gets it as text
+        return text_reply(f"{notice}\n\n{text}".strip())
+    arguments = fill(final, context, dict.fromkeys(final.properties, _with_notice(context, text)))
+    return Reply(tuple(_pieces_of_calls([(final.name, arguments)], request)))
 
 
-def _introduced(scene: Scene, text: str) -> str:
-    """An answer that is handed over as a whole says who gives it: what was said on the way may not be shown."""
-    return f"{NOTICE}\n\n{text}" if scene.request.is_first_question and not scene.is_delegated else text
+def _with_notice(context: TurnContext, text: str) -> str:
+    """The final answer of a first turn, with the notice: earlier texts of the turn may not be shown."""
+    return f"{NOTICE}\n\n{text}" if context.request.is_first_turn and not context.is_delegated else text
 
 
-def _called(calls: Iterable[tuple[str, Args]], request: Request) -> Iterator[AnyPiece]:
-    for at, (name, args) in enumerate(calls):
-        yield from called(at, f"call_{request.mark[:16]}_{at}", name, json.dumps(args, ensure_ascii=False))
+def _pieces_of_calls(calls: Iterable[tuple[str, Arguments]], request: ChatRequest) -> Iterator[AnyPiece]:
+    for index, (name, arguments) in enumerate(calls):
+        call_id = f"call_{request.digest[:16]}_{index}"
+        yield from call_pieces(index, call_id, name, json.dumps(arguments, ensure_ascii=False))
 
 
-def _with_code(request: Request) -> Reply:
-    scene = code_scene(request)
-    calls = [] if _is_bare_sum(scene) else next_calls(scene)
+def _code_reply(request: ChatRequest) -> Reply:
+    context = code_context(request)
+    calls = [] if _is_plain_arithmetic(context) else next_calls(context)
     if calls:
-        thought_, code = thought_about(scene, calls), written(calls, scene)
-    elif _wants_a_program(scene):
-        thought_, code = _thought_of(scene), _bare_code(scene)
+        text, code = thought(context, calls), calls_as_code(calls, context)
+    elif _needs_program(context):
+        phrase_code = [code for phrase, code in CODE_FOR_PHRASES.items() if context.has_phrase(phrase)]
+        text, code = "I run a short program.", "\n".join(phrase_code) or program(context)
     else:
-        thought_ = answering(scene)
-        code = f"final_answer({_introduced(scene, answer(scene, unmet(scene, BY_CODE)))!r})"
+        final = answer(context, unserved_phrases(context, CODE_FOR_PHRASES))
+        text, code = "I write the answer.", f"final_answer({_with_notice(context, final)!r})"
     if request.schema is not None:
-        return Reply(tuple(spoken(json.dumps({"thought": thought_, "code": code}, ensure_ascii=False))))
-    return Reply(tuple(spoken(code_block(request, thought_, code))))
+        return text_reply(json.dumps({"thought": text, "code": code}, ensure_ascii=False))
+    return text_reply(code_block(request, text, code))
 
 
-def _wants_a_program(scene: Scene) -> bool:
-    """An agent that acts by code shows some of its own too, once; if it has no tools, at the least that."""
-    results = scene.request.results
-    if scene.provoked("a long answer"):
+def _needs_program(context: TurnContext) -> bool:
+    """Whether a code agent runs a program now: once a turn, for a trigger phrase or after the tools."""
+    results = context.request.results
+    if context.has_phrase("a long answer"):
         return False
     if not results:
-        return not unmet(scene, BY_CODE) or any(map(scene.provoked, BY_CODE))
-    return not (scene.is_provoked or any(result.lost for result in results) or has_run_program(scene.request))
+        return not unserved_phrases(context, CODE_FOR_PHRASES) or any(map(context.has_phrase, CODE_FOR_PHRASES))
+    failed = any(result.call_missing for result in results)
+    return not (context.phrases or failed or has_run_program(context.request))
 
 
-def _is_bare_sum(scene: Scene) -> bool:
-    """Nothing but numbers: a program of our own does that better than whatever tools there are."""
-    calculates = any(kind_of(tool) in ("calculate", "delegate") for tool in scene.tools)
-    named = any(map(scene.names, scene.tools))
-    return bool(scene.numbers) and not (scene.words or calculates or named or scene.is_provoked)
-
-
-def _bare_code(scene: Scene) -> str:
-    wanted = [code for phrase, code in BY_CODE.items() if scene.provoked(phrase)]
-    return "\n".join(wanted) or program(scene, pages(scene))
-
-
-def _thought_of(scene: Scene) -> str:
-    wanted = [phrase for phrase in BY_CODE if scene.provoked(phrase)]
-    if wanted:
-        return f"I was asked for {listed([phrase.removeprefix('try ') for phrase in wanted])}, so I write code for it."
-    if scene.numbers:
-        return f"I want to work out {scene.task}. A few lines of Python do that."
-    return "Before I answer, I count how much of what I found is about the question."
-
-
-def _as_json(request: Request) -> Any:
-    """For a request that wants JSON: the least that fits, with the question in its free texts."""
-    scene = scene_of(request)
-    return example(request.schema, lambda _: scene.question or scene.subject)
+def _is_plain_arithmetic(context: TurnContext) -> bool:
+    """Whether the question has numbers only, and no tool is there to calculate: a program does that best."""
+    has_tool = any(kind_of(tool) in ("calculate", "delegate") or context.names_tool(tool) for tool in context.tools)
+    return bool(context.numbers) and not (context.words or has_tool or context.phrases)

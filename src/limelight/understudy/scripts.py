@@ -1,10 +1,12 @@
-"""Scripts of the understudy: YAML files, read into structs, with errors that name file, step and key.
+"""Scripts of the understudy: loaded from YAML, with errors that name file, step and key, and played.
 
-A script is a list of turns, a turn a list of steps; a file is one script, or several of which each has a `match`.
-It must not know requests or the wire. The command line and tests load scripts; the player plays them.
+A script is a list of turns, a turn a list of steps; a file is one script, or several with a `match` each. The turn to
+play follows from the request alone, so many clients can play one script at the same time.
 """
 
 import difflib
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -12,12 +14,24 @@ import msgspec
 import yaml
 
 from limelight.errors import SetupError
+from limelight.understudy.replies import (
+    AnyPiece,
+    DisconnectPiece,
+    ErrorPiece,
+    Reply,
+    TokenUsage,
+    call_pieces,
+    reasoning_pieces,
+    text_pieces,
+    text_reply,
+)
+from limelight.understudy.requests import ChatRequest, count_replies
 
 NonNegative = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A tool call: `arguments` as an object, or `raw` as the text to send instead, well-formed or not."""
+    """A tool call: `arguments` as an object, or `raw` as the text to send instead, valid JSON or not."""
 
     name: str
     arguments: dict[str, Any] = {}
@@ -27,6 +41,10 @@ class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.raw is not None and self.arguments:
             raise ValueError("a call has `arguments` or `raw`, not both")
+
+    @property
+    def arguments_text(self) -> str:
+        return json.dumps(self.arguments, ensure_ascii=False) if self.raw is None else self.raw
 
 
 class ScriptedUsage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,7 +60,7 @@ class ScriptedError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One step: exactly one of these keys. `delay` holds for all pieces that follow in its turn."""
+    """One step: exactly one of these keys. `delay` applies to all following pieces of the turn."""
 
     text: str | None = None
     reasoning: str | None = None
@@ -61,14 +79,14 @@ class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Turns to be played one after the other; with a `match`, only for users' messages that contain it."""
+    """Turns, played in order; with a `match`, only for user messages that contain it."""
 
     turns: tuple[Turn, ...]
     match: str = ""
 
 
 def load_scripts(path: Path) -> tuple[Script, ...]:
-    """The scripts of a file."""
+    """Load the scripts of a file. Raises SetupError."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -77,12 +95,12 @@ def load_scripts(path: Path) -> tuple[Script, ...]:
 
 
 def parse_scripts(text: str, name: str = "script") -> tuple[Script, ...]:
-    """The scripts of a YAML text; `name` is what an error calls it."""
+    """Parse the scripts of a YAML text. Raises SetupError, whose message begins with `name`."""
     try:
         data: Any = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        said = " ".join(str(error).split())
-        raise SetupError(f"{name} is not valid YAML: {said}") from error
+        reason = " ".join(str(error).split())
+        raise SetupError(f"{name} is not valid YAML: {reason}") from error
     if not isinstance(data, list) or not data:
         raise SetupError(f"{name}: a script is a list of turns, each with `steps`, or of scripts, each with `turns`")
     items = cast("list[Any]", data)
@@ -129,7 +147,7 @@ def _step(item: Any, where: str) -> Step:
 
 
 def _mapping(item: Any, where: str, kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """The keys of an item, all of which the struct knows."""
+    """The keys and values of an item. Raises SetupError for a key that the struct does not have."""
     known = kind.__struct_fields__
     if not isinstance(item, dict):
         raise SetupError(
@@ -142,3 +160,49 @@ def _mapping(item: Any, where: str, kind: type[msgspec.Struct]) -> dict[str, Any
             hint = f"did you mean `{near[0]}`?" if near else f"it knows {', '.join(known)}"
             raise SetupError(f"{where} has no key `{key}`: {hint}")
     return keys
+
+
+def play(scripts: Sequence[Script], request: ChatRequest) -> Reply:
+    """The scripted reply to a request.
+
+    The number of replies in the request is the index of the turn; a script with a `match` counts them from the
+    message that matched.
+    """
+    user_text = request.user_text.lower()
+    script = next((script for script in scripts if script.match.lower() in user_text), None)
+    if script is None:
+        known = ", ".join(repr(script.match) for script in scripts)
+        return text_reply(f"The understudy has no script for this message; it has some for: {known}.")
+    index = count_replies(request.current_turn if script.match else request.entries)
+    if index >= len(script.turns):
+        return text_reply(
+            f"The script has ended: it has {len(script.turns)} turns, and this would be turn {index + 1}."
+        )
+    steps = script.turns[index].steps
+    usage = next((step.usage for step in steps if step.usage is not None), None)
+    return Reply(
+        pieces=tuple(_pieces(steps, request)),
+        usage=None if usage is None else TokenUsage(usage.input, usage.output),
+        scripted_finish_reason=next((step.finish_reason for step in steps if step.finish_reason), ""),
+    )
+
+
+def _pieces(steps: Sequence[Step], request: ChatRequest) -> Iterator[AnyPiece]:
+    delay = 0.0
+    calls = 0
+    for step in steps:
+        if step.delay is not None:
+            delay = step.delay
+        for call in step.tool_calls or ():
+            call_id = call.id or f"call_{request.digest[:16]}_{calls}"
+            yield from call_pieces(calls, call_id, call.name, call.arguments_text, delay)
+            calls += 1
+        if step.text is not None:
+            yield from text_pieces(step.text, delay)
+        if step.reasoning is not None:
+            yield from reasoning_pieces(step.reasoning, delay)
+        if step.error is not None:
+            error = step.error
+            yield ErrorPiece(status=error.status, message=error.message, type=error.type, code=error.code, delay=delay)
+        if step.cut:
+            yield DisconnectPiece(delay=delay)

@@ -1,7 +1,7 @@
-"""The understudy's own web server: `/v1/chat/completions` and `/v1/models` on a loopback port, behind a key.
+"""The understudy's HTTP server: `/v1/chat/completions` and `/v1/models` on a loopback port, protected by a key.
 
-It knows the wire and nothing about what is said: replies come from the player or the improviser. `limelight understudy`
-runs it alone; agents that have no real model, and tests, start it in their own event loop.
+Replies come from scripts or from the improviser. `limelight understudy` runs the server in a process; servers whose
+agents have no real model, and tests, run it in their own event loop.
 """
 
 import asyncio
@@ -23,27 +23,26 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from limelight.errors import BadRequest, SetupError
-from limelight.understudy.chunks import CREATED, chunk_of, closing, completion, error_body, opening
-from limelight.understudy.conversation import Request, read_request
 from limelight.understudy.improviser import improvise
-from limelight.understudy.reply import CutPiece, FaultPiece, Reply, paced
-from limelight.understudy.script_player import play
-from limelight.understudy.scripts import Script
+from limelight.understudy.openai_chunks import CREATED, completion, error_body, first_chunk, last_chunks, piece_chunk
+from limelight.understudy.replies import DisconnectPiece, ErrorPiece, Reply, with_pace
+from limelight.understudy.requests import ChatRequest, read_request
+from limelight.understudy.scripts import Script, play
 
 HOST = "127.0.0.1"
 MODEL = "understudy"
 GRACE_SECONDS = 1
-LARGE_BODY = 64 * 1024
-"""Bytes of a request that is answered in a thread: the understudy may share its event loop with a server."""
-CUT = "limelight.cut"
-"""The key under which a request's scope holds the function that closes its connection."""
+LARGE_BODY_BYTES = 64 * 1024
+"""Larger requests are answered in a thread, as the event loop may be that of a Limelight server."""
+CLOSE_CONNECTION = "limelight.close_connection"
+"""Key of the scope entry that holds the function which closes the connection of a request."""
 
 
 def create_app(scripts: Sequence[Script], key: str, pace: float = 0) -> Starlette:
-    """The application. Without scripts it improvises, with `pace` seconds between two words."""
+    """The ASGI application. Without scripts it improvises, with `pace` seconds between two words."""
 
-    def answer(request: Request) -> Reply:
-        return play(scripts, request) if scripts else paced(improvise(request), pace)
+    def answer(request: ChatRequest) -> Reply:
+        return play(scripts, request) if scripts else with_pace(improvise(request), pace)
 
     async def models(http: HttpRequest) -> Response:
         _check_key(http, key)
@@ -53,7 +52,7 @@ def create_app(scripts: Sequence[Script], key: str, pace: float = 0) -> Starlett
     async def completions(http: HttpRequest) -> Response:
         _check_key(http, key)
         body = await http.body()
-        if len(body) < LARGE_BODY:
+        if len(body) < LARGE_BODY_BYTES:
             request = read_request(body)
             return respond(answer(request), request)
         request = await asyncio.to_thread(read_request, body)
@@ -79,22 +78,22 @@ def _check_key(http: HttpRequest, key: str) -> None:
         raise HTTPException(401, "the understudy does not know this API key: use the one that it said when it started")
 
 
-def respond(reply: Reply, request: Request) -> Response:
-    """The response of a reply, in the form that the request asks for."""
-    fault = reply.fault
-    if fault is None and not request.stream:
-        fault = next((piece for piece in reply.pieces if isinstance(piece, FaultPiece)), None)
-    if fault is not None:
-        return JSONResponse(error_body(fault.message, fault.type, fault.code), fault.status)
-    return Streamed(reply, request) if request.stream else Whole(reply, request)
+def respond(reply: Reply, request: ChatRequest) -> Response:
+    """The HTTP response of a reply: an error, a stream or one JSON object."""
+    error = reply.leading_error
+    if error is None and not request.stream:
+        error = next((piece for piece in reply.pieces if isinstance(piece, ErrorPiece)), None)
+    if error is not None:
+        return JSONResponse(error_body(error.message, error.type, error.code), error.status)
+    return EventStreamResponse(reply, request) if request.stream else CompletionResponse(reply, request)
 
 
-class Streamed(Response):
-    """Server-sent events, each as soon as its delay is over; a cut ends them with the connection."""
+class EventStreamResponse(Response):
+    """Server-sent events, each sent after its delay; a disconnect piece closes the connection."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, reply: Reply, request: Request) -> None:
+    def __init__(self, reply: Reply, request: ChatRequest) -> None:
         self._reply = reply
         self._request = request
         self.status_code = 200
@@ -104,49 +103,49 @@ class Streamed(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        async with leaving(receive) as left:
-            async for payload in self._payloads(left):
+        async with disconnect_task(receive) as disconnected:
+            async for payload in self._payloads(disconnected):
                 if payload is None:
-                    await cut(scope, left)
+                    await close_connection(scope, disconnected)
                     return
                 await send({"type": "http.response.body", "body": b"data: " + payload + b"\n\n", "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _payloads(self, left: "asyncio.Task[None]") -> AsyncIterator[bytes | None]:
-        """What stands in the events; none means a cut. Nothing more is said to a client that has left."""
-        yield _json(opening(self._request))
+    async def _payloads(self, disconnected: "asyncio.Task[None]") -> AsyncIterator[bytes | None]:
+        """The data of the events, until the client disconnects; None means that the server has to disconnect."""
+        yield _json(first_chunk(self._request))
         for piece in self._reply.pieces:
             if piece.delay:
-                await asyncio.wait({left}, timeout=piece.delay)
-            if left.done():
+                await asyncio.wait({disconnected}, timeout=piece.delay)
+            if disconnected.done():
                 return
-            chunk = chunk_of(piece, self._request)
+            chunk = piece_chunk(piece, self._request)
             yield None if chunk is None else _json(chunk)
-            if isinstance(piece, FaultPiece):
+            if isinstance(piece, ErrorPiece):
                 return
-        for chunk in closing(self._reply, self._request):
+        for chunk in last_chunks(self._reply, self._request):
             yield _json(chunk)
         yield b"[DONE]"
 
 
-class Whole(Response):
-    """One JSON object, after all delays; a cut comes after the first half of it."""
+class CompletionResponse(Response):
+    """One JSON object, sent after the sum of all delays; a disconnect piece closes the connection half-way."""
 
     media_type = "application/json"
 
-    def __init__(self, reply: Reply, request: Request) -> None:
+    def __init__(self, reply: Reply, request: ChatRequest) -> None:
         super().__init__(_json(completion(reply, request)))
         self._reply = reply
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with leaving(receive) as left:
-            if wait := sum(piece.delay for piece in self._reply.pieces):
-                await asyncio.wait({left}, timeout=wait)
-            if any(isinstance(piece, CutPiece) for piece in self._reply.pieces):
+        async with disconnect_task(receive) as disconnected:
+            if delay := sum(piece.delay for piece in self._reply.pieces):
+                await asyncio.wait({disconnected}, timeout=delay)
+            if any(isinstance(piece, DisconnectPiece) for piece in self._reply.pieces):
                 await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
                 half = bytes(self.body[: len(self.body) // 2])
                 await send({"type": "http.response.body", "body": half, "more_body": True})
-                await cut(scope, left)
+                await close_connection(scope, disconnected)
                 return
         await super().__call__(scope, receive, send)
 
@@ -156,8 +155,8 @@ def _json(value: Any) -> bytes:
 
 
 @asynccontextmanager
-async def leaving(receive: Receive) -> AsyncGenerator["asyncio.Task[None]"]:
-    """A task that is done as soon as the connection is closed, by either side."""
+async def disconnect_task(receive: Receive) -> AsyncGenerator["asyncio.Task[None]"]:
+    """A task that ends when the connection is closed, by either side."""
 
     async def closed() -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -170,23 +169,23 @@ async def leaving(receive: Receive) -> AsyncGenerator["asyncio.Task[None]"]:
         task.cancel()
 
 
-async def cut(scope: Scope, left: "asyncio.Task[None]") -> None:
-    """Close the connection and wait until the server has noticed, so that it does not take this for a mistake."""
-    close: Callable[[], None] = scope[CUT]
+async def close_connection(scope: Scope, disconnected: "asyncio.Task[None]") -> None:
+    """Close the connection and wait for uvicorn to notice; otherwise it logs an incomplete response as an error."""
+    close: Callable[[], None] = scope[CLOSE_CONNECTION]
     close()
-    await left
+    await disconnected
 
 
-class Cuttable(HttpToolsProtocol):
-    """uvicorn's protocol, which lets the application close the connection in the middle of a response."""
+class ClosableProtocol(HttpToolsProtocol):
+    """uvicorn's HTTP protocol, extended so that the application can close the connection during a response."""
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.scope[CUT] = self.transport.close  # pyright: ignore[reportGeneralTypeIssues]
+        self.scope[CLOSE_CONNECTION] = self.transport.close  # pyright: ignore[reportGeneralTypeIssues]
 
 
 class _Server(uvicorn.Server):
-    """Leaves the signals to the process that it is a part of."""
+    """uvicorn's server without signal handlers: those belong to the process around it."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -194,7 +193,7 @@ class _Server(uvicorn.Server):
 
 
 class Understudy:
-    """The endpoint as an async context manager: it serves in this event loop until the block is left."""
+    """The endpoint as an async context manager: it serves in this event loop until the block ends."""
 
     def __init__(self, scripts: Sequence[Script] = (), *, port: int = 0, key: str = "", pace: float = 0) -> None:
         self.key = key or f"understudy-{secrets.token_hex(16)}"
@@ -204,7 +203,7 @@ class Understudy:
 
     @property
     def base_url(self) -> str:
-        """What `OPENAI_BASE_URL` must be. The port is known once it serves."""
+        """The value for `OPENAI_BASE_URL`. A free port is chosen when the server starts."""
         return f"http://{HOST}:{self.port}/v1"
 
     async def __aenter__(self) -> Self:
@@ -212,7 +211,7 @@ class Understudy:
         self.port = listener.getsockname()[1]
         config = uvicorn.Config(
             create_app(self._scripts, self.key, self._pace),
-            http=Cuttable,
+            http=ClosableProtocol,
             log_config=None,
             lifespan="off",
             access_log=False,
@@ -234,7 +233,7 @@ class Understudy:
 
 
 def _bind(port: int) -> socket.socket:
-    # With the protocol named, asyncio sends each piece at once.
+    # asyncio sets TCP_NODELAY only on sockets whose protocol is given.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,239 +1,232 @@
-"""With what arguments a tool is called: a recipe for each kind, and the schema for the rest.
+"""The arguments of a tool call: a recipe for each kind of tool, and the tool's schema for the rest.
 
-Pure. A recipe gives None when the moment offers nothing to call the tool with: no number to add, no file to read.
-Whatever a recipe wishes, the arguments fit the tool's schema. The improviser calls `arguments`.
+Pure. A recipe returns None when the turn has nothing to call the tool with, for example no number to add. All
+arguments fit the tool's schema.
 """
 
 import re
 from collections.abc import Callable
 from typing import Any, cast
 
-from limelight.understudy.conversation import Tool
-from limelight.understudy.plans import steps_of
-from limelight.understudy.programs import program
-from limelight.understudy.schema_check import fits
-from limelight.understudy.schema_examples import example
-from limelight.understudy.situation import ANOTHER_SIDE, MEMBER_FIELDS, REPORT, TASK_FIELDS, Scene
-from limelight.understudy.tool_kinds import PATHS, QUERIES, Kind
-from limelight.understudy.tool_results import findings
-from limelight.understudy.topic import halves
+from limelight.understudy.excerpts import truncate
+from limelight.understudy.json_schema import example, is_valid
+from limelight.understudy.requests import Tool
+from limelight.understudy.tool_kinds import MEMBER_FIELDS, PATH_FIELDS, QUERY_FIELDS, TASK_FIELDS, Kind
+from limelight.understudy.tool_results import parsed_results
+from limelight.understudy.turn_context import FIND_OUT, OTHER_HELPER, REPORT_REQUEST, TurnContext
 
-Args = dict[str, Any]
-NOTE = "understudy-note.txt"
-TEXTS = ("content", "text", "body", "message", "data", "contents")
-MEMBERS = re.compile(r"member id=\"([^\"]+)\"|^\s*-\s*(?:Member )?ID:\s*(\S+)", re.MULTILINE)
-"""How Agno tells a team's leader who is in the team."""
-CALCULATORS = ("calculator", "math", "mathematician", "arithmetic")
-PLACES = ("city", "location", "place", "town", "country", "region")
-SECONDS = ("seconds", "duration", "delay", "timeout", "secs", "time")
+Arguments = dict[str, Any]
+NOTE_FILE = "understudy-note.txt"
+COMMAND = "echo the understudy was here"
+CONTENT_FIELDS = ("content", "text", "body", "message", "data", "contents")
+EXPRESSION_FIELDS = ("expression", "expr", "formula", "calculation", "query", "input", "equation")
+WORD_FIELDS = ("pattern", "regex", "keyword", "term")
+PLACE_FIELDS = ("city", "location", "place", "town", "country", "region")
+SECONDS_FIELDS = ("seconds", "duration", "delay", "timeout", "secs", "time")
+CODE_FIELDS = ("code", "source", "script", "python_code", "program")
+AGNO_MEMBER = re.compile(r"member id=\"([^\"]+)\"|^\s*-\s*(?:Member )?ID:\s*(\S+)", re.MULTILINE)
+"""How Agno lists the members of a team in the leader's prompt."""
+CALCULATOR_NAMES = {"calculator", "math", "mathematician", "arithmetic"}
+SLEEP_CODE = "import time\ntime.sleep(3)\nprint('slept for 3 seconds')"
+FAILING_CODE = "print('about to fail')\nprint(1 / 0)"
+PROGRAM_COMMENT = "# a program of the understudy"
+"""The first line of the understudy's programs, by which a later request recognises them."""
+MAX_PAGES = 4
 
 
-def arguments(kind: Kind, tool: Tool, scene: Scene) -> Args | None:
-    """The arguments of a call, or None if there is nothing to call it with now."""
+def arguments_for(kind: Kind, tool: Tool, context: TurnContext) -> Arguments | None:
+    """The arguments of a call, or None if the turn has nothing to call the tool with."""
     recipe = RECIPES.get(kind)
-    return plain(tool, scene) if recipe is None else recipe(tool, scene)
+    return minimal_arguments(tool, context) if recipe is None else recipe(tool, context)
 
 
-def fitting(tool: Tool, scene: Scene, wished: Args) -> Args:
-    """What was wished for, if the tool takes it."""
-    return wished if fits(wished, {**tool.parameters, "type": "object"}) else plain(tool, scene)
+def minimal_arguments(tool: Tool, context: TurnContext) -> Arguments:
+    """The required arguments only, by the schema; free texts are about the question."""
 
-
-def plain(tool: Tool, scene: Scene) -> Args:
-    """Minimal arguments by the schema alone; free texts are about the question."""
-
-    def wish(name: str) -> str:
+    def text_for(name: str) -> str:
         if "url" in name or "link" in name:
-            return next(iter(scene.urls), "https://example.com/")
-        if name in PLACES and (named := scene.proper_name):
-            return named
-        return next(iter(scene.files), NOTE) if name in PATHS[:6] else scene.subject
+            return next(iter(context.urls), "https://example.com/")
+        if name in PLACE_FIELDS and context.proper_name:
+            return context.proper_name
+        return next(iter(context.files), NOTE_FILE) if name in PATH_FIELDS[:6] else context.subject
 
-    return cast("Args", example({**tool.parameters, "type": "object"}, wish))
-
-
-def filled(tool: Tool, scene: Scene, **values: Any) -> Args:
-    """Minimal arguments, with these values in the fields that the tool has and that can take them."""
-    own = {name: value for name, value in values.items() if takes(tool, name, value)}
-    return fitting(tool, scene, {**plain(tool, scene), **own})
+    return cast("Arguments", example({**tool.parameters, "type": "object"}, text_for))
 
 
-def takes(tool: Tool, name: str, value: Any) -> bool:
-    return name in tool.properties and fits(value, tool.properties[name], tool.parameters)
+def fill(tool: Tool, context: TurnContext, values: Arguments) -> Arguments:
+    """Minimal arguments with these values in the fields that the tool has and that accept them."""
+    minimal = minimal_arguments(tool, context)
+    filled = minimal | {name: value for name, value in values.items() if accepts(tool, name, value)}
+    return filled if is_valid(filled, {**tool.parameters, "type": "object"}) else minimal
 
 
-def is_list(tool: Tool, name: str) -> bool:
-    ways = [tool.properties[name], *tool.properties[name].get("anyOf", ())]
-    return any(way.get("type") == "array" for way in ways)
+def accepts(tool: Tool, name: str, value: Any) -> bool:
+    return name in tool.properties and is_valid(value, tool.properties[name], tool.parameters)
 
 
-def _list(tool: Tool, scene: Scene) -> Args:
-    place = "/" if tool.name == "ls" or "absolute" in tool.description.lower() else "."
-    return filled(tool, scene, **{name: place for name in PATHS if name in _required(tool)}, pattern="**/*")
+def _is_list(tool: Tool, name: str) -> bool:
+    schema = tool.properties.get(name, {})
+    return any(way.get("type") == "array" for way in (schema, *schema.get("anyOf", ())))
 
 
-def _search(tool: Tool, scene: Scene) -> Args | None:
-    if not scene.words:
+def _is_number(tool: Tool, name: str) -> bool:
+    types = tool.properties[name].get("type", [])
+    return not {"number", "integer"}.isdisjoint([types] if isinstance(types, str) else types)
+
+
+def _list(tool: Tool, context: TurnContext) -> Arguments:
+    folder = "/" if tool.name == "ls" or "absolute" in tool.description.lower() else "."
+    return fill(tool, context, {name: folder for name in PATH_FIELDS if name in tool.required} | {"pattern": "**/*"})
+
+
+def _search(tool: Tool, context: TurnContext) -> Arguments | None:
+    words = context.words
+    if not words:
         return None
-    values: Args = {}
-    for name in (name for name in QUERIES if name in tool.properties):
-        single = name in ("pattern", "regex", "keyword", "term")
-        one = max(scene.words, key=len) if single else scene.subject
-        values[name] = scene.words if is_list(tool, name) else one
-    return filled(tool, scene, **values)
+    values: Arguments = {
+        **dict.fromkeys(QUERY_FIELDS, context.subject),
+        **dict.fromkeys(WORD_FIELDS, max(words, key=len)),
+    }
+    return fill(tool, context, values | {name: words for name in QUERY_FIELDS if _is_list(tool, name)})
 
 
-def _read(tool: Tool, scene: Scene) -> Args | None:
-    by_url = "url" in tool.properties
-    known = scene.urls if by_url else scene.files
-    if not known or not (scene.words or scene.asks_for(known[0])):
-        return None  # a bare sum is no reason to read whatever lies around
-    target = known[0] if by_url else _placed(known[0], tool, scene)
-    return filled(tool, scene, **{name: target for name in (*PATHS, "url") if name in tool.properties})
+def _read(tool: Tool, context: TurnContext) -> Arguments | None:
+    known = context.urls if "url" in tool.properties else context.files
+    if not known or not (context.words or known[0] in context.question):
+        return None
+    path = _path(known[0], tool, context)
+    return fill(tool, context, dict.fromkeys(PATH_FIELDS, path) | {"url": known[0]})
 
 
-def second_best(kind: Kind, tool: Tool, scene: Scene) -> bool:
-    """Of two tools that search, one that takes words beats one that takes a pattern; pages beat files, once found."""
+def _path(name: str, tool: Tool, context: TurnContext) -> str:
+    """A file name as the tool expects it: absolute or relative."""
+    is_absolute = "absolute" in f"{tool.description} {tool.parameters}".lower()
+    return f"/{name.lstrip('/')}" if is_absolute or any(file.startswith("/") for file in context.files) else name
+
+
+def is_second_choice(kind: Kind, tool: Tool, context: TurnContext) -> bool:
+    """Whether another tool of the kind is better: one that takes a query, or URLs once there are some."""
     if kind == "search":
         return "query" not in tool.properties
-    return kind == "read" and bool(scene.urls) and "url" not in tool.properties
+    return kind == "read" and bool(context.urls) and "url" not in tool.properties
 
 
-def _calculate(tool: Tool, scene: Scene) -> Args | None:
-    if not scene.numbers:
+def _calculate(tool: Tool, context: TurnContext) -> Arguments | None:
+    numbers = context.numbers
+    if not numbers:
         return None
-    written = scene.sum_.replace("×", "*").replace("^", "**") or " + ".join(map(str, scene.numbers))
-    values: Args = {}
-    count = 0
-    for name in tool.properties:
-        if is_list(tool, name):
-            values[name] = scene.numbers
-        elif _is_number(tool.properties[name]):
-            number = scene.numbers[count % len(scene.numbers)]
-            values[name] = number if takes(tool, name, number) else int(number)
-            count += 1
-        elif name in ("expression", "expr", "formula", "calculation", "query", "input", "equation"):
-            values[name] = written
-    return filled(tool, scene, **values)
+    values: Arguments = dict.fromkeys(EXPRESSION_FIELDS, context.expression.replace("×", "*").replace("^", "**"))
+    for at, name in enumerate(name for name in tool.properties if _is_number(tool, name)):
+        number = numbers[at % len(numbers)]
+        values[name] = number if accepts(tool, name, number) else int(number)
+    return fill(tool, context, values | {name: numbers for name in tool.properties if _is_list(tool, name)})
 
 
-def _placed(name: str, tool: Tool, scene: Scene) -> str:
-    """The name of a file as the tool wants it: from the root, or not."""
-    told = "absolute" in f"{tool.description} {tool.parameters}".lower()
-    seen = any(file.startswith("/") for file in scene.files)
-    return f"/{name.lstrip('/')}" if told or seen else name
+def delegate(tool: Tool, context: TurnContext, nth: int | None = None) -> Arguments:
+    """A task for a sub-agent. `nth` is its number if several get one in the same reply."""
+    members = _members(tool, context)
+    chosen = dict.fromkeys(MEMBER_FIELDS, members[(nth or 0) % len(members)]) if members else {}
+    task = f"{_task(context, nth)} {REPORT_REQUEST}"
+    return fill(tool, context, {**dict.fromkeys(TASK_FIELDS, task), **chosen})
 
 
-def _is_number(schema: Args) -> bool:
-    kinds = schema.get("type", [])
-    return bool({"number", "integer"} & {kinds} if isinstance(kinds, str) else {"number", "integer"} & {*kinds})
+def _task(context: TurnContext, nth: int | None) -> str:
+    """The question; of two sub-agents each gets one half of `about A and B`, or the second another side."""
+    question = context.question.removeprefix("about ") or "What is there?"
+    halves = re.fullmatch(r"(?:.* )?about ([^,]+?) and ([^,]+?)[.?!]?", context.question)
+    if nth is not None and halves:
+        question = halves[1 + nth % 2]
+    side = f" {OTHER_HELPER}" if nth and not halves else ""
+    return f"{FIND_OUT}{side}: {question}{'' if question.endswith(('?', '.', '!')) else '.'}"
 
 
-def members(tool: Tool, scene: Scene) -> list[str]:
-    """Who can be given a task: named in the tool's schema or description, or in the system prompt."""
-    for name in MEMBER_FIELDS:
-        schema = tool.properties.get(name)
-        if schema is not None:
-            listed = re.findall(r"^\s*-\s*[\"'`]?([\w-]+)[\"'`]?\s*:", tool.description, re.MULTILINE)
-            told = MEMBERS.findall(scene.request.system)
-            return sorted(schema.get("enum") or [a or b for a, b in told] or listed, key=lambda who: _unfit(who, scene))
-    return []
+def _members(tool: Tool, context: TurnContext) -> list[str]:
+    """The sub-agents that can be given a task, the most suitable first; empty if the tool does not take a name."""
+    schema = next((tool.properties[name] for name in MEMBER_FIELDS if name in tool.properties), None)
+    if schema is None:
+        return []
+    in_prompt = [one or other for one, other in AGNO_MEMBER.findall(context.request.system)]
+    in_description = re.findall(r"^\s*-\s*[\"'`]?([\w-]+)[\"'`]?\s*:", tool.description, re.MULTILINE)
+
+    def rank(name: str) -> int:
+        """A calculator comes first if there are numbers, otherwise last but for a general-purpose agent."""
+        if {*re.findall("[a-z]+", name.lower())} & CALCULATOR_NAMES:
+            return -1 if context.numbers else 1
+        return 2 if "general" in name else 0
+
+    return sorted(schema.get("enum") or in_prompt or in_description, key=rank)
 
 
-def _unfit(who: str, scene: Scene) -> int:
-    """Somebody with a trade comes before a jack of all trades; a calculator first for a sum, and else last."""
-    if {*re.findall("[a-z]+", who.lower())} & {*CALCULATORS}:
-        return -1 if scene.numbers else 1
-    return 2 if "general" in who else 0
+def plan_steps(context: TurnContext) -> list[str]:
+    return ["Look at what there is", f"{FIND_OUT}: {context.question or 'what fits'}", "Write the answer"]
 
 
-def delegation(tool: Tool, scene: Scene, nth: int | None = None) -> Args:
-    """A task for a helper. Of two, the second gets another helper, if there is one, and another task."""
-    who = members(tool, scene)
-    chosen = who[(nth or 0) % len(who)] if who else None
-    by_name = {name: chosen for name in MEMBER_FIELDS if chosen is not None}
-    about = dict.fromkeys(TASK_FIELDS, f"{_task(scene, nth)} {REPORT}")
-    known = {name: value for name, value in {**about, **by_name}.items() if name in tool.properties}
-    return filled(tool, scene, **known)
-
-
-def _task(scene: Scene, nth: int | None) -> str:
-    """What a helper is to do. Two helpers share the halves of a topic; if it has none, they come from two sides."""
-    verb = "Look into" if scene.words else "Work out"
-    both = halves(scene.topic) if scene.words and nth is not None else None
-    if both is not None:
-        return f"{verb} {both[(nth or 0) % 2]}."
-    about = scene.topic if not scene.topic.endswith("…") else scene.question
-    return f"{verb} {about or 'what there is'}{f' {ANOTHER_SIDE}' if nth else ''}."
-
-
-def plan(tool: Tool, scene: Scene, *, done: bool = False) -> Args:
-    """A list of three steps in whatever shape the tool has for it."""
-    steps = steps_of(scene)
-    field = next((name for name in tool.properties if is_list(tool, name)), None)
-    if field is None:
-        return filled(tool, scene, **{name: "\n".join(steps) for name in tool.properties})
-    item = example(_item_schema(tool, field), lambda _: "")
+def plan(tool: Tool, context: TurnContext, *, done: bool = False) -> Arguments:
+    """A plan of three steps, as a list of objects or texts or as one text."""
+    steps = plan_steps(context)
+    field = next((name for name in tool.properties if _is_list(tool, name)), "")
+    if not field:
+        return fill(tool, context, dict.fromkeys(tool.properties, "\n".join(steps)))
+    definitions = {key: tool.parameters[key] for key in ("$defs", "definitions") if key in tool.parameters}
+    item = example({**(tool.properties[field].get("items") or {"type": "string"}), **definitions}, lambda _: "")
     if not isinstance(item, dict):
-        return filled(tool, scene, **{field: steps})
+        return fill(tool, context, {field: steps})
     states = ["completed"] * 3 if done else ["in_progress", "pending", "pending"]
-    shape = cast("Args", item)
-    return filled(tool, scene, **{field: [_todo(shape, *one) for one in zip(steps, states, strict=True)]})
+    todos: list[Arguments] = []
+    for step, state in zip(steps, states, strict=True):
+        todo = cast("Arguments", item)
+        texts = {name: step for name, value in todo.items() if isinstance(value, str)}
+        todos.append(todo | texts | {name: state for name in ("status", "state") if name in todo})
+    return fill(tool, context, {field: todos})
 
 
-def _item_schema(tool: Tool, field: str) -> Any:
-    items = tool.properties[field].get("items") or {"type": "string"}
-    return {**items, **{key: tool.parameters[key] for key in ("$defs", "definitions") if key in tool.parameters}}
+def _write(tool: Tool, context: TurnContext) -> Arguments:
+    values: Arguments = dict.fromkeys((*PATH_FIELDS[:6], "name", "source"), _path(NOTE_FILE, tool, context))
+    values |= dict.fromkeys(CONTENT_FIELDS, f"A note of the understudy about {context.subject}.")
+    return fill(tool, context, values | {"command": COMMAND, "cmd": COMMAND})
 
 
-def _todo(item: Args, step: str, state: str) -> Args:
-    made = dict(item)
-    for name, value in item.items():
-        if name in ("status", "state"):
-            made[name] = state
-        elif isinstance(value, str):
-            made[name] = step
-    return made
+def wait(tool: Tool, context: TurnContext) -> Arguments:
+    return fill(tool, context, dict.fromkeys(SECONDS_FIELDS, 3) | {"command": "sleep 3", "code": SLEEP_CODE})
 
 
-def _write(tool: Tool, scene: Scene) -> Args:
-    place = _placed(NOTE, tool, scene)
-    values: Args = {name: place for name in (*PATHS[:6], "name", "source") if name in tool.properties}
-    values |= dict.fromkeys(TEXTS, f"A note of the understudy about {scene.subject}.")
-    return filled(tool, scene, **values, command="echo the understudy was here", cmd="echo the understudy was here")
+def _code(tool: Tool, context: TurnContext) -> Arguments:
+    return fill(tool, context, dict.fromkeys(CODE_FIELDS, program(context)))
 
 
-def wait(tool: Tool, scene: Scene, seconds: int = 3) -> Args:
-    return filled(tool, scene, **dict.fromkeys(SECONDS, seconds), command=f"sleep {seconds}", code=nap(seconds))
+def program(context: TurnContext) -> str:
+    """Code that calculates with the numbers of the question, or counts its words in the pages found so far."""
+    if context.numbers:
+        expression = context.expression.replace("×", "*")
+        if re.search(r"\^|\*\*", expression):  # a power may be too large to calculate
+            expression = " + ".join(map(str, context.numbers))
+        return "\n".join([PROGRAM_COMMENT, f"result = {expression}", f"print('{expression} =', result)"])
+    found = [passage for result in parsed_results(context) for passage in result.passages]
+    pages: dict[str, str] = {}
+    for page in found:
+        if page.title and page.text:
+            pages.setdefault(page.title, " ".join(page.text.split()))
+    texts = list(pages.items())[:MAX_PAGES] or [("the question", context.question)]
+    return "\n".join(
+        [
+            PROGRAM_COMMENT,
+            f"words = {[word.lower() for word in context.words]}",
+            "texts = {",
+            *(f"    {truncate(title, 60)!r}: {truncate(text, 160)!r}," for title, text in texts),
+            "}",
+            "for title, text in texts.items():",
+            "    found = [word for word in words if word in f'{title} {text}'.lower()]",
+            "    print(f'{len(found)} of {len(words)} words in {title}:', ', '.join(found))",
+        ]
+    )
 
 
-def nap(seconds: int = 3) -> str:
-    return f"import time\ntime.sleep({seconds})\nprint('slept for {seconds} seconds')"
-
-
-def _code(tool: Tool, scene: Scene) -> Args:
-    names = ("code", "source", "script", "python_code", "program")
-    return filled(tool, scene, **dict.fromkeys(names, program(scene, pages(scene))))
-
-
-def pages(scene: Scene) -> dict[str, str]:
-    """What was found so far, by title."""
-    found = [passage for one in findings(scene) for passage in one.passages]
-    texts = [(passage.title, " ".join(passage.text.split())) for passage in found if passage.title and passage.text]
-    first = dict(reversed(texts))  # of two texts with one title the first, which is what the search gave of it
-    return {title: first[title] for title, _ in texts}
-
-
-def _required(tool: Tool) -> list[str]:
-    return tool.parameters.get("required") or []
-
-
-RECIPES: dict[Kind, Callable[[Tool, Scene], Args | None]] = {
+RECIPES: dict[Kind, Callable[[Tool, TurnContext], Arguments | None]] = {
     "list": _list,
     "search": _search,
     "read": _read,
     "calculate": _calculate,
-    "delegate": delegation,
+    "delegate": delegate,
     "plan": plan,
     "write": _write,
     "wait": wait,

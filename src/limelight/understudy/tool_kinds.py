@@ -1,17 +1,16 @@
-"""What a tool is probably for, by its name and the shape of its parameters.
+"""The kind of a tool, guessed from its name and its parameters.
 
-Pure, and only a guess: a wrong one costs a call that looks odd, never one that does not fit the tool's schema.
-The improviser decides by kinds which tools to call; recipes say with what.
+Pure. A wrong guess leads to an odd call, but never to arguments that do not fit the tool's schema.
 """
 
 import re
 from typing import Literal
 
-from limelight.understudy.conversation import Tool
+from limelight.understudy.requests import Tool
 
 Kind = Literal["final", "plan", "delegate", "wait", "code", "write", "calculate", "list", "search", "read", "other"]
 
-TELLING: dict[Kind, str] = {
+NAME_WORDS: dict[Kind, str] = {
     "plan": "todo todos plan planning",
     "delegate": "delegate member members subagent handoff transfer helper teammate",
     "wait": "sleep wait delay pause slow",
@@ -24,10 +23,12 @@ TELLING: dict[Kind, str] = {
     "search": "search grep find query lookup browse google duckduckgo wikipedia wiki",
     "read": "read open cat view fetch visit readurl download scrape",
 }
-"""Words of a name, the more telling first: `write_todos` plans, `list_todos` lists, `search_code` searches."""
+"""Words in names of tools, the most significant kind first: `write_todos` is a plan tool."""
 
-PATHS = ("path", "file_path", "filepath", "file", "filename", "file_name", "name", "directory", "dir", "folder")
-QUERIES = ("query", "q", "pattern", "keyword", "keywords", "term", "question", "regex", "topic", "words", "search")
+PATH_FIELDS = ("path", "file_path", "filepath", "file", "filename", "file_name", "name", "directory", "dir", "folder")
+QUERY_FIELDS = ("query", "q", "pattern", "keyword", "keywords", "term", "question", "regex", "topic", "words", "search")
+TASK_FIELDS = ("task", "description", "prompt", "request", "input", "task_description", "message")
+MEMBER_FIELDS = ("subagent_type", "member_id", "agent", "agent_name", "member", "assignee")
 
 
 def kind_of(tool: Tool) -> Kind:
@@ -37,18 +38,17 @@ def kind_of(tool: Tool) -> Kind:
     fields = set(tool.properties)
     if tool.name == "task" or fields & {"subagent_type", "member_id"} or {"task", "additional_args"} <= fields:
         return "delegate"
-    found: list[Kind] = [kind for kind, telling in TELLING.items() if words & set(telling.split())]
-    looking: list[Kind] = [kind for kind in found if kind in ("list", "search")]
-    if looking and found[0] in ("code", "plan"):
-        return looking[0]
-    return found[0] if found else _by_shape(tool, fields)
+    kinds: list[Kind] = [kind for kind, known in NAME_WORDS.items() if words & set(known.split())]
+    if kinds and kinds[0] in ("code", "plan"):  # `list_todos` lists, `search_code` searches
+        kinds.sort(key=lambda kind: kind not in ("list", "search"))
+    return kinds[0] if kinds else _kind_by_fields(tool, fields)
 
 
-def _by_shape(tool: Tool, fields: set[str]) -> Kind:
+def _kind_by_fields(tool: Tool, fields: set[str]) -> Kind:
     types = [schema.get("type") for schema in tool.properties.values()]
     if "code" in fields:
         return "code"
-    if len(types) >= 2 and all(kind in ("number", "integer") for kind in types):
+    if len(types) >= 2 and all(name in ("number", "integer") for name in types):
         return "calculate"
     if fields & {"query", "pattern", "q"}:
         return "search"

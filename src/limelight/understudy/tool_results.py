@@ -1,278 +1,242 @@
-"""What a tool returned, understood: pages and files with prose in them, tables, facts, names of files, or an error.
+"""Parsed tool results: passages of text with their source, Markdown for data, or an error.
 
-Pure, and made from the text alone, as tools of any framework may return anything: JSON, Python's way of writing it,
-Markdown, CSV, listings. The answer is put together of findings.
+Pure. Tools return JSON, Python literals, Markdown, CSV or listings; only the text of the result is known.
 """
 
 import ast
 import csv
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, cast
 
 import msgspec
 
-from limelight.understudy.conversation import Got, Tool
-from limelight.understudy.sentences import MOST_LETTERS, cut
-from limelight.understudy.situation import FILE, URL, Scene
-from limelight.understudy.tool_kinds import PATHS, Kind, kind_of
+from limelight.understudy.excerpts import MAX_CHARACTERS, truncate
+from limelight.understudy.requests import Tool, ToolResult
+from limelight.understudy.tool_kinds import PATH_FIELDS, Kind, kind_of
+from limelight.understudy.turn_context import FILE, URL, TurnContext
 
-TITLES = ("title", "name", "heading", "headline", "label")
-LINKS = ("url", "link", "href", "uri", "source", "path", "file")
-BODIES = ("snippet", "text", "content", "body", "description", "summary", "abstract", "extract")
+TITLE_KEYS = ("title", "name", "heading", "headline", "label")
+LOCATION_KEYS = ("url", "link", "href", "uri", "source", "path", "file")
+TEXT_KEYS = ("snippet", "text", "content", "body", "description", "summary", "abstract", "extract")
 LINK = re.compile(r"\[([^\]\n]+)\]\((https?://[^)\s]+)\)")
 FAILED = re.compile(
     r"\A\W*(?:Call id: .*, Error:|\d+ validation errors?\b|"
     r"\w*Error\b|\w*Exception\b|error executing|traceback|failed\b|failure\b|.{0,80}\bdue to:\s*\w*Error)",
     re.IGNORECASE,
 )
-SAID_NO = re.compile(r"\b(?:rejected|said no|denied|declined|not approved|cancelled by)\b", re.IGNORECASE)
-ROWS, FACTS = 8, 8
-Row = tuple[str, ...]
+REJECTED = re.compile(r"\b(?:rejected|said no|denied|declined|not approved|cancelled by)\b", re.IGNORECASE)
+MAX_COLUMNS, MAX_ROWS, MAX_LINES = 5, 8, 8
 
 
 class Passage(msgspec.Struct, frozen=True):
-    """A text from somewhere: a page, a file, a hit of a search, a helper's report."""
+    """A text with its title and its location, a URL or a path: a page, a file, a search hit or a report."""
 
     text: str
     title: str = ""
-    place: str = ""
+    location: str = ""
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What one call brought. `text` is all of it, as far as it is no more than a line or two."""
+class ParsedResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of one call: passages, or Markdown to be quoted, or an error in one line."""
 
     name: str
     kind: Kind
-    given: dict[str, Any] = {}
-    code: str = ""
-    text: str = ""
-    error: str = ""
+    arguments: dict[str, Any] = {}
     passages: tuple[Passage, ...] = ()
-    table: tuple[Row, ...] = ()
-    facts: tuple[tuple[str, str], ...] = ()
-    names: tuple[str, ...] = ()
+    markdown: str = ""
+    error: str = ""
 
 
-def findings(scene: Scene) -> list[Finding]:
-    """Those of all results since the user's message, without our own plans and answers."""
-    kinds: dict[str, Kind] = {tool.name: kind_of(tool) for tool in scene.tools}
-    found: list[Finding] = []
-    for result in scene.request.results:
-        kind = kinds[result.name] if result.name in kinds else kind_of(Tool(result.name))
-        if kind not in ("plan", "final"):
-            found.append(finding(result, kind))
-    return found
+def parsed_results(context: TurnContext) -> list[ParsedResult]:
+    """The results of the current turn, without those of plans and answers."""
+    kinds: dict[str, Kind] = {tool.name: kind_of(tool) for tool in context.tools}
+    parsed = [
+        parse_result(result, kinds.get(result.name) or kind_of(Tool(result.name))) for result in context.request.results
+    ]
+    return [result for result in parsed if result.kind not in ("plan", "final")]
 
 
-def finding(result: Got, kind: Kind) -> Finding:
-    text = _unwrapped(result.text[:MOST_LETTERS])
-    given = _object(result.given)
-    if result.name == "tool" and re.search(r"<code>|```", result.given):
-        kind = "code"  # written between marks, and called by no name
-    code = result.given if kind == "code" and not given else str(given.get("code", ""))
-    one = Finding(name=result.name, kind=kind, given=given, code=code, text=text)
-    if error := error_in(text, lost=result.lost):
-        return msgspec.structs.replace(one, error=error, text="")
-    if kind in ("write", "wait", "calculate"):
-        return one
-    place = next((str(given[name]) for name in ("url", *PATHS) if given.get(name)), "") if kind == "read" else ""
-    if kind == "code" and len(set(URL.findall(code))) == 1:
-        place = URL.findall(code)[0]
+def parse_result(result: ToolResult, kind: Kind) -> ParsedResult:
+    text = _unwrap(result.text[:MAX_CHARACTERS])
+    if result.name == "tool" and re.search(r"<code>|```", result.arguments):
+        kind = "code"  # a code agent's block has no tool name
+    parsed = ParsedResult(name=result.name, kind=kind, arguments=_parse_object(result.arguments))
+    if error := _error_in(text, failed=result.call_missing):
+        return msgspec.structs.replace(parsed, error=error)
     if kind == "delegate":
-        return msgspec.structs.replace(one, passages=_report(text))
-    data = data_in(text)
-    if data is not None:
-        return _of_data(one, data)
-    if names := _names(text):
-        return msgspec.structs.replace(one, names=names)
-    if table := csv_table(text):
-        return msgspec.structs.replace(one, table=table, passages=(Passage("", place, place),))
-    return msgspec.structs.replace(one, passages=_passages(text, place))
+        return msgspec.structs.replace(parsed, passages=_report_passages(text))
+    location = _location(parsed, result.arguments)
+    passages = () if kind in ("write", "wait", "calculate") else _passages(text, location)
+    if passages and (location or kind in ("read", "search", "list") or passages[0].location):
+        return msgspec.structs.replace(parsed, passages=passages)
+    source = (Passage("", location, location),) if location else ()
+    return msgspec.structs.replace(parsed, markdown=_markdown(text), passages=source)
 
 
-def _unwrapped(text: str) -> str:
-    """Without what frameworks put around a result, and without numbers of lines."""
+def _unwrap(text: str) -> str:
+    """The text without what frameworks put around a result, and without line numbers."""
     text = re.sub(r"\A\s*Execution logs:\s*\n?", "", text)
-    printed, _, last = text.partition("Last output from code snippet:")
-    text = printed if printed.strip() or last.strip() == "None" else last
+    printed, _, last_value = text.partition("Last output from code snippet:")
+    text = printed if printed.strip() or last_value.strip() == "None" else last_value
     lines = [line for line in text.splitlines() if not re.fullmatch(r"\s*@@ .* @@\s*", line)]
-    text = "\n".join(lines)
-    numbered = re.compile(r"^\s*\d+(?:\t|→| {2})")
-    if lines and all(numbered.match(line) for line in lines if line.strip()):
-        text = "\n".join(numbered.sub("", line) for line in lines)
-    return text.strip()
+    line_number = re.compile(r"^\s*\d+(?:\t|→| {2})")
+    if all(line_number.match(line) for line in lines if line.strip()):
+        lines = [line_number.sub("", line) for line in lines]
+    return "\n".join(lines).strip()
 
 
-def error_in(text: str, *, lost: bool = False) -> str:
-    """What went wrong, in a line; empty if nothing did."""
-    data = data_in(text)
-    if isinstance(data, dict):
-        told = cast("dict[str, Any]", data)
-        return _line(str(told["error"])) if told.get("error") and len(told) <= 3 else ""
+def _location(parsed: ParsedResult, code: str) -> str:
+    """The URL or path that a call has read, also if code has done it."""
+    if parsed.kind == "read":
+        return next((str(parsed.arguments[name]) for name in ("url", *PATH_FIELDS) if parsed.arguments.get(name)), "")
+    urls = set(URL.findall(code)) if parsed.kind == "code" else set[str]()
+    return urls.pop() if len(urls) == 1 else ""
+
+
+def _error_in(text: str, *, failed: bool) -> str:
+    """The error that a result reports, as one line; empty if there is none."""
+    if (report := _parse_object(text)) and report.get("error") and len(report) <= 3:
+        return _one_line(str(report["error"]))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    printed_before = bool(lines) and re.match(r"(?:\w+)?Error: ", lines[-1])
-    if printed_before and not FAILED.match(text):
-        return _line(lines[-1])
-    if not (lost or FAILED.match(text) or (len(text) < 300 and SAID_NO.search(text))):
-        return ""
-    causes = [line.rpartition("due to:")[2].strip() for line in lines if "due to:" in line]
-    if unfit := re.findall(r"(?m)^(\w+)\n\s+(.+?) \[type=", text):
-        return f"the arguments do not fit ({', '.join(f'{name}: {why.lower()}' for name, why in unfit[:4])})"
+    if not (failed or FAILED.match(text) or (len(text) < 300 and REJECTED.search(text))):
+        return _one_line(lines[-1]) if lines and re.match(r"\w*Error: ", lines[-1]) else ""
+    if invalid := re.findall(r"(?m)^(\w+)\n\s+(.+?) \[type=", text):  # pydantic
+        return f"the arguments do not fit ({', '.join(f'{name}: {reason.lower()}' for name, reason in invalid[:4])})"
     if "Traceback" in text:
-        told = lines[-1]
-    elif causes and causes[0]:
-        told = causes[0]
-    else:
-        told = next((line for line in lines if not re.fullmatch(r"(?:Call id: .*, )?Error:?", line)), "it failed")
-    return _line(told)
+        return _one_line(lines[-1])
+    causes = [line.rpartition("due to:")[2].strip() for line in lines if "due to:" in line]
+    reasons = [line for line in lines if not re.fullmatch(r"(?:Call id: .*, )?Error:?", line)]
+    return _one_line(next(filter(None, (*causes, *reasons)), ""))
 
 
-def _line(text: str) -> str:
-    told = re.sub(r"^(?:Error|error):\s*", "", " ".join(text.split()))
-    return cut(told, 240).rstrip(".") or "it failed"
+def _one_line(text: str) -> str:
+    line = re.sub(r"^(?:Error|error):\s*", "", " ".join(text.split()))
+    return truncate(line, 240).rstrip(".") or "no reason given"
 
 
-def data_in(text: str) -> Any:
-    """What a text says as JSON, or as Python writes it; None if it is neither, or a bare word."""
+def _parse_data(text: str) -> Any:
+    """The value of a JSON text or a Python literal, or the list of such values in the lines; None if it is neither."""
     if not text.startswith(("[", "{")):
         return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return None
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            return parse(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    lines = text.splitlines()
+    values = [_parse_data(line) for line in lines] if len(lines) > 1 else [None]
+    return None if None in values else values
 
 
-def _object(text: str) -> dict[str, Any]:
-    data = data_in(text)
+def _parse_object(text: str) -> dict[str, Any]:
+    data = _parse_data(text)
     return cast("dict[str, Any]", data) if isinstance(data, dict) else {}
 
 
-def _of_data(one: Finding, data: Any) -> Finding:
-    changed = msgspec.structs.replace
+def _objects(data: Any) -> list[dict[str, Any]]:
+    """The objects of a list, also if it is a field of an object, as in `{"results": [...]}`."""
     if isinstance(data, dict):
-        told = cast("dict[str, Any]", data)
-        lists = [cast("list[Any]", value) for value in told.values() if isinstance(value, list)]
-        if inner := next((items for items in lists if items and isinstance(items[0], dict)), None):
-            return _of_data(one, inner)
-        passage = _passage(told)
-        return changed(one, passages=(passage,)) if passage else changed(one, facts=_facts(told))
-    items = cast("list[Any]", data) if isinstance(data, list) else [data]
-    objects = [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
-    if objects:
-        passages = [passage for item in objects if (passage := _passage(item)) is not None]
-        return changed(one, passages=tuple(passages)) if passages else changed(one, table=_table(objects))
-    texts = [str(item) for item in items if item is not None]
-    if all(FILE.fullmatch(text.strip()) or text.endswith("/") for text in texts):
-        return changed(one, names=tuple(texts))
-    return changed(one, facts=tuple(("", cut(text, 160)) for text in texts[:FACTS]))
+        lists = [_objects(value) for value in cast("dict[str, Any]", data).values() if isinstance(value, list)]
+        return next(filter(None, lists), [cast("dict[str, Any]", data)])
+    items = cast("list[Any]", data) if isinstance(data, list) else []
+    return [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
 
 
-def _passage(item: dict[str, Any]) -> Passage | None:
-    """A hit of a search: something with a text, and a title or an address."""
-    low = {key.lower(): value for key, value in item.items()}
-    title, place, text = (
-        next((low[name] for name in names if isinstance(low.get(name), str) and low[name]), "")
-        for names in (TITLES, LINKS, BODIES)
-    )
-    return Passage(text, title or place, place) if text and (title or place) else None
-
-
-def _facts(item: dict[str, Any], before: str = "") -> tuple[tuple[str, str], ...]:
-    told: list[tuple[str, str]] = []
-    for key, value in item.items():
-        name = f"{before} {key}".strip().replace("_", " ")
-        if isinstance(value, dict):
-            told += _facts(cast("dict[str, Any]", value), name) if not before else ()
-        elif value is not None and value != "":
-            told.append((name, _cell(value)))
-    return tuple(told[:FACTS])
-
-
-def _table(objects: list[dict[str, Any]]) -> tuple[Row, ...]:
-    columns = list(objects[0])[:5]
-    return (tuple(columns), *(tuple(_cell(item.get(name, "")) for name in columns) for item in objects))
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list):
-        items = [item for item in cast("list[Any]", value) if not isinstance(item, dict | list)]
-        return cut(", ".join(map(str, items[:5])) + (", …" if len(items) > 5 else ""), 120)
-    return cut(" ".join(str(value).split()), 120) if not isinstance(value, dict) else "…"
-
-
-def csv_table(text: str) -> tuple[Row, ...]:
-    """A table of comma-separated values: a header and rows, all of one length."""
-    lines = text.splitlines()
-    if len(lines) < 2 or "," not in lines[0] or re.search(r"[.!?]\s|[.!?]$", lines[0]):
+def _passages(text: str, location: str) -> tuple[Passage, ...]:
+    data = _parse_data(text)
+    if data is not None:
+        return tuple(hit for item in _objects(data) if (hit := _search_hit(item)) is not None)
+    if _csv_rows(text) or _is_listing(text):
         return ()
-    try:
-        rows = [tuple(cell.strip() for cell in row) for row in csv.reader(lines[:200]) if row]
-    except csv.Error:
-        return ()
-    widths = {len(row) for row in rows}
-    return tuple(rows) if len(widths) == 1 and min(widths) > 1 and all(len(c) < 60 for row in rows for c in row) else ()
-
-
-def markdown_table(text: str) -> tuple[Row, ...]:
-    """The first table of a Markdown text."""
-    found = re.search(r"(?m)^\|.+\|\s*\n\|[\s:|-]+\|\s*\n(?:\|.*\|\s*(?:\n|\Z))+", text)
-    if not found:
-        return ()
-    lines = [line for at, line in enumerate(found[0].strip().splitlines()) if at != 1]
-    rows = [tuple(cell.strip() for cell in line.strip().strip("|").split("|")) for line in lines]
-    return tuple(row for row in rows if len(row) == len(rows[0]))
-
-
-def _names(text: str) -> tuple[str, ...]:
-    """Names of files, one a line, as listings have them."""
-    lines = [re.sub(r"^\s*[-*]\s+", "", line).strip() for line in text.splitlines() if line.strip()]
-    return tuple(lines) if lines and all(FILE.fullmatch(line) or re.fullmatch(r"\S+/", line) for line in lines) else ()
-
-
-def _passages(text: str, place: str) -> tuple[Passage, ...]:
-    hits = _hits(text)
-    if hits:
-        return hits
-    heading = re.search(r"(?m)^#+\s+(.+)$", text)
-    title = heading[1].strip() if heading and text.lstrip().startswith("#") else ""
-    return (Passage(text, title or place, place),) if text else ()
-
-
-def _hits(text: str) -> tuple[Passage, ...]:
-    """What a search gave as text: linked titles, blocks with an address in a line of its own, or lines of files."""
     links = list(LINK.finditer(text))
-    if len(links) > 1 and text.count("\n") < 12 * len(links):
+    if len(links) > 1 and text.count("\n") < 12 * len(links):  # search hits as Markdown links with a text each
         ends = [*(link.start() for link in links[1:]), len(text)]
         return tuple(
             Passage(text[link.end() : end].strip(" \n-*#:|"), link[1], link[2])
             for link, end in zip(links, ends, strict=True)
         )
-    found: list[Passage] = []
-    for block in re.split(r"\n\s*\n", text):
-        lines = [line.strip() for line in block.splitlines() if line.strip()]
-        places = [line for line in lines if URL.fullmatch(line)]
-        rest = [line for line in lines if line not in places]
-        if len(places) == 1 and rest:
-            found.append(Passage(" ".join(rest[1:]), rest[0], places[0]))
-    if found:
-        return tuple(found)
-    lines = re.findall(r"(?m)^(/?[\w./-]+\.\w+):\d+:\s*(.+)$", text)
-    by_file = {name: " ".join(line for other, line in lines if other == name) for name, _ in lines}
-    return tuple(Passage(told, name, name) for name, told in by_file.items())
+    if lines := re.findall(r"(?m)^(/?[\w./-]+\.\w+):\d+:\s*(.+)$", text):  # grep
+        names = dict.fromkeys(name for name, _ in lines)
+        return tuple(Passage(" ".join(line for other, line in lines if other == name), name, name) for name in names)
+    heading = re.match(r"#+\s+(.+)", text)
+    return (Passage(text, heading[1].strip() if heading else location, location),) if text else ()
 
 
-def _report(text: str) -> tuple[Passage, ...]:
-    """A helper's report: its words, and the pages that it names as its sources."""
+def _search_hit(item: dict[str, Any]) -> Passage | None:
+    """An object with a text, and a title or a location, as a passage."""
+    fields = {key.lower(): value for key, value in item.items()}
+    title, location, text = (
+        next((fields[name] for name in names if isinstance(fields.get(name), str) and fields[name]), "")
+        for names in (TITLE_KEYS, LOCATION_KEYS, TEXT_KEYS)
+    )
+    return Passage(text, title or location, location) if text and (title or location) else None
+
+
+def _report_passages(text: str) -> tuple[Passage, ...]:
+    """A sub-agent's report: its text, and the pages and files that it names as sources."""
     body = re.split(r"(?m)^(?:#+\s*|\*\*)?Sources?\b", text)[0]
     pages = [Passage("", link[1], link[2]) for link in LINK.finditer(text)]
-    files = re.findall(r"`([^`\n]+)`", text[len(body) :])
-    linked = " ".join(page.place for page in pages)
-    bare = [Passage("", url, url) for url in dict.fromkeys(URL.findall(text)) if url.rstrip(".,") not in linked]
-    return (Passage(LINK.sub(r"\1", body).strip()), *pages, *bare, *(Passage("", name, name) for name in files))
+    linked = " ".join(page.location for page in pages)
+    urls = [Passage("", url, url) for url in dict.fromkeys(URL.findall(text)) if url.rstrip(".,") not in linked]
+    files = [Passage("", name, name) for name in re.findall(r"`([^`\n]+)`", text[len(body) :])]
+    return (Passage(LINK.sub(r"\1", body).strip()), *pages, *urls, *files)
+
+
+def _is_listing(text: str) -> bool:
+    """Whether each line is a file name."""
+    lines = [re.sub(r"^\s*[-*]\s+", "", line).strip() for line in text.splitlines() if line.strip()]
+    return bool(lines) and all(FILE.fullmatch(line) or re.fullmatch(r"\S+/", line) for line in lines)
+
+
+def _markdown(text: str) -> str:
+    """Data as a table or a list, other texts as a quotation, or as they are if they are one line."""
+    data = _parse_data(text)
+    objects = _objects(data)
+    if isinstance(data, dict) and len(objects) == 1:
+        return _list([f"**{name.replace('_', ' ')}**: {_cell(value)}" for name, value in objects[0].items()])
+    if objects:
+        columns = list(objects[0])[:MAX_COLUMNS]
+        return _table([columns, *([_cell(item.get(name, "")) for name in columns] for item in objects)])
+    if data is not None:
+        return _list([_cell(item) for item in cast("list[Any]", data)])
+    if rows := _csv_rows(text):
+        return _table(rows)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) == 1:
+        return truncate(lines[0], 240)
+    return _list(lines)
+
+
+def _list(items: Sequence[str]) -> str:
+    more = [f"- … {len(items) - MAX_LINES} more"] if len(items) > MAX_LINES else []
+    return "\n".join([*(f"- {truncate(item, 160)}" for item in items[:MAX_LINES]), *more])
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(truncate(cell.replace('|', '/'), 60) for cell in row)} |" for row in rows[: MAX_ROWS + 1]]
+    lines.insert(1, "|" + "---|" * len(rows[0]))
+    more = len(rows) - 1 - MAX_ROWS
+    return "\n".join(lines) + (f"\n\n… and {more} more rows." if more > 0 else "")
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict):
+        value = [f"{name} {item}" for name, item in cast("dict[str, Any]", value).items()]
+    if isinstance(value, list):
+        value = ", ".join(map(str, cast("list[Any]", value)))
+    return truncate(" ".join(str(value).split()), 120)
+
+
+def _csv_rows(text: str) -> list[list[str]]:
+    """The rows of comma-separated values; empty unless there are two or more, all of one length."""
+    lines = text.splitlines()
+    if len(lines) < 2 or "," not in lines[0] or re.search(r"[.!?]\s|[.!?]$", lines[0]):
+        return []
+    try:
+        rows = [[cell.strip() for cell in row] for row in csv.reader(lines[:200]) if row]
+    except csv.Error:
+        return []
+    has_one_width = len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
+    return rows if has_one_width and all(len(cell) < 60 for row in rows for cell in row) else []

@@ -1,125 +1,120 @@
-"""The phrases by which a user provokes something: an error, a slow tool, an approval, two helpers at once.
+"""The calls that a trigger phrase in the user's message asks for: an error, a slow tool, an approval, two helpers.
 
-Pure. The improviser asks here first; a phrase that no tool on offer can serve is said to be so in the answer.
+Pure. The answer names the phrases that no tool on offer can serve.
 """
 
 import re
 from collections.abc import Callable, Iterable
 
-from limelight.understudy.conversation import Tool
-from limelight.understudy.situation import Scene
-from limelight.understudy.tool_arguments import TEXTS, Args, arguments, delegation, filled, nap, plain, wait
-from limelight.understudy.tool_kinds import PATHS, kind_of
+from limelight.understudy.requests import Tool
+from limelight.understudy.tool_arguments import (
+    CONTENT_FIELDS,
+    FAILING_CODE,
+    Arguments,
+    arguments_for,
+    delegate,
+    fill,
+    minimal_arguments,
+    wait,
+)
+from limelight.understudy.tool_kinds import PATH_FIELDS, Kind, kind_of
+from limelight.understudy.turn_context import TurnContext
 
-NOWHERE = "/no/such/file.txt"
-Wanted = list[tuple[str, Args]]
-
-
-def provoked_calls(scene: Scene) -> Wanted | None:
-    """The calls that the phrases ask for; None if there is no such phrase."""
-    asked = [make for phrase, make in PROVOCATIONS.items() if scene.provoked(phrase)]
-    if not asked:
-        return None
-    return [call for make in asked for call in make(scene)]
-
-
-def unmet(scene: Scene, met: Iterable[str] = ()) -> list[str]:
-    """The phrases that no tool on offer can serve, apart from those that are met in another way."""
-    return [
-        phrase
-        for phrase, make in PROVOCATIONS.items()
-        if scene.provoked(phrase) and phrase not in met and not make(scene)
-    ]
+MISSING_FILE = "/no/such/file.txt"
+SLOW_DESCRIPTION = re.compile(r"\b(slow|slowly|sleeps?|waits?|takes (?:a while|long|time|seconds)|pauses?)\b", re.I)
+APPROVAL_DESCRIPTION = re.compile(r"approv|confirm|permission|dangerous", re.IGNORECASE)
+WRITE_ORDER = ("write", "create", "save", "send", "exec", "shell", "run", "delete", "remove", "edit")
+"""Words in names of tools that change something, in the order in which such tools are tried."""
+Calls = list[tuple[str, Arguments]]
 
 
-def _error(scene: Scene) -> Wanted:
-    """A file that is not there, a division by zero, code that fails; or else arguments that do not fit."""
-    tools = [tool for tool in scene.tools if kind_of(tool) not in ("final", "delegate", "plan", "write")]
-    for tool in tools:
-        if "url" not in tool.properties and kind_of(tool) == "read":
-            return [(tool.name, {**plain(tool, scene), **dict.fromkeys(_texts(tool)[:1], NOWHERE)})]
-    for tool in tools:
-        if kind_of(tool) == "code":
-            return [(tool.name, filled(tool, scene, code="print('about to fail')\nprint(1 / 0)"))]
+def triggered_calls(context: TurnContext) -> Calls | None:
+    """The calls that the phrases of the message ask for; None if it has no such phrase."""
+    triggers = [trigger for phrase, trigger in TRIGGERS.items() if context.has_phrase(phrase)]
+    return [call for trigger in triggers for call in trigger(context)] if triggers else None
+
+
+def unserved_phrases(context: TurnContext, served: Iterable[str] = ()) -> list[str]:
+    """The phrases that no tool on offer can serve, except those that are served in another way."""
+    phrases = [phrase for phrase in TRIGGERS if context.has_phrase(phrase) and phrase not in served]
+    return [phrase for phrase in phrases if not TRIGGERS[phrase](context)]
+
+
+def _of_kind(context: TurnContext, *kinds: Kind) -> list[Tool]:
+    return [tool for tool in context.tools if kind_of(tool) in kinds]
+
+
+def _has_field(tool: Tool, names: Iterable[str]) -> bool:
+    return not tool.properties.keys().isdisjoint(names)
+
+
+def _error(context: TurnContext) -> Calls:
+    """A missing file, failing code or a division by zero; otherwise arguments that do not fit the schema."""
+    for tool in _of_kind(context, "read"):
+        texts = [name for name, schema in tool.properties.items() if schema.get("type") == "string"]
+        if "url" not in tool.properties:
+            return [(tool.name, minimal_arguments(tool, context) | dict.fromkeys(texts[:1], MISSING_FILE))]
+    for tool in _of_kind(context, "code"):
+        return [(tool.name, fill(tool, context, {"code": FAILING_CODE}))]
+    for tool in _of_kind(context, "calculate"):
         if "divide" in tool.name:
-            return [(tool.name, filled(tool, scene, **dict.fromkeys(tool.properties, 0)))]
-    for tool in (*tools, *scene.tools):
-        if tool.parameters.get("required") and kind_of(tool) != "final":
-            return [(tool.name, {"no_such_argument": True})]
-    return []
+            return [(tool.name, fill(tool, context, dict.fromkeys(tool.properties, 0)))]
+    careful = [tool for tool in context.tools if tool.required and kind_of(tool) != "final"]
+    careful.sort(key=lambda tool: kind_of(tool) in ("delegate", "plan", "write"))
+    return [(tool.name, {"no_such_argument": True}) for tool in careful[:1]]
 
 
-def _slow(scene: Scene) -> Wanted:
-    told = re.compile(r"\b(slow|slowly|sleeps?|waits?|takes (?:a while|long|time|seconds)|pauses?)\b", re.IGNORECASE)
-    by_kind = [tool for tool in scene.tools if kind_of(tool) == "wait"]
-    by_words = [tool for tool in scene.tools if told.search(tool.description) and kind_of(tool) != "final"]
-    for tool in (*by_kind, *by_words):
-        return [(tool.name, wait(tool, scene))]
-    for tool in scene.tools:
-        if kind_of(tool) == "code":
-            return [(tool.name, filled(tool, scene, code=nap()))]
-        if "command" in tool.properties:
-            return [(tool.name, wait(tool, scene))]
-    return []
+def _slow(context: TurnContext) -> Calls:
+    """A tool that waits, by its name or description; otherwise code or a command that sleeps."""
+    described = [tool for tool in context.tools if SLOW_DESCRIPTION.search(tool.description)]
+    commands = [tool for tool in context.tools if "command" in tool.properties]
+    tools = (*_of_kind(context, "wait"), *described, *_of_kind(context, "code"), *commands)
+    return [(tool.name, wait(tool, context)) for tool in tools if kind_of(tool) != "final"][:1]
 
 
-def _approval(scene: Scene) -> Wanted:
-    """A tool that says it needs one; otherwise one that writes, executes or deletes, in this order.
+def _approval(context: TurnContext) -> Calls:
+    """A tool that asks for approval; otherwise one that changes something, or code.
 
-    What is to be deleted is a note of our own, which is written first.
+    A tool that deletes gets a note to delete, which is written first.
     """
-    for tool in (*asking(scene), *_changing(scene), *(tool for tool in scene.tools if kind_of(tool) == "code")):
-        call = (tool.name, arguments(kind_of(tool), tool, scene) or plain(tool, scene))
-        writing = next(iter(_writing(scene)), None) if re.search("delete|remove", tool.name.lower()) else None
-        if writing is None or writing is tool:
+    changing = sorted(_of_kind(context, "write"), key=_write_rank)
+    writers = [tool for tool in changing if _has_field(tool, CONTENT_FIELDS) and _has_field(tool, PATH_FIELDS)]
+    for tool in (*_approval_tools(context), *changing, *_of_kind(context, "code")):
+        call = (tool.name, arguments_for(kind_of(tool), tool, context) or minimal_arguments(tool, context))
+        if not writers or writers[0] is tool or not re.search("delete|remove", tool.name.lower()):
             return [call]
-        if scene.calls_of(writing):
-            return [(writing.name, scene.made_with(writing)), call]
-        return [(writing.name, arguments("write", writing, scene) or plain(writing, scene))]
+        writer = writers[0]
+        if context.count_calls(writer):
+            return [(writer.name, context.first_arguments(writer)), call]
+        return [(writer.name, arguments_for("write", writer, context) or minimal_arguments(writer, context))]
     return []
 
 
-def asking(scene: Scene) -> list[Tool]:
-    """The tools that ask for an approval, by their own words or by those of the agent's instructions."""
-    told = re.compile(r"approv|confirm|permission|dangerous", re.IGNORECASE)
-    rules = [said for said in re.split(r"(?<=[.!?])\s|\n", scene.request.system) if re.search("approv", said, re.I)]
+def _approval_tools(context: TurnContext) -> list[Tool]:
+    """The tools that ask for approval, by their description or by a sentence of the system prompt."""
+    sentences = re.split(r"(?<=[.!?])\s|\n", context.request.system)
+    rules = " ".join(sentence for sentence in sentences if "approv" in sentence.lower())
 
     def asks(tool: Tool) -> bool:
-        named = any(re.search(rf"\b{re.escape(tool.name)}\b", rule) for rule in rules)
-        return bool(told.search(tool.description)) or (named and kind_of(tool) == "write")
+        is_in_rules = kind_of(tool) == "write" and re.search(rf"\b{re.escape(tool.name)}\b", rules)
+        return bool(APPROVAL_DESCRIPTION.search(tool.description) or is_in_rules)
 
-    return [tool for tool in scene.tools if kind_of(tool) != "final" and asks(tool)]
-
-
-def _changing(scene: Scene) -> list[Tool]:
-    ranks = ("write", "create", "save", "send", "exec", "shell", "run", "delete", "remove", "edit")
-
-    def rank(tool: Tool) -> int:
-        return next((at for at, word in enumerate(ranks) if word in tool.name.lower()), len(ranks))
-
-    return sorted((tool for tool in scene.tools if kind_of(tool) == "write"), key=rank)
+    return [tool for tool in context.tools if kind_of(tool) != "final" and asks(tool)]
 
 
-def _writing(scene: Scene) -> list[Tool]:
-    """Tools that make a file."""
-    return [tool for tool in _changing(scene) if {*tool.properties} & {*TEXTS} and {*tool.properties} & {*PATHS}]
+def _write_rank(tool: Tool) -> int:
+    return next((at for at, word in enumerate(WRITE_ORDER) if word in tool.name.lower()), len(WRITE_ORDER))
 
 
-def _two_helpers(scene: Scene) -> Wanted:
-    """Two tools that are helpers, or two calls of the tool that gives tasks to helpers."""
-    helpers = [tool for tool in scene.tools if kind_of(tool) == "delegate"]
-    if not helpers:
-        return []
-    own = [tool for tool in helpers if "additional_args" in tool.properties]  # smolagents: a helper is a tool
-    pair = own[:2] if len(own) > 1 else [helpers[0], helpers[0]]
-    return [(tool.name, delegation(tool, scene, nth)) for nth, tool in enumerate(pair)]
+def _two_helpers(context: TurnContext) -> Calls:
+    """Two calls to sub-agents: of two tools that are sub-agents, or of the one tool that delegates."""
+    helpers = _of_kind(context, "delegate")
+    managed = [tool for tool in helpers if "additional_args" in tool.properties]  # smolagents' managed agents
+    pair = managed[:2] if len(managed) > 1 else helpers[:1] * 2
+    return [(tool.name, delegate(tool, context, nth)) for nth, tool in enumerate(pair)]
 
 
-def _texts(tool: Tool) -> list[str]:
-    return [name for name, schema in tool.properties.items() if schema.get("type") == "string"]
-
-
-PROVOCATIONS: dict[str, Callable[[Scene], Wanted]] = {
+TRIGGERS: dict[str, Callable[[TurnContext], Calls]] = {
     "try an error": _error,
     "a slow tool": _slow,
     "an approval": _approval,

@@ -1,6 +1,6 @@
-"""The demo agent: a plain async generator that looks things up in the session's files. No model, no key.
+"""The demo agent: an async generator that searches the session's files, without a model and without a framework.
 
-It is written the way that anybody's function agent would be: it yields text, events and a file, and knows nothing else.
+It is written like a user's function agent: it yields text, events and a file, and uses `ctx` only.
 """
 
 import asyncio
@@ -8,6 +8,7 @@ import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+from limelight.builtin.agent_config import AgentConfig
 from limelight.builtin.demo import tools
 from limelight.events import (
     AgentFinished,
@@ -25,14 +26,13 @@ from limelight.events import (
 from limelight.messages import Message
 from limelight.sources.base import Context, FileMade, Item
 
-PACE = 0.012
-"""Seconds between two words, about as fast as a model talks."""
+SECONDS_PER_WORD = 0.012
+"""About the speed of a model."""
 REPORT = "report.md"
-LONGEST = 100
-"""Characters of a question that are said again."""
-SLOW = 3
-"""Seconds."""
-COMMON = frozenset(
+MAX_QUESTION_CHARACTERS = 100
+"""Length of the question where it is repeated."""
+WAIT_SECONDS = 3
+STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
         "a about an and are can do does for have how i in is it me my of on show tell that the there they this to was"
@@ -44,11 +44,11 @@ COMMON = frozenset(
 async def demo(messages: list[Message], ctx: Context) -> AsyncIterator[str | Item]:
     """Looks things up in a few sample files: real tools, a sub-agent, a report. Needs no model and no key."""
     question = next(message.text for message in reversed(messages) if message.role == "user")
-    words = [w for w in re.findall(r"\w+", question.lower()) if w not in COMMON][:8]
+    words = [w for w in re.findall(r"\w+", question.lower()) if w not in STOP_WORDS][:8]
     folder = ctx.workspace
-    await asyncio.to_thread(tools.seed, folder)
+    await asyncio.to_thread(tools.copy_sample_files, folder)
 
-    async for word in _spoken("Let me look at what is there."):
+    async for word in _words("Let me look at what is there."):
         yield word
     yield _plan(0)
     async for event in _call("list", "list_files", {}, lambda: tools.list_files(folder)):
@@ -68,26 +68,26 @@ async def demo(messages: list[Message], ctx: Context) -> AsyncIterator[str | Ite
             yield event
 
     if "a slow tool" in question.lower():
-        yield ToolStarted(call_id="slow", name="wait", args={"seconds": SLOW})
-        await asyncio.sleep(SLOW)
-        yield ToolFinished(call_id="slow", result=f"waited for {SLOW} seconds")
+        yield ToolStarted(call_id="slow", name="wait", args={"seconds": WAIT_SECONDS})
+        await asyncio.sleep(WAIT_SECONDS)
+        yield ToolFinished(call_id="slow", result=f"waited for {WAIT_SECONDS} seconds")
 
-    async for item in _reported(_report(question, hits), ctx, asks="an approval" in question.lower()):
+    async for item in _write_report(_report_text(question, hits), ctx, asks="an approval" in question.lower()):
         yield item
     yield _plan(3)
-    async for word in _spoken(_answer(question, hits)):
+    async for word in _words(_answer(question, hits)):
         yield word
 
 
-async def _reported(report: str, ctx: Context, *, asks: bool) -> AsyncIterator[Item]:
-    """Write the report, after a person has agreed to it if somebody wants to see that."""
+async def _write_report(report: str, ctx: Context, *, asks: bool) -> AsyncIterator[Item]:
+    """Write the report; with `asks`, only after the approval of a person."""
     args = {"name": REPORT}
     yield ToolStarted(call_id="note", name="write_file", args=args)
     if asks and not (answer := await ctx.approve("write_file", args, call_id="note", decisions=("approve", "reject"))):
         error = f"a person said no{answer.reason and f': {answer.reason}'}"
         yield ToolFinished(call_id="note", result=f"Error: {error}", error=error)
         return
-    yield await _end_of("note", lambda: tools.write_file(ctx.workspace, REPORT, report))
+    yield await _run_tool("note", lambda: tools.write_file(ctx.workspace, REPORT, report))
     yield FileMade(name=REPORT, data=report.encode(), media_type="text/markdown", call_id="note")
 
 
@@ -95,38 +95,40 @@ async def _research(
     question: str, words: list[str], ctx: Context, hits: list[dict[str, Any]]
 ) -> AsyncIterator[AnyEvent]:
     """The sub-agent: it searches, reads the best file, and reports."""
-    who = "librarian-1"
+    agent_id = "librarian-1"
     yield ToolStarted(call_id="research", name="task", args={"agent": "librarian", "question": _short(question)})
-    yield AgentStarted(agent_id=who, name="librarian", call_id="research")
-    yield Status(agent_id=who, text="Searching the files")
-    async for event in _call("search", "search", {"words": words}, lambda: tools.search(ctx.workspace, words), who):
+    yield AgentStarted(agent_id=agent_id, name="librarian", call_id="research")
+    yield Status(agent_id=agent_id, text="Searching the files")
+    async for event in _call(
+        "search", "search", {"words": words}, lambda: tools.search(ctx.workspace, words), agent_id
+    ):
         yield event
         if isinstance(event, ToolFinished) and isinstance(event.result, list):
             hits += event.result
     if hits:
         best = hits[0]["file"]
         async for event in _call(
-            "read", "read_file", {"name": best}, lambda: tools.read_file(ctx.workspace, best), who
+            "read", "read_file", {"name": best}, lambda: tools.read_file(ctx.workspace, best), agent_id
         ):
             yield event
     count = "1 line that fits" if len(hits) == 1 else f"{len(hits)} lines that fit"
-    said = f"Found {count}; the best one is in {hits[0]['file']}." if hits else "Found nothing that fits."
-    async for word in _spoken(said):
-        yield TextDelta(agent_id=who, message_id="librarian-says", text=word)
-    yield TextFinished(agent_id=who, message_id="librarian-says")
-    yield AgentFinished(agent_id=who)
-    yield ToolFinished(call_id="research", result=said)
+    report = f"Found {count}; the best one is in {hits[0]['file']}." if hits else "Found nothing that fits."
+    async for word in _words(report):
+        yield TextDelta(agent_id=agent_id, message_id="librarian-says", text=word)
+    yield TextFinished(agent_id=agent_id, message_id="librarian-says")
+    yield AgentFinished(agent_id=agent_id)
+    yield ToolFinished(call_id="research", result=report)
 
 
 async def _call(
     call_id: str, name: str, args: dict[str, Any], work: Callable[[], Any], agent_id: str = ""
 ) -> AsyncIterator[AnyEvent]:
-    """Run a tool in a thread, so that a slow disk blocks nobody, and say how it went."""
+    """The events of a tool call; the tool runs in a thread, so that a slow disk does not block the event loop."""
     yield ToolStarted(agent_id=agent_id, call_id=call_id, name=name, args=args)
-    yield await _end_of(call_id, work, agent_id)
+    yield await _run_tool(call_id, work, agent_id)
 
 
-async def _end_of(call_id: str, work: Callable[[], Any], agent_id: str = "") -> ToolFinished:
+async def _run_tool(call_id: str, work: Callable[[], Any], agent_id: str = "") -> ToolFinished:
     try:
         result = await asyncio.to_thread(work)
     except OSError as error:
@@ -143,22 +145,26 @@ def _plan(done: int) -> Plan:
     return Plan(items=tuple(items), update=done > 0)
 
 
-async def _spoken(text: str) -> AsyncIterator[str]:
-    """A text as a model would say it: word by word."""
+async def _words(text: str) -> AsyncIterator[str]:
+    """A text, word by word, at the speed of a model."""
     for piece in re.findall(r"\s*\S+|\s+$", text):
         yield piece
-        await asyncio.sleep(PACE)
+        await asyncio.sleep(SECONDS_PER_WORD)
 
 
-def _report(question: str, hits: list[dict[str, Any]]) -> str:
+def _report_text(question: str, hits: list[dict[str, Any]]) -> str:
     lines = [f"- {hit['file']}, line {hit['line']}: {hit['text']}" for hit in hits]
     return "\n".join([f"# {question.strip()[:80]}", "", *(lines or ["- nothing found"]), ""])
 
 
 def _short(question: str) -> str:
-    """In one line, of which there is no more than fits into a sentence."""
+    """The question in one line, truncated."""
     line = " ".join(question.split())
-    return line if len(line) <= LONGEST else f"{line[:LONGEST].rpartition(' ')[0] or line[:LONGEST]}…"
+    return (
+        line
+        if len(line) <= MAX_QUESTION_CHARACTERS
+        else f"{line[:MAX_QUESTION_CHARACTERS].rpartition(' ')[0] or line[:MAX_QUESTION_CHARACTERS]}…"
+    )
 
 
 def _answer(question: str, hits: list[dict[str, Any]]) -> str:
@@ -171,3 +177,8 @@ def _answer(question: str, hits: list[dict[str, Any]]) -> str:
         )
     quoted = "\n".join(f"> {hit['text']}  \n> *{hit['file']}, line {hit['line']}*\n" for hit in hits[:3])
     return f"This is what the files say to “{_short(question)}”:\n\n{quoted}\nThe whole list is in `report.md`."
+
+
+def create_demo_agent(_: AgentConfig) -> Callable[..., Any]:
+    """The factory for the catalogue; the agent has no settings."""
+    return demo

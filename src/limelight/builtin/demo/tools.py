@@ -1,16 +1,16 @@
-"""The demo's tools: they do what they say, inside one folder that they cannot leave."""
+"""The tools of the demo agent: they read and write files of the workspace."""
 
 import re
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-MOST_FILES = 500
-MOST_BYTES = 1024 * 1024
+MAX_FILES = 500
+MAX_BYTES = 1024 * 1024
 
 
-def seed(folder: Path) -> None:
-    """Put the sample files into an empty workspace."""
+def copy_sample_files(folder: Path) -> None:
+    """Copy the sample files into an empty workspace."""
     if any(folder.iterdir()):
         return
     for sample in files("limelight.builtin.demo").joinpath("files").iterdir():
@@ -18,10 +18,10 @@ def seed(folder: Path) -> None:
 
 
 def list_files(folder: Path) -> list[dict[str, Any]]:
-    """The names and sizes of the files; of very many the first ones, and then that there are more."""
-    found = [path for path in sorted(folder.iterdir()) if path.is_file()]
-    listed: list[dict[str, Any]] = [{"name": path.name, "bytes": path.stat().st_size} for path in found[:MOST_FILES]]
-    more = len(found) - len(listed)
+    """The names and sizes of the files; beyond the limit, a last entry with the number of those left out."""
+    paths = [path for path in sorted(folder.iterdir()) if path.is_file()]
+    listed: list[dict[str, Any]] = [{"name": path.name, "bytes": path.stat().st_size} for path in paths[:MAX_FILES]]
+    more = len(paths) - len(listed)
     return [*listed, {"cut": f"{more} more files are not listed"}] if more else listed
 
 
@@ -32,15 +32,15 @@ def read_file(folder: Path, name: str) -> str:
         raise PermissionError(f"{name} is outside the workspace")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {name}")
-    return _text_of(path)
+    return _read_text(path)
 
 
 def search(folder: Path, words: list[str]) -> list[dict[str, Any]]:
-    """The lines that contain most of the words, best first."""
+    """The lines with most of the words, the best first."""
     found: list[dict[str, Any]] = []
-    others = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != "report.md"]
-    for path in others[:MOST_FILES]:
-        for number, line in enumerate(_text_of(path).splitlines(), start=1):
+    paths = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != "report.md"]
+    for path in paths[:MAX_FILES]:
+        for number, line in enumerate(_read_text(path).splitlines(), start=1):
             if not line or line.startswith("#"):
                 continue
             hits = sum(1 for word in words if re.search(rf"\b{re.escape(word[:6])}", line, re.IGNORECASE))
@@ -56,6 +56,6 @@ def write_file(folder: Path, name: str, text: str) -> str:
     return f"wrote {len(text.encode())} bytes to {name}"
 
 
-def _text_of(path: Path) -> str:
+def _read_text(path: Path) -> str:
     with path.open("rb") as stream:
-        return stream.read(MOST_BYTES).decode("utf-8", "replace")
+        return stream.read(MAX_BYTES).decode("utf-8", "replace")

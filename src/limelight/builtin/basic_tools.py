@@ -1,6 +1,7 @@
-"""Arithmetic on a parsed expression: no names but a few functions, and nothing that grows without bounds. Pure."""
+"""Tools that need no state: `calculate`, arithmetic on a parsed expression with bounded results, and `wait`."""
 
 import ast
+import asyncio
 import math
 import operator
 from collections.abc import Callable
@@ -17,9 +18,10 @@ BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
 FUNCTIONS: dict[str, Callable[..., Any]] = {"abs": abs, "max": max, "min": min, "round": round, "sqrt": math.sqrt}
 CONSTANTS = {"pi": math.pi, "e": math.e}
-MOST_LETTERS = 500
-MOST_BITS = 4096
-"""Beyond that a power is no longer arithmetic but a way to keep the machine busy."""
+MAX_CHARACTERS = 500
+MAX_BITS = 4096
+"""Size of integers; larger powers would only keep the machine busy."""
+MAX_WAIT_SECONDS = 60
 
 
 def calculate(expression: str) -> str:
@@ -28,12 +30,12 @@ def calculate(expression: str) -> str:
     Args:
         expression: The expression.
     """
-    if len(expression) > MOST_LETTERS:
+    if len(expression) > MAX_CHARACTERS:
         raise ValueError("the expression is too long")
     try:
         value = _value(ast.parse(expression.strip().replace("^", "**").replace("×", "*"), mode="eval").body)
     except SyntaxError as error:
-        raise ValueError(f"{expression!r} is no arithmetic") from error
+        raise ValueError(f"{expression!r} is not a valid expression") from error
     except (OverflowError, RecursionError, MemoryError) as error:
         raise ValueError(f"{expression!r} is too large") from error
     return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)
@@ -50,23 +52,34 @@ def _value(node: ast.AST) -> int | float:
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
             return _power(_value(left), _value(right))
         case ast.BinOp(left=left, op=op, right=right) if type(op) in BINARY:
-            return _small(BINARY[type(op)](_value(left), _value(right)))
+            return _bounded(BINARY[type(op)](_value(left), _value(right)))
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
             return FUNCTIONS[name](*map(_value, args))
         case _:
-            raise ValueError(f"{ast.unparse(node)!r} is no arithmetic")
+            raise ValueError(f"{ast.unparse(node)!r} is not a valid expression")
 
 
 def _power(base: float, exponent: float) -> int | float:
-    if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * abs(exponent) > MOST_BITS:
+    if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * abs(exponent) > MAX_BITS:
         raise OverflowError
     value = base**exponent
     if isinstance(value, complex):
-        raise ValueError(f"{base} to the power of {exponent} is no real number")
+        raise ValueError(f"{base} to the power of {exponent} is not a real number")
     return value
 
 
-def _small(value: Any) -> Any:
-    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+def _bounded(value: Any) -> Any:
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
         raise OverflowError
     return value
+
+
+async def wait(seconds: float) -> str:
+    """Wait for some seconds, 60 at most. Only if somebody asks for it.
+
+    Args:
+        seconds: How many.
+    """
+    waited = min(max(seconds, 0), MAX_WAIT_SECONDS)
+    await asyncio.sleep(waited)
+    return f"waited for {waited:g} seconds"

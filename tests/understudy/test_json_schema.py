@@ -1,4 +1,4 @@
-"""Minimal arguments fit the schema, whatever it is; a strict validator is the judge."""
+"""Examples and validity of JSON schemas, compared with a complete validator."""
 
 from typing import Any
 
@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.understudy.schema_check import fits
-from limelight.understudy.schema_examples import example
+from limelight.understudy.json_schema import example, is_valid
 
 SMALL = st.integers(-20, 20)
 
@@ -21,7 +20,7 @@ def strings() -> st.SearchStrategy[dict[str, Any]]:
 
 
 def numbers() -> st.SearchStrategy[dict[str, Any]]:
-    """Ranges that are not empty, open or closed, and steps that have a multiple in the range."""
+    """Ranges with and without bounds that contain a multiple of the step."""
 
     @st.composite
     def draw(pick: st.DrawFn) -> dict[str, Any]:
@@ -73,19 +72,19 @@ SCHEMAS = objects(st.recursive(leaves(), nested, max_leaves=8))
 
 
 @given(SCHEMAS)
-def test_examples_are_valid(schema: dict[str, Any]) -> None:
-    whole = {**schema, "$defs": {"Level": {"type": "string", "enum": ["low", "high"]}}}
-    made = example(whole)
-    jsonschema_rs.validator_for(whole, validate_formats=True).validate(made)
-    assert fits(made, whole)
-    assert example(whole) == made
+def test_example_is_valid(schema: dict[str, Any]) -> None:
+    root = {**schema, "$defs": {"Level": {"type": "string", "enum": ["low", "high"]}}}
+    made = example(root)
+    jsonschema_rs.validator_for(root, validate_formats=True).validate(made)
+    assert is_valid(made, root)
+    assert example(root) == made
 
 
 @given(SCHEMAS, st.dictionaries(st.sampled_from(["path", "n", "items", "q"]), st.none() | SMALL | st.text(max_size=4)))
-def test_our_validator_agrees_with_a_strict_one(schema: dict[str, Any], value: dict[str, Any]) -> None:
-    whole = {**schema, "$defs": {"Level": {"type": "string", "enum": ["low", "high"]}}}
-    strict = jsonschema_rs.validator_for(whole, validate_formats=False)
-    assert fits(value, whole) == strict.is_valid(value)
+def test_is_valid_agrees_with_a_complete_validator(schema: dict[str, Any], value: dict[str, Any]) -> None:
+    root = {**schema, "$defs": {"Level": {"type": "string", "enum": ["low", "high"]}}}
+    complete = jsonschema_rs.validator_for(root, validate_formats=False)
+    assert is_valid(value, root) == complete.is_valid(value)
 
 
 @pytest.mark.parametrize(
@@ -95,8 +94,7 @@ def test_our_validator_agrees_with_a_strict_one(schema: dict[str, Any], value: d
         ({"type": "integer", "maximum": -7}, -7),
         ({"type": "integer", "exclusiveMinimum": 2, "multipleOf": 5}, 5),
         ({"type": "number", "minimum": 0.25, "maximum": 0.5}, 0.375),
-        ({"type": "array", "items": {"type": "integer"}, "minItems": 3, "uniqueItems": True}, [1, 2, 3]),
-        ({"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 2, "uniqueItems": True}, ["a", "b"]),
+        ({"type": "array", "items": {"type": "integer"}, "minItems": 2}, [1, 1]),
         ({"type": "array", "prefixItems": [{"type": "boolean"}, {"const": 9}], "minItems": 2}, [False, 9]),
         ({"anyOf": [{"type": "null"}, {"type": "integer"}]}, 1),
         ({"oneOf": [{"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]}]}, {"a": 1}),
@@ -104,17 +102,17 @@ def test_our_validator_agrees_with_a_strict_one(schema: dict[str, Any], value: d
         ({"type": "object", "minProperties": 1, "additionalProperties": {"type": "integer"}}, {"key0": 1}),
         ({"type": "string", "pattern": "^#[0-9a-f]{6}$"}, "#ffffff"),
         ({"type": "string", "pattern": "^\\d{4}-\\d{2}-\\d{2}$"}, "2026-01-31"),
-        ({"type": "string", "minLength": 3}, "waa"),
+        ({"type": "string", "minLength": 3}, "www"),
         ({"type": "string", "maxLength": 0}, ""),
         ({"$ref": "#/$defs/missing"}, "w"),
         ({"properties": {"a": {"type": "null"}}, "required": ["a"]}, {"a": None}),
     ],
 )
-def test_examples_by_table(schema: dict[str, Any], value: Any) -> None:
+def test_example_is_minimal(schema: dict[str, Any], value: Any) -> None:
     assert example(schema, lambda _: "w") == value
 
 
-def test_a_schema_that_refers_to_itself_comes_to_an_end() -> None:
+def test_example_of_a_recursive_schema_is_finite() -> None:
     tree = {
         "$defs": {
             "Node": {

@@ -1,0 +1,73 @@
+"""Excerpts of texts: the sentences that contain most of some words.
+
+Pure. It knows neither requests nor tools.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+MAX_CHARACTERS = 60_000
+"""The part of a text that is searched."""
+NOT_PROSE = re.compile(r"\s*(?:#|\||>|[-=*_]{3,}\s*$)")
+BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
+SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"”')]))\s+(?![a-z])|(?<=[。！？])")
+
+
+def truncate(text: str, limit: int) -> str:
+    """At most `limit` characters and `…`, cut between words where there are several."""
+    if len(text) <= limit:
+        return text
+    words = text[: limit + 1].rpartition(" ")[0]
+    return f"{(words or text[:limit]).rstrip(' ,;:–-(')}…"
+
+
+def paragraphs(text: str) -> list[list[str]]:
+    """The sentences of each paragraph and list item; headings, tables, quotations and code are left out."""
+    found: list[list[str]] = [[]]
+    for line in re.sub(r"(?ms)^```.*?(?:^```|\Z)", "", text[:MAX_CHARACTERS]).splitlines():
+        is_prose = bool(line.strip()) and not NOT_PROSE.match(line)
+        if not is_prose or BULLET.match(line):
+            found.append([])
+        if is_prose:
+            found[-1].append(BULLET.sub("", line).strip())
+    return [[sentence for sentence in SENTENCE_END.split(" ".join(lines)) if sentence] for lines in found if lines]
+
+
+def count_matches(text: str, words: Iterable[str]) -> int:
+    """The number of words that the text contains, in any form."""
+    return len(_stems(text) & _stems(" ".join(words)))
+
+
+def _stems(text: str) -> set[str]:
+    return {_stem(word) for word in re.findall(r"[^\W_]+", text.lower())}
+
+
+def _stem(word: str) -> str:
+    """The word without its ending, so that `bees` matches `bee` and `dancing` matches `dance`."""
+    for ending in ("ing", "ed", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word.removesuffix(ending)
+    return word.removesuffix("s") if len(word) == 4 else word
+
+
+def excerpt(text: str, words: Sequence[str], limit: int, *, title: str = "", used: set[str]) -> str:
+    """The sentence with most of the words and those that follow it; empty if neither text nor title has any.
+
+    If the title has as many of the words, the excerpt is the beginning of the text. Sentences in `used` are skipped,
+    and those of the excerpt are added to it.
+    """
+    fresh = [[sentence for sentence in paragraph if sentence not in used] for paragraph in paragraphs(text)]
+    tails = [paragraph[at:] for paragraph in fresh for at in range(len(paragraph))]
+    if not tails:
+        return ""
+    best = max(tails, key=lambda tail: count_matches(tail[0], words))
+    matches = count_matches(best[0], words)
+    if count_matches(title, words) >= max(matches, 1):
+        best = tails[0]
+    elif not matches:
+        return ""
+    count = 1
+    while count < len(best) and len(" ".join(best[: count + 1])) <= limit:
+        count += 1
+    used.update(best[:count])
+    return truncate(" ".join(best[:count]), limit)

@@ -1,0 +1,111 @@
+"""Replies of the understudy: pieces, each of which becomes one chunk on the wire, and how the reply ends.
+
+Scripts and the improviser create replies, `openai_chunks` encodes them, the server sends them. This module knows
+neither the wire nor requests.
+"""
+
+import re
+
+import msgspec
+
+FRAGMENT_CHARACTERS = 12
+"""Length of the fragments of a call's arguments; it splits words and escapes, as providers do."""
+
+
+class Piece(msgspec.Struct, frozen=True, kw_only=True):
+    """One piece of a reply. `delay` is the wait in seconds before it is sent."""
+
+    delay: float = 0
+
+
+class TextPiece(Piece, frozen=True, kw_only=True):
+    text: str
+
+
+class ReasoningPiece(Piece, frozen=True, kw_only=True):
+    text: str
+
+
+class CallPiece(Piece, frozen=True, kw_only=True):
+    """The start of a tool call, if it has a name; otherwise a fragment of the arguments of call number `index`."""
+
+    index: int
+    call_id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+class ErrorPiece(Piece, frozen=True, kw_only=True):
+    """A provider error: an HTTP status if it is the first piece, otherwise an error event in the stream."""
+
+    status: int
+    message: str
+    type: str
+    code: str | None = None
+
+
+class DisconnectPiece(Piece, frozen=True, kw_only=True):
+    """Closes the connection before the reply is complete."""
+
+
+AnyPiece = TextPiece | ReasoningPiece | CallPiece | ErrorPiece | DisconnectPiece
+
+
+class TokenUsage(msgspec.Struct, frozen=True):
+    input: int
+    output: int
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """A complete reply. Without `usage` the tokens are estimated; without `scripted_finish_reason` it is derived."""
+
+    pieces: tuple[AnyPiece, ...]
+    usage: TokenUsage | None = None
+    scripted_finish_reason: str = ""
+
+    @property
+    def finish_reason(self) -> str:
+        has_calls = any(isinstance(piece, CallPiece) for piece in self.pieces)
+        return self.scripted_finish_reason or ("tool_calls" if has_calls else "stop")
+
+    @property
+    def leading_error(self) -> ErrorPiece | None:
+        """The error that replaces the whole reply."""
+        first = self.pieces[0] if self.pieces else None
+        return first if isinstance(first, ErrorPiece) else None
+
+
+def text_reply(text: str) -> Reply:
+    return Reply(tuple(text_pieces(text)))
+
+
+def with_pace(reply: Reply, seconds: float) -> Reply:
+    """The reply with a delay before each piece."""
+    if not seconds:
+        return reply
+    pieces = tuple(msgspec.structs.replace(piece, delay=piece.delay + seconds) for piece in reply.pieces)
+    return msgspec.structs.replace(reply, pieces=pieces)
+
+
+def text_pieces(text: str, delay: float = 0) -> list[AnyPiece]:
+    """A text, one piece per word."""
+    return [TextPiece(text=word, delay=delay) for word in _words(text)]
+
+
+def reasoning_pieces(text: str, delay: float = 0) -> list[AnyPiece]:
+    return [ReasoningPiece(text=word, delay=delay) for word in _words(text)]
+
+
+def call_pieces(index: int, call_id: str, name: str, arguments: str, delay: float = 0) -> list[AnyPiece]:
+    """A tool call: first its name, then its arguments in fragments."""
+    starts = range(0, len(arguments), FRAGMENT_CHARACTERS)
+    fragments = [arguments[start : start + FRAGMENT_CHARACTERS] for start in starts]
+    return [
+        CallPiece(index=index, call_id=call_id, name=name, delay=delay),
+        *(CallPiece(index=index, arguments=fragment, delay=delay) for fragment in fragments),
+    ]
+
+
+def _words(text: str) -> list[str]:
+    """The words with the white space before them: joined, they are the text again."""
+    return re.findall(r"\s*\S+|\s+$", text)

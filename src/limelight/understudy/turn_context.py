@@ -1,0 +1,172 @@
+"""The current turn, as the improviser sees it: the question, the tools on offer and the calls made so far.
+
+Pure; created from each request.
+"""
+
+import json
+import re
+from typing import Any
+
+import msgspec
+
+from limelight.understudy.requests import ChatRequest, Tool
+
+TRIGGER_PHRASES = ("try an error", "a long answer", "a slow tool", "an approval", "two helpers at once")
+"""What a user can write to provoke something."""
+BEFORE_PHRASE = r"(?:[,;:]?\s*\b(?:and|with|after|by|then|run|using|i want|give me|write|ask|please)\b)*[,;:]?\s*"
+"""Words before a trigger phrase that are removed with it."""
+
+FIND_OUT = "Find out"
+"""The beginning of tasks for sub-agents."""
+REPORT_REQUEST = "Report what you find in a few sentences, with your sources."
+"""The end of tasks for sub-agents, by which an understudy recognises a task that another one has delegated."""
+OTHER_HELPER = "from another side"
+"""Comes after FIND_OUT in the task of the second of two sub-agents that get the same question."""
+
+MAX_QUESTION_CHARACTERS = 10_000
+"""Longer questions are cut in the middle: the regular expressions would take minutes for megabytes."""
+MAX_WORDS = 5
+MAX_NUMBERS = 8
+FILE = re.compile(r"(?<![\w:/.])/?(?:[\w.-]+/)*[\w-]+\.(?:[a-z]{1,4}|ipynb|json5?)\b", re.IGNORECASE)
+URL = re.compile(r"https?://[^\s\"'<>)\]},]+")
+
+COMMON_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a about add again all also am an and another answer any are as ask at be been but by calculate call can
+        check code compare could delete describe did do does each explain few file files find first for from get
+        give had happen happens has have he hello help helper helpers how i if in into is it its just know let like
+        list look make many me mean means minus more most much multiply my need new no not now of on one only or
+        other our out plan please plus print python read report research return returns run say says search see she
+        should show side so some step sum summarise summarize take takes tell than that the their them then there
+        these they think this those times to tool tools try two up us use used uses using want was we were what when
+        where whether which who why will with work works would write you your
+        """,
+    )
+)
+
+
+def question_text(text: str) -> str:
+    """The question of a user message, without trigger phrases and without the text that frameworks wrap around it."""
+    if len(text) > MAX_QUESTION_CHARACTERS:
+        text = f"{text[: MAX_QUESTION_CHARACTERS // 2]} {text[-MAX_QUESTION_CHARACTERS // 2 :]}"
+    if task := re.search(r"^Task:\n(.*?)\n---", text, re.MULTILINE | re.DOTALL):  # smolagents' managed agents
+        text = task[1]
+    for phrase in TRIGGER_PHRASES:
+        text = re.sub(BEFORE_PHRASE + re.escape(phrase) + r"(?: on the way)?", "", text, flags=re.IGNORECASE)
+    text = re.sub(rf"{FIND_OUT}(?: {OTHER_HELPER})?: ", "", text.replace(REPORT_REQUEST, ""))
+    return " ".join(text.split())[:300].strip(" ,;:")
+
+
+def content_words(text: str) -> list[str]:
+    """The words that are not common, in order, without repetition."""
+    found = re.findall(r"[^\W\d_]{3,}|[A-Z]{2,}|[^\W\d_a-zA-Z]{2,}", text)
+    return list(dict.fromkeys(word for word in found if word.lower() not in COMMON_WORDS))
+
+
+class TurnContext(msgspec.Struct, frozen=True):
+    """The request, the tools on offer, and the calls since the last user message."""
+
+    request: ChatRequest
+    tools: tuple[Tool, ...]
+    calls: tuple[tuple[str, str], ...] = ()
+    """Names and arguments of the calls; the arguments as canonical JSON where they are JSON."""
+
+    @property
+    def question(self) -> str:
+        return question_text(self.request.user_text)
+
+    @property
+    def is_delegated(self) -> bool:
+        """Whether another understudy has asked the question."""
+        return REPORT_REQUEST in self.request.user_text
+
+    @property
+    def words(self) -> list[str]:
+        """The content words of the question; of `... about X` those of X."""
+        about = self.question.rpartition("about ")[2]
+        return (content_words(about) or content_words(self.question))[:MAX_WORDS]
+
+    @property
+    def subject(self) -> str:
+        """A short text for queries and free text fields."""
+        return " ".join(self.words) or self.expression or "anything"
+
+    @property
+    def numbers(self) -> list[float]:
+        found = re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w])", self.question)
+        return [float(number) if "." in number else int(number[:15]) for number in found][:MAX_NUMBERS]
+
+    @property
+    def expression(self) -> str:
+        """The arithmetic expression in the question, or the sum of its numbers."""
+        found = re.search(r"[\d.(]+(?:\s*[-+*/^×()]+\s*[\d.]+\)?)+", self.question)
+        return found[0].strip(" .") if found else " + ".join(map(str, self.numbers))
+
+    @property
+    def proper_name(self) -> str:
+        """The first capitalized words that do not begin a sentence."""
+        found = re.search(r"(?<=[a-z,] )[A-Z][\w'-]+(?: [A-Z][\w'-]+)*", self.question)
+        return found[0] if found else ""
+
+    @property
+    def files(self) -> list[str]:
+        """File names in the question and in the results, the best match first."""
+        return self._locations(FILE)
+
+    @property
+    def urls(self) -> list[str]:
+        return self._locations(URL)
+
+    def _locations(self, pattern: re.Pattern[str]) -> list[str]:
+        in_question = pattern.findall(self.question)
+        in_results = [name.rstrip(".,;:!?") for result in self.request.results for name in pattern.findall(result.text)]
+        stems = [word.lower()[:4] for word in self.words]
+        matching = sorted(in_results, key=lambda name: not any(stem in name.lower() for stem in stems))
+        known = list(dict.fromkeys([*in_question, *matching]))
+        if OTHER_HELPER in self.request.user_text and not in_question:
+            known[:2] = reversed(known[:2])  # the first helper takes the first one
+        return known
+
+    def has_phrase(self, phrase: str) -> bool:
+        return phrase in self.request.user_text.lower()
+
+    @property
+    def phrases(self) -> list[str]:
+        """The trigger phrases in the message."""
+        return [phrase for phrase in TRIGGER_PHRASES if self.has_phrase(phrase)]
+
+    def names_tool(self, tool: Tool) -> bool:
+        """Whether the message names the tool: in backticks, after a verb such as `use`, or a name with underscores."""
+        name, text = re.escape(tool.name), self.request.user_text
+        if re.search(rf"`{name}`|\b(?:use|call|run|with)(?: the)? {name}\b", text, re.IGNORECASE):
+            return True
+        return bool("_" in tool.name and re.search(rf"\b{name}\b", text))
+
+    def count_calls(self, tool: Tool) -> int:
+        return sum(name == tool.name for name, _ in self.calls)
+
+    def first_arguments(self, tool: Tool) -> dict[str, Any]:
+        """The arguments of the first call of a tool; empty if they are unknown."""
+        arguments = next((arguments for name, arguments in self.calls if name == tool.name), "")
+        return json.loads(arguments) if arguments.startswith("{") else {}
+
+    def has_called(self, name: str, arguments: dict[str, Any]) -> bool:
+        return (name, _canonical(arguments)) in self.calls
+
+
+def turn_context(request: ChatRequest) -> TurnContext:
+    calls = tuple((call.name, _canonical_text(call.arguments)) for call in request.calls)
+    return TurnContext(request, request.tools, calls)
+
+
+def _canonical(arguments: Any) -> str:
+    return json.dumps(arguments, sort_keys=True, ensure_ascii=False)
+
+
+def _canonical_text(arguments: str) -> str:
+    try:
+        return _canonical(json.loads(arguments))
+    except ValueError:
+        return arguments

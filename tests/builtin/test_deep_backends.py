@@ -1,0 +1,118 @@
+"""`execute` of `deep`: off by default, needs approval, and leaves no processes behind."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.agents.resolve import offered
+from limelight.config import load_settings
+from limelight.errors import SetupError
+from limelight.events import ApprovalRequested, RunCancelled, RunFinished
+from tests.builtin.test_agents import serve_agent
+from tests.sources.live_turn import Played, played
+from tests.support.server import Frame, Served
+from tests.support.wait import eventually
+
+EXECUTE_ON = "[agents.deep]\nexecute = true\n"
+
+
+async def run_command(served: Served, decision: dict[str, Any] | None = None, stop_when: Path | None = None) -> Played:
+    """A run that calls `execute`; the decision can replace the command."""
+    frames: list[Frame] = []
+    async for frame in served.ask("Please use execute", format="records", session_id="s"):
+        frames.append(frame)
+        run_id = frame.data["run_id"]
+        if frame.data["event"]["kind"] == "approval_requested":
+            path = f"/runs/{run_id}/approvals/{frame.data['event']['approval_id']}"
+            assert (await served.http.post(path, json=decision)).status_code == 200
+            if stop_when is not None:
+                await eventually(stop_when.exists)
+                await served.http.post(f"/runs/{run_id}/cancel", json={})
+    return played(frames)
+
+
+def edit_decision(command: str, **args: Any) -> dict[str, Any]:
+    return {"decision": "edit", "args": {"command": command, **args}}
+
+
+async def test_execute_asks_before_each_command_and_returns_its_output(tmp_path: Path) -> None:
+    async with serve_agent(tmp_path / "data", "deep", EXECUTE_ON) as served:
+        made = await run_command(served, {"decision": "approve"})
+        refused = await run_command(served, {"decision": "reject"})
+    assert made.one(ApprovalRequested).name == "execute"
+    assert "the understudy was here" in made.call("execute").result
+    assert made.call("execute").error is None
+    assert isinstance(refused.terminal, RunFinished) and refused.call("execute").error
+
+
+async def test_empty_list_disables_the_approval_of_execute(tmp_path: Path) -> None:
+    async with serve_agent(tmp_path / "data", "deep", f"{EXECUTE_ON}approve = []\n") as served:
+        made = await run_command(served)
+    assert not made.all(ApprovalRequested)
+    assert "the understudy was here" in made.call("execute").result
+
+
+async def test_command_starts_in_the_workspace_without_the_environment_of_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-server")
+    async with serve_agent(tmp_path / "data", "deep", EXECUTE_ON) as served:
+        made = await run_command(served, edit_decision("pwd; ls; env; echo trouble >&2; exit 3"))
+    printed = str(made.call("execute").result)
+    assert str((tmp_path / "data" / "workspaces" / "s").resolve()) in printed
+    assert "bees.md" in printed and "trouble" in printed and "exit code 3" in printed
+    assert "sk-secret" not in printed
+
+
+async def test_time_and_output_of_a_command_are_limited(tmp_path: Path) -> None:
+    async with serve_agent(tmp_path / "data", "deep", EXECUTE_ON) as served:
+        slow = await run_command(served, edit_decision("echo begun; sleep 600", timeout=1))
+        loud = await run_command(served, edit_decision("head -c 3000000 /dev/zero | tr '\\0' x"))
+    assert "begun" in slow.call("execute").result and "cut off after 1 seconds" in slow.call("execute").result
+    assert loud.call("execute").error is None
+    assert len(loud.call("execute").result) < 200_000
+
+
+@pytest.mark.parametrize("ends", ["by itself", "by Stop"])
+async def test_processes_of_a_command_are_killed_at_its_end(tmp_path: Path, ends: str) -> None:
+    pid_file = tmp_path / "data" / "workspaces" / "s" / "pid"
+    waits = "; wait" if ends == "by Stop" else ""
+    async with serve_agent(tmp_path / "data", "deep", EXECUTE_ON) as served:
+        decision = edit_decision(f"sleep 600 & echo $! > pid.new; mv pid.new pid{waits}")
+        made = await run_command(served, decision, pid_file if waits else None)
+        assert isinstance(made.terminal, RunCancelled if waits else RunFinished)
+        pid = int(pid_file.read_text())
+        await eventually(lambda: not _is_alive(pid))
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:1]
+
+
+def test_execute_is_validated(tmp_path: Path) -> None:
+    def error_of(config: str) -> str:
+        file = tmp_path / "config.toml"
+        file.write_text(config)
+        try:
+            offered(load_settings(file, environ={}), environ={})
+        except SetupError as error:
+            return error.detail
+        return ""
+
+    assert error_of('[agents.deep]\napprove = ["write_file", "execute"]') == ""
+    assert error_of(EXECUTE_ON) == ""
+    assert "expected true or false" in error_of('[agents.deep]\nexecute = "yes"')
+    assert "execute makes no difference for this agent: it is for deep" in error_of("[agents.agno]\nexecute = true")
+
+
+async def test_approve_list_with_execute_does_not_enable_it(tmp_path: Path) -> None:
+    async with serve_agent(tmp_path / "data", "deep", '[agents.deep]\napprove = ["execute"]\n') as served:
+        made = await asyncio.wait_for(run_command(served), 60)
+    assert not made.all(ApprovalRequested)
