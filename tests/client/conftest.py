@@ -15,9 +15,9 @@ from tests.support.server import Served, serving
 
 
 @pytest.fixture(autouse=True)
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backoff, "FIRST_SECONDS", 0.005)
-    monkeypatch.setattr(backoff, "MOST_SECONDS", 0.05)
+def short_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backoff, "INITIAL_DELAY", 0.005)
+    monkeypatch.setattr(backoff, "MAX_DELAY", 0.05)
     for name in ("LIMELIGHT_URL", "LIMELIGHT_API_KEY"):
         monkeypatch.delenv(name, raising=False)
 

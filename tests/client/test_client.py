@@ -210,7 +210,7 @@ async def test_sessions(client: Client) -> None:
 async def test_sessions_are_paged(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     for n in range(5):
         await client.ask("hi", session_id=f"s{n}")
-    monkeypatch.setattr("limelight.client.client.PAGE", 2)
+    monkeypatch.setattr("limelight.client.client.PAGE_SIZE", 2)
     assert sorted([s.session_id async for s in client.sessions()]) == [f"s{n}" for n in range(5)]
 
 
@@ -290,7 +290,7 @@ async def test_a_wrong_address_is_an_error_of_ours() -> None:
     for url in ("nonsense", "ftp://x", "http://host:port"):
         async with Client(url) as client:
             for attempt in (client.agents(), client.start("x"), anext(client.follow("r"))):
-                with pytest.raises(ClientError, match="is no address"):
+                with pytest.raises(ClientError, match="is not a valid address"):
                     await attempt
 
 

@@ -88,9 +88,9 @@ async def test_cancelling_one_who_waits_for_a_socket_to_come_back(served: Served
     async with Client(served.url, give_up_seconds=60) as client:
         before = asyncio.all_tasks()
         async with client.connect("s") as socket:
-            client._wire.url = "http://127.0.0.1:9"  # pyright: ignore[reportPrivateUsage]
-            assert socket._link is not None  # pyright: ignore[reportPrivateUsage]
-            socket._link.abort()  # pyright: ignore[reportPrivateUsage]
+            client._transport.url = "http://127.0.0.1:9"  # pyright: ignore[reportPrivateUsage]
+            assert socket._connection is not None  # pyright: ignore[reportPrivateUsage]
+            socket._connection.abort()  # pyright: ignore[reportPrivateUsage]
             asking = asyncio.create_task(socket.send("hello?"))
             await asyncio.wait({asking}, timeout=0.1)
             asking.cancel()

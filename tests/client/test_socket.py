@@ -19,9 +19,7 @@ from limelight.client import (
     State,
     Unauthorized,
 )
-from limelight.client import (
-    client as client_module,
-)
+from limelight.client.socket import QUEUE_SIZE
 from limelight.events import Record
 from tests.client.cutting_proxy import answer as page
 from tests.client.cutting_proxy import playing, same
@@ -59,14 +57,13 @@ async def test_a_conversation(client: Client) -> None:
     assert (await client.session("s")).turns == 2
 
 
-async def test_messages_over_http_are_those_of_the_socket(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_messages_over_http_are_those_of_the_socket(client: Client) -> None:
     async with client.connect("s", agent="worker") as socket:
         await socket.send("go")
         said = whole(await turn(socket))
         assert await socket.last_messages() == said
         assert await socket.last_messages(3) == said[-3:]
         assert await socket.last_messages(3, before=said[-3].cursor) == said[-6:-3]
-    monkeypatch.setattr(client_module, "PAGE", 4)
     assert [message async for message in client.messages("s")] == said
     assert [message async for message in client.messages("s", after=said[9].cursor)] == said[10:]
     assert await client.last_messages("s", 2) == said[-2:]
@@ -279,9 +276,9 @@ async def test_nothing_is_read_ahead_without_end(tmp_path: Path) -> None:
         await run.wait()
         async with client.connect("s", after=0) as socket:
             await anext(socket)
-            inbox = socket._inbox  # pyright: ignore[reportPrivateUsage]
-            await eventually(lambda: inbox.full)
-            assert len(inbox._items) <= 257  # pyright: ignore[reportPrivateUsage]
+            queue = socket._queue  # pyright: ignore[reportPrivateUsage]
+            await eventually(lambda: queue.qsize() >= QUEUE_SIZE)
+            assert queue.qsize() <= QUEUE_SIZE + 1
             check_texts(await turn(socket))
 
 
@@ -360,7 +357,7 @@ async def test_what_is_no_limelight() -> None:
             await client.connect("s").__aenter__()
     for url in ("ftp://x", "nowhere", "http://[::1", "http://host:port"):
         async with Client(url) as client:
-            with pytest.raises(ClientError, match="is no address"):
+            with pytest.raises(ClientError, match="is not a valid address"):
                 await client.connect("s").__aenter__()
 
 

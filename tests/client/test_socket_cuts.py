@@ -116,9 +116,9 @@ async def test_the_beginning_of_a_live_run_of_which_nothing_had_come_yet(tmp_pat
         async with client.connect("s") as socket:
             await socket.cancel()
             items = await turn(socket)
-            socket._progress.after = None  # pyright: ignore[reportPrivateUsage]
-            assert socket._link is not None  # pyright: ignore[reportPrivateUsage]
-            socket._link.abort()  # pyright: ignore[reportPrivateUsage]
+            socket._position.after = None  # pyright: ignore[reportPrivateUsage]
+            assert socket._connection is not None  # pyright: ignore[reportPrivateUsage]
+            socket._connection.abort()  # pyright: ignore[reportPrivateUsage]
             again = await until(socket, lambda item: getattr(item, "content", "") == "Stopped")
             assert whole(again) == whole(items)
             assert whole(again)[0].content == "second"
