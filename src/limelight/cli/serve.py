@@ -57,13 +57,13 @@ def serve(
         run_with_reload(sys.argv, watch=Path.cwd())
         return
     raise_limit()
-    listener = bind(settings.server.host, settings.server.port)
-    offer = offered(settings, targets or ())
-    app = create_app(settings, offer.agents)
-    set_up_log(None, settings)
-    if offer.hint:
-        typer.echo(offer.hint)
-    LimelightServer(app, listener, say=typer.echo).run()
+    with bind(settings.server.host, settings.server.port) as listener:
+        offer = offered(settings, targets or ())
+        app = create_app(settings, offer.agents)
+        set_up_log(None, settings)
+        if offer.hint:
+            typer.echo(offer.hint)
+        LimelightServer(app, listener, say=typer.echo).run()
 
 
 def _check_address(settings: Settings) -> None:

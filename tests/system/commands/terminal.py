@@ -1,4 +1,4 @@
-"""A terminal for one command: what a person types, and what is on the screen then."""
+"""A pseudo-terminal for one command: sends keys and reads the screen."""
 
 import codecs
 import fcntl
@@ -18,32 +18,32 @@ from typing import Self
 
 LAUNCH = """
 import os, sys
-terminal = os.open(sys.argv[1], os.O_RDWR)  # the first one that a new session opens is its own
+terminal = os.open(sys.argv[1], os.O_RDWR)  # becomes the controlling terminal of the new session
 for fd in range(3):
     os.dup2(terminal, fd)
 os.execv(sys.executable, [sys.executable, "-m", "limelight", *sys.argv[2:]])
 """
 SEQUENCE = re.compile(r"\x1b\[\??([0-9;]*)([A-Za-z])|(\r|\n)|([^\x1b\r\n]+)")
-HALF = re.compile(r"\x1b(\[[?0-9;]*)?\Z")
+INCOMPLETE = re.compile(r"\x1b(\[[?0-9;]*)?\Z")
 
 
 class Screen:
-    """As much of a terminal as rich asks for: it goes up, to the left, and erases lines."""
+    """The screen of a terminal, with the control sequences that rich uses."""
 
     def __init__(self) -> None:
         self._lines: list[str] = [""]
         self._row = self._column = 0
-        self._half = ""
+        self._incomplete = ""
 
     @property
     def text(self) -> str:
         return "\n".join(line.rstrip() for line in self._lines).rstrip()
 
     def feed(self, data: str) -> None:
-        data, self._half = self._half + data, ""
-        half = HALF.search(data)
-        if half is not None:  # the rest of this sequence has not come yet
-            data, self._half = data[: half.start()], half[0]
+        data, self._incomplete = self._incomplete + data, ""
+        incomplete = INCOMPLETE.search(data)
+        if incomplete is not None:  # the rest of the sequence has not arrived
+            data, self._incomplete = data[: incomplete.start()], incomplete[0]
         for number, command, control, text in SEQUENCE.findall(data):
             if command == "A":
                 self._row = max(0, self._row - int(number or 1))
@@ -62,7 +62,7 @@ class Screen:
 
 
 class Terminal:
-    """`limelight` with arguments, in a terminal of 80 columns. Use as `with`; what is left of it is killed."""
+    """A `limelight` command in a terminal of 80 columns. Use as `with`, which kills the command at the end."""
 
     def __init__(self, *arguments: str, folder: Path, columns: int = 80, editor: str = "") -> None:
         self._fd, self._slave = pty.openpty()
@@ -93,27 +93,24 @@ class Terminal:
         return self._screen.text
 
     @property
-    def is_as_before(self) -> bool:
-        """Whether keys are echoed and lines are lines again."""
+    def modes_restored(self) -> bool:
+        """Whether the terminal has its first modes again, with echo and lines."""
         return termios.tcgetattr(self._slave)[3] == self._modes[3]
 
     def type(self, keys: str) -> None:
         os.write(self._fd, keys.encode())
 
-    def see(self, text: str, seconds: float = 30) -> None:
-        """Wait until it is on the screen."""
-        self._wait(lambda: text in self.screen, text, seconds)
+    def wait_for(self, text: str, seconds: float = 30) -> None:
+        """Wait until the text is on the screen."""
+        self._poll(lambda: text in self.screen, text, seconds)
 
-    def see_no_more(self, text: str, seconds: float = 30) -> None:
-        self._wait(lambda: text not in self.screen, f"no {text}", seconds)
-
-    def end(self, seconds: float = 30) -> int:
-        """The exit code."""
-        self._wait(lambda: self._process.poll() is not None, "the end", seconds)
+    def wait(self, seconds: float = 30) -> int:
+        """Wait for the end of the command and return its exit code."""
+        self._poll(lambda: self._process.poll() is not None, "the end", seconds)
         self._read(0)
         return self._process.returncode
 
-    def _wait(self, condition: Callable[[], bool], what: str, seconds: float) -> None:
+    def _poll(self, condition: Callable[[], bool], what: str, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, f"waited for {what!r}, there is:\n{self.screen}"
