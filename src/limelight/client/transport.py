@@ -6,6 +6,7 @@ was closed.
 """
 
 import ipaddress
+import ssl
 from collections.abc import Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
@@ -36,8 +37,7 @@ class Transport:
             headers=headers,
             timeout=timeout,
             trust_env=self.trust_env,
-            # SSL_CERT_FILE applies to servers on this machine too.
-            verify=httpx.create_ssl_context() if self.url.startswith("https:") else True,
+            verify=_ssl_context(self.url),
             # Each stream occupies a connection, so the number of connections is not limited.
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
         )
@@ -126,6 +126,12 @@ class Transport:
 def path_segment(text: str) -> str:
     """Quote an id as one segment of a path, including ids that consist of dots."""
     return quote(text, safe="") if text.strip(".") else text.replace(".", "%2E")
+
+
+def _ssl_context(url: str) -> ssl.SSLContext:
+    """The context of an https URL; SSL_CERT_FILE applies to loopback addresses too. For http an empty one, because
+    loading the certificates takes longer than a request."""
+    return httpx.create_ssl_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _is_loopback(url: str) -> bool:
