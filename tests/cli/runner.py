@@ -7,7 +7,7 @@ import threading
 from collections.abc import Generator
 from contextlib import chdir, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest import mock
 
 from typer.testing import CliRunner
@@ -52,7 +52,7 @@ def limelight(*arguments: str, folder: Path, code: int = 0, stdin: bytes = b"", 
     return result
 
 
-def refused(*arguments: str, folder: Path, code: int = USAGE_ERROR, **environment: str) -> str:
+def refused(*arguments: str, folder: Path, code: int = USAGE_ERROR, **environment: Any) -> str:
     """The only line on stderr of a `serve` that does not start."""
     result = limelight("serve", *arguments, folder=folder, code=code, **environment)
     assert result.stdout == ""

@@ -19,7 +19,7 @@ PORT = str(free_port())
 
 def doctor(folder: Path, *arguments: str, code: int = 0, data: str = "data") -> dict[str, Any]:
     """The findings by what was checked."""
-    environment = {"LIMELIGHT_DATA": data, "LIMELIGHT_PORT": PORT}
+    environment: dict[str, Any] = {"LIMELIGHT_DATA": data, "LIMELIGHT_PORT": PORT}
     lines = limelight("doctor", "--json", *arguments, folder=folder, code=code, **environment).stdout.splitlines()
     return {finding["what"]: finding for finding in map(json.loads, lines)}
 
@@ -81,7 +81,7 @@ def test_doctor_asks_the_running_server_whether_its_store_works(tmp_path: Path) 
     with serve_in_thread(hello, data=tmp_path / "data") as served, SyncClient(served.url) as client:
         client.ask("hi")
         port = served.url.rpartition(":")[2]
-        environment = {"LIMELIGHT_PORT": port, "LIMELIGHT_DATA": "data"}
+        environment: dict[str, Any] = {"LIMELIGHT_PORT": port, "LIMELIGHT_DATA": "data"}
         healthy = limelight("doctor", folder=tmp_path, **environment).stdout
         assert f"{port}: a Limelight answers there\n" in healthy
         (tmp_path / "data").rename(tmp_path / "aside")
