@@ -140,7 +140,7 @@ def test_arguments_are_parsed_as_a_parse_arguments() -> None:
     ],
 )
 def test_invalid_arguments_are_refused_with_line_and_column(text: str, why: str) -> None:
-    with pytest.raises(ValueError, match="That is no JSON object: ") as raised:
+    with pytest.raises(ValueError, match="That is not a JSON object: ") as raised:
         parse_arguments(text)
     assert why in str(raised.value)
 

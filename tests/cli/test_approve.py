@@ -92,7 +92,7 @@ def test_approve_of_several_open_requests_needs_an_id(approval_server: str, tmp_
     ("options", "hint"),
     [
         (("run_x",), "run_x"),
-        (("run_x", "--edit", "[]"), "That is no JSON object"),
+        (("run_x", "--edit", "[]"), "That is not a JSON object"),
         (("run_x", "--edit", "{}", "--reject", ""), "exclude each other"),
     ],
 )

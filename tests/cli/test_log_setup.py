@@ -44,16 +44,16 @@ def test_json_line_has_the_traceback_of_an_exception() -> None:
     try:
         raise ValueError(f"two\nlines with {SECRET}")
     except ValueError as error:
-        told = read(log_record("broke", raised=error))
-    assert told["exception"].startswith("Traceback (most recent call last):\n")
-    assert told["exception"].endswith(f"ValueError: two\nlines with {HIDDEN}")
+        line = read(log_record("broke", raised=error))
+    assert line["exception"].startswith("Traceback (most recent call last):\n")
+    assert line["exception"].endswith(f"ValueError: two\nlines with {HIDDEN}")
 
 
 def test_json_line_has_no_secrets_and_control_characters() -> None:
     with logged_as(ids(session_id=f"s {SECRET}")):
-        told = read(log_record("%s of card 1234 \x1b[2J\u202e", SECRET))
-    assert told["message"] == f"{HIDDEN} of {HIDDEN} ␛[2J\\u202e"
-    assert told["session_id"] == f"s {HIDDEN}"
+        line = read(log_record("%s of card 1234 \x1b[2J\u202e", SECRET))
+    assert line["message"] == f"{HIDDEN} of {HIDDEN} ␛[2J\\u202e"
+    assert line["session_id"] == f"s {HIDDEN}"
 
 
 def test_text_line_names_run_and_session_unless_the_message_does() -> None:

@@ -273,7 +273,7 @@ def parse_arguments(text: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
-        raise ValueError(f"That is no JSON object: {_syntax_error(text) or error}") from None
+        raise ValueError(f"That is not a JSON object: {_syntax_error(text) or error}") from None
 
 
 def _syntax_error(text: str) -> str:

@@ -139,7 +139,7 @@ def _log_thread_error(args: threading.ExceptHookArgs) -> None:
     if args.exc_value is None or issubclass(args.exc_type, SystemExit):  # SystemExit ends a thread without an error
         return
     name = args.thread.name if args.thread is not None else "that is gone"
-    log.error("an error in the thread %s, which has ended", name, exc_info=_exc_info(args.exc_value))
+    log.error("uncaught error in the thread %s, which has ended", name, exc_info=_exc_info(args.exc_value))
 
 
 def _log_unraisable(args: "sys.UnraisableHookArgs") -> None:
@@ -149,14 +149,14 @@ def _log_unraisable(args: "sys.UnraisableHookArgs") -> None:
         where = f"{args.object!r}"
     except Exception:  # the object is partly destroyed
         where = f"a {type(args.object).__name__}"
-    log.error("%s %s", args.err_msg or "an error that nobody can catch, in", where, exc_info=_exc_info(args.exc_value))
+    log.error("%s %s", args.err_msg or "uncaught error in", where, exc_info=_exc_info(args.exc_value))
 
 
 def _log_fatal(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     if issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
     else:
-        log.critical("an error that nobody has caught ends the process", exc_info=(kind, error, trace))
+        log.critical("uncaught error, which ends the process", exc_info=(kind, error, trace))
 
 
 def _exc_info(error: BaseException) -> tuple[type[BaseException], BaseException, TracebackType | None]:

@@ -184,7 +184,7 @@ class Socket(DecisionMethods, Generic[T]):
                     await self._reconnect(error)
         except asyncio.CancelledError:
             self._end(self._transport.client_closed())
-            self._abort()  # the event loop is ending, so there is no time for a close frame
+            self._abort()  # the event loop is ending, which leaves no time for a close frame
             raise
         except Exception as error:
             self._end(error)
@@ -249,7 +249,7 @@ class Socket(DecisionMethods, Generic[T]):
                 if self._transport.closed:
                     raise self._transport.client_closed() from failed
                 cause = failed
-        # In a task of its own: the server may not read before this task has received what it sends.
+        # In a separate task: the server may not read before this task has received what it sends.
         self._resending = asyncio.create_task(self._send_commands())
 
     def _abort(self) -> None:

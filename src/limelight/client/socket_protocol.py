@@ -68,7 +68,7 @@ Reply = Pong | ErrorFrame | Accepted | Decided
 
 
 class _Head(msgspec.Struct):
-    """The fields that tell what a frame is."""
+    """The fields that distinguish the types of frames."""
 
     type: str = ""
     cursor: str = ""

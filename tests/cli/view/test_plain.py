@@ -1,4 +1,4 @@
-"""The plain view: golden files, and how code, output, plans and messages are told apart."""
+"""The plain view: golden files, and how code, output, plans and messages are distinguished."""
 
 import os
 from pathlib import Path

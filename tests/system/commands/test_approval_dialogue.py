@@ -57,7 +57,7 @@ def test_dialogue_edits_arguments_in_the_line_without_an_editor(approval_server:
         terminal.type("e\n")
         terminal.wait_for('┃ > {"path":"/tmp/x"}')
         terminal.type("\x7f\n")
-        terminal.wait_for("That is no JSON object: ")
+        terminal.wait_for("That is not a JSON object: ")
         terminal.type("\x1b")
         terminal.wait_for(CHOICES)
         terminal.type("e\n")
@@ -75,7 +75,7 @@ def test_dialogue_edits_arguments_in_the_editor_until_they_are_valid(approval_se
     with run(approval_server, tmp_path, editor=str(editor)) as terminal:
         terminal.wait_for(CHOICES)
         terminal.type("e\n")
-        terminal.wait_for("That is no JSON object: Expecting value in line 2, column 11")
+        terminal.wait_for("That is not a JSON object: Expecting value in line 2, column 11")
         editor.write_text('#!/bin/sh\nsed -i \'s/oops/"z.txt"/\' "$1"\n')
         terminal.type("e\n")
         assert terminal.wait() == 0

@@ -60,9 +60,9 @@ def test_server_logs_uncaught_errors_as_json_lines(tmp_path: Path, monkeypatch: 
         server.until_it_says("beehive")
         server.until_it_says("Swarm.__del__")
         server.kill()
-    told = {line["message"]: line["exception"] for line in json_lines(server)}
-    in_thread = next(story for message, story in told.items() if "in the thread beehive" in message)
-    ignored = next(story for message, story in told.items() if "Swarm.__del__" in message)
+    exceptions = {line["message"]: line["exception"] for line in json_lines(server)}
+    in_thread = next(exception for message, exception in exceptions.items() if "in the thread beehive" in message)
+    ignored = next(exception for message, exception in exceptions.items() if "Swarm.__del__" in message)
     assert in_thread.endswith(f"ValueError: {HIDDEN}")
     assert ignored.endswith(f"OSError: {HIDDEN}")
     assert "honey-honey-honey" not in server.log

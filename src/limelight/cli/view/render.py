@@ -43,7 +43,7 @@ INTERRUPT = "interrupt"
 
 MAIN_ARGUMENT_WIDTH = 60
 MIN_ARGUMENT_CELLS = 12
-"""If fewer cells are left for the argument, the error moves to a line of its own."""
+"""If fewer cells are left for the argument, the error moves to a second line."""
 SUBJECT_WIDTH = 80
 CHANGE_WIDTH = 60
 LINES_PER_ARGUMENT = 5
@@ -70,7 +70,7 @@ def format_duration(milliseconds: int | None) -> str:
 
 
 def main_argument(args: Args | None) -> str:
-    """The argument that tells best what a call is about, on one line; "" if there is none."""
+    """The most informative argument of a call, on one line; "" if there is none."""
     if not args:
         return ""
     if isinstance(args, str):

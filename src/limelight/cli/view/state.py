@@ -49,7 +49,7 @@ class Message(msgspec.Struct):
 
 
 class Approval(msgspec.Struct):
-    """An approval request. A request about a tool call belongs to the call; any other is an item of its own."""
+    """An approval request. A request about a tool call belongs to the call; any other is a separate item."""
 
     approval_id: str
     agent_id: str
