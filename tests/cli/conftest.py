@@ -1,4 +1,4 @@
-"""A server whose agents ask before they act."""
+"""A server whose agents request approvals."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -8,12 +8,12 @@ import pytest
 
 from limelight.events import AnyEvent, ToolFinished, ToolStarted
 from limelight.sources.base import Context
-from tests.client.conftest import serving_elsewhere
+from tests.client.server_thread import serve_in_thread
 from tests.support import agents
 
 
 async def twice(messages: object, ctx: Context) -> AsyncIterator[str | AnyEvent]:
-    """Asks two things at once."""
+    """Requests two approvals at once."""
     yield ToolStarted(call_id="m", name="send_mail", args={"to": "ann", "text": "one\ntwo\n" + "long " * 50})
     mail = ctx.approve("send_mail", {"to": "ann", "text": "one\ntwo\n" + "long " * 50}, call_id="m")
     publish = ctx.approve("publish", {"page": 1}, decisions=("approve", "reject"))
@@ -23,7 +23,7 @@ async def twice(messages: object, ctx: Context) -> AsyncIterator[str | AnyEvent]
 
 
 @pytest.fixture
-def asking(tmp_path: Path) -> Iterator[str]:
-    """The address of a server; `asker` is the default agent."""
-    with serving_elsewhere(agents.asker, twice, data=tmp_path / "data") as url:
-        yield url
+def approval_server(tmp_path: Path) -> Iterator[str]:
+    """The URL of a server; `asker` is the default agent."""
+    with serve_in_thread(agents.asker, twice, data=tmp_path / "data") as served:
+        yield served.url

@@ -1,17 +1,30 @@
-"""Decisions without a terminal: `limelight approve`, and `limelight run --approve`."""
+"""`limelight approve`, and `limelight run --approve`, without a terminal."""
 
 import json
-import subprocess
+import re
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from queue import Queue
 
 import pytest
 
+from limelight.cli import approvals
 from limelight.client import SyncClient
-from tests.cli.test_commands import command, limelight, wait_for
+from tests.cli.conftest import twice
+from tests.cli.runner import limelight
+from tests.client.server_thread import serve_in_thread
+from tests.support import agents
 
 
-def waits(client: SyncClient, agent: str = "asker") -> str:
-    """The id of a run that waits."""
+@pytest.fixture(scope="module")
+def approval_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serve_in_thread(agents.asker, twice, data=tmp_path_factory.mktemp("server")) as served:
+        yield served.url
+
+
+def waiting_run(client: SyncClient, agent: str = "asker") -> str:
+    """The id of a run that waits for its approvals."""
     run = client.start("go", agent=agent)
     for _ in run:
         if len(client.run(run.run_id).approvals) == {"asker": 1, "twice": 2}[agent]:
@@ -29,54 +42,64 @@ def waits(client: SyncClient, agent: str = "asker") -> str:
         (("--reject", ""), "delete rejected (", "decision: reject by local"),
     ],
 )
-def test_the_only_question(asking: str, tmp_path: Path, options: tuple[str, ...], said: str, answer: str) -> None:
-    with SyncClient(asking) as client:
-        run_id = waits(client)
-        done = limelight("approve", run_id, *options, "--url", asking, folder=tmp_path, stdin=b'{"path": "y"}')
-        assert done.stdout.decode().startswith(said)
-        assert done.stdout.decode().splitlines()[1:] == (["  path = y  (was /tmp/x)"] if "--edit" in options else [])
+def test_approve_decides_the_only_open_request(
+    approval_server: str, tmp_path: Path, options: tuple[str, ...], said: str, answer: str
+) -> None:
+    with SyncClient(approval_server) as client:
+        run_id = waiting_run(client)
+        done = limelight("approve", run_id, *options, "--url", approval_server, folder=tmp_path, stdin=b'{"path": "y"}')
+        assert done.stdout.startswith(said)
+        assert done.stdout.splitlines()[1:] == (["  path = y  (was /tmp/x)"] if "--edit" in options else [])
         list(client.follow(run_id))
         assert client.answer(run_id) == answer
-        again = limelight("approve", run_id, "--url", asking, folder=tmp_path, code=2).stderr.decode()
+        again = limelight("approve", run_id, "--url", approval_server, folder=tmp_path, code=2).stderr
         assert again == f"limelight: nothing waits for a decision: {run_id} is finished\n"
 
 
-def test_of_several_one_is_named(asking: str, tmp_path: Path) -> None:
-    with SyncClient(asking) as client:
-        run_id = waits(client, "twice")
+def test_approve_of_several_open_requests_needs_an_id(approval_server: str, tmp_path: Path) -> None:
+    with SyncClient(approval_server) as client:
+        run_id = waiting_run(client, "twice")
         mail, publish = client.run(run_id).approvals
-        which = limelight("approve", run_id, "--url", asking, folder=tmp_path, code=2)
-        assert "2 questions are open" in which.stderr.decode()
-        listed = limelight("approve", run_id, "--list", "--url", asking, folder=tmp_path).stdout.decode()
-        assert listed == which.stdout.decode()
+        which = limelight("approve", run_id, "--url", approval_server, folder=tmp_path, code=2)
+        assert "2 questions are open" in which.stderr
+        listed = limelight("approve", run_id, "--list", "--url", approval_server, folder=tmp_path).stdout
+        assert listed == which.stdout
         assert listed.startswith(
             f"{mail.approval_id}  send_mail  (approve, edit, reject)\n  to = ann\n  text =\n    one\n"
         )
         assert f"{publish.approval_id}  publish  (approve, reject)\n  page = 1\n" in listed
-        lines = limelight("approve", run_id, "--list", "--json", "--url", asking, folder=tmp_path).stdout.splitlines()
+        lines = limelight(
+            "approve", run_id, "--list", "--json", "--url", approval_server, folder=tmp_path
+        ).stdout.splitlines()
         assert [json.loads(line)["name"] for line in lines] == ["send_mail", "publish"]
 
-        options = ("--edit", "{}", "--url", asking)
-        refused = limelight("approve", run_id, publish.approval_id, *options, folder=tmp_path, code=2).stderr.decode()
+        options = ("--edit", "{}", "--url", approval_server)
+        refused = limelight("approve", run_id, publish.approval_id, *options, folder=tmp_path, code=2).stderr
         assert refused == "limelight: publish can be answered with approve, reject\n"
-        done = limelight("approve", run_id, publish.approval_id, "--json", "--url", asking, folder=tmp_path).stdout
+        done = limelight(
+            "approve", run_id, publish.approval_id, "--json", "--url", approval_server, folder=tmp_path
+        ).stdout
         expected = {"run_id": run_id, "approval_id": publish.approval_id, "name": "publish", "decision": "approve"}
         assert json.loads(done) == expected
-        late = limelight("approve", run_id, publish.approval_id, "--url", asking, folder=tmp_path, code=2)
-        assert late.stderr.decode() == "limelight: publish was decided already\n"
-        assert limelight("approve", run_id, "--url", asking, folder=tmp_path).stdout.startswith(b"send_mail approved (")
+        late = limelight("approve", run_id, publish.approval_id, "--url", approval_server, folder=tmp_path, code=2)
+        assert late.stderr == "limelight: publish was decided already\n"
+        assert limelight("approve", run_id, "--url", approval_server, folder=tmp_path).stdout.startswith(
+            "send_mail approved ("
+        )
 
 
 @pytest.mark.parametrize(
     ("options", "hint"),
     [
         (("run_x",), "run_x"),
-        (("run_x", "--edit", "[]"), "That is no JSON object"),
+        (("run_x", "--edit", "[]"), "That is not a JSON object"),
         (("run_x", "--edit", "{}", "--reject", ""), "exclude each other"),
     ],
 )
-def test_what_is_wrong_is_one_line(asking: str, tmp_path: Path, options: tuple[str, ...], hint: str) -> None:
-    (line,) = limelight("approve", *options, "--url", asking, folder=tmp_path, code=2).stderr.decode().splitlines()
+def test_invalid_approve_commands_print_one_line(
+    approval_server: str, tmp_path: Path, options: tuple[str, ...], hint: str
+) -> None:
+    (line,) = limelight("approve", *options, "--url", approval_server, folder=tmp_path, code=2).stderr.splitlines()
     assert line.startswith("limelight: ")
     assert hint in line
 
@@ -85,31 +108,40 @@ def test_what_is_wrong_is_one_line(asking: str, tmp_path: Path, options: tuple[s
     ("approve", "line"),
     [("all", "✓ delete approved by local"), ("none", "✗ delete rejected by local: nobody was there to decide")],
 )
-def test_a_run_with_one_answer_to_everything(asking: str, tmp_path: Path, approve: str, line: str) -> None:
-    done = limelight("run", "go", "--approve", approve, "--url", asking, folder=tmp_path)
-    assert line in done.stdout.decode().splitlines()
-    assert done.stderr == b""
+def test_run_approves_or_rejects_all_requests(approval_server: str, tmp_path: Path, approve: str, line: str) -> None:
+    done = limelight("run", "go", "--approve", approve, "--url", approval_server, folder=tmp_path)
+    assert line in done.stdout.splitlines()
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize("form", ["--plain", "--json"])
-def test_where_nobody_can_be_asked_it_says_how_to_decide(asking: str, tmp_path: Path, form: str) -> None:
-    out, err = tmp_path / "out", tmp_path / "err"
-    with out.open("wb") as stdout, err.open("wb") as stderr:
-        process = subprocess.Popen(command("run", "go", form, "--url", asking), stdout=stdout, stderr=stderr)
-    try:
-        wait_for(err, "\n")
-        said = err.read_text()
-        assert said.startswith("delete waits for a decision: limelight approve run_")
-        assert limelight(*said.split("limelight ")[1].split(), folder=tmp_path).stdout.startswith(b"delete approved (")
-        assert process.wait(20) == 0
-        assert len(err.read_text().splitlines()) == 1
-    finally:
-        process.kill()
-        process.wait(10)
+def test_run_without_a_terminal_prints_the_command_that_decides(
+    approval_server: str, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: Queue[str] = Queue()
+
+    def approve_command(url: str, approval: approvals.OpenApproval) -> str:
+        lines.put(f"{url} {approval.run_id} {approval.approval_id}")
+        return real_command(url, approval)
+
+    def approve() -> None:
+        url, run_id, approval_id = lines.get(timeout=30).split()
+        with SyncClient(url) as client:
+            client.approve(run_id, approval_id)
+
+    real_command = approvals.approve_command
+    monkeypatch.setattr(approvals, "approve_command", approve_command)
+    approving = threading.Thread(target=approve)
+    approving.start()
+    done = limelight("run", "go", form, "--url", approval_server, folder=tmp_path)
+    approving.join(30)
+    assert re.fullmatch(
+        rf"delete waits for a decision: limelight approve run_\S+ apr_\S+ --url {approval_server}\n", done.stderr
+    )
 
 
-def test_watch_decides_only_at_a_terminal(asking: str, tmp_path: Path) -> None:
-    with SyncClient(asking) as client:
+def test_watch_refuses_decide_without_a_terminal(approval_server: str, tmp_path: Path) -> None:
+    with SyncClient(approval_server) as client:
         client.start("go", session_id="s")
-    refused = limelight("watch", "s", "--decide", "--url", asking, folder=tmp_path, code=2).stderr.decode()
+    refused = limelight("watch", "s", "--decide", "--url", approval_server, folder=tmp_path, code=2).stderr
     assert refused == "limelight: --decide needs a terminal; elsewhere `limelight approve RUN` decides\n"

@@ -1,4 +1,4 @@
-"""`limelight keys` as a shell sees it."""
+"""`limelight keys`: create, list and revoke, beside a server and without one."""
 
 import json
 from pathlib import Path
@@ -6,50 +6,52 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.cli.test_commands import limelight
-from tests.system.processes.server_process import AGENTS_FILE, ServerProcess
+from tests.cli.runner import limelight
+from tests.client.server_thread import serve_in_thread
+from tests.system.processes.agents import hello
+from tests.system.processes.server_process import AGENTS_FILE
 
 
 def create(folder: Path, *arguments: str) -> str:
-    """The key that is made: the last word on standard output, and the only one."""
-    said = limelight("keys", "create", *arguments, folder=folder).stdout.decode()
-    assert said.count("\n") == 1
-    return said.split()[-1]
+    """Create a key, which is the only word on stdout."""
+    stdout = limelight("keys", "create", *arguments, folder=folder).stdout
+    assert stdout.count("\n") == 1
+    return stdout.split()[-1]
 
 
-def test_a_key_is_made_used_and_revoked_beside_a_server(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path / "data", "hello") as server:
-        url = f"http://127.0.0.1:{server.port}"
-        data = ("--data", str(tmp_path / "data"))
+def test_key_is_created_used_and_revoked_while_a_server_runs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    data = ("--data", str(tmp_path / "data"))
+    with serve_in_thread(hello, data=tmp_path / "data") as served:
+        url = served.url
         assert httpx.get(f"{url}/agents").status_code == 200
         key = create(tmp_path, "--user", "ann", *data)
         assert httpx.get(f"{url}/agents").status_code == 401
-        told = limelight("run", "hi", "--url", url, folder=tmp_path, LIMELIGHT_API_KEY=key).stdout.decode()
-        assert "hello" in told
-        refused = limelight("sessions", "--url", url, folder=tmp_path, code=2).stderr.decode()
+        run = limelight("run", "hi", "--url", url, folder=tmp_path, LIMELIGHT_API_KEY=key)
+        assert "hello" in run.stdout
+        refused = limelight("sessions", "--url", url, folder=tmp_path, code=2).stderr
         assert refused.startswith("limelight: ") and "key" in refused
-        listed = limelight("keys", "list", *data, folder=tmp_path).stdout.decode().splitlines()
+        listed = limelight("keys", "list", *data, folder=tmp_path).stdout.splitlines()
         assert listed[1].split()[:3] == [key.split("_")[1], "ann", "use"]
         assert key not in "".join(listed)
         limelight("keys", "revoke", key, *data, folder=tmp_path)
         assert httpx.get(f"{url}/agents", headers={"authorization": f"Bearer {key}"}).status_code == 401
-        assert key.rpartition("_")[2] not in server.log
+    assert key.rpartition("_")[2] not in caplog.text
 
 
-def test_a_user_whom_the_key_may_not_speak_for_is_told(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path / "data", "hello") as server:
-        asked = ("sessions", "--url", f"http://127.0.0.1:{server.port}", "--user", "cleo")
-        open_ = limelight(*asked, folder=tmp_path, code=2).stderr.decode()
-        assert "would be local's and not cleo's: this server has no keys" in open_
+def test_user_option_is_refused_without_the_scope_on_behalf_of(tmp_path: Path) -> None:
+    with serve_in_thread(hello, data=tmp_path / "data") as served:
+        sessions = ("sessions", "--url", served.url, "--user", "cleo")
+        without_keys = limelight(*sessions, folder=tmp_path, code=2).stderr
+        assert "would be local's and not cleo's: this server has no keys" in without_keys
         data = ("--data", str(tmp_path / "data"))
         plain = create(tmp_path, "--user", "ann", *data)
         pipe = create(tmp_path, "--user", "pipe", "--scope", "use", "--scope", "on-behalf-of", *data)
-        refused = limelight(*asked, folder=tmp_path, code=2, LIMELIGHT_API_KEY=plain).stderr.decode()
+        refused = limelight(*sessions, folder=tmp_path, code=2, LIMELIGHT_API_KEY=plain).stderr
         assert "would be ann's and not cleo's" in refused and "on-behalf-of" in refused
-        assert "sessions" in limelight(*asked, folder=tmp_path, LIMELIGHT_API_KEY=pipe).stdout.decode()
+        assert "sessions" in limelight(*sessions, folder=tmp_path, LIMELIGHT_API_KEY=pipe).stdout
 
 
-def test_scopes_are_listed_for_machines_too(tmp_path: Path) -> None:
+def test_keys_list_json_has_scopes_and_no_hash(tmp_path: Path) -> None:
     create(tmp_path, "--user", "pipe", "--scope", "on-behalf-of", "--scope", "use")
     (line,) = limelight("keys", "list", "--json", folder=tmp_path).stdout.splitlines()
     key = json.loads(line)
@@ -65,23 +67,16 @@ def test_scopes_are_listed_for_machines_too(tmp_path: Path) -> None:
         (("revoke", "nokey"), "limelight keys list"),
     ],
 )
-def test_what_is_wrong_is_one_line(tmp_path: Path, arguments: tuple[str, ...], hint: str) -> None:
-    said = limelight("keys", *arguments, folder=tmp_path, code=2).stderr.decode()
-    assert hint in said
-    assert said.count("\n") == 1
+def test_invalid_key_commands_print_one_line(tmp_path: Path, arguments: tuple[str, ...], hint: str) -> None:
+    stderr = limelight("keys", *arguments, folder=tmp_path, code=2).stderr
+    assert hint in stderr
+    assert stderr.count("\n") == 1
 
 
-def test_a_run_of_ones_own_needs_no_key(tmp_path: Path) -> None:
+def test_run_with_its_own_server_needs_no_key(tmp_path: Path) -> None:
     create(tmp_path, "--user", "ann")
-    told = limelight("run", "x", "--target", f"{AGENTS_FILE}:hello", folder=tmp_path).stdout.decode()
-    assert "hello" in told
+    assert "hello" in limelight("run", "x", "--target", f"{AGENTS_FILE}:hello", folder=tmp_path).stdout
 
 
-def test_other_machines_are_served_with_a_key_only(tmp_path: Path) -> None:
-    refused = limelight("serve", "--host", "0.0.0.0", "--port", "0", folder=tmp_path, code=2)
-    said = refused.stderr.decode()
-    assert "limelight keys create" in said and said.count("\n") == 1
-
-
-def test_there_are_no_keys_at_first(tmp_path: Path) -> None:
-    assert limelight("keys", "list", folder=tmp_path).stdout == b"There are no keys.\n"
+def test_keys_list_without_keys_says_so(tmp_path: Path) -> None:
+    assert limelight("keys", "list", folder=tmp_path).stdout == "There are no keys.\n"

@@ -1,4 +1,4 @@
-"""Between client and server: a forwarder that cuts connections, and a stage that plays answers byte by byte."""
+"""A proxy that cuts connections, and a server that sends scripted responses byte by byte."""
 
 import asyncio
 import random
@@ -13,32 +13,32 @@ from limelight.client import Gap
 from limelight.events import Record
 
 
-class Cutter:
-    """Forwards bytes to a server; each of the first `cuts` connections is cut after a random number of them."""
+class CuttingProxy:
+    """Forwards bytes to a server; cuts each of the first `cuts` connections after a random number of bytes."""
 
-    def __init__(self, upstream: str, cuts: int, seed: object, most: int = 3000) -> None:
+    def __init__(self, upstream: str, cuts: int, seed: object, max_bytes: int = 3000) -> None:
         self._upstream = urlsplit(upstream)
         self._rng = random.Random(str(seed))
-        self._most = most
+        self._max_bytes = max_bytes
         self._tasks: set[asyncio.Task[None]] = set()
-        self.left = cuts
+        self.cuts_left = cuts
         self.url = ""
 
-    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        there, back = await asyncio.open_connection(self._upstream.hostname, self._upstream.port)
-        request = asyncio.create_task(_pump(reader, back, None))
+        upstream_reader, upstream_writer = await asyncio.open_connection(self._upstream.hostname, self._upstream.port)
+        request = asyncio.create_task(_forward(reader, upstream_writer, None))
         try:
-            budget = self._rng.randint(0, self._most) if self.left else None
-            if await _pump(there, writer, budget):
-                self.left = max(0, self.left - 1)  # several may be cut at once
+            budget = self._rng.randint(0, self._max_bytes) if self.cuts_left else None
+            if await _forward(upstream_reader, writer, budget):
+                self.cuts_left = max(0, self.cuts_left - 1)  # several may be cut at once
         finally:
             request.cancel()
-            for end in (writer, back):
-                end.transport.abort()
+            for each in (writer, upstream_writer):
+                each.transport.abort()
 
     async def aclose(self) -> None:
         for task in list(self._tasks):
@@ -47,8 +47,8 @@ class Cutter:
             await asyncio.wait(self._tasks)
 
 
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, budget: int | None) -> bool:
-    """True if it was cut because the budget is used up."""
+async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, budget: int | None) -> bool:
+    """Forward bytes. True if the budget is used up, which cuts the connection."""
     with suppress(OSError, asyncio.CancelledError):
         while budget is None or budget > 0:
             data = await reader.read(16 * 1024 if budget is None else budget)
@@ -62,59 +62,61 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, budg
 
 
 @asynccontextmanager
-async def cutting(upstream: str, cuts: int, seed: object) -> AsyncGenerator[Cutter]:
-    cutter = Cutter(upstream, cuts, seed)
-    server = await asyncio.start_server(cutter.connected, "127.0.0.1", 0)
-    cutter.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+async def cutting_proxy(upstream: str, cuts: int, seed: object) -> AsyncGenerator[CuttingProxy]:
+    proxy = CuttingProxy(upstream, cuts, seed)
+    server = await asyncio.start_server(proxy.handle, "127.0.0.1", 0)
+    proxy.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
-        yield cutter
+        yield proxy
     finally:
         server.close()
-        await cutter.aclose()
+        await proxy.aclose()
 
 
-class Stage(NamedTuple):
-    """Plays one answer for each request; remembers the requests."""
+class ScriptedResponses(NamedTuple):
+    """A server that sends one response for each request and records the requests."""
 
     url: str
     requests: list[str]
 
 
 @asynccontextmanager
-async def playing(*answers: bytes | Callable[[asyncio.StreamWriter], Any]) -> AsyncGenerator[Stage]:
-    """Bytes are sent and the connection is closed; a function gets the connection, which then stays open."""
+async def scripted_responses(
+    *responses: bytes | Callable[[asyncio.StreamWriter], Any],
+) -> AsyncGenerator[ScriptedResponses]:
+    """Bytes are sent, then the connection is closed; a function gets the connection, which stays open."""
     requests: list[str] = []
-    over = asyncio.Event()
+    stopped = asyncio.Event()
     tasks: set[asyncio.Task[None]] = set()
 
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         tasks.add(task)
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        answer = answers[min(len(requests), len(answers) - 1)]
+        content = responses[min(len(requests), len(responses) - 1)]
         requests.append(head)
-        if isinstance(answer, bytes):
-            writer.write(answer)
+        if isinstance(content, bytes):
+            writer.write(content)
         else:
-            answer(writer)
-            await over.wait()
+            content(writer)
+            await stopped.wait()
         with suppress(OSError):
             await writer.drain()
         writer.close()
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
     try:
-        yield Stage(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", requests)
+        yield ScriptedResponses(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", requests)
     finally:
-        over.set()
+        stopped.set()
         server.close()
         if tasks:
             await asyncio.wait(tasks)
 
 
-def answer(body: str, status: str = "200 OK", content_type: str = "text/event-stream") -> bytes:
-    """An answer that ends with its connection."""
+def response(body: str, status: str = "200 OK", content_type: str = "text/event-stream") -> bytes:
+    """A response that ends with its connection."""
     return f"HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\nconnection: close\r\n\r\n{body}".encode()
 
 
@@ -122,14 +124,14 @@ def frame(record: Record) -> str:
     return f"id: {record.seq}\ndata: {msgspec.json.encode(record).decode()}\n\n"
 
 
-async def records(items: AsyncIterator[Record | Gap]) -> list[Record]:
-    """All of a stream, which must have no gap."""
+async def collect_records(items: AsyncIterator[Record | Gap]) -> list[Record]:
+    """All Records of a stream, which must not have a gap."""
     found = [item async for item in items]
     assert not [item for item in found if isinstance(item, Gap)]
     return [item for item in found if isinstance(item, Record)]
 
 
-def same(received: list[Record], whole: list[Record]) -> bool:
-    """Each Record once, in order, none left out."""
-    assert [record.seq for record in received] == list(range(whole[0].seq, whole[-1].seq + 1))
-    return received == whole
+def assert_complete(received: list[Record], expected: list[Record]) -> None:
+    """Assert that each Record was received once and in order."""
+    assert [record.seq for record in received] == list(range(expected[0].seq, expected[-1].seq + 1))
+    assert received == expected

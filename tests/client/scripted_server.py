@@ -1,4 +1,4 @@
-"""A server of one session's socket that follows a script, for what a real one does only when it is in trouble."""
+"""A server of one session's socket that follows a script, for failures that a real server rarely has."""
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -12,26 +12,27 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
-_SAID: WeakKeyDictionary[ServerConnection, list[dict[str, Any]]] = WeakKeyDictionary()
-Play = Callable[[ServerConnection], Awaitable[None]]
+_RECEIVED: WeakKeyDictionary[ServerConnection, list[dict[str, Any]]] = WeakKeyDictionary()
+Script = Callable[[ServerConnection], Awaitable[None]]
 
 
-class Scripted(NamedTuple):
-    """Where it is, how it was called, and what it was told."""
+class ScriptedServer(NamedTuple):
+    """The address of the server, and what it received."""
 
     url: str
     queries: list[dict[str, str]]
     """The query parameters of each connection."""
-    said: list[dict[str, Any]]
+    received: list[dict[str, Any]]
+    """The commands of all connections."""
 
 
 @asynccontextmanager
-async def scripted(
-    *plays: Play | int, state: dict[str, Any] | None = None, last: str = "0"
-) -> AsyncGenerator[Scripted]:
-    """One play for each connection; a number refuses the handshake. REST has one state and one last message."""
+async def scripted_server(
+    *scripts: Script | int, state: dict[str, Any] | None = None, last: str = "0"
+) -> AsyncGenerator[ScriptedServer]:
+    """Run one script for each connection; a number refuses it. REST returns `state` and the message `last`."""
     queries: list[dict[str, str]] = []
-    said: list[dict[str, Any]] = []
+    received: list[dict[str, Any]] = []
 
     def rest(connection: ServerConnection, request: Request) -> Response | None:
         path = urlsplit(request.path)
@@ -41,20 +42,20 @@ async def scripted(
             found = {"session_id": "s"} if state is None else state
             return connection.respond(HTTPStatus(found.get("status", 200)), json.dumps(found))
         queries.append({name: values[0] for name, values in parse_qs(path.query).items()})
-        play = plays[min(len(queries), len(plays)) - 1]
-        if isinstance(play, int):
-            return connection.respond(HTTPStatus(play), json.dumps({"detail": "not now", "code": "c"}))
+        script = scripts[min(len(queries), len(scripts)) - 1]
+        if isinstance(script, int):
+            return connection.respond(HTTPStatus(script), json.dumps({"detail": "not now", "code": "c"}))
         return None
 
-    async def connected(connection: ServerConnection) -> None:
-        play = plays[min(len(queries), len(plays)) - 1]
-        assert not isinstance(play, int)
-        _SAID[connection] = said
+    async def handle(connection: ServerConnection) -> None:
+        script = scripts[min(len(queries), len(scripts)) - 1]
+        assert not isinstance(script, int)
+        _RECEIVED[connection] = received
         with suppress(ConnectionClosed):
-            await play(connection)
+            await script(connection)
 
-    async with serve(connected, "127.0.0.1", 0, process_request=rest) as server:
-        yield Scripted(f"http://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}", queries, said)
+    async with serve(handle, "127.0.0.1", 0, process_request=rest) as server:
+        yield ScriptedServer(f"http://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}", queries, received)
 
 
 def message(cursor: str, content: str = "") -> dict[str, Any]:
@@ -63,31 +64,31 @@ def message(cursor: str, content: str = "") -> dict[str, Any]:
     return {"session_id": "s", "cursor": cursor, "message_id": f"m{cursor}", "step_number": None, **known}
 
 
-def told(state: str = "idle", run_id: str | None = None, cursor: str = "0") -> dict[str, Any]:
+def state_frame(state: str = "idle", run_id: str | None = None, cursor: str = "0") -> dict[str, Any]:
     return {"type": "state", "state": {"session_id": "s", "state": state, "run_id": run_id, "cursor": cursor}}
 
 
-def sends(*frames: dict[str, Any], close: int = 0) -> Play:
-    """Say these things; then close with a code, cut the connection (1006), or stay."""
+def sends(*frames: dict[str, Any], close: int = 0) -> Script:
+    """Send frames; then close with a code, abort the connection (1006), or stay open."""
 
-    async def play(connection: ServerConnection) -> None:
+    async def script(connection: ServerConnection) -> None:
         for frame in frames:
             await connection.send(json.dumps(frame))
         if close == 1006:
             connection.transport.abort()
         elif close:
             await connection.close(close)
-        await hear(connection, lambda _: False)
+        await receive(connection, lambda _: False)
 
-    return play
+    return script
 
 
-async def hear(connection: ServerConnection, seen: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
-    """What the client says, up to the first that fits. Pings are answered."""
+async def receive(connection: ServerConnection, condition: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    """Receive commands up to the first that meets the condition, and answer pings."""
     while True:
-        said = json.loads(await connection.recv())
-        _SAID[connection].append(said)
-        if seen(said):
-            return said
-        if said["type"] == "ping":
+        command = json.loads(await connection.recv())
+        _RECEIVED[connection].append(command)
+        if condition(command):
+            return command
+        if command["type"] == "ping":
             await connection.send('{"type":"pong"}')

@@ -1,4 +1,4 @@
-"""Decisions by the client, against a real server: of the client and of a run, and what is refused."""
+"""Decisions of the client and of a run with a real server, and their refusals."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,40 +13,40 @@ from tests.support.server import serving
 from tests.support.wait import eventually
 
 
-async def question(run: Run) -> ApprovalRequested:
-    """Listen until the agent asks."""
+async def wait_for_request(run: Run) -> ApprovalRequested:
+    """Read until the agent requests an approval."""
     async for record in run:
         if isinstance(record.event, ApprovalRequested):
             return record.event
-    raise AssertionError("it never asked")
+    raise AssertionError("no approval was requested")
 
 
-async def test_a_client_decides(client: Client) -> None:
+async def test_client_approves_rejects_and_edits(client: Client) -> None:
     run = await client.start("go", agent="asker")
-    asked = await question(run)
-    (open_one,) = (await client.run(run.run_id)).approvals
-    assert (open_one.approval_id, open_one.name, open_one.args) == (asked.approval_id, "delete", {"path": "/tmp/x"})
-    assert await client.approve(run.run_id, asked.approval_id) == "approve"
+    request = await wait_for_request(run)
+    (listed,) = (await client.run(run.run_id)).approvals
+    assert (listed.approval_id, listed.name, listed.args) == (request.approval_id, "delete", {"path": "/tmp/x"})
+    assert await client.approve(run.run_id, request.approval_id) == "approve"
     assert await run.text() == "decision: approve by local"
 
     run = await client.start("go", agent="asker")
-    asked = await question(run)
-    assert await client.reject(run.run_id, asked.approval_id, "too risky") == "reject"
+    request = await wait_for_request(run)
+    assert await client.reject(run.run_id, request.approval_id, "too risky") == "reject"
     assert await run.text() == "decision: reject by local"
     assert (await client.result(run.run_id, "d")).error == "too risky"
 
     run = await client.start("go", agent="asker")
-    asked = await question(run)
-    assert await client.edit(run.run_id, asked.approval_id, {"path": "/tmp/y"}) == "edit"
+    request = await wait_for_request(run)
+    assert await client.edit(run.run_id, request.approval_id, {"path": "/tmp/y"}) == "edit"
     await run.wait()
     assert (await client.result(run.run_id, "d")).result == "deleted /tmp/y"
-    decided = await client.approval(run.run_id, asked.approval_id)
+    decided = await client.approval(run.run_id, request.approval_id)
     assert (decided.state, decided.edited_args, decided.by) == ("edit", {"path": "/tmp/y"}, "local")
-    assert (open_one.decided_at, isinstance(decided.decided_at, int)) == (None, True)
+    assert (listed.decided_at, isinstance(decided.decided_at, int)) == (None, True)
 
 
 @pytest.mark.parametrize("decision", ["approve", "edit", "reject"])
-async def test_a_run_is_decided_on_while_it_is_read(client: Client, decision: str) -> None:
+async def test_run_decides_while_it_is_read(client: Client, decision: str) -> None:
     run = await client.start("go", agent="asker")
     async for record in run:
         if isinstance(record.event, ApprovalRequested):
@@ -60,7 +60,7 @@ async def test_a_run_is_decided_on_while_it_is_read(client: Client, decision: st
     assert await run.text() == f"decision: {decision} by local"
 
 
-def test_the_same_without_asyncio(url: str) -> None:
+def test_sync_client_and_run_decide(url: str) -> None:
     with SyncClient(url) as client:
         run = client.start("go", agent="asker")
         for record in run:
@@ -72,66 +72,66 @@ def test_the_same_without_asyncio(url: str) -> None:
                     client.edit(run.run_id, approval_id, {"path": "y"})
         assert client.result(run.run_id, "d").result == "deleted z"
         run = client.start("go", agent="asker")
-        asked = next(record.event for record in run if isinstance(record.event, ApprovalRequested))
-        assert run.reject(asked.approval_id, "no") == "reject"
+        request = next(record.event for record in run if isinstance(record.event, ApprovalRequested))
+        assert run.reject(request.approval_id, "no") == "reject"
         with pytest.raises(AlreadyDecided):
-            run.approve(asked.approval_id)
+            run.approve(request.approval_id)
         with pytest.raises(AlreadyDecided):
-            run.decide(asked.approval_id, "approve")
+            run.decide(request.approval_id, "approve")
 
 
-async def test_only_the_first_decision_counts(client: Client) -> None:
+async def test_second_decision_raises_already_decided(client: Client) -> None:
     run = await client.start("go", agent="asker")
-    asked = await question(run)
-    await run.approve(asked.approval_id)
+    request = await wait_for_request(run)
+    await run.approve(request.approval_id)
     with pytest.raises(AlreadyDecided) as raised:
-        await run.reject(asked.approval_id)
+        await run.reject(request.approval_id)
     assert (raised.value.status, raised.value.code) == (409, "already_decided")
     await run.wait()
     with pytest.raises(AlreadyDecided, match="delete"):
-        await client.decide(run.run_id, asked.approval_id, "approve")
+        await client.decide(run.run_id, request.approval_id, "approve")
     with pytest.raises(NotFound):
         await run.approve("apr_of_nobody")
 
 
-async def test_a_rejection_that_says_expired_has_not_expired(client: Client) -> None:
+async def test_rejection_with_the_reason_expired_is_not_an_expiry(client: Client) -> None:
     run = await client.start("go", agent="asker")
-    asked = await question(run)
-    await run.reject(asked.approval_id, "expired")
+    request = await wait_for_request(run)
+    await run.reject(request.approval_id, "expired")
     await run.wait()
     with pytest.raises(AlreadyDecided):
-        await run.approve(asked.approval_id)
+        await run.approve(request.approval_id)
 
 
-async def test_too_late(tmp_path: Path) -> None:
+async def test_decision_after_the_expiry_raises_expired(tmp_path: Path) -> None:
     async with (
         serving(agents.asker, data=tmp_path / "data", approvals__expiry_seconds=0.05) as served,
         Client(served.url) as client,
     ):
         run = await client.start("go")
-        asked = await question(run)
+        request = await wait_for_request(run)
         await run.wait()
         with pytest.raises(Expired, match="ran out") as raised:
-            await run.approve(asked.approval_id)
+            await run.approve(request.approval_id)
         assert (raised.value.status, raised.value.code) == (410, "expired")
 
 
-async def test_what_is_not_offered(tmp_path: Path) -> None:
+async def test_decision_that_is_not_offered_raises(tmp_path: Path) -> None:
     async def strict(messages: object, ctx: Context) -> AsyncIterator[str]:
         """Takes yes or no."""
         yield (await ctx.approve("publish", {}, decisions=("approve", "reject"))).decision
 
     async with serving(strict, data=tmp_path / "data") as served, Client(served.url) as client:
         run = await client.start("go")
-        asked = await question(run)
+        request = await wait_for_request(run)
         with pytest.raises(NotOffered, match="approve, reject") as raised:
-            await run.edit(asked.approval_id, {})
+            await run.edit(request.approval_id, {})
         assert [error.path for error in raised.value.errors] == ["decision"]
-        await run.approve(asked.approval_id)
+        await run.approve(request.approval_id)
         assert await run.text() == "approve"
 
 
-async def test_large_arguments_come_whole(tmp_path: Path) -> None:
+async def test_approval_returns_complete_large_arguments(tmp_path: Path) -> None:
     args = {"text": "ä" * 60_000}
 
     async def careful(messages: object, ctx: Context) -> AsyncIterator[str]:
@@ -140,9 +140,9 @@ async def test_large_arguments_come_whole(tmp_path: Path) -> None:
 
     async with serving(careful, data=tmp_path / "data") as served, Client(served.url) as client:
         run = await client.start("go")
-        asked = await question(run)
+        request = await wait_for_request(run)
         (listed,) = (await client.run(run.run_id)).approvals
-        assert (asked.truncated, listed.truncated) == (True, True)
-        assert (await client.approval(run.run_id, asked.approval_id)).args == args
+        assert (request.truncated, listed.truncated) == (True, True)
+        assert (await client.approval(run.run_id, request.approval_id)).args == args
         await run.cancel()
         await eventually(lambda: not served.parts.sessions.live(run.run_id))

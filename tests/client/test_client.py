@@ -1,5 +1,6 @@
-"""Every method of the client, against a real server."""
+"""Every method of the client with a real server."""
 
+import json
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import limelight
 from limelight.client import Busy, Client, ClientError, ConnectionLost, Gap, NotFound, ServerError, Unauthorized
 from limelight.events import ArtifactMade, FinalAnswer, Record, RunCancelled, kind_of
 from limelight.ids import now_ms
-from tests.client.cutting_proxy import records, same
+from tests.client.cutting_proxy import assert_complete, collect_records, response, scripted_responses
 from tests.support import agents
 from tests.support.server import Served, collect, serving
 from tests.support.wait import eventually
@@ -20,14 +21,14 @@ from tests.support.wait import eventually
 WORDS = "".join(agents.WORDS)
 
 
-async def test_agents(client: Client) -> None:
+async def test_agents_lists_the_agents_of_the_server(client: Client) -> None:
     found = {agent.name: agent for agent in await client.agents()}
     assert found["talker"].default
     assert not found["echo"].default
     assert found["echo"].framework == "function"
 
 
-async def test_a_run_from_start_to_end(client: Client) -> None:
+async def test_start_returns_a_run_that_yields_all_records(client: Client) -> None:
     run = await client.start("hello", session_id="s")
     assert run.session_id == "s"
     info = await client.run(run.run_id)
@@ -42,14 +43,14 @@ async def test_a_run_from_start_to_end(client: Client) -> None:
     assert (info.state, info.live, info.error) == ("finished", False, None)
 
 
-async def test_text_may_be_asked_for_at_any_point(client: Client) -> None:
+async def test_text_of_a_run_is_complete_at_any_point_of_the_iteration(client: Client) -> None:
     assert await (await client.start("hello")).text() == WORDS
     run = await client.start("hello")
     _ = [await anext(run) for _ in range(4)]
     assert await run.text() == WORDS
 
 
-async def test_a_whole_conversation_is_sent_as_it_is(client: Client) -> None:
+async def test_start_sends_a_conversation_unchanged(client: Client) -> None:
     messages = [
         {"role": "user", "content": "a"},
         {"role": "assistant", "content": "b"},
@@ -59,7 +60,7 @@ async def test_a_whole_conversation_is_sent_as_it_is(client: Client) -> None:
     assert text == "user:a|assistant:b|user:c for local/ in s"
 
 
-async def test_an_answer_that_is_cut_in_the_log_comes_whole(tmp_path: Path) -> None:
+async def test_text_of_a_truncated_answer_is_complete(tmp_path: Path) -> None:
     async with (
         serving(agents.bursting(20_000), data=tmp_path / "data") as served,
         Client(served.url) as client,
@@ -67,30 +68,32 @@ async def test_an_answer_that_is_cut_in_the_log_comes_whole(tmp_path: Path) -> N
         run = await client.start("x")
         text = await run.text()
         assert text == "".join(f"{n} " for n in range(20_000))
-        (answer,) = [r.event for r in await records(client.follow(run.run_id)) if isinstance(r.event, FinalAnswer)]
+        (answer,) = [
+            r.event for r in await collect_records(client.follow(run.run_id)) if isinstance(r.event, FinalAnswer)
+        ]
         assert answer.truncated
 
 
-async def test_the_same_request_is_one_run(client: Client) -> None:
+async def test_repeated_request_id_starts_one_run(client: Client) -> None:
     first = await client.start("hello", session_id="s", request_id="q")
     found = [record async for record in first]
     second = await client.start("hello", session_id="s", request_id="q")
     assert second.run_id == first.run_id
-    assert same([record async for record in second], found)
+    assert_complete([record async for record in second], found)
     assert (await client.session("s")).turns == 1
 
 
-async def test_follow_from_the_middle_and_from_the_end(client: Client) -> None:
+async def test_follow_yields_the_records_after_a_seq(client: Client) -> None:
     await (await client.start("one", session_id="s")).text()
     run = await client.start("two", session_id="s")
     found = [record async for record in run]
     assert found[0].seq > 1
-    assert same(await records(client.follow(run.run_id)), found)
-    assert await records(client.follow(run.run_id, after=found[-3].seq)) == found[-2:]
-    assert await records(client.follow(run.run_id, after=found[-1].seq)) == []
+    assert_complete(await collect_records(client.follow(run.run_id)), found)
+    assert await collect_records(client.follow(run.run_id, after=found[-3].seq)) == found[-2:]
+    assert await collect_records(client.follow(run.run_id, after=found[-1].seq)) == []
 
 
-async def test_export_is_what_the_server_has(client: Client, served: Served) -> None:
+async def test_export_yields_the_records_of_the_server(client: Client, served: Served) -> None:
     run = await client.start("go", agent="worker")
     await run.wait()
     path = f"/runs/{run.run_id}/stream"
@@ -98,7 +101,7 @@ async def test_export_is_what_the_server_has(client: Client, served: Served) -> 
     assert [record async for record in client.export(run.run_id)] == [msgspec.convert(f.data, Record) for f in frames]
 
 
-async def test_export_waits_for_the_end(client: Client) -> None:
+async def test_export_waits_for_the_end_of_a_live_run(client: Client) -> None:
     run = await client.start("go", agent="patient")
     exported = client.export(run.run_id)
     first = await anext(exported)
@@ -107,7 +110,7 @@ async def test_export_waits_for_the_end(client: Client) -> None:
     assert whole[-1].event == RunCancelled(reason="enough")
 
 
-async def test_stop(client: Client) -> None:
+async def test_cancel_stops_a_run(client: Client) -> None:
     run = await client.start("go", agent="patient")
     async for record in run:
         if kind_of(record.event) == "tool_started":
@@ -118,7 +121,7 @@ async def test_stop(client: Client) -> None:
     assert (await client.run(run.run_id)).state == "cancelled"
 
 
-async def test_whole_results_and_files(client: Client) -> None:
+async def test_result_and_artifact_return_complete_content(client: Client) -> None:
     run = await client.start("go", agent="big")
     await run.wait()
     whole = await client.result(run.run_id, "big/1")
@@ -128,7 +131,7 @@ async def test_whole_results_and_files(client: Client) -> None:
     assert await client.artifact(made.artifact_id) == b"a report"
 
 
-async def test_ask(client: Client) -> None:
+async def test_ask_returns_the_answer_of_a_run(client: Client) -> None:
     answer = await client.ask("go", agent="worker", session_id="s")
     assert (answer.content, answer.session_id, answer.state) == ("Done.", "s", "finished")
     assert (answer.tools[0].call_id, answer.tools[0].result) == ("t1", {"hits": 3})
@@ -136,18 +139,18 @@ async def test_ask(client: Client) -> None:
     assert (await client.session("s")).turns == 1
 
 
-async def test_an_answer_has_title_and_sources_or_a_value(tmp_path: Path) -> None:
+async def test_ask_returns_title_sources_and_value(tmp_path: Path) -> None:
     async with serving(agents.scholar, agents.talker, data=tmp_path) as served, Client(served.url) as client:
-        told = await client.ask("bees")
-        assert (told.title, told.content) == ("Bees", "They **dance**.")
-        assert (told.sources, told.value) == (("https://example.org/bees", "A book"), None)
+        structured = await client.ask("bees")
+        assert (structured.title, structured.content) == ("Bees", "They **dance**.")
+        assert (structured.sources, structured.value) == (("https://example.org/bees", "A book"), None)
         counted = await client.ask("numbers")
         assert (counted.content, counted.value) == ('{"numbers":[1,2]}', {"numbers": [1, 2]})
         plain = await client.ask("hi", agent="talker")
         assert (plain.title, plain.sources, plain.value) == ("", (), None)
 
 
-async def test_a_failed_run_raises_with_its_own_code(client: Client) -> None:
+async def test_failed_run_raises_server_error_with_its_code(client: Client) -> None:
     with pytest.raises(ServerError, match="the wheel came off") as asked:
         await client.ask("go", agent="crasher")
     run = await client.start("go", agent="crasher")
@@ -160,7 +163,7 @@ async def test_a_failed_run_raises_with_its_own_code(client: Client) -> None:
     assert info.error.code == "agent_error"
 
 
-async def test_busy(client: Client) -> None:
+async def test_start_in_a_busy_session_raises_or_cancels(client: Client) -> None:
     first = await client.start("go", agent="patient", session_id="s")
     with pytest.raises(Busy) as raised:
         await client.start("again", session_id="s")
@@ -170,7 +173,7 @@ async def test_busy(client: Client) -> None:
     assert (await client.run(first.run_id)).state == "cancelled"
 
 
-async def test_waiting_for_a_turn(client: Client) -> None:
+async def test_start_in_a_busy_session_can_wait(client: Client) -> None:
     first = await client.start("go", agent="patient", session_id="s")
     stopped = await client.start("never", session_id="s", if_busy="wait")
     second = await client.start("then", session_id="s", if_busy="wait")
@@ -183,7 +186,7 @@ async def test_waiting_for_a_turn(client: Client) -> None:
     assert await second.text() == WORDS
 
 
-async def test_a_request_that_is_refused_while_it_waits_raises_the_refusal(tmp_path: Path) -> None:
+async def test_queued_request_that_is_refused_raises(tmp_path: Path) -> None:
     async with serving(agents.patient, data=tmp_path) as served, Client(served.url) as client:
         await client.start("go", session_id="s")
         waiting = await client.start("then", session_id="s", if_busy="wait")
@@ -194,7 +197,7 @@ async def test_a_request_that_is_refused_while_it_waits_raises_the_refusal(tmp_p
     assert not waiting.began
 
 
-async def test_sessions(client: Client) -> None:
+async def test_sessions_can_be_found_renamed_and_deleted(client: Client) -> None:
     for n in range(3):
         await client.ask(f"question {n}", session_id=f"s{n}")
     await client.rename("s1", "Bees & bears")
@@ -207,14 +210,25 @@ async def test_sessions(client: Client) -> None:
     assert (raised.value.status, raised.value.code) == (404, "session_not_found")
 
 
-async def test_sessions_are_paged(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_sessions_are_fetched_in_pages(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     for n in range(5):
         await client.ask("hi", session_id=f"s{n}")
-    monkeypatch.setattr("limelight.client.client.PAGE", 2)
+    monkeypatch.setattr("limelight.client.client.PAGE_SIZE", 2)
     assert sorted([s.session_id async for s in client.sessions()]) == [f"s{n}" for n in range(5)]
 
 
-async def test_a_gap_in_a_session(client: Client, served: Served) -> None:
+async def test_messages_are_fetched_in_pages() -> None:
+    pages = [
+        {"messages": [{"message_id": "a", "cursor": "1"}, {"message_id": "b", "cursor": "2.1"}], "more": True},
+        {"messages": [{"message_id": "c", "cursor": "3"}], "more": False},
+    ]
+    responses = [response(json.dumps(page), content_type="application/json") for page in pages]
+    async with scripted_responses(*responses) as server, Client(server.url) as client:
+        assert [message.message_id async for message in client.messages("s")] == ["a", "b", "c"]
+    assert [head.split()[1].partition("after=")[2] for head in server.requests] == ["0", "2.1"]
+
+
+async def test_watch_yields_a_gap_for_deleted_records(client: Client, served: Served) -> None:
     await client.ask("one", session_id="s")
     last, before = (await client.session("s")).last_seq, now_ms() + 1
     await eventually(lambda: now_ms() > before)
@@ -229,7 +243,7 @@ async def test_a_gap_in_a_session(client: Client, served: Served) -> None:
 
 
 @pytest.mark.parametrize("name", ["nope", "..", "a/b", "ä ?#%"])
-async def test_what_is_not_there(client: Client, name: str) -> None:
+async def test_missing_resources_raise_not_found(client: Client, name: str) -> None:
     for method in (client.run, client.cancel, client.answer, client.artifact, client.session, client.delete):
         with pytest.raises(NotFound) as raised:
             await method(name)
@@ -239,7 +253,7 @@ async def test_what_is_not_there(client: Client, name: str) -> None:
             await anext(stream)
 
 
-async def test_mistakes_name_their_field(client: Client) -> None:
+async def test_invalid_requests_name_their_field(client: Client) -> None:
     with pytest.raises(ClientError) as raised:
         await client.start("x", session_id="no spaces")
     assert (raised.value.status, raised.value.code) == (422, "invalid")
@@ -251,7 +265,7 @@ async def test_mistakes_name_their_field(client: Client) -> None:
     assert raised.value.code == "bad_cursor"
 
 
-async def test_a_key_and_those_it_speaks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_client_sends_its_key_and_its_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(agents.echo, agents.talker, data=tmp_path / "data", auth__api_key="secret") as served:
         async with Client(served.url) as stranger, Client(served.url, key="wrong") as wrong:
             for client in (stranger, wrong):
@@ -273,7 +287,7 @@ async def test_a_key_and_those_it_speaks_for(tmp_path: Path, monkeypatch: pytest
             assert [s.session_id async for s in ann.sessions()] == ["s"]
 
 
-async def test_a_closed_client_says_so(served: Served) -> None:
+async def test_closed_client_raises_connection_lost(served: Served) -> None:
     client = Client(served.url)
     run = await client.start("x", agent="patient", session_id="s")
     await anext(run)
@@ -286,15 +300,15 @@ async def test_a_closed_client_says_so(served: Served) -> None:
         assert await other.cancel(run.run_id) == "cancelled"
 
 
-async def test_a_wrong_address_is_an_error_of_ours() -> None:
+async def test_invalid_url_raises_client_error() -> None:
     for url in ("nonsense", "ftp://x", "http://host:port"):
         async with Client(url) as client:
             for attempt in (client.agents(), client.start("x"), anext(client.follow("r"))):
-                with pytest.raises(ClientError, match="is no address"):
+                with pytest.raises(ClientError, match="is not a valid address"):
                     await attempt
 
 
-def test_the_names_at_the_top_are_loaded_when_they_are_used() -> None:
+def test_package_imports_the_client_lazily_and_no_server() -> None:
     assert limelight.Client is Client
     assert limelight.SyncClient.__name__ == "SyncClient"
     assert limelight.events.Record is Record

@@ -1,17 +1,15 @@
-"""docs/client.md: its snippets run as they are, and its tables name what is there."""
+"""docs/client.md: its snippets run, and its tables name all methods, arguments and errors."""
 
 import inspect
-import os
 import re
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from limelight.builtin.demo.agent import demo
 from limelight.client import Client, ClientError, Socket, errors
-from tests.client.conftest import serving_elsewhere
+from tests.client.server_thread import serve_in_thread
 from tests.support import agents
 from tests.support.markdown import blocks, codes, rows, sections
 
@@ -19,25 +17,40 @@ TEXT = (Path(__file__).parents[2] / "docs" / "client.md").read_text()
 SNIPPETS = blocks(TEXT, "python")
 
 
+@pytest.fixture(scope="module")
+def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """A server for each of the two agents that the snippets need."""
+    folder = tmp_path_factory.mktemp("servers")
+    with (
+        serve_in_thread(demo, data=folder / "demo") as served,
+        serve_in_thread(agents.asker, data=folder / "asker") as asking,
+    ):
+        yield {"demo": served.url, "asker": asking.url}
+
+
 @pytest.mark.parametrize("number", range(len(SNIPPETS)))
-def test_a_snippet_runs(number: int, tmp_path: Path) -> None:
+def test_snippet_runs(
+    number: int,
+    urls: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     code = SNIPPETS[number]
-    agent = agents.asker if "ApprovalRequested" in code else demo
-    with serving_elsewhere(agent, data=tmp_path / "data") as url:
-        environment = {**os.environ, "LIMELIGHT_URL": url, "PYTHONWARNINGS": "error"}
-        done = subprocess.run(
-            [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
-        )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert len(done.stdout.splitlines()) >= 2, done.stdout
+    monkeypatch.setenv("LIMELIGHT_URL", urls["asker" if "ApprovalRequested" in code else "demo"])
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "docs/client.md", "exec"), {"__name__": "__main__"})
+    output = capsys.readouterr()
+    assert output.err == ""
+    assert len(output.out.splitlines()) >= 2, output.out
     for file in tmp_path.glob("*.jsonl"):
         assert file.read_text().count("\n") > 50
 
 
-def test_every_method_is_in_the_table_with_its_arguments() -> None:
-    shown = methods_in("Methods")
-    shown["ask"] = ["text", *shown["start"][1:]]
-    assert shown == methods_of(Client)
+def test_tables_list_every_method_with_its_arguments() -> None:
+    listed = methods_in("Methods")
+    listed["ask"] = ["text", *listed["start"][1:]]
+    assert listed == methods_of(Client)
     assert methods_in("Sockets") == methods_of(Socket)
 
 
@@ -53,7 +66,7 @@ def methods_of(class_: type) -> dict[str, list[str]]:
     return real
 
 
-def test_arguments_and_errors_are_in_their_tables() -> None:
+def test_tables_list_every_client_argument_and_error() -> None:
     arguments = {name for row in rows(sections(TEXT, 2)["Where, and who"]) for name in codes(row[0])}
     assert arguments == set(inspect.signature(Client).parameters)
     classes = {

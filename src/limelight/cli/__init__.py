@@ -1,4 +1,4 @@
-"""The command line: a file a command."""
+"""The command line. Each command has a module; `approvals`, `terminal`, `output` and `view` are what they share."""
 
 import sys
 
@@ -13,7 +13,6 @@ from limelight.cli import (
     keys,
     openwebui,
     replay,
-    restore,
     retention,
     run,
     serve,
@@ -41,7 +40,7 @@ for command in (
     replay.replay,
     understudy.understudy,
     backup.backup,
-    restore.restore,
+    backup.restore,
     doctor.doctor,
 ):
     app.command()(command)
@@ -65,17 +64,18 @@ def options(
     """Options of the program itself."""
 
 
-WRONG = 2
-LATER = 75
-"""`EX_TEMPFAIL` of sysexits.h: who called did nothing wrong, and may call again."""
+USAGE_ERROR = 2
+TEMPORARY_FAILURE = 75
+"""`EX_TEMPFAIL` of sysexits.h: the call is correct, and may succeed later."""
 
 
 def main() -> None:
-    """Run a command; what is wrong with the set-up is a line each on stderr, and exit code 2, or 75 if it may pass."""
+    """Run a command. A set-up error is printed to stderr; the exit code is 2, or 75 if a later call may succeed."""
     try:
         app()
     except (SetupError, StoreError, ClientError) as error:
         hint = ": start one with `limelight serve`, or name another with --url"
-        told = f"{error.detail}{hint if isinstance(error, ConnectionLost) else ''}"
-        typer.echo("\n".join(f"limelight: {line}" for line in told.splitlines()), err=True)
-        sys.exit(LATER if isinstance(error, (TryLater, StoreLocked, StoreUnavailable)) else WRONG)
+        text = f"{error.detail}{hint if isinstance(error, ConnectionLost) else ''}"
+        typer.echo("\n".join(f"limelight: {line}" for line in text.splitlines()), err=True)
+        temporary = isinstance(error, (TryLater, StoreLocked, StoreUnavailable))
+        sys.exit(TEMPORARY_FAILURE if temporary else USAGE_ERROR)

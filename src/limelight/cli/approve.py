@@ -1,4 +1,4 @@
-"""`limelight approve RUN`: decide what an agent may do, from another terminal or a script."""
+"""`limelight approve RUN`: decide an approval request from another terminal or a script."""
 
 import asyncio
 import sys
@@ -7,20 +7,18 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from limelight.cli.approvals.answers import json_object
+from limelight.cli.approvals import parse_arguments
 from limelight.cli.server_choice import Url, User, client_of
-from limelight.cli.view.approval import changes
-from limelight.cli.view.arguments import argument_lines
-from limelight.cli.view.subject import subject_of
+from limelight.cli.view.render import approval_changes, approval_subject, argument_lines
 from limelight.client import ApprovalInfo, Client
 from limelight.errors import SetupError
 from limelight.events import Decision
 
-DONE: dict[Decision, str] = {"approve": "approved", "edit": "approved with changes", "reject": "rejected"}
+DECIDED: dict[Decision, str] = {"approve": "approved", "edit": "approved with changes", "reject": "rejected"}
 
 
-class Decided(msgspec.Struct):
-    """What was decided, for --json."""
+class DecisionView(msgspec.Struct):
+    """A decision, for --json."""
 
     run_id: str
     approval_id: str
@@ -48,25 +46,28 @@ def approve(
     if sum((edit is not None, reject is not None, only_list)) > 1:
         raise SetupError("--edit, --reject and --list exclude each other")
     if only_list:
-        _print(asyncio.run(_open(client_of(url, user), run_id)), as_json)
+        _print(asyncio.run(_open_requests(client_of(url, user), run_id)), as_json)
         return
-    args = None if edit is None else _arguments(edit)
+    args = None if edit is None else _read_arguments(edit)
     decision: Decision = "edit" if args is not None else "approve" if reject is None else "reject"
-    asked = asyncio.run(_decide(client_of(url, user), run_id, approval_id, decision, args, reject or "", as_json))
-    decided = Decided(run_id, asked.approval_id, asked.name, decision)
-    said = f"{subject_of(asked.name, asked.args).name} {DONE[decision]} ({asked.approval_id})"
-    lines = [said, *(f"  {line}" for line in changes(asked.name, asked.args, args))]
-    typer.echo(msgspec.json.encode(decided).decode() if as_json else "\n".join(lines))
+    request = asyncio.run(_decide(client_of(url, user), run_id, approval_id, decision, args, reject or "", as_json))
+    if as_json:
+        view = DecisionView(run_id, request.approval_id, request.name, decision)
+        typer.echo(msgspec.json.encode(view).decode())
+        return
+    typer.echo(f"{approval_subject(request.name, request.args).name} {DECIDED[decision]} ({request.approval_id})")
+    for line in approval_changes(request.name, request.args, args):
+        typer.echo(f"  {line}")
 
 
-def _arguments(text: str) -> dict[str, Any]:
+def _read_arguments(text: str) -> dict[str, Any]:
     try:
-        return json_object(sys.stdin.read() if text == "-" else text)
+        return parse_arguments(sys.stdin.read() if text == "-" else text)
     except ValueError as error:
         raise SetupError(f"--edit takes the new arguments. {error}") from error
 
 
-async def _open(server: Client, run_id: str) -> tuple[ApprovalInfo, ...]:
+async def _open_requests(server: Client, run_id: str) -> tuple[ApprovalInfo, ...]:
     async with server as client:
         return (await client.run(run_id)).approvals
 
@@ -81,16 +82,19 @@ async def _decide(
     as_json: bool,
 ) -> ApprovalInfo:
     async with server as client:
-        asked = await client.approval(run_id, approval_id) if approval_id else await _only_one(client, run_id, as_json)
-        await client.decide(run_id, asked.approval_id, decision, args=args, reason=reason)
-        return asked
+        if approval_id:
+            request = await client.approval(run_id, approval_id)
+        else:
+            request = await _only_request(client, run_id, as_json)
+        await client.decide(run_id, request.approval_id, decision, args=args, reason=reason)
+        return request
 
 
-async def _only_one(client: Client, run_id: str, as_json: bool) -> ApprovalInfo:
+async def _only_request(client: Client, run_id: str, as_json: bool) -> ApprovalInfo:
     run = await client.run(run_id)
     match run.approvals:
-        case (asked,):
-            return asked
+        case (request,):
+            return request
         case ():
             raise SetupError(f"nothing waits for a decision: {run_id} is {run.state}")
         case several:
@@ -99,11 +103,11 @@ async def _only_one(client: Client, run_id: str, as_json: bool) -> ApprovalInfo:
 
 
 def _print(approvals: tuple[ApprovalInfo, ...], as_json: bool) -> None:
-    for asked in approvals:
+    for request in approvals:
         if as_json:
-            typer.echo(msgspec.json.encode(asked).decode())
+            typer.echo(msgspec.json.encode(request).decode())
             continue
-        subject = subject_of(asked.name, asked.args)
-        typer.echo(f"{asked.approval_id}  {subject.title}  ({', '.join(asked.decisions)})")
+        subject = approval_subject(request.name, request.args)
+        typer.echo(f"{request.approval_id}  {subject.title}  ({', '.join(request.decisions)})")
         for lines in argument_lines(subject.args):
             typer.echo("\n".join(f"  {line}" for line in lines))

@@ -1,7 +1,8 @@
-"""`limelight backup`: a copy of all that a server has, while it runs or not."""
+"""`limelight backup` and `limelight restore`: a copy of the data folder of a server, and a data folder from a copy."""
 
+import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -9,14 +10,17 @@ from typing import Annotated
 import typer
 
 from limelight import __version__
+from limelight.backups.content import DATABASE
 from limelight.backups.create import Made, make_backup
+from limelight.backups.restore import restore as restore_backup
 from limelight.cli.data_dir import Config, Data, settings_of, store_file
-from limelight.cli.tables import megabytes, printable
+from limelight.cli.output import local_time, megabytes, printable
+from limelight.server.app import make_store
 
-PAUSE_SECONDS = 2.0
-"""Between two lines about work that takes long."""
-NAMED = 10
-"""How many of the things that are not in a backup are named."""
+PROGRESS_SECONDS = 2.0
+"""Time between two progress lines."""
+MAX_NAMED = 10
+"""How many of the files that are missing in a backup are named."""
 
 
 def backup(
@@ -32,32 +36,57 @@ def backup(
         target,
         at=int(time.time() * 1000),
         version=__version__,
-        tell=Telling().tell,
+        tell=progress_printer(),
     )
     inside = f"{', '.join(made.databases)} and {made.files} files, {megabytes(made.size)}"
     typer.echo(f"Backed up to {target}: {inside}, checked.")
-    for line in warnings_of(made):
+    for line in warning_lines(made):
         typer.echo(line, err=True)
 
 
-def warnings_of(made: Made) -> Iterator[str]:
-    """A line for each thing that is not in it as it should be."""
+def warning_lines(made: Made) -> Iterator[str]:
+    """One line for each file that may be damaged or is missing in the backup."""
     for name, why in made.doubtful.items():
         yield f"{printable(name)} may be damaged ({why}): it is in the backup as it is"
-    for name, why in islice(made.unread.items(), NAMED):
+    for name, why in islice(made.unread.items(), MAX_NAMED):
         yield f"{printable(name)} is not in the backup: {why}"
-    if len(made.unread) > NAMED:
-        yield f"and {len(made.unread) - NAMED} more"
+    if len(made.unread) > MAX_NAMED:
+        yield f"and {len(made.unread) - MAX_NAMED} more"
 
 
-class Telling:
-    """Lines on standard error about work that takes long; quick work has none."""
+def progress_printer() -> Callable[[str, int, int], None]:
+    """A callback that prints progress to stderr every two seconds, and nothing for quick work."""
+    printed_at = time.monotonic()
 
-    def __init__(self) -> None:
-        self._told_at = time.monotonic()
-
-    def tell(self, what: str, done: int, all_: int) -> None:
+    def print_progress(what: str, done: int, total: int) -> None:
+        nonlocal printed_at
         now = time.monotonic()
-        if now - self._told_at >= PAUSE_SECONDS:
-            self._told_at = now
-            typer.echo(f"{what}: {100 * done // max(1, all_)} %", err=True)
+        if now - printed_at >= PROGRESS_SECONDS:
+            printed_at = now
+            typer.echo(f"{what}: {100 * done // max(1, total)} %", err=True)
+
+    return print_progress
+
+
+def restore(
+    source: Annotated[Path, typer.Argument(help="What `limelight backup` has made.")],
+    data: Data = None,
+    config: Config = None,
+) -> None:
+    """Make a data folder of a backup. The folder has to be new or empty."""
+    settings = settings_of(data, config)
+    folder, store = Path(settings.store.data), make_store(settings).file
+
+    def examine(draft: Path) -> None:
+        settings.store.data, settings.store.url = str(draft), "sqlite"
+        asyncio.run(make_store(settings).examine())
+
+    manifest = restore_backup(source, folder, examine)
+    command = f"limelight serve --data {folder}"
+    if store is None:
+        command = f"store.url is not this file, so begin with: {command} --store sqlite"
+    elif store.absolute() != (folder / DATABASE).absolute():
+        command = f"move {folder / DATABASE} to {store}, where store.url says it is, then: {command}"
+    typer.echo(f"Restored to {folder}, as it was on {local_time(manifest.made_at)}: {command}")
+    for name, why in manifest.doubtful.items():
+        typer.echo(f"{printable(name)} may be damaged, and was when the backup was made ({why})", err=True)

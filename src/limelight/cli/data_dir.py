@@ -1,4 +1,4 @@
-"""Which data folder a command means, and where its store is."""
+"""The options `--data` and `--config`, and the settings and the store file that they lead to."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +18,7 @@ def settings_of(data: Path | None, config: Path | None) -> Settings:
 
 
 def store_file(settings: Settings) -> Path:
-    """Raises SetupError if the store is no file, StoreUnavailable if a server has another one open."""
+    """The file of the store. Raises SetupError if it is not a file, StoreUnavailable if a server uses another one."""
     store = make_store(settings)
     if store.file is None:
         raise SetupError(f"the store {settings.store.url} is no file here: back it up with its own tools")

@@ -1,4 +1,4 @@
-"""`limelight doctor`: is everything there, and if not, what to do."""
+"""`limelight doctor`: checks the installation and the settings, and says how to fix what is wrong."""
 
 import asyncio
 import os
@@ -21,8 +21,8 @@ from limelight.backups.manifest import read_note
 from limelight.builtin.model_choice import OPENAI, ModelChoice, choose_model
 from limelight.cli.data_dir import Config, Data, settings_of
 from limelight.cli.log_setup import check_log
+from limelight.cli.output import local_time
 from limelight.cli.retention import inspect
-from limelight.cli.tables import when
 from limelight.config import Settings
 from limelight.errors import LimelightError, StoreError
 from limelight.runs.retention import advise, describe
@@ -31,15 +31,15 @@ from limelight.server.auth.middleware import is_loopback
 from limelight.server.views import ReadyView
 
 READY_SECONDS = 10
-"""A server whose store does not answer says so after five."""
+"""A server reports a store that does not answer after five seconds."""
 LOW_DISK = 500 * 1024 * 1024
 DAY_SECONDS = 24 * 3600
 OLD_DAYS = 7
-"""A backup of this age is worth a word."""
+"""Age from which a backup is reported."""
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that was looked at. `fix` says what to do if it is not well."""
+    """The result of one check. `fix` says what to do if something is wrong."""
 
     what: str
     state: Literal["ok", "note", "wrong"]
@@ -80,21 +80,21 @@ def _findings(data: Path | None, config: Path | None) -> Iterator[Finding]:
         )
         return
     yield _settings(settings)
-    for look in (_agents, _server, _address, _port, _data, _store, _retention, _backup, _model):
-        yield _looked(look, settings)
+    for check in (_agents, _server, _address, _port, _data, _store, _retention, _backup, _model):
+        yield _check(check, settings)
 
 
-def _looked(look: Callable[[Settings], Finding], settings: Settings) -> Finding:
+def _check(check: Callable[[Settings], Finding], settings: Settings) -> Finding:
     try:
-        return look(settings)
+        return check(settings)
     except LimelightError as error:
-        return Finding(look.__name__.strip("_"), "wrong", error.detail)
+        return Finding(check.__name__.strip("_"), "wrong", error.detail)
     except OSError as error:
-        return Finding(look.__name__.strip("_"), "wrong", *_words_for(error))
+        return Finding(check.__name__.strip("_"), "wrong", *_describe(error))
 
 
-def _words_for(error: OSError) -> tuple[str, str]:
-    """What is wrong, and what to do."""
+def _describe(error: OSError) -> tuple[str, str]:
+    """The problem and its fix."""
     if error.filename is None:
         return str(error), ""
     found = f"{error.filename} cannot be used ({error.strerror})"
@@ -128,7 +128,7 @@ def _agents(settings: Settings) -> Finding:
 
 
 def _server(settings: Settings) -> Finding:
-    """What `serve` would refuse, before it does."""
+    """Make what `serve` makes, which raises for invalid settings."""
     check_log(settings)
     create_app(settings)
     return Finding("server", "ok", "would start with these settings")
@@ -161,15 +161,15 @@ def _port(settings: Settings) -> Finding:
             return Finding("port", "ok", f"{port} is free")
     try:
         if httpx.get(f"http://127.0.0.1:{port}/health", timeout=2).json() == {"status": "ok"}:
-            return _server_there(port)
+            return _running_server(port)
     except (httpx.HTTPError, ValueError):
         pass
     fix = f"end that program, or choose another port: limelight serve --port {port + 1}"
     return Finding("port", "wrong", f"{port} is used by another program", fix)
 
 
-def _server_there(port: int) -> Finding:
-    """It may have another data folder than the one that is looked at, or one that is gone: so it is asked itself."""
+def _running_server(port: int) -> Finding:
+    """Ask the server itself: its data folder may be another one than that of the settings, or deleted."""
     answer = httpx.get(f"http://127.0.0.1:{port}/ready", timeout=READY_SECONDS)
     store = msgspec.json.decode(answer.content, type=ReadyView).checks.get("store", "said nothing")
     if store != "ok":
@@ -195,7 +195,7 @@ def _store(settings: Settings) -> Finding:
 
 
 def _retention(settings: Settings) -> Finding:
-    """A pause is a note: the server works, and nothing is lost."""
+    """Report whether retention is paused, which is a note: the server works, and nothing is lost."""
     try:
         status = inspect(settings)
     except StoreError:
@@ -209,8 +209,8 @@ def _backup(settings: Settings) -> Finding:
     note = read_note(Path(settings.store.data))
     if note is None:
         return Finding("backup", "note", "none is known; one is made by: limelight backup TARGET")
-    found, fix = f"{when(note.at)}, {note.target}", "make one: limelight backup TARGET"
-    if not os.access(note.target, os.F_OK):  # also if its folder cannot be looked into
+    found, fix = f"{local_time(note.at)}, {note.target}", "make one: limelight backup TARGET"
+    if not os.access(note.target, os.F_OK):  # false also if its folder cannot be read
         return Finding("backup", "note", f"{found}, which is not there any more", f"if it was not moved, {fix}")
     days = int((time.time() - note.at / 1000) // DAY_SECONDS)
     if days >= OLD_DAYS:
@@ -221,12 +221,12 @@ def _backup(settings: Settings) -> Finding:
 def _model(settings: Settings) -> Finding:
     tables = [table for table in settings.agents.values() if table.model]
     named = [choose_model(table.model, table.base_url, os.environ) for table in tables]
-    findings = [_answer_of(choice) for choice in dict.fromkeys([choose_model("", "", os.environ), *named])]
+    findings = [_check_model(choice) for choice in dict.fromkeys([choose_model("", "", os.environ), *named])]
     wrong = [finding for finding in findings if finding.state == "wrong"]
     return wrong[0] if wrong else msgspec.structs.replace(findings[-1], found="; ".join(f.found for f in findings))
 
 
-def _answer_of(choice: ModelChoice) -> Finding:
+def _check_model(choice: ModelChoice) -> Finding:
     if choice.is_understudy:
         return Finding(
             "model", "note", "the understudy plays, unless LIMELIGHT_MODEL or an agent's model says otherwise"
@@ -237,8 +237,8 @@ def _answer_of(choice: ModelChoice) -> Finding:
         headers = {"authorization": f"Bearer {choice.key}"}
         status = httpx.get(f"{choice.base_url.rstrip('/')}/models", headers=headers, timeout=5).status_code
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        told = f"{choice.base_url} does not answer: {error}"
-        return Finding("model", "wrong", told, "start it, or correct OPENAI_BASE_URL")
+        found = f"{choice.base_url} does not answer: {error}"
+        return Finding("model", "wrong", found, "start it, or correct OPENAI_BASE_URL")
     if status in (401, 403):
         return Finding("model", "wrong", f"{choice.base_url} refuses the key", "correct OPENAI_API_KEY")
     return Finding("model", "ok", f"{choice.model}, at {choice.base_url}")

@@ -1,4 +1,4 @@
-"""`limelight export RUN > run.jsonl`: a run's Records as JSON lines, exactly as the log has them."""
+"""`limelight export RUN > run.jsonl`: the Records of a run as JSON lines, as they are in the log."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""`limelight keys`: who may use a server. Works beside a running one, which needs no restart."""
+"""`limelight keys`: create, list and revoke API keys. A running server needs no restart."""
 
 import time
 from pathlib import Path
@@ -12,7 +12,7 @@ from limelight.auth.key_file import Keyring
 from limelight.auth.scopes import MEANINGS, SCOPES, Scope
 from limelight.auth.user_names import wrong_with_user
 from limelight.cli.data_dir import Config, Data, settings_of
-from limelight.cli.tables import lines_of, when
+from limelight.cli.output import local_time, table_lines
 from limelight.errors import SetupError
 
 COLUMNS = ("KEY", "USER", "SCOPES", "CREATED", "REVOKED")
@@ -36,9 +36,9 @@ def create(
 ) -> None:
     """Make a key. It is the last word of the output, is shown once, and is kept only as a hash."""
     user = user.strip()
-    if wrong := wrong_with_user(user):
-        raise SetupError(wrong)
-    scopes = _scopes(scope or ["use"])
+    if problem := wrong_with_user(user):
+        raise SetupError(problem)
+    scopes = _parse_scopes(scope or ["use"])
     key, text = _keyring(data, config).create(user, scopes, _now())
     allowed = "; ".join(f"{one}: {MEANINGS[one]}" for one in scopes)
     typer.echo(f"Key {key.key_id} of {user} ({allowed}).", err=True)
@@ -60,7 +60,7 @@ def list_(
     elif not found:
         typer.echo("There are no keys.")
     else:
-        typer.echo("\n".join(lines_of(COLUMNS, [_row(key) for key in found])))
+        typer.echo("\n".join(table_lines(COLUMNS, [_row(key) for key in found])))
 
 
 @keys.command()
@@ -77,7 +77,7 @@ def revoke(
     typer.echo(f"Key {key.key_id} of {key.user} is revoked.")
 
 
-def _scopes(named: list[str]) -> tuple[Scope, ...]:
+def _parse_scopes(named: list[str]) -> tuple[Scope, ...]:
     wanted = {word for text in named for word in text.replace(",", " ").split()}
     unknown = sorted(wanted.difference(SCOPES))
     if unknown or not wanted:
@@ -98,8 +98,8 @@ def _row(key: ApiKey) -> list[str]:
         key.key_id,
         key.user,
         " ".join(key.scopes),
-        when(key.created_at),
-        when(key.revoked_at) if key.revoked_at else "",
+        local_time(key.created_at),
+        local_time(key.revoked_at) if key.revoked_at else "",
     ]
 
 

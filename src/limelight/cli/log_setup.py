@@ -1,29 +1,84 @@
-"""The log of a server that a command runs: harmless for a terminal, without secrets, on standard error or in a file."""
+"""The log of a server that a command runs: text or JSON lines on stderr or in a file, without secrets.
+
+Uncaught errors are logged too: Python would write them to stderr between the JSON lines, with the secrets in them.
+"""
 
 import logging
 import os
 import re
 import sys
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from types import TracebackType
 
-from limelight.cli.excepthook import log_uncaught
-from limelight.cli.log_format import JsonLines, TextLines
+import msgspec
+
+from limelight.cli.view.sanitize import sanitize
 from limelight.config import Settings
 from limelight.errors import SetupError
+from limelight.log_context import FIELDS, ids_of
+from limelight.redaction.rules import Hiding
 from limelight.redaction.settings import hiding_of
 
+log = logging.getLogger(__name__)
 CREDENTIALS = (re.compile(r"(?i)\bbearer\s+[^\s\"',]+"), re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*"))
-"""What is sent to prove who somebody is, whoever it is for."""
+"""Bearer tokens and JWTs of any user."""
+VERBOSE_LIBRARIES = ("aiosqlite",)
+"""Libraries that log complete conversations at DEBUG."""
 
 
-TALKATIVE = ("aiosqlite",)
-"""Libraries that would log whole conversations at DEBUG."""
+class TextFormatter(logging.Formatter):
+    """Log lines for people, without secrets and control characters, which errors of agents may contain."""
+
+    def __init__(self, hiding: Hiding, *, with_time: bool) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(message)s" if with_time else "%(levelname)s %(message)s")
+        self._hiding = hiding
+
+    def format(self, record: logging.LogRecord) -> str:
+        return sanitize(self._hiding.text(super().format(record)))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Prefix the run and the session, unless the message names them."""
+        context = ids_of(record)
+        known = [context[name] for name in ("run_id", "session_id") if name in context]
+        unnamed = [one for one in known if not re.search(rf"(?<!\w){re.escape(one)}(?!\w)", record.message)]
+        if unnamed:
+            record.message = f"[{' '.join(unnamed)}] {record.message}"
+        return super().formatMessage(record)
+
+
+class JsonFormatter(logging.Formatter):
+    """Log lines for machines: one JSON object a line, without unknown fields."""
+
+    def __init__(self, hiding: Hiding) -> None:
+        super().__init__()
+        self._hiding = hiding
+
+    def format(self, record: logging.LogRecord) -> str:
+        context = ids_of(record)
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        fields = {
+            "time": time,
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **{name: context[name] for name in FIELDS if name in context},
+        }
+        if exception := self._exception(record):
+            fields["exception"] = exception
+        return msgspec.json.encode({name: sanitize(self._hiding.text(text)) for name, text in fields.items()}).decode()
+
+    def _exception(self, record: logging.LogRecord) -> str:
+        raised = self.formatException(record.exc_info) if record.exc_info and record.exc_info[0] else record.exc_text
+        stack = self.formatStack(record.stack_info) if record.stack_info else ""
+        return "\n".join(part for part in (raised, stack) if part)
 
 
 def check_log(settings: Settings) -> None:
-    """Raises SetupError for a `[log]` that cannot be."""
+    """Raise SetupError if `[log]` is invalid."""
     if settings.log.level.upper() not in logging.getLevelNamesMapping():
         place = settings.origin.place("log", "level")
         raise SetupError(f"{place}log.level is one of DEBUG, INFO, WARNING, ERROR, not {settings.log.level}")
@@ -32,39 +87,77 @@ def check_log(settings: Settings) -> None:
         raise SetupError(f"{place}log.format is text or json, not {settings.log.format}")
 
 
-def log_to(file: Path | None, settings: Settings) -> None:
-    """Log to a file, or to standard error, as `[log]` wants it. What the settings hide is not told."""
+def set_up_log(file: Path | None, settings: Settings) -> None:
+    """Log to a file, or to stderr, as `[log]` says."""
     check_log(settings)
     if file is not None:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handler = logging.StreamHandler() if file is None else logging.FileHandler(file)
     hiding = hiding_of(settings, *CREDENTIALS)
-    as_json = settings.log.format == "json"
-    handler.setFormatter(JsonLines(hiding) if as_json else TextLines(hiding, timed=file is not None or _needs_times()))
-    logging.captureWarnings(True)  # Python would write them between the objects, and with all secrets
-    log_uncaught(ends_too=file is None)
-    for name in TALKATIVE:
+    if settings.log.format == "json":
+        handler.setFormatter(JsonFormatter(hiding))
+    else:
+        handler.setFormatter(TextFormatter(hiding, with_time=file is not None or _stderr_needs_times()))
+    logging.captureWarnings(True)  # Python would write them between the JSON lines, with the secrets in them
+    _log_uncaught_errors(with_excepthook=file is None)
+    for name in VERBOSE_LIBRARIES:
         logging.getLogger(name).setLevel(logging.INFO)
     logging.basicConfig(level=settings.log.level.upper(), handlers=[handler])
 
 
-def _needs_times() -> bool:
-    """Whether lines are read later, and nobody else says when they were written."""
+def _stderr_needs_times() -> bool:
+    """Whether stderr is neither a terminal nor the journal, which adds times itself."""
     return not sys.stderr.isatty() and "JOURNAL_STREAM" not in os.environ
 
 
 @contextmanager
-def gathered_logs() -> Generator[None]:
-    """All loggers write where ours do. Some frameworks write to the terminal themselves, whenever they are loaded."""
-    before = logging.Logger.callHandlers
-    logging.Logger.callHandlers = _to_the_root
+def root_handlers_only() -> Generator[None]:
+    """Send every log record to the root handlers: some frameworks install handlers that write to the terminal."""
+    previous = logging.Logger.callHandlers
+    logging.Logger.callHandlers = _call_root_handlers
     try:
         yield
     finally:
-        logging.Logger.callHandlers = before
+        logging.Logger.callHandlers = previous
 
 
-def _to_the_root(self: logging.Logger, record: logging.LogRecord) -> None:
+def _call_root_handlers(self: logging.Logger, record: logging.LogRecord) -> None:
     for handler in logging.root.handlers:
         if record.levelno >= handler.level:
             handler.handle(record)
+
+
+def _log_uncaught_errors(*, with_excepthook: bool) -> None:
+    """Log uncaught errors of threads and `__del__`; `with_excepthook` also the error that ends the process."""
+    threading.excepthook = _log_thread_error
+    sys.unraisablehook = _log_unraisable
+    if with_excepthook:
+        sys.excepthook = _log_fatal
+
+
+def _log_thread_error(args: threading.ExceptHookArgs) -> None:
+    if args.exc_value is None or issubclass(args.exc_type, SystemExit):  # SystemExit ends a thread without an error
+        return
+    name = args.thread.name if args.thread is not None else "that is gone"
+    log.error("uncaught error in the thread %s, which has ended", name, exc_info=_exc_info(args.exc_value))
+
+
+def _log_unraisable(args: "sys.UnraisableHookArgs") -> None:
+    if args.exc_value is None:
+        return
+    try:
+        where = f"{args.object!r}"
+    except Exception:  # the object is partly destroyed
+        where = f"a {type(args.object).__name__}"
+    log.error("%s %s", args.err_msg or "uncaught error in", where, exc_info=_exc_info(args.exc_value))
+
+
+def _log_fatal(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trace)
+    else:
+        log.critical("uncaught error, which ends the process", exc_info=(kind, error, trace))
+
+
+def _exc_info(error: BaseException) -> tuple[type[BaseException], BaseException, TracebackType | None]:
+    return type(error), error, error.__traceback__

@@ -1,4 +1,4 @@
-"""`limelight openwebui`: put the pipe into an Open WebUI, or print it for pasting."""
+"""`limelight openwebui`: install the pipe into an Open WebUI, or print it."""
 
 import os
 from typing import Annotated, Any, Literal
@@ -44,7 +44,7 @@ def install_(
     valves: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     source = ctx.get_parameter_source("token")
     if email and source is not None and source.name == "ENVIRONMENT":
-        token = ""  # the command line goes before the environment
+        token = ""  # the command line overrides the environment
     if bool(token) == bool(email):
         raise SetupError("name an administrator of Open WebUI: with --token, or with --email")
     with OpenWebUI(url) as webui:
@@ -62,7 +62,7 @@ def install_(
         for line in install(webui, pipe_text(), valves, share=share):
             typer.echo(line)
     if server and api_key:
-        _warn_of_key(server, api_key)
+        _warn_about_key(server, api_key)
 
 
 @openwebui.command()
@@ -71,8 +71,8 @@ def pipe() -> None:
     typer.echo(pipe_text(), nl=False)
 
 
-def _warn_of_key(server: str, api_key: str) -> None:
-    """A key that may not name users makes all of them one. A server that cannot be reached from here is not asked."""
+def _warn_about_key(server: str, api_key: str) -> None:
+    """Warn if the key lacks the scope on-behalf-of: all users would be one. Skipped if the server does not answer."""
     try:
         with SyncClient(server, key=api_key, timeout=5) as client:
             me = client.me()
@@ -90,5 +90,5 @@ def _warn_of_key(server: str, api_key: str) -> None:
 
 
 def _password() -> str:
-    """From the environment for scripts, otherwise from the keyboard, unseen."""
+    """Read the password from the environment, otherwise from the keyboard without echo."""
     return os.environ.get("OPEN_WEBUI_PASSWORD") or typer.prompt("Password", hide_input=True)

@@ -1,8 +1,9 @@
-"""Draws Records as a command wants them: live in a terminal, as plain lines elsewhere, or as they are."""
+"""Output of commands: Records in a live view, as plain lines or as JSON; tables, times and sizes as text."""
 
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -20,28 +21,38 @@ FINISHED, FAILED, STOPPED = 0, 1, 3
 """Exit codes; 2 is for wrong usage and set-up."""
 
 
-class Drawing(NamedTuple):
-    """`show` shows one more Record; `live` is the view of a terminal, if it is one."""
+class RunView(NamedTuple):
+    """`show` draws one more Record; `live` is the live view, if stdout is a terminal."""
 
     show: Callable[[Record], None]
     live: LiveView | None = None
 
 
 @contextmanager
-def drawing(as_json: bool, plain: bool) -> Generator[Drawing]:
-    """The way to draw for as long as the block lasts."""
+def open_view(as_json: bool, plain: bool) -> Generator[RunView]:
+    """Choose the view for the options and for stdout."""
     if as_json:
-        yield Drawing(_write_json)
+        yield RunView(_write_json)
     elif plain or not sys.stdout.isatty():
         view = PlainView()
 
         def show(record: Record) -> None:
             _write("\n".join(view.feed(record)))
 
-        yield Drawing(show)
+        yield RunView(show)
     else:
         with LiveView(Console()) as live:
-            yield Drawing(live.feed, live)
+            yield RunView(live.feed, live)
+
+
+def _write_json(record: Record) -> None:
+    _write(msgspec.json.encode(record).decode())
+
+
+def _write(lines: str) -> None:
+    if lines:
+        sys.stdout.write(lines + "\n")
+        sys.stdout.flush()
 
 
 def exit_code(terminal: Terminal | None) -> int:
@@ -54,11 +65,21 @@ def exit_code(terminal: Terminal | None) -> int:
             return FAILED
 
 
-def _write_json(record: Record) -> None:
-    _write(msgspec.json.encode(record).decode())
+def table_lines(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table with one line for each row, of any length, so that other programs can read it."""
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    for row in (columns, *rows):
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _write(lines: str) -> None:
-    if lines:
-        sys.stdout.write(lines + "\n")
-        sys.stdout.flush()
+def local_time(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def megabytes(size: int) -> str:
+    return f"{size / 1024**2:.1f} MB"
+
+
+def printable(name: str) -> str:
+    """A file name on one line, with control characters escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)

@@ -1,4 +1,4 @@
-"""`limelight replay run.jsonl`: an exported run, drawn again at its own pace or another. Needs no server."""
+"""`limelight replay run.jsonl`: draw an exported run at its original speed or another. Needs no server."""
 
 import sys
 import time
@@ -10,11 +10,11 @@ from typing import Annotated
 import msgspec
 import typer
 
-from limelight.cli.output import AsJson, Plain, drawing, exit_code
+from limelight.cli.output import AsJson, Plain, exit_code, open_view
 from limelight.errors import SetupError
 from limelight.events import Record, Terminal, terminal_of
 
-LONGEST_PAUSE = 3.0
+MAX_PAUSE_SECONDS = 3.0
 _decoder = msgspec.json.Decoder(Record)
 
 
@@ -26,20 +26,20 @@ def replay(
 ) -> None:
     """Show an exported run as it went. Pauses are at most 3 seconds long. Exit code as of `limelight run`."""
     terminal: Terminal | None = None
-    before: int | None = None
-    with suppress(KeyboardInterrupt), drawing(as_json, plain) as drawn:
-        for record in _records(file):
-            if speed and before is not None:
-                time.sleep(min(LONGEST_PAUSE, max(0, record.at - before) / 1000 / speed))
-            before = record.at
-            drawn.show(record)
+    previous_at: int | None = None
+    with suppress(KeyboardInterrupt), open_view(as_json, plain) as view:
+        for record in _read_records(file):
+            if speed and previous_at is not None:
+                time.sleep(min(MAX_PAUSE_SECONDS, max(0, record.at - previous_at) / 1000 / speed))
+            previous_at = record.at
+            view.show(record)
             terminal = terminal_of(record.event) or terminal
     if terminal is None:
         raise SetupError(f"{file} has no end: it holds no whole run")
     raise typer.Exit(exit_code(terminal))
 
 
-def _records(file: Path) -> Iterator[Record]:
+def _read_records(file: Path) -> Iterator[Record]:
     name = "standard input" if str(file) == "-" else str(file)
     try:
         lines = sys.stdin.buffer if str(file) == "-" else file.open("rb")

@@ -1,4 +1,4 @@
-"""`limelight retention`: what retention keeps and deletes, and the confirmation that it waits for after a clock jump.
+"""`limelight retention`: show what retention keeps and deletes, and confirm the clock after a jump.
 
 Both commands read the data folder and the clock of this machine, so they work with a server running or not.
 """
@@ -88,7 +88,7 @@ def confirm(data: Data = None, config: Config = None) -> None:
 
 
 def inspect(settings: Settings) -> RetentionStatus:
-    """What a server decides that starts now, or has decided that runs. Raises StoreError or SetupError."""
+    """What a running server has decided, or a server that starts now would decide. Raises StoreError or SetupError."""
     store, files = make_store(settings), RetentionFiles(Path(settings.store.data))
     clock = time.time_ns() // 1_000_000
     newest_at = asyncio.run(store.newest_at())

@@ -1,20 +1,22 @@
-"""`limelight run "…"`: ask an agent, watch it work, decide what it may do. Ctrl-C stops the run."""
+"""`limelight run "…"`: ask an agent, watch it work, decide its approval requests. Ctrl-C stops the run."""
 
 import asyncio
+import signal
 import sys
 from typing import Annotated
 
 import typer
 
-from limelight.cli.approvals.dialogue import Asking
-from limelight.cli.approvals.keyboard import somebody_is_there
-from limelight.cli.approvals.queue import Approve, Decide, Desk, decide_all, tell
-from limelight.cli.interrupt import Stopping
-from limelight.cli.output import AsJson, Plain, drawing, exit_code
+from limelight.cli.approvals import ApprovalDialogue, ApprovalQueue, ApproveMode, Decide, decide_all, print_command
+from limelight.cli.output import AsJson, Plain, exit_code, open_view
 from limelight.cli.server_choice import Url, client_or_own_server
+from limelight.cli.terminal import is_interactive
 from limelight.cli.view.live import LiveView
-from limelight.client import Client
+from limelight.client import Client, ClientError, Run
 from limelight.events import Terminal, terminal_of
+
+CANCEL_SECONDS = 3
+"""How long the answer to the cancel request may take once the run has ended."""
 
 
 def run(
@@ -26,7 +28,7 @@ def run(
         typer.Option(metavar="TARGET", help="Serve this for the one run: module:name or file.py:name."),
     ] = None,
     approve: Annotated[
-        Approve, typer.Option(help="What the agent asks leave for: ask me, approve all, or approve none of it.")
+        ApproveMode, typer.Option(help="What the agent asks leave for: ask me, approve all, or approve none of it.")
     ] = "ask",
     url: Url = None,
     as_json: AsJson = False,
@@ -46,7 +48,7 @@ async def _run(
     agent: str | None,
     session: str | None,
     targets: list[str],
-    approve: Approve,
+    approve: ApproveMode,
     url: str | None,
     as_json: bool,
     plain: bool,
@@ -54,16 +56,51 @@ async def _run(
     terminal: Terminal | None = None
     async with client_or_own_server(url, targets, agent) as client:
         started = await client.start(text, agent=agent, session_id=session)
-        with drawing(as_json, plain) as drawn:
-            async with Stopping(started), Desk(_deciding(client, approve, drawn.live)) as desk:
+        with open_view(as_json, plain) as view:
+            async with CancelOnInterrupt(started), ApprovalQueue(_decider(client, approve, view.live)) as approvals:
                 async for record in started:
-                    drawn.show(record)
-                    desk.take(record)
+                    view.show(record)
+                    approvals.feed(record)
                     terminal = terminal_of(record.event) or terminal
     return terminal
 
 
-def _deciding(client: Client, approve: Approve, live: LiveView | None) -> Decide:
-    if approve != "ask":
-        return decide_all(client, approve)
-    return tell(client) if live is None or not somebody_is_there() else Asking(client, live)
+def _decider(client: Client, mode: ApproveMode, live: LiveView | None) -> Decide:
+    if mode != "ask":
+        return decide_all(client, mode)
+    return print_command(client) if live is None or not is_interactive() else ApprovalDialogue(client, live)
+
+
+class CancelOnInterrupt:
+    """The first Ctrl-C cancels the run, and the view continues to its end; the second one exits at once."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._cancelling: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def on_signal(*_: object) -> None:
+            loop.call_soon_threadsafe(self._interrupt)
+
+        # Not loop.add_signal_handler: the handler must be replaceable while an editor runs.
+        self._previous = signal.signal(signal.SIGINT, on_signal)
+
+    async def __aexit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._previous)
+        if self._cancelling is not None:
+            await asyncio.wait({self._cancelling}, timeout=CANCEL_SECONDS)
+            self._cancelling.cancel()
+
+    def _interrupt(self) -> None:
+        if self._cancelling is not None:
+            raise KeyboardInterrupt
+        sys.stderr.write("Stopping the run …\n")
+        self._cancelling = asyncio.create_task(self._cancel())
+
+    async def _cancel(self) -> None:
+        try:
+            await self._run.cancel("stopped with Ctrl-C")
+        except ClientError as error:
+            sys.stderr.write(f"The run could not be stopped: {error.detail}\n")

@@ -1,6 +1,10 @@
-"""`limelight serve`: the server, with the agents that are named, those of the configuration, or the built-in ones."""
+"""`limelight serve`: run the server; with --reload in a child process that restarts when a Python file changes."""
 
+import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,13 +12,15 @@ import typer
 
 from limelight.agents.resolve import offered
 from limelight.auth.key_file import Keyring
-from limelight.cli.log_setup import log_to
+from limelight.cli.log_setup import set_up_log
 from limelight.config import Settings, load_settings
 from limelight.errors import SetupError
 from limelight.server.app import create_app
 from limelight.server.auth.middleware import is_loopback
 from limelight.server.process.fd_limit import raise_limit
 from limelight.server.process.uvicorn_server import LimelightServer, bind, resolve
+
+RELOAD_INTERVAL = 0.5
 
 
 def serve(
@@ -48,22 +54,20 @@ def serve(
     settings = load_settings(config, overrides=overrides)
     _check_address(settings)
     if reload:
-        from limelight.cli.reload import run_with_reload
-
         run_with_reload(sys.argv, watch=Path.cwd())
         return
     raise_limit()
-    listener = bind(settings.server.host, settings.server.port)
-    offer = offered(settings, targets or ())
-    app = create_app(settings, offer.agents)
-    log_to(None, settings)
-    if offer.hint:
-        typer.echo(offer.hint)
-    LimelightServer(app, listener, say=typer.echo).run()
+    with bind(settings.server.host, settings.server.port) as listener:
+        offer = offered(settings, targets or ())
+        app = create_app(settings, offer.agents)
+        set_up_log(None, settings)
+        if offer.hint:
+            typer.echo(offer.hint)
+        LimelightServer(app, listener, say=typer.echo).run()
 
 
 def _check_address(settings: Settings) -> None:
-    """A server that other machines can reach, by itself or through a proxy, needs a key, or somebody who insists."""
+    """Raise SetupError if other machines can reach the server, directly or through a proxy, and it has no key."""
     keyring = Keyring(Path(settings.store.data))
     if settings.auth.insecure_no_auth or settings.auth.api_key or settings.auth.issuer or keyring.has_any():
         return
@@ -77,3 +81,53 @@ def _check_address(settings: Settings) -> None:
         raise SetupError(
             f"server.root_path is for a proxy, which lets others in, so a key is needed: make one with {how}"
         )
+
+
+def run_with_reload(command: list[str], watch: Path) -> None:
+    """Run the command in a child process until Ctrl-C. Polls modification times, which needs no library."""
+    arguments = [sys.executable, "-m", "limelight", *(word for word in command[1:] if word != "--reload")]
+    environment = {"LIMELIGHT_GRACE_SECONDS": "0", **os.environ}  # a reload does not wait for live runs
+    signal.signal(signal.SIGTERM, _exit)
+    child = subprocess.Popen(arguments, env=environment)
+    seen = _modification_times(watch)
+    try:
+        while True:
+            time.sleep(RELOAD_INTERVAL)
+            now = _modification_times(watch)
+            if now != seen:
+                changed = sorted(
+                    str(p.relative_to(watch)) for p in now.keys() | seen.keys() if now.get(p) != seen.get(p)
+                )
+                typer.echo(f"{', '.join(changed[:3])} changed: starting again.")
+                seen = now
+                _terminate(child)
+                child = subprocess.Popen(arguments, env=environment)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        _terminate(child)
+
+
+def _exit(*_: object) -> None:
+    sys.exit(0)
+
+
+def _modification_times(folder: Path) -> dict[Path, float]:
+    """The modification time of each Python file, except in hidden folders, caches and node_modules."""
+    found: dict[Path, float] = {}
+    for place, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith((".", "__")) and name != "node_modules"]
+        for name in files:
+            if name.endswith(".py"):
+                path = Path(place) / name
+                found[path] = path.stat().st_mtime if path.exists() else 0
+    return found
+
+
+def _terminate(child: "subprocess.Popen[bytes]") -> None:
+    child.terminate()
+    try:
+        child.wait(timeout=15)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()

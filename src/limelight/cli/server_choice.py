@@ -1,4 +1,4 @@
-"""Which server a command talks to: the one that is named, the one that answers, or one of its own."""
+"""Chooses the server of a command: the named one, the default one if it answers, or one that the command starts."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ import httpx
 import typer
 
 from limelight.agents.resolve import offered
-from limelight.cli.log_setup import gathered_logs, log_to
+from limelight.cli.log_setup import root_handlers_only, set_up_log
 from limelight.client import Client, ClientError, SyncClient
 from limelight.config import Settings, load_settings
 from limelight.errors import SetupError
@@ -30,7 +30,7 @@ User = Annotated[
 
 
 def client_of(url: str | None, user_id: str = "") -> Client:
-    """A client for the named server, or the usual one."""
+    """A client of the named server, or of the default one."""
     url = url or os.environ.get("LIMELIGHT_URL") or DEFAULT_URL
     if user_id:
         _check_user(url, user_id)
@@ -38,9 +38,9 @@ def client_of(url: str | None, user_id: str = "") -> Client:
 
 
 def _check_user(url: str, user_id: str) -> None:
-    """A key that may not speak for others is not refused, but speaks for its own user: better told than wondered at."""
+    """Raise SetupError if the server would ignore --user, because the key lacks the scope."""
     with contextlib.suppress(ClientError), SyncClient(url, user_id=user_id) as client:
-        me = client.me()  # if nobody answers, the command itself says so
+        me = client.me()  # if the server does not answer, the command reports it
         if me.user != user_id:
             why = "this server has no keys" if me.open else "the key may not speak for others (scope on-behalf-of)"
             raise SetupError(f"what is asked for would be {me.user}'s and not {user_id}'s: {why}; leave out --user")
@@ -48,9 +48,9 @@ def _check_user(url: str, user_id: str) -> None:
 
 @asynccontextmanager
 async def client_or_own_server(url: str | None, targets: list[str], agent: str | None = None) -> AsyncGenerator[Client]:
-    """A client for a server that answers. If none was named and none answers, one is started for as long as needed.
+    """A client of the named server or of the default one; if that does not answer, of a server that is started here.
 
-    That one serves the agent only, so that no framework is loaded for nothing.
+    The server that is started here serves only the requested agent, so that no other framework is loaded.
     """
     named = url or os.environ.get("LIMELIGHT_URL")
     if targets and named:
@@ -74,10 +74,10 @@ async def _answers(url: str) -> bool:
 @asynccontextmanager
 async def _own_server(targets: list[str], agent: str | None) -> AsyncGenerator[Client]:
     settings = load_settings()
-    # A key of its own, as the data folder may have keys, of which nobody can know the text.
+    # A new key, because the data folder may have keys, whose texts are not stored.
     key = settings.auth.api_key = settings.auth.api_key or secrets.token_urlsafe(32)
-    log_to(Path(settings.store.data) / "run.log", settings)  # the view tells how it went; the whole story is there
-    with gathered_logs():
+    set_up_log(Path(settings.store.data) / "run.log", settings)  # not stderr, where the view is drawn
+    with root_handlers_only():
         async with _serving(settings, targets, agent) as url, Client(url, key=key) as client:
             yield client
 
@@ -92,7 +92,7 @@ async def _serving(settings: Settings, targets: list[str], agent: str | None) ->
     try:
         await ready.wait()
         if serving.done():
-            await serving  # raises what kept it from starting
+            await serving  # raises the error of the start
         yield server.url
     finally:
         server.should_exit = True
@@ -100,7 +100,7 @@ async def _serving(settings: Settings, targets: list[str], agent: str | None) ->
 
 
 class _QuietServer(LimelightServer):
-    """A server inside a command, which has the signals for itself."""
+    """A server inside a command, which handles the signals itself."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:

@@ -1,4 +1,4 @@
-"""`limelight sessions`: the conversations that a server keeps."""
+"""`limelight sessions`: list the sessions of a server."""
 
 import asyncio
 import sys
@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from limelight.cli.output import local_time, table_lines
 from limelight.cli.server_choice import Url, User, client_of
-from limelight.cli.tables import lines_of, when
 from limelight.cli.view.sanitize import one_line
 from limelight.client import Client, SessionInfo
 from limelight.client.client import SessionState
@@ -40,7 +40,7 @@ def sessions(
     if sys.stdout.isatty():
         Console().print(_table(rows))
     else:
-        typer.echo("\n".join(lines_of(COLUMNS, rows)))
+        typer.echo("\n".join(table_lines(COLUMNS, rows)))
 
 
 async def _sessions(server: Client, q: str, state: SessionState | None, limit: int) -> list[SessionInfo]:
@@ -54,13 +54,13 @@ async def _sessions(server: Client, q: str, state: SessionState | None, limit: i
 
 
 def _state(session: SessionInfo) -> str:
-    """A run that waits needs somebody who looks at it."""
+    """The state of the session, or `waiting` if its run waits for an approval."""
     return "waiting" if session.run_state == "waiting" else session.state
 
 
 def _row(session: SessionInfo) -> list[str]:
     title = one_line(session.title, 60)
-    return [session.session_id, _state(session), str(session.turns), when(session.active_at), title]
+    return [session.session_id, _state(session), str(session.turns), local_time(session.active_at), title]
 
 
 def _table(rows: list[list[str]]) -> Table:

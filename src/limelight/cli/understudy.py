@@ -1,4 +1,4 @@
-"""`limelight understudy`: the offline model alone, for any program that speaks the OpenAI API."""
+"""`limelight understudy`: serve the offline model to programs that use the OpenAI API."""
 
 import asyncio
 import logging
@@ -35,10 +35,10 @@ def understudy(
 
 
 async def _serve(endpoint: Understudy) -> None:
-    ended = asyncio.Event()
-    for wish in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError):  # Windows has Ctrl-C as an exception only
-            asyncio.get_running_loop().add_signal_handler(wish, ended.set)
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # on Windows Ctrl-C raises KeyboardInterrupt
+            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     async with endpoint:
         typer.echo(f"OPENAI_BASE_URL={endpoint.base_url} OPENAI_API_KEY={endpoint.key}")
-        await ended.wait()
+        await stopped.wait()

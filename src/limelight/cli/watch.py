@@ -1,4 +1,4 @@
-"""`limelight watch SESSION`: follow a conversation through its runs, and decide if you want. Leaving stops nothing."""
+"""`limelight watch SESSION`: follow a session through its runs; with --decide, answer its approval requests."""
 
 import asyncio
 from contextlib import suppress
@@ -6,11 +6,10 @@ from typing import Annotated
 
 import typer
 
-from limelight.cli.approvals.dialogue import Asking
-from limelight.cli.approvals.keyboard import somebody_is_there
-from limelight.cli.approvals.queue import Decide, Desk
-from limelight.cli.output import AsJson, Drawing, Plain, drawing
+from limelight.cli.approvals import ApprovalDialogue, ApprovalQueue, Decide
+from limelight.cli.output import AsJson, Plain, RunView, open_view
 from limelight.cli.server_choice import Url, User, client_of
+from limelight.cli.terminal import is_interactive
 from limelight.client import Client
 from limelight.errors import SetupError
 from limelight.events import TERMINAL_TYPES, Record
@@ -36,23 +35,23 @@ async def _watch(
 ) -> None:
     async with server as client:
         last = (await client.session(session)).last_seq
-        with drawing(as_json, plain) as drawn:
-            async with Desk(_deciding(client, decide, drawn)) as desk:
+        with open_view(as_json, plain) as view:
+            async with ApprovalQueue(_decider(client, decide, view)) as approvals:
                 async for record in client.watch(session, after=after):
                     if isinstance(record, Record):
-                        drawn.show(record)
-                        desk.take(record, decide=record.seq >= last)
+                        view.show(record)
+                        approvals.feed(record, decide=record.seq >= last)
                         if once and record.seq >= last and isinstance(record.event, TERMINAL_TYPES):
                             return
 
 
-def _deciding(client: Client, decide: bool, drawn: Drawing) -> Decide:
+def _decider(client: Client, decide: bool, view: RunView) -> Decide:
     if not decide:
-        return _leave_it
-    if drawn.live is None or not somebody_is_there():
+        return _ignore
+    if view.live is None or not is_interactive():
         raise SetupError("--decide needs a terminal; elsewhere `limelight approve RUN` decides")
-    return Asking(client, drawn.live)
+    return ApprovalDialogue(client, view.live)
 
 
-async def _leave_it(_: object) -> None:
-    """The view says that it waits, and for what."""
+async def _ignore(_: object) -> None:
+    """Decide nothing; the view shows the request."""

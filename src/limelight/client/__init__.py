@@ -1,7 +1,7 @@
-"""The client: start, follow, resume, cancel, approve, read; from asyncio or without it.
+"""The client library: start, follow, cancel and approve runs, read sessions; with asyncio or without.
 
-`limelight.Client` and `limelight.SyncClient` lead here. Nothing in this package may import the server, the engine or a
-store: it knows what is on the wire, and the vocabulary.
+`limelight.Client` and `limelight.SyncClient` are defined here. The package imports no server, engine or store, only the
+events.
 """
 
 from limelight.client.client import Client
@@ -34,8 +34,7 @@ from limelight.client.models import (
 )
 from limelight.client.run import Run
 from limelight.client.socket import Socket
-from limelight.client.sync import SyncClient, SyncRun
-from limelight.client.sync_socket import SyncSocket
+from limelight.client.sync import SyncClient, SyncRun, SyncSocket
 
 __all__ = [
     "AgentInfo",

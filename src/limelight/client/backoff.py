@@ -1,8 +1,7 @@
-"""How long to wait before the next try, and when to give up.
+"""Delays between connection attempts, and the time after which a client gives up.
 
-Waits grow from a tenth of a second to five, each shortened by chance, so that a thousand clients do not come back in
-step. Who has met a limit waits as long as the server says besides. Any sign of life begins anew. It must not know what
-is tried; `resuming` and `Socket` are the callers.
+Delays double from 0.1 to 5 seconds. Each is shortened by up to half at random, so that many clients do not reconnect
+at the same moment. After a 429 the server's `retry_after` is added. Each record stream and each socket has a `Backoff`.
 """
 
 import asyncio
@@ -12,47 +11,49 @@ from collections.abc import Callable
 
 from limelight.client.errors import ConnectionLost, Limited
 
-FIRST_SECONDS = 0.1
-MOST_SECONDS = 5.0
+INITIAL_DELAY = 0.1
+MAX_DELAY = 5.0
 
 
-class Patience:
-    """One stream's. `clock` and `chance` are for tests."""
+class Backoff:
+    """Exponential backoff with jitter and a time limit. Tests pass their own `clock` and `jitter`."""
 
     def __init__(
         self,
         give_up_seconds: float,
         clock: Callable[[], float] = time.monotonic,
-        chance: Callable[[], float] = random.random,
+        jitter: Callable[[], float] = random.random,
     ) -> None:
-        self._limit = give_up_seconds
+        self._give_up_seconds = give_up_seconds
         self._clock = clock
-        self._chance = chance
-        self._tries = 0
+        self._jitter = jitter
+        self._attempts = 0
         self._failing_since: float | None = None
 
-    def alive(self) -> None:
-        """Something came."""
+    def restart_timer(self) -> None:
+        """Restart the time limit, because bytes have arrived. The delays stay as long as they are."""
         self._failing_since = None
 
-    def well(self) -> None:
-        """Something came that was worth connecting for."""
+    def reset(self) -> None:
+        """Restart the time limit and the delays, because the connection has delivered a frame or a heartbeat."""
         self._failing_since = None
-        self._tries = 0
+        self._attempts = 0
 
-    def next_wait(self, why: Exception) -> float:
-        """How many seconds to wait now. Raises ConnectionLost when it has been too long."""
+    def next_delay(self, cause: Exception) -> float:
+        """Return the seconds to wait before the next attempt. Raises ConnectionLost after `give_up_seconds`."""
         now = self._clock()
         if self._failing_since is None:
             self._failing_since = now
-        left = self._limit - (now - self._failing_since)
+        left = self._give_up_seconds - (now - self._failing_since)
         if left <= 0:
-            raise ConnectionLost(f"gave up after {self._limit:g} s: {why or type(why).__name__}") from why
-        wait = min(FIRST_SECONDS * 2.0**self._tries, MOST_SECONDS) * (1 + self._chance()) / 2
-        if isinstance(why, Limited):
-            wait += why.retry_after  # to come earlier would only count as one more
-        self._tries = min(self._tries + 1, 16)
-        return min(wait, left)
+            raise ConnectionLost(
+                f"gave up after {self._give_up_seconds:g} s: {cause or type(cause).__name__}"
+            ) from cause
+        delay = min(INITIAL_DELAY * 2.0**self._attempts, MAX_DELAY) * (1 + self._jitter()) / 2
+        if isinstance(cause, Limited):
+            delay += cause.retry_after  # an earlier attempt would count against the limit
+        self._attempts = min(self._attempts + 1, 16)
+        return min(delay, left)
 
-    async def wait(self, why: Exception) -> None:
-        await asyncio.sleep(self.next_wait(why))
+    async def wait(self, cause: Exception) -> None:
+        await asyncio.sleep(self.next_delay(cause))

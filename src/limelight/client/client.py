@@ -1,7 +1,6 @@
-"""The client: one method for each thing that the server offers.
+"""The asyncio client: one method for each operation of the HTTP interface.
 
-It speaks HTTP with a server, wherever that is, and must not import any part of it. The command line and anybody's
-program are the callers; `sync` wraps it for those who do not use asyncio.
+It does not import the server. The command line and user programs call it; `sync` wraps it for programs without asyncio.
 """
 
 import os
@@ -13,7 +12,7 @@ from typing import Any, Literal, Self, overload
 import httpx
 import msgspec
 
-from limelight.client.backoff import Patience
+from limelight.client.backoff import Backoff
 from limelight.client.models import (
     AgentInfo,
     Answer,
@@ -27,15 +26,14 @@ from limelight.client.models import (
     ToolCall,
     ToolResult,
 )
-from limelight.client.record_stream import Connect, resuming
-from limelight.client.run import Run, Whole, ends
-from limelight.client.run_request import RECORDS, Asking, IfBusy, Messages, asking, starting
+from limelight.client.record_stream import Connect, stream_records
+from limelight.client.run import RECORDS, CompleteRecords, IfBusy, Messages, Run, RunRequest, is_terminal, start_run
 from limelight.client.socket import Socket, SocketFormat
-from limelight.client.transport import Wire, part
+from limelight.client.transport import Transport, path_segment
 from limelight.events import Decision, JsonValue, Record
 
 DEFAULT_URL = "http://127.0.0.1:8000"
-PAGE = 100
+PAGE_SIZE = 100
 
 SessionState = Literal["idle", "processing", "completed", "error", "expired"]
 
@@ -58,30 +56,30 @@ class _Messages(msgspec.Struct):
     more: bool = False
 
 
-class _Said(msgspec.Struct):
+class _ChatMessage(msgspec.Struct):
     content: str
 
 
-class _Structured(msgspec.Struct):
+class _StructuredAnswer(msgspec.Struct):
     title: str = ""
     content: JsonValue = None
     sources: tuple[str, ...] = ()
 
 
 class _Chat(msgspec.Struct):
-    message: _Said
+    message: _ChatMessage
     run_id: str
     session_id: str
     state: str
     tools: tuple[ToolCall, ...] = ()
-    answer: _Structured | None = None
+    answer: _StructuredAnswer | None = None
 
 
 class Client:
-    """A server, seen by one user. Use it as `async with`, or call `aclose` at the end.
+    """A client of one server for one user. Use it as `async with`, or call `aclose` at the end.
 
-    `timeout` is how many seconds may pass without a byte before a connection counts as cut (the server sends a
-    heartbeat every four); `give_up_seconds` how long a stream tries to come back.
+    `timeout` is the number of seconds without a byte after which a connection counts as cut (the server sends a
+    heartbeat every four); `give_up_seconds` is how long a stream tries to reconnect.
     """
 
     def __init__(
@@ -95,13 +93,15 @@ class Client:
         give_up_seconds: float = 60.0,
     ) -> None:
         key = os.environ.get("LIMELIGHT_API_KEY", "") if key is None else key
-        self._wire = Wire(url or os.environ.get("LIMELIGHT_URL") or DEFAULT_URL, key, user_id, user_name, timeout)
+        self._transport = Transport(
+            url or os.environ.get("LIMELIGHT_URL") or DEFAULT_URL, key, user_id, user_name, timeout
+        )
         self._give_up_seconds = give_up_seconds
         self._sockets: weakref.WeakSet[Socket[Any]] = weakref.WeakSet()
 
     @property
     def url(self) -> str:
-        return self._wire.url
+        return self._transport.url
 
     async def __aenter__(self) -> Self:
         return self
@@ -110,18 +110,18 @@ class Client:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """End all connections. Runs go on."""
-        await self._wire.aclose()
+        """Close all connections. Runs continue."""
+        await self._transport.aclose()
         for socket in list(self._sockets):
             await socket.aclose()
 
     async def me(self) -> Me:
-        """Who you are, and what your key allows."""
-        return await self._wire.call("GET", "/auth/me", Me)
+        """Return the user and the scopes of the key."""
+        return await self._transport.request_json("GET", "/auth/me", Me)
 
     async def agents(self) -> list[AgentInfo]:
-        """What the server offers."""
-        return (await self._wire.call("GET", "/agents", _Agents)).agents
+        """Return the agents that the server offers."""
+        return (await self._transport.request_json("GET", "/agents", _Agents)).agents
 
     async def start(
         self,
@@ -132,12 +132,11 @@ class Client:
         if_busy: IfBusy = "error",
         request_id: str | None = None,
     ) -> Run:
-        """Begin a run. If the connection is cut meanwhile, it is asked for again, which does not begin a second one."""
-        return await self._start(asking(messages, agent, session_id, if_busy, request_id))
+        """Start a run. After a cut the request is repeated, which does not start a second run."""
+        return await self._start(RunRequest.create(messages, agent, session_id, if_busy, request_id))
 
-    async def _start(self, asked: Asking) -> Run:
-        started = await starting(self._wire, asked, self._patience())
-        return Run(self, *started)
+    async def _start(self, request: RunRequest) -> Run:
+        return await start_run(self, self._transport, request, self._backoff())
 
     async def ask(
         self,
@@ -148,21 +147,22 @@ class Client:
         if_busy: IfBusy = "error",
         request_id: str | None = None,
     ) -> Answer:
-        """One turn as a whole. A run that failed raises ServerError with the run's own code.
+        """Start a run and return its answer. A failed run raises ServerError with the code of the run.
 
-        It waits on a stream, which tells a long run from a dead connection, and then asks for the whole answer.
+        It waits on a stream, because heartbeats distinguish a long run from a dead connection, and then requests the
+        complete answer.
         """
-        asked = asking(text, agent, session_id, if_busy, request_id)
-        run = await self._start(asked)
+        request = RunRequest.create(text, agent, session_id, if_busy, request_id)
+        run = await self._start(request)
         await run.wait()
-        body = asked._replace(if_busy="error").body()
-        chat = await self._wire.call("POST", "/chat", _Chat, body=body)
-        more = chat.answer or _Structured()
+        body = request._replace(if_busy="error").body()
+        chat = await self._transport.request_json("POST", "/chat", _Chat, body=body)
+        structured = chat.answer or _StructuredAnswer()
         return Answer(
             content=chat.message.content,
-            title=more.title,
-            sources=more.sources,
-            value=None if isinstance(more.content, str) else more.content,
+            title=structured.title,
+            sources=structured.sources,
+            value=None if isinstance(structured.content, str) else structured.content,
             run_id=chat.run_id,
             session_id=chat.session_id,
             state=chat.state,
@@ -170,29 +170,36 @@ class Client:
         )
 
     def follow(self, run_id: str, *, after: int = 0) -> AsyncGenerator[Record | Gap]:
-        """A run's Records behind `after` up to its end, live or long ended."""
-        connect = self._getting(f"/runs/{part(run_id)}/stream")
-        return resuming(connect, self._patience(), after=after, over=ends)
+        """Yield the Records of a run after `after`, up to its end."""
+        connect = self._stream_opener(f"/runs/{path_segment(run_id)}/stream")
+        return stream_records(connect, self._backoff(), after=after, is_last=is_terminal)
 
     def watch(self, session_id: str, *, after: int = 0) -> AsyncGenerator[Record | Gap]:
-        """A session's Records behind `after`, through all its runs, for as long as you listen."""
-        return resuming(self._getting(f"/sessions/{part(session_id)}/stream"), self._patience(), after=after)
+        """Yield the Records of a session after `after`, through all its runs, without an end."""
+        connect = self._stream_opener(f"/sessions/{path_segment(session_id)}/stream")
+        return stream_records(connect, self._backoff(), after=after)
 
-    def export(self, run_id: str) -> Whole:
-        """All Records of a run; if it is live, up to its end. Raises if some of them are no longer kept."""
-        return Whole(self.follow(run_id))
+    def export(self, run_id: str) -> CompleteRecords:
+        """Yield all Records of a run; waits for the end of a live run. Raises if some Records are no longer stored."""
+        return CompleteRecords(self.follow(run_id))
 
     async def run(self, run_id: str) -> RunInfo:
-        """A run's state, and the approvals that it waits for."""
-        return await self._wire.call("GET", f"/runs/{part(run_id)}", RunInfo)
+        """Return the state of a run and its open approval requests."""
+        return await self._transport.request_json("GET", f"/runs/{path_segment(run_id)}", RunInfo)
 
     async def cancel(self, run_id: str, reason: str = "") -> str:
-        """Stop a run; its state after that. Harmless if it has ended."""
-        return (await self._wire.call("POST", f"/runs/{part(run_id)}/cancel", _State, body={"reason": reason})).state
+        """Stop a run and return its state. Does nothing if the run has ended."""
+        return (
+            await self._transport.request_json(
+                "POST", f"/runs/{path_segment(run_id)}/cancel", _State, body={"reason": reason}
+            )
+        ).state
 
     async def approval(self, run_id: str, approval_id: str) -> ApprovalInfo:
-        """A question with its whole arguments, and the decision if there is one."""
-        return await self._wire.call("GET", f"/runs/{part(run_id)}/approvals/{part(approval_id)}", ApprovalInfo)
+        """Return an approval request with its complete arguments, and the decision if there is one."""
+        return await self._transport.request_json(
+            "GET", f"/runs/{path_segment(run_id)}/approvals/{path_segment(approval_id)}", ApprovalInfo
+        )
 
     async def decide(
         self,
@@ -203,43 +210,47 @@ class Client:
         args: Mapping[str, Any] | None = None,
         reason: str = "",
     ) -> str:
-        """Answer a question of the agent; `args` are the new ones for `edit`. The answer is the decision.
+        """Answer an approval request and return the decision; `args` are the new arguments for `edit`.
 
-        Raises AlreadyDecided, Expired or NotOffered if it does not count.
+        Raises AlreadyDecided, Expired or NotOffered if the decision has no effect.
         """
         body: dict[str, Any] = {"decision": decision, "reason": reason}
         if args is not None:
             body["args"] = args
-        path = f"/runs/{part(run_id)}/approvals/{part(approval_id)}"
-        return (await self._wire.call("POST", path, _State, body=body)).state
+        path = f"/runs/{path_segment(run_id)}/approvals/{path_segment(approval_id)}"
+        return (await self._transport.request_json("POST", path, _State, body=body)).state
 
     async def approve(self, run_id: str, approval_id: str) -> str:
+        """Approve the call as the agent asked for it."""
         return await self.decide(run_id, approval_id, "approve")
 
     async def edit(self, run_id: str, approval_id: str, args: Mapping[str, Any]) -> str:
-        """Approve it with these arguments instead."""
+        """Approve the call with these arguments instead."""
         return await self.decide(run_id, approval_id, "edit", args=args)
 
     async def reject(self, run_id: str, approval_id: str, reason: str = "") -> str:
+        """Reject the call; the agent gets the reason."""
         return await self.decide(run_id, approval_id, "reject", reason=reason)
 
     async def result(self, run_id: str, call_id: str) -> ToolResult:
-        """A tool call with its whole arguments and result, however large."""
-        return await self._wire.call("GET", f"/runs/{part(run_id)}/tools/{part(call_id)}", ToolResult)
+        """Return a tool call with its complete arguments and result."""
+        return await self._transport.request_json(
+            "GET", f"/runs/{path_segment(run_id)}/tools/{path_segment(call_id)}", ToolResult
+        )
 
     async def answer(self, run_id: str) -> str:
-        """The whole answer of a run, as text; JSON if it is not text."""
-        return (await self._wire.bytes("GET", f"/runs/{part(run_id)}/answer")).decode("utf-8", "replace")
+        """Return the complete answer of a run as text; JSON if it is not text."""
+        return (await self._transport.request("GET", f"/runs/{path_segment(run_id)}/answer")).decode("utf-8", "replace")
 
     async def artifact(self, artifact_id: str) -> bytes:
-        """The bytes of a file."""
-        return await self._wire.bytes("GET", f"/artifacts/{part(artifact_id)}")
+        """Return the bytes of a file."""
+        return await self._transport.request("GET", f"/artifacts/{path_segment(artifact_id)}")
 
     async def sessions(self, *, q: str = "", state: SessionState | None = None) -> AsyncGenerator[SessionInfo]:
-        """Your sessions, last active first; `q` is a part of the title. Pages are fetched as you go."""
-        params = {name: value for name, value in (("q", q), ("state", state), ("limit", PAGE)) if value}
+        """Yield the sessions, last active first; `q` is a part of the title. Pages are fetched on demand."""
+        params = {name: value for name, value in (("q", q), ("state", state), ("limit", PAGE_SIZE)) if value}
         while True:
-            page = await self._wire.call("GET", "/sessions", _Sessions, params=params)
+            page = await self._transport.request_json("GET", "/sessions", _Sessions, params=params)
             for session in page.sessions:
                 yield session
             if page.next is None:
@@ -247,26 +258,30 @@ class Client:
             params["after"] = page.next
 
     async def session(self, session_id: str) -> SessionInfo:
-        return await self._wire.call("GET", f"/sessions/{part(session_id)}", SessionInfo)
+        """Return a session."""
+        return await self._transport.request_json("GET", f"/sessions/{path_segment(session_id)}", SessionInfo)
 
     async def rename(self, session_id: str, title: str) -> SessionInfo:
-        return await self._wire.call("PATCH", f"/sessions/{part(session_id)}", SessionInfo, body={"title": title})
+        """Change the title of a session."""
+        return await self._transport.request_json(
+            "PATCH", f"/sessions/{path_segment(session_id)}", SessionInfo, body={"title": title}
+        )
 
     async def delete(self, session_id: str) -> None:
-        """Remove a session with all that belongs to it. A live run is stopped first."""
-        await self._wire.bytes("DELETE", f"/sessions/{part(session_id)}")
+        """Delete a session and everything in it. A live run is stopped first."""
+        await self._transport.request("DELETE", f"/sessions/{path_segment(session_id)}")
 
     async def open_session(self, agent: str | None = None, *, max_steps: int | None = None) -> State:
-        """Make a session with a name of the server's, an agent and the number of steps that its runs may take."""
+        """Create a session with an id from the server, for an agent, with a limit for the steps of each run."""
         body = {name: value for name, value in (("agent_type", agent), ("max_steps", max_steps)) if value is not None}
-        return await self._wire.call("POST", "/api/v2/sessions", State, body=body)
+        return await self._transport.request_json("POST", "/api/v2/sessions", State, body=body)
 
     async def state(self, session_id: str) -> State:
-        """A session as the Web API v2 has it: with its state, its number of messages and its end."""
-        return await self._wire.call("GET", f"/api/v2/sessions/{part(session_id)}", State)
+        """Return the state of a session in the Web API v2."""
+        return await self._transport.request_json("GET", f"/api/v2/sessions/{path_segment(session_id)}", State)
 
     async def messages(self, session_id: str, *, after: str = "0") -> AsyncGenerator[Message]:
-        """The whole messages of a session behind a cursor, oldest first. Pages are fetched as you go."""
+        """Yield the complete messages of a session after a cursor, oldest first. Pages are fetched on demand."""
         more = True
         while more:
             page = await self._messages(session_id, {"after": after})
@@ -278,13 +293,17 @@ class Client:
     async def last_messages(
         self, session_id: str, limit: int | None = None, *, before: str | None = None
     ) -> list[Message]:
-        """The newest whole messages of a session, or the last before a cursor, oldest first. Without a limit the server
-        decides: 100, or what it allows if that is less."""
+        """Return the newest complete messages of a session, or the last before a cursor, oldest first.
+
+        Without a `limit` the server returns 100, or fewer if its own limit is lower.
+        """
         params = {name: value for name, value in (("limit", limit), ("before", before)) if value is not None}
         return (await self._messages(session_id, params)).messages
 
     async def _messages(self, session_id: str, params: Mapping[str, Any]) -> _Messages:
-        return await self._wire.call("GET", f"/api/v2/sessions/{part(session_id)}/messages", _Messages, params=params)
+        return await self._transport.request_json(
+            "GET", f"/api/v2/sessions/{path_segment(session_id)}/messages", _Messages, params=params
+        )
 
     @overload
     def connect(
@@ -317,23 +336,22 @@ class Client:
         after: str | int | None = None,
         format: SocketFormat = "v2",
     ) -> Socket[Any]:
-        """A session's socket, to be used as `async with`; it makes the session if there is none.
+        """Return a socket of a session, for `async with`; connecting creates the session if it does not exist.
 
-        It shows the live run from its beginning on, or what comes behind `after`, as messages or as Records.
+        It yields the live run from its start, or everything after `after`, as messages or as Records.
         """
-        said = {"agent_type": agent, "max_steps": max_steps, "after": after, "format": format}
-        params = {name: str(value) for name, value in said.items() if value is not None}
-        socket: Socket[Any] = Socket(
-            self, self._wire, self._patience(), session_id or f"ses_{uuid.uuid4().hex}", params
-        )
+        given = {"agent_type": agent, "max_steps": max_steps, "after": after, "format": format}
+        params = {name: str(value) for name, value in given.items() if value is not None}
+        session_id = session_id or f"ses_{uuid.uuid4().hex}"
+        socket: Socket[Any] = Socket(self, self._transport, self._backoff(), session_id, params)
         self._sockets.add(socket)
         return socket
 
-    def _patience(self) -> Patience:
-        return Patience(self._give_up_seconds)
+    def _backoff(self) -> Backoff:
+        return Backoff(self._give_up_seconds)
 
-    def _getting(self, path: str) -> Connect:
+    def _stream_opener(self, path: str) -> Connect:
         async def connect(after: int) -> httpx.Response | None:
-            return await self._wire.open("GET", path, params=RECORDS, headers={"last-event-id": str(after)})
+            return await self._transport.open_stream("GET", path, params=RECORDS, headers={"last-event-id": str(after)})
 
         return connect

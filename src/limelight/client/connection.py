@@ -1,7 +1,7 @@
-"""One WebSocket connection: opened with the caller's key and name, spoken on, heard, closed.
+"""One WebSocket connection with the caller's key and name.
 
-It knows the `websockets` package, which is loaded when the first one is opened, and nothing of sessions. A refused
-handshake is the same error as over HTTP; everything that a new connection might mend is a Cut. `Socket` is the caller.
+It uses the `websockets` package, which it imports when the first connection is opened, and knows nothing of sessions. A
+refused handshake raises the same error as over HTTP; a failure that a new connection may remedy raises Disconnected.
 """
 
 import asyncio
@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 
 import httpx
 
-from limelight.client.errors import refusal
-from limelight.client.transport import Wire
+from limelight.client.errors import error_from_response
+from limelight.client.transport import Transport
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -23,52 +23,55 @@ if TYPE_CHECKING:
 CLOSE_SECONDS = 2
 
 
-class Cut(Exception):
-    """The connection is gone. `code` is the one with which it was closed, 1006 if it was just cut."""
+class Disconnected(Exception):
+    """The connection is closed. `code` is the close code, 1006 without a close frame."""
 
     def __init__(self, why: str, code: int = 1006) -> None:
         super().__init__(why)
         self.code = code
 
 
-class Unreachable(Cut):
-    """There never was one."""
+class ConnectFailed(Disconnected):
+    """The TCP connection could not be opened."""
 
 
-class Link:
-    """Raises nothing but Cut. Silence counts while we listen, so a slow reader does not cut itself off."""
+class Connection:
+    """An open connection; its methods raise only Disconnected.
 
-    def __init__(self, connection: "ClientConnection", silence: float) -> None:
+    The timeout runs only while `recv` waits, so that a caller that is slow to receive does not lose the connection.
+    """
+
+    def __init__(self, connection: "ClientConnection", timeout: float) -> None:
         from websockets.exceptions import ConnectionClosed
 
         self._connection = connection
         self._closed = ConnectionClosed
-        self._patience = silence / 2
+        self._ping_interval = timeout / 2
         self._pong: Awaitable[float] | None = None
 
-    async def say(self, *frames: bytes) -> None:
+    async def send(self, *frames: bytes) -> None:
         try:
             for frame in frames:
                 await self._connection.send(frame, text=True)
         except self._closed as error:
-            raise _cut(error) from error
+            raise _disconnected(error) from error
 
-    async def hear(self) -> str | bytes:
-        """The next frame. In silence we ask whether anybody is there."""
+    async def recv(self) -> str | bytes:
+        """Return the next frame. Sends a ping after half the timeout, and disconnects if it has no pong."""
         try:
             while True:
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(self._patience):
+                    async with asyncio.timeout(self._ping_interval):
                         return await self._connection.recv()
                 if isinstance(self._pong, asyncio.Future) and not self._pong.done():
                     self.abort()
-                    raise Cut(f"silence for {2 * self._patience:g} s")
+                    raise Disconnected(f"silence for {2 * self._ping_interval:g} s")
                 self._pong = await self._connection.ping()
         except self._closed as error:
-            raise _cut(error) from error
+            raise _disconnected(error) from error
 
     async def close(self) -> None:
-        """In good order: what is still on its way here is let go."""
+        """Close with a close frame; discards what the server still sends."""
         await asyncio.gather(self._connection.close(), self._drain())
 
     def abort(self) -> None:
@@ -80,49 +83,49 @@ class Link:
                 await self._connection.recv()
 
 
-async def open_link(wire: Wire, path: str, params: Mapping[str, str]) -> Link:
-    """Connect. Raises Unreachable, Cut, or what the server says against it."""
-    from websockets.asyncio.client import connect
+async def connect(transport: Transport, path: str, params: Mapping[str, str]) -> Connection:
+    """Open a connection. Raises ConnectFailed, Disconnected, or the error of the refused handshake."""
+    from websockets.asyncio.client import connect as open_websocket
     from websockets.exceptions import InvalidHandshake, InvalidProxy, InvalidStatus, InvalidURI
 
-    if wire.closed:
-        raise wire.gone()
+    if transport.closed:
+        raise transport.client_closed()
     options: dict[str, Any] = {}
-    if wire.url.startswith("https://"):
+    if transport.url.startswith("https://"):
         options["ssl"] = httpx.create_ssl_context()
     try:
-        connecting = connect(
-            _address(wire, path, params),
-            additional_headers=wire.headers,
+        opening = open_websocket(
+            _websocket_url(transport, path, params),
+            additional_headers=transport.headers,
             compression=None,
-            proxy=True if wire.trusts_environment else None,
-            open_timeout=wire.timeout,
+            proxy=True if transport.trust_env else None,
+            open_timeout=transport.timeout,
             close_timeout=CLOSE_SECONDS,
             ping_interval=None,
             max_size=None,
             **options,
         )
-        connecting.process_redirect = lambda exc: exc  # an API key goes nowhere but where it was sent
-        return Link(await connecting, wire.timeout)
+        opening.process_redirect = lambda exc: exc  # the API key must not be sent to another address
+        return Connection(await opening, transport.timeout)
     except (InvalidURI, InvalidProxy, ValueError) as error:
-        raise wire.no_address(error) from error
+        raise transport.invalid_url(error) from error
     except InvalidStatus as error:
         if error.response.status_code < 400:
-            raise wire.foreign(f"{path} is no socket there") from error
-        raise refusal(error.response.status_code, bytes(error.response.body or b"")) from error
+            raise transport.not_limelight(f"{path} is not a WebSocket there") from error
+        raise error_from_response(error.response.status_code, bytes(error.response.body or b"")) from error
     except (InvalidHandshake, EOFError) as error:
-        raise Cut(str(error.__cause__ or error)) from error
+        raise Disconnected(str(error.__cause__ or error)) from error
     except OSError as error:
-        raise Unreachable(str(error)) from error
+        raise ConnectFailed(str(error)) from error
 
 
-def _address(wire: Wire, path: str, params: Mapping[str, str]) -> str:
-    scheme, separator, rest = wire.url.partition("://")
+def _websocket_url(transport: Transport, path: str, params: Mapping[str, str]) -> str:
+    scheme, separator, rest = transport.url.partition("://")
     if not separator or scheme not in ("http", "https"):
-        raise wire.no_address()
+        raise transport.invalid_url()
     return f"{scheme.replace('http', 'ws')}://{rest}{path}?{urlencode(params)}"
 
 
-def _cut(error: Any) -> Cut:
-    close = error.rcvd
-    return Cut(str(error), 1006 if close is None else close.code)
+def _disconnected(error: Any) -> Disconnected:
+    close_frame = error.rcvd
+    return Disconnected(str(error), 1006 if close_frame is None else close_frame.code)

@@ -1,18 +1,18 @@
-"""What can go wrong for a client.
+"""Errors of the client.
 
-    ClientError            anything that the server refused, or said in a way that we do not understand
-    ├── NotFound           404: no such run, session, tool call, file, agent; or it is somebody else's
-    ├── Unauthorized       401 and 403: the key is missing, wrong, or may not do this
-    ├── Limited            429: too much at once, or too often; `retry_after` says when to try again
-    ├── Busy               409 `session_busy`: the session has a live run, `run_id` names it
-    ├── AlreadyDecided     409 `already_decided`: somebody else was faster, or the run is over
+    ClientError            the server refused a request, or answered in a way that the client does not understand
+    ├── NotFound           404: the run, session, tool call, file or agent does not exist, or belongs to another user
+    ├── Unauthorized       401 and 403: the key is missing, wrong, or lacks the scope
+    ├── Limited            429: a limit is reached; `retry_after` says when to try again
+    ├── Busy               409 `session_busy`: the session has a live run, which `run_id` names
+    ├── AlreadyDecided     409 `already_decided`: the approval has a decision, or the run has ended
     ├── Expired            410 `expired`: the time to decide is over
     ├── NotOffered         422 `not_offered`: the approval does not offer this decision
-    ├── ServerError        5xx, and a run that failed: then `code` is the run's own
-    └── ConnectionLost     nobody answers, or the connection was cut and did not come back
+    ├── ServerError        5xx, and a run that failed: then `code` is the code of the run
+    └── ConnectionLost     the server does not answer, or the connection was cut and could not be restored
 
-`code` is the server's, see docs/errors.md; an answer that is not the server's own has the code `not_limelight`. This
-module must not know httpx.
+`code` is the code of the server, see docs/errors.md; a response that does not come from a Limelight server has the code
+`not_limelight`. This module does not import httpx.
 """
 
 from collections.abc import Iterator
@@ -24,15 +24,15 @@ from limelight.errors import LimelightError
 
 
 class FieldError(NamedTuple):
-    """What is wrong with one field of the request."""
+    """An invalid field of a request: its path and the reason."""
 
     path: str
     message: str
 
 
 class ClientError(Exception):
-    """The root. `status` is that of HTTP, 0 if there was no answer; `errors` say which fields are wrong; `retry_after`
-    in how many seconds it is worth trying again, 0 if no time helps."""
+    """Base class. `status` is the HTTP status, 0 without a response; `errors` names invalid fields; `retry_after` is
+    the number of seconds after which a retry may succeed, 0 if none will."""
 
     def __init__(
         self,
@@ -54,39 +54,39 @@ class ClientError(Exception):
 
 
 class NotFound(ClientError):
-    """It is not there, or not yours."""
+    """The resource does not exist, or belongs to another user."""
 
 
 class Unauthorized(ClientError):
-    """The key is missing, wrong, or may not do this."""
+    """The key is missing, wrong, or lacks the scope."""
 
 
 class Limited(ClientError):
-    """A limit of yours, or of the server's: `code` says which."""
+    """A limit of the user or of the server is reached; `code` names it."""
 
 
 class Busy(ClientError):
-    """The session has a live run: `run_id`."""
+    """The session has a live run, which `run_id` names."""
 
 
 class AlreadyDecided(ClientError):
-    """Somebody else has decided, or the run is over. The first decision counts."""
+    """The approval has a decision, or the run has ended. The first decision counts."""
 
 
 class Expired(ClientError):
-    """The time to decide is over, which was a no."""
+    """The time to decide is over, which counts as a rejection."""
 
 
 class NotOffered(ClientError):
-    """The approval does not offer this decision; `detail` says which it does."""
+    """The approval does not offer this decision; `detail` lists those that it offers."""
 
 
 class ServerError(ClientError):
-    """The server, or the run, failed."""
+    """The server or the run failed."""
 
 
 class ConnectionLost(ClientError):
-    """Nobody answers."""
+    """The server does not answer, or the client is closed."""
 
 
 BY_CODE: dict[str, type[ClientError]] = {
@@ -110,14 +110,14 @@ class _Problem(msgspec.Struct):
     retry_after: int = 0
 
 
-def refusal(status: int, body: bytes) -> ClientError:
-    """The error for an answer that is no success. A body that is not ours gives its first line."""
+def error_from_response(status: int, body: bytes) -> ClientError:
+    """The error for a response that is not a success. A body that is not problem+json contributes its first line."""
     try:
         problem = msgspec.json.decode(body, type=_Problem)
     except msgspec.DecodeError:
         line = body.decode("utf-8", "replace").strip().partition("\n")[0][:200]
         problem = _Problem(detail=f"HTTP {status}: {line}" if line else f"HTTP {status}", code="not_limelight")
-    return _class_of(status, problem.code)(
+    return _error_class(status, problem.code)(
         problem.detail or f"HTTP {status}",
         status=status,
         code=problem.code,
@@ -127,22 +127,29 @@ def refusal(status: int, body: bytes) -> ClientError:
     )
 
 
-def refusal_by_code(detail: str, code: str, run_id: str = "", retry_after: int = 0) -> ClientError:
-    """The error for a refusal that came without a status, as on a socket: the same class and status as over HTTP."""
+def error_from_code(detail: str, code: str, run_id: str = "", retry_after: int = 0) -> ClientError:
+    """The error for a code that came without an HTTP status, on a socket: same class and status as over HTTP."""
     status = _STATUS.get(code, 0)
-    return _class_of(status, code)(detail, status=status, code=code, run_id=run_id, retry_after=retry_after)
+    return _error_class(status, code)(detail, status=status, code=code, run_id=run_id, retry_after=retry_after)
 
 
-def _kinds(root: type[LimelightError]) -> Iterator[type[LimelightError]]:
+def unsupported_data(error: msgspec.DecodeError) -> ClientError:
+    """The error for a record or a frame that this version of the client cannot decode."""
+    return ClientError(
+        f"the server sent what this version does not understand ({error}): is the client older?", code="bad_record"
+    )
+
+
+def _subclasses(root: type[LimelightError]) -> Iterator[type[LimelightError]]:
     yield root
     for kind in root.__subclasses__():
-        yield from _kinds(kind)
+        yield from _subclasses(kind)
 
 
-_STATUS = {kind.code: kind.status for kind in reversed([*_kinds(LimelightError)])}
+_STATUS = {kind.code: kind.status for kind in reversed([*_subclasses(LimelightError)])}
 
 
-def _class_of(status: int, code: str) -> type[ClientError]:
+def _error_class(status: int, code: str) -> type[ClientError]:
     if status == 404:
         return NotFound
     if status in (401, 403):

@@ -1,7 +1,7 @@
-"""What the server's answers become. Keys that are not named here are ignored, so that a newer server does no harm.
+"""Types of the server's responses. Unknown keys are ignored, so that a client can talk to a newer server.
 
 Times are milliseconds since 1970; those of the Web API v2, in `Message` and `State`, are ISO 8601. Events and Records
-are those of `limelight.events`; this module must not know HTTP.
+are those of `limelight.events`. This module does not import httpx.
 """
 
 from typing import Any, NamedTuple
@@ -12,26 +12,26 @@ from limelight.events import JsonValue
 
 
 class Gap(NamedTuple):
-    """In a stream: Records `first` … `last` are no longer kept."""
+    """An item of a stream: Records `first` to `last` are no longer stored."""
 
     first: int
     last: int
 
 
 class AgentInfo(msgspec.Struct, kw_only=True, frozen=True):
-    """An agent on offer. The default one answers requests that name none."""
+    """An agent that the server offers. The default agent handles requests that name none."""
 
     name: str
     title: str = ""
     description: str = ""
     framework: str = ""
     model: str = ""
-    """The model that plays it: `understudy` is the stand-in, "" is none or unknown."""
+    """The model of the agent: `understudy` is the offline model, "" is none or unknown."""
     default: bool = False
 
 
 class Me(msgspec.Struct, kw_only=True, frozen=True):
-    """Who you are to the server, and what your key allows. `open` is true on a server without keys."""
+    """The user of the key and the scopes of the key. `open` is true on a server without keys."""
 
     user: str
     name: str = ""
@@ -40,9 +40,9 @@ class Me(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class SessionInfo(msgspec.Struct, kw_only=True, frozen=True):
-    """A conversation. `state` is idle, processing, completed, error or expired.
+    """A session. `state` is idle, processing, completed, error or expired.
 
-    `run_id` is its newest run and `run_state` that one's state: `waiting` while it waits for a person.
+    `run_id` is the newest run, `run_state` its state: `waiting` while it waits for an approval.
     """
 
     session_id: str
@@ -58,9 +58,9 @@ class SessionInfo(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Message(msgspec.Struct, kw_only=True, frozen=True):
-    """A message of the Web API v2, whose `metadata` says what it is and which pane shows it: see docs/protocols/v2.md.
+    """A message of the Web API v2. `metadata` has its type and its pane, see docs/protocols/v2.md.
 
-    `cursor` is its place in the session: `after` goes on behind it.
+    `cursor` is its position in the session; `after` continues there.
     """
 
     message_id: str
@@ -78,14 +78,14 @@ class Message(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def whole(self) -> bool:
-        """False for the beginning and the increments of a text that grows; the whole of it follows."""
+        """False for the start and the deltas of a streamed text; the complete message follows them."""
         return not self.metadata.get("streaming")
 
 
 class State(msgspec.Struct, kw_only=True, frozen=True):
-    """What the Web API v2 says of a session. `state` is idle, processing, completed, error or expired.
+    """A session of the Web API v2. `state` is idle, processing, completed, error or expired.
 
-    `run_id` is the newest run, `cursor` the end of the log, `message_count` counts whole messages.
+    `run_id` is the newest run, `cursor` the end of the log, `message_count` the number of complete messages.
     """
 
     session_id: str
@@ -101,12 +101,12 @@ class State(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def live(self) -> bool:
-        """Whether a run goes on."""
+        """Whether a run is live."""
         return self.state == "processing"
 
 
 class Fault(msgspec.Struct, kw_only=True, frozen=True):
-    """Why a run failed. `error_id` stands in the server's log."""
+    """The error of a failed run. The server's log contains `error_id`."""
 
     code: str = ""
     message: str = ""
@@ -114,7 +114,7 @@ class Fault(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ApprovalInfo(msgspec.Struct, kw_only=True, frozen=True):
-    """A question of a run. In a `RunInfo` it is open, and large `args` are `truncated`; `Client.approval` has all.
+    """An approval request. In a `RunInfo` it is open, and large `args` are `truncated`; `Client.approval` has all.
 
     `state` is requested, approve, edit or reject; `edited_args`, `reason`, `by` and `decided_at` belong to the
     decision.
@@ -135,7 +135,7 @@ class ApprovalInfo(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
-    """A run. `state` is queued, running, waiting, finished, failed or cancelled; `approvals` are the open ones."""
+    """A run. `state` is queued, running, waiting, finished, failed or cancelled; `approvals` are the open requests."""
 
     run_id: str
     session_id: str = ""
@@ -153,7 +153,7 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ToolResult(msgspec.Struct, kw_only=True, frozen=True):
-    """One tool call, whole. `result` is None while it runs; `result_seen` is False if it ended without one."""
+    """A complete tool call. `result` is None while it runs; `result_seen` is False if it ended without a result."""
 
     call_id: str
     name: str = ""
@@ -167,9 +167,9 @@ class ToolResult(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ToolCall(msgspec.Struct, kw_only=True, frozen=True):
-    """One tool call in an Answer. If it is `truncated`, `Client.result` has the whole.
+    """A tool call in an Answer. If it is `truncated`, `Client.result` returns all of it.
 
-    `result_seen` is False if the run ended without showing what became of the call.
+    `result_seen` is False if the run ended before the call had a result.
     """
 
     call_id: str
@@ -186,9 +186,9 @@ class ToolCall(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Answer(msgspec.Struct, kw_only=True, frozen=True):
-    """A turn, as a whole. `state` is finished, or cancelled if somebody stopped it.
+    """The result of a run. `state` is finished or cancelled.
 
-    `content` is the answer as text; `value` is the answer itself, if it is no text but JSON.
+    `content` is the answer as text; `value` is the answer as JSON, unless the answer is text.
     """
 
     content: str

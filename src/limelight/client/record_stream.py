@@ -1,8 +1,9 @@
-"""A stream of Records that survives its connections.
+"""A stream of Records that reconnects after a cut.
 
-A cut, a refused connection, a 5xx or silence for too long is no end: the next connection goes on behind the last Record
-that came whole. What a server sends twice is dropped, so that every Record comes once and in order. Anything that
-trying again cannot mend is raised. `client` says how to connect and when it is over; this module must not know routes.
+A cut, a refused connection, a 5xx response and too long a silence all lead to a new connection, which continues after
+the last complete Record. Records that the server sends twice are dropped, so that each is yielded once and in order.
+Errors that a new connection cannot remedy are raised. The caller opens the connections and says which Record is the
+last; this module knows no routes.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
@@ -10,96 +11,95 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 import httpx
 import msgspec
 
-from limelight.client.backoff import Patience
-from limelight.client.errors import ClientError, ConnectionLost, Limited, ServerError
+from limelight.client.backoff import Backoff
+from limelight.client.errors import ConnectionLost, Limited, ServerError, unsupported_data
 from limelight.client.models import Gap
 from limelight.client.sse import Frame, SseParser
 from limelight.events import Record
 
 Connect = Callable[[int], Awaitable[httpx.Response | None]]
-"""Opens the stream behind a seq; None if there is nothing more."""
+"""Opens the stream after a seq. None if the server has nothing more to send."""
 
 
-class _GapRange(msgspec.Struct):
+class GapRange(msgspec.Struct):
+    """The Records that are no longer stored, as the server encodes them."""
+
     first: int = msgspec.field(name="from")
     last: int = msgspec.field(name="to")
 
 
 class _GapData(msgspec.Struct):
-    gap: _GapRange
+    gap: GapRange
 
 
-BEGUN = Gap(0, 0)
-"""What a stream says first if it was handed an open connection: it holds it now, and will close it."""
+OPENED = Gap(0, 0)
+"""The first item of a stream that was given an open response: from then on the generator closes the response."""
 
 
-async def resuming(
+async def stream_records(
     connect: Connect,
-    patience: Patience,
+    backoff: Backoff,
     *,
     after: int = 0,
-    first: httpx.Response | None = None,
-    over: Callable[[Record], bool] = lambda _: False,
+    response: httpx.Response | None = None,
+    is_last: Callable[[Record], bool] = lambda _: False,
 ) -> AsyncGenerator[Record | Gap]:
-    """Everything behind `after`, up to the Record with which it is over.
+    """Yield everything after `after`, up to and including the Record for which `is_last` is true.
 
-    This is the only generator on a stream's way: when a loop shuts down it closes all generators at once, and one that
-    closes another would get in its way.
+    A stream must not be wrapped in another async generator: an event loop that shuts down closes all generators at
+    once, and closing one that is being closed by another fails.
     """
-    response = first
-    was_let_in = first is not None
+    was_connected = response is not None
     while True:
         try:
             if response is not None:
-                yield BEGUN
+                yield OPENED
             response = response or await connect(after)
             if response is None:
                 return
-            was_let_in = True
+            was_connected = True
             parser = SseParser()
             async for chunk in response.aiter_bytes():
-                for item in _heard(parser, chunk, patience):
+                for item in _parse(parser, chunk, backoff):
                     if isinstance(item, Gap):
                         if item.last > after:
                             after = item.last
                             yield item
-                    # Number 0 is in no log: a request that was stopped before it became a run.
+                    # Seq 0 is not in the log: a request that was cancelled before its run began.
                     elif item.seq > after or item.seq == after == 0:
                         after = item.seq
                         yield item
-                        if over(item):
+                        if is_last(item):
                             return
-            why: Exception = ConnectionLost("the server ended the stream")
+            cause: Exception = ConnectionLost("the server ended the stream")
         except (httpx.TransportError, ServerError) as error:
-            why = error
-        except Limited as error:  # who comes back may be taken for one more, as long as the cut was not noticed
-            if not was_let_in:
+            cause = error
+        except Limited as error:  # the server may still count the connection that was cut
+            if not was_connected:
                 raise
-            why = error
+            cause = error
         finally:
             if response is not None:
                 await response.aclose()
         response = None
-        await patience.wait(why)
+        await backoff.wait(cause)
 
 
-def _heard(parser: SseParser, chunk: bytes, patience: Patience) -> Iterator[Record | Gap]:
-    """What a chunk completes. Any byte is life; frames and comments show that the connection was worth it."""
-    patience.alive()
+def _parse(parser: SseParser, chunk: bytes, backoff: Backoff) -> Iterator[Record | Gap]:
+    """Decode the frames that a chunk completes. Frames and comments show that the connection works."""
+    backoff.restart_timer()
     comments = parser.comments
     frames = parser.feed(chunk)
     if frames or parser.comments > comments:
-        patience.well()
-    return (_item(frame) for frame in frames)
+        backoff.reset()
+    return (_decode(frame) for frame in frames)
 
 
-def _item(frame: Frame) -> Record | Gap:
+def _decode(frame: Frame) -> Record | Gap:
     try:
         if frame.data.startswith('{"gap"'):
             gap = msgspec.json.decode(frame.data, type=_GapData).gap
             return Gap(gap.first, gap.last)
         return msgspec.json.decode(frame.data, type=Record)
     except msgspec.DecodeError as error:
-        raise ClientError(
-            f"the server sent what this version does not understand ({error}): is the client older?", code="bad_record"
-        ) from error
+        raise unsupported_data(error) from error

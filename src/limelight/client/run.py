@@ -1,16 +1,22 @@
-"""A run that this client has started: its Records from the first on, its answer, Stop, decisions.
+"""A run that this client has started: the request that starts it, its Records, its answer, cancel, decisions.
 
-It folds what passes by, so that `text` may be called at any point of the iteration. It must not know HTTP; `Client`
-makes it and does its errands.
+The request has its own id and names the session, so that the server recognises a repeated request and does not start a
+second run. `Client.start` calls `start_run`.
 """
 
-from collections.abc import AsyncGenerator, Mapping
-from typing import TYPE_CHECKING, Any, Self
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
+import httpx
 import msgspec
 
+from limelight.client.backoff import Backoff
 from limelight.client.errors import Busy, ClientError, ServerError
 from limelight.client.models import Gap
+from limelight.client.record_stream import stream_records
+from limelight.client.transport import Transport, path_segment
 from limelight.events import (
     TERMINAL_TYPES,
     Decision,
@@ -26,9 +32,37 @@ from limelight.events import (
 if TYPE_CHECKING:
     from limelight.client.client import Client
 
+Messages = str | Sequence[Mapping[str, Any]]
+"""A message of the user, or a complete conversation in OpenAI's format."""
+IfBusy = Literal["error", "cancel", "wait"]
+RECORDS = {"format": "records"}
 
-class Whole:
-    """An async iterator of Records where every one matters: a gap is an error."""
+
+class RunRequest(NamedTuple):
+    """The body of a request that starts a run."""
+
+    messages: list[Mapping[str, Any]]
+    agent: str | None
+    session_id: str
+    if_busy: IfBusy
+    request_id: str
+
+    @classmethod
+    def create(
+        cls, messages: Messages, agent: str | None, session_id: str | None, if_busy: IfBusy, request_id: str | None
+    ) -> Self:
+        """Make a request. Missing ids are generated here: the server would generate others for a repeated request."""
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
+        session_id = session_id or f"ses_{uuid.uuid4().hex}"
+        return cls(list(messages), agent, session_id, if_busy, request_id or f"req_{uuid.uuid4().hex}")
+
+    def body(self) -> dict[str, Any]:
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+class CompleteRecords:
+    """An async iterator of Records that raises if some are missing."""
 
     def __init__(self, items: AsyncGenerator[Record | Gap]) -> None:
         self._items = items
@@ -43,42 +77,64 @@ class Whole:
         return item
 
     async def aclose(self) -> None:
-        """Stop listening. The run goes on."""
+        """Close the stream. The run continues."""
         await self._items.aclose()
 
 
-class Run(Whole):
-    """An async iterator of Records. Leaving the loop leaves the run alone; `cancel` stops it."""
+class DecisionMethods(ABC):
+    """The methods that answer an approval request of one run or one session."""
+
+    @abstractmethod
+    async def decide(
+        self, approval_id: str, decision: Decision, *, args: Mapping[str, Any] | None = None, reason: str = ""
+    ) -> str:
+        """Answer an approval request, see `Client.decide`."""
+
+    async def approve(self, approval_id: str) -> str:
+        """Approve the call as the agent asked for it."""
+        return await self.decide(approval_id, "approve")
+
+    async def edit(self, approval_id: str, args: Mapping[str, Any]) -> str:
+        """Approve the call with these arguments instead."""
+        return await self.decide(approval_id, "edit", args=args)
+
+    async def reject(self, approval_id: str, reason: str = "") -> str:
+        """Reject the call; the agent gets the reason."""
+        return await self.decide(approval_id, "reject", reason=reason)
+
+
+class Run(CompleteRecords, DecisionMethods):
+    """An async iterator of the Records of a run. Leaving the loop does not stop the run; `cancel` does."""
 
     def __init__(self, client: "Client", run_id: str, session_id: str, records: AsyncGenerator[Record | Gap]) -> None:
         super().__init__(records)
         self.run_id = run_id
         self.session_id = session_id
         self.end: RunFinished | RunFailed | RunCancelled | None = None
-        """The terminal event, once it has come."""
+        """The terminal event, once it has arrived."""
         self.began = False
-        """False for a request that was stopped or refused while it waited for its session: it has no run and no log."""
+        """False for a request that was cancelled or refused while it was queued: it has no run and no log."""
         self._client = client
         self._answer: FinalAnswer | None = None
         self._message_id = ""
-        self._said: list[str] = []
+        self._text: list[str] = []
 
     async def __anext__(self) -> Record:
         record = await super().__anext__()
-        self._take(record)
+        self._apply(record)
         return record
 
     async def text(self) -> str:
-        """Wait for the end and return the answer, or what was said until somebody stopped it. A failed run raises."""
+        """Wait for the end and return the answer; of a cancelled run, the text so far. Raises if the run failed."""
         await self.wait()
         if self._answer is None:
-            return "".join(self._said)
+            return "".join(self._text)
         if self._answer.truncated:
             return await self._client.answer(self.run_id)
         return text_of(self._answer.content)
 
     async def wait(self) -> None:
-        """Wait for the end. Raises if the run failed, or was stopped before it began."""
+        """Wait for the end. Raises if the run failed, or was cancelled before it began."""
         async for _ in self:
             pass
         if isinstance(self.end, RunFailed):
@@ -87,35 +143,25 @@ class Run(Whole):
             raise Busy("the request was stopped while it waited for the session", code="session_busy")
 
     async def cancel(self, reason: str = "") -> str:
-        """Stop the run; its state after that."""
+        """Stop the run and return its state."""
         return await self._client.cancel(self.run_id, reason)
 
     async def decide(
         self, approval_id: str, decision: Decision, *, args: Mapping[str, Any] | None = None, reason: str = ""
     ) -> str:
-        """Answer a question of the agent, see `Client.decide`."""
+        """Answer an approval request, see `Client.decide`."""
         return await self._client.decide(self.run_id, approval_id, decision, args=args, reason=reason)
 
-    async def approve(self, approval_id: str) -> str:
-        return await self.decide(approval_id, "approve")
-
-    async def edit(self, approval_id: str, args: Mapping[str, Any]) -> str:
-        """Approve it with these arguments instead."""
-        return await self.decide(approval_id, "edit", args=args)
-
-    async def reject(self, approval_id: str, reason: str = "") -> str:
-        return await self.decide(approval_id, "reject", reason=reason)
-
-    def _take(self, record: Record) -> None:
+    def _apply(self, record: Record) -> None:
         event = record.event
         if record.seq:
             self.began = True
-            self.run_id = record.run_id  # a request that was sent twice may have been given another one's id first
+            self.run_id = record.run_id  # for a repeated request the header may name another run
         match event:
             case TextDelta(agent_id=""):
                 if event.message_id != self._message_id:
-                    self._message_id, self._said = event.message_id, []
-                self._said.append(event.text)
+                    self._message_id, self._text = event.message_id, []
+                self._text.append(event.text)
             case FinalAnswer():
                 self._answer = event
             case RunFinished() | RunFailed() | RunCancelled():
@@ -124,7 +170,51 @@ class Run(Whole):
                 pass
 
 
-def ends(record: Record) -> bool:
+async def start_run(client: "Client", transport: Transport, request: RunRequest, backoff: Backoff) -> Run:
+    """Send the request and return the run with the stream that the response opens."""
+    response = await _post(transport, request, backoff)
+    run_id = response.headers.get("x-run-id", "")
+
+    async def connect(after: int) -> httpx.Response | None:
+        headers = {"last-event-id": str(after)}
+        return await transport.open_stream(
+            "GET", f"/runs/{path_segment(run_id)}/stream", params=RECORDS, headers=headers
+        )
+
+    def is_last(record: Record) -> bool:
+        nonlocal run_id
+        run_id = record.run_id  # for a repeated request the header may name another run
+        return is_terminal(record)
+
+    records = stream_records(connect, backoff, response=response, is_last=is_last)
+    # After its first step the generator owns the response: if the caller drops it, the event loop closes both.
+    await anext(records)
+    return Run(client, run_id, response.headers.get("x-session-id", request.session_id), records)
+
+
+async def _post(transport: Transport, request: RunRequest, backoff: Backoff) -> httpx.Response:
+    """Send the request; repeat it after a cut. A server that never answered is reported at once."""
+    was_cut = False
+    while True:
+        try:
+            response = await transport.open_stream(
+                "POST", "/chat/stream", params=RECORDS, body=request.body(), headers={}
+            )
+            if response is None:
+                raise transport.not_limelight("it answered a question with 204")
+            return response
+        except (httpx.ConnectError, httpx.ConnectTimeout, ServerError) as error:
+            if not was_cut:
+                if isinstance(error, ServerError):
+                    raise
+                raise transport.connection_lost(error) from error
+            cause: Exception = error
+        except httpx.TransportError as error:
+            was_cut, cause = True, error
+        await backoff.wait(cause)
+
+
+def is_terminal(record: Record) -> bool:
     return isinstance(record.event, TERMINAL_TYPES)
 
 

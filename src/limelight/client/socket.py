@@ -1,8 +1,9 @@
-"""A session's WebSocket, which survives its connections: what happens there as it happens, and commands.
+"""A session's WebSocket that reconnects after a cut: messages as they happen, and commands.
 
-One task reads. Messages wait in an inbox until they are taken; if it is full, reading stops, and so does the server.
-Answers to commands come the same way as messages. So, if somebody waits for an answer and nobody takes messages, what
-does not fit is let go, and fetched again by a new connection behind the last one that did. `Client.connect` makes it.
+One task receives. Received items wait in a queue until the caller takes them; while the queue is full, the task stops
+receiving, which makes the server wait. Answers to commands arrive on the same connection. So, if a caller waits for an
+answer while the queue stays full, the task discards items, and a new connection fetches them again after the last item
+that was queued. `Client.connect` creates it.
 """
 
 import asyncio
@@ -11,16 +12,21 @@ from collections.abc import Iterable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast
 
-from limelight.client.backoff import Patience
-from limelight.client.bounded_queue import Inbox
-from limelight.client.connection import Cut, Link, Unreachable, open_link
-from limelight.client.correlation import Command, Exchange
-from limelight.client.errors import ClientError, ConnectionLost, Limited, NotFound, ServerError, refusal_by_code
+from limelight.client.backoff import Backoff
+from limelight.client.connection import ConnectFailed, Connection, Disconnected, connect
+from limelight.client.errors import ClientError, ConnectionLost, Limited, NotFound, ServerError, error_from_code
 from limelight.client.models import Gap, Message, State
-from limelight.client.position import Progress
-from limelight.client.replies import Refused, Shown, Told, heard
-from limelight.client.run_request import IfBusy
-from limelight.client.transport import Wire, part
+from limelight.client.run import DecisionMethods, IfBusy
+from limelight.client.socket_protocol import (
+    Command,
+    ErrorFrame,
+    LogItem,
+    PendingCommands,
+    Position,
+    StateFrame,
+    parse_frame,
+)
+from limelight.client.transport import Transport, path_segment
 from limelight.events import Decision
 
 if TYPE_CHECKING:
@@ -28,283 +34,290 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SocketFormat = Literal["v2", "records"]
-ROOM_SECONDS = 0.25
-"""How long an answer may be held up by messages that nobody takes."""
-REFUSED, TOO_LARGE, SESSION_GONE = 1008, 1009, 4404
+QUEUE_SIZE = 256
+DISCARD_SECONDS = 0.25
+"""How long a full queue may delay the answer to a command."""
+POLICY_VIOLATION, MESSAGE_TOO_BIG, SESSION_DELETED = 1008, 1009, 4404
 
 
-class Socket(Generic[T]):
-    """Use as `async with`. An async iterator without an end: messages or Records, states when they change, gaps.
+class Socket(DecisionMethods, Generic[T]):
+    """An async iterator without an end: messages or Records, states when they change, gaps. Use as `async with`.
 
-    Leaving the loop leaves the socket open, and the run alone; the next loop goes on where this one was.
+    Leaving the loop does not close the socket and does not stop the run; the next loop continues where it ended.
     """
 
     def __init__(
-        self, client: "Client", wire: Wire, patience: Patience, session_id: str, params: dict[str, str]
+        self, client: "Client", transport: Transport, backoff: Backoff, session_id: str, params: dict[str, str]
     ) -> None:
         self.session_id = session_id
         self._client = client
-        self._wire = wire
-        self._patience = patience
+        self._transport = transport
+        self._backoff = backoff
         self._params = params
-        self._progress = Progress(params.pop("after", None))
-        self._inbox: Inbox[T | State | Gap] = Inbox()
-        self._exchange = Exchange()
-        self._writing = asyncio.Lock()
-        self._first: State | None = None
-        self._link: Link | None = None
-        self._complaint: Refused | None = None
-        self._skipping = False
-        self._reader: asyncio.Task[None] | None = None
-        self._saying: asyncio.Task[None] | None = None
-        self._over: Exception | None = None
+        self._position = Position(params.pop("after", None))
+        self._queue: asyncio.Queue[T | State | Gap | None] = asyncio.Queue()
+        """Items that were received and not yet taken. None marks the end."""
+        self._wake = asyncio.Event()
+        """Wakes the receiver while it waits for space: an item was taken, or a command was added."""
+        self._commands = PendingCommands()
+        self._send_lock = asyncio.Lock()
+        self._first_state: State | None = None
+        self._connection: Connection | None = None
+        self._last_error: ErrorFrame | None = None
+        """The error frame that came last, if no other reply followed: it explains a close code."""
+        self._discarding = False
+        self._receiver: asyncio.Task[None] | None = None
+        self._resending: asyncio.Task[None] | None = None
+        self._closed: Exception | None = None
+        """The error of commands after the end."""
+        self._stop: Exception = StopAsyncIteration()
+        """Ends the iteration behind the queued items."""
 
     async def __aenter__(self) -> Self:
-        """Connect. That nobody is there at all is said at once; after a cut it is tried again."""
-        if self._reader is not None:
+        """Connect. A server that does not answer is reported at once; a connection that was cut is retried."""
+        if self._receiver is not None:
             raise RuntimeError("a socket is entered once: client.connect(…) makes another one")
         was_cut = False
-        while self._first is None:
+        while self._first_state is None:
             try:
-                await self._open()
-            except (Unreachable, ServerError) as error:
+                await self._connect()
+            except (ConnectFailed, ServerError) as error:
                 if not was_cut:
-                    raise (self._wire.lost(error) if isinstance(error, Cut) else error) from error
-                await self._patience.wait(error)
-            except Cut as cut:
+                    lost = isinstance(error, ConnectFailed)
+                    raise (self._transport.connection_lost(error) if lost else error) from error
+                await self._backoff.wait(error)
+            except Disconnected as error:
                 was_cut = True
-                self._raise_if_final(cut)
-                await self._patience.wait(cut)
-        self._reader = asyncio.create_task(self._live(), name=f"limelight-socket-{self.session_id}")
+                self._raise_if_final(error)
+                await self._backoff.wait(error)
+        self._receiver = asyncio.create_task(self._receive_forever(), name=f"limelight-socket-{self.session_id}")
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Leave. Runs go on. Whoever still listens comes to the end."""
-        self._finish(self._wire.gone() if self._wire.closed else None)
-        link, self._link = self._link, None
-        if self._reader is not None:
-            self._reader.cancel()
-            await asyncio.wait({self._reader})
-        if link is not None:
-            await link.close()
+        """Close the socket. Runs continue; a caller that iterates gets the queued items and then the end."""
+        self._end(self._transport.client_closed() if self._transport.closed else None)
+        connection, self._connection = self._connection, None
+        if self._receiver is not None:
+            self._receiver.cancel()
+            await asyncio.wait({self._receiver})
+        if connection is not None:
+            await connection.close()
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> T | State | Gap:
-        if self._skipping and self._inbox.empty and self._link is not None:
-            self._link.abort()
-        return await self._inbox.take()
+        if self._discarding and self._queue.empty() and self._connection is not None:
+            self._connection.abort()
+        item = await self._queue.get()
+        self._wake.set()
+        if item is None:
+            self._queue.put_nowait(None)  # for the next caller
+            raise self._stop
+        return item
 
     async def send(self, query: str, *, if_busy: IfBusy = "error", request_id: str | None = None) -> str:
-        """Ask the agent; the run's id. If the connection is cut meanwhile, it is asked again under the same name."""
+        """Ask the agent and return the id of the run. After a cut the query is sent again with the same id."""
         request_id = request_id or f"req_{uuid.uuid4().hex}"
         return await self._command("query", request_id, query=query, if_busy=if_busy, request_id=request_id)
 
     async def ping(self) -> float:
-        """Whether the server answers on this socket, and in how many seconds."""
+        """Return the seconds until the server has answered on this socket."""
         began = asyncio.get_running_loop().time()
         await self._command("ping")
         return asyncio.get_running_loop().time() - began
 
     async def cancel(self, reason: str = "", *, request_id: str = "") -> None:
-        """Stop the session's live run, or the question of that name, also while it waits for its turn: then `send`
-        raises. Raises if there is none."""
-        named = {"request_id": request_id} if request_id else {}
-        await self._command("cancel", reason=reason, **named)
+        """Stop the live run, or the query with this `request_id`, also while it is queued: then its `send` raises.
+
+        Raises if there is no such run or query.
+        """
+        fields = {"request_id": request_id} if request_id else {}
+        await self._command("cancel", reason=reason, **fields)
 
     async def decide(
         self, approval_id: str, decision: Decision, *, args: Mapping[str, Any] | None = None, reason: str = ""
     ) -> str:
-        """Answer a question of the agent, see `Client.decide`."""
+        """Answer an approval request, see `Client.decide`."""
         fields: dict[str, Any] = {"approval_id": approval_id, "decision": decision, "reason": reason}
         if args is not None:
             fields["args"] = args
         return await self._command("approve", **fields)
 
-    async def approve(self, approval_id: str) -> str:
-        return await self.decide(approval_id, "approve")
-
-    async def edit(self, approval_id: str, args: Mapping[str, Any]) -> str:
-        """Approve it with these arguments instead."""
-        return await self.decide(approval_id, "edit", args=args)
-
-    async def reject(self, approval_id: str, reason: str = "") -> str:
-        return await self.decide(approval_id, "reject", reason=reason)
-
     async def state(self) -> State:
-        """The session as it is now."""
+        """Return the current state of the session."""
         return await self._client.state(self.session_id)
 
     async def last_messages(self, limit: int | None = None, *, before: str | None = None) -> list[Message]:
-        """See `Client.last_messages`."""
+        """Return the newest messages, see `Client.last_messages`."""
         return await self._client.last_messages(self.session_id, limit, before=before)
 
-    async def _command(self, kind: str, question_id: str = "", /, **fields: Any) -> str:
-        if self._reader is None:
+    async def _command(self, kind: str, query_id: str = "", /, **fields: Any) -> str:
+        if self._receiver is None:
             raise RuntimeError("the socket is not open: async with client.connect(…) as socket")
-        if self._over is not None:
-            raise self._over
-        command = Command(kind, fields, question_id)
-        self._exchange.add(command)
-        self._inbox.stir()
-        await self._say_all()
+        if self._closed is not None:
+            raise self._closed
+        command = Command(kind, fields, query_id)
+        self._commands.add(command)
+        self._wake.set()
+        await self._send_commands()
         return await command.answer
 
-    async def _say_all(self) -> None:
-        async with self._writing:
-            while (link := self._link) is not None and (frames := self._exchange.next()):
+    async def _send_commands(self) -> None:
+        async with self._send_lock:
+            while (connection := self._connection) is not None and (frames := self._commands.next_frames()):
                 try:
-                    await link.say(*frames)
-                except Cut:  # which the reader sees as well
+                    await connection.send(*frames)
+                except Disconnected:  # the receiver handles it
                     return
 
-    async def _live(self) -> None:
-        """Read, and come back after cuts, until something happens that coming back cannot mend."""
+    async def _receive_forever(self) -> None:
+        """Receive, and reconnect after cuts, until an error that a new connection cannot remedy."""
         try:
             while True:
                 try:
-                    await self._listen()
-                except Cut as cut:
-                    await self._come_back(cut)
+                    await self._receive()
+                except Disconnected as error:
+                    await self._reconnect(error)
         except asyncio.CancelledError:
-            self._finish(self._wire.gone())
-            self._drop_link()  # there is one only if the loop itself is ending, and then there is no time for manners
+            self._end(self._transport.client_closed())
+            self._abort()  # the event loop is ending, which leaves no time for a close frame
             raise
         except Exception as error:
-            self._finish(error)
-            self._drop_link()
+            self._end(error)
+            self._abort()
 
-    async def _listen(self) -> None:
-        link = self._link
-        assert link is not None
+    async def _receive(self) -> None:
+        connection = self._connection
+        assert connection is not None
         while True:
-            reply = heard(await link.hear())
-            self._patience.well()
-            match reply:
+            frame = parse_frame(await connection.recv())
+            self._backoff.reset()
+            match frame:
                 case None:
                     pass
-                case Shown():
-                    if await self._has_room():
-                        self._keep(self._progress.show(reply))
-                case Told():
-                    if await self._has_room():
-                        self._keep(self._progress.tell(reply.state))
+                case LogItem():
+                    if await self._has_space():
+                        self._put(self._position.add_item(frame))
+                case StateFrame():
+                    if await self._has_space():
+                        self._put(self._position.add_state(frame.state))
                 case _:
-                    self._complaint = reply if isinstance(reply, Refused) else None
-                    self._exchange.take(reply)
-            if self._skipping and (self._inbox.empty or not self._exchange.busy):
-                raise Cut("there was no room")
+                    self._last_error = frame if isinstance(frame, ErrorFrame) else None
+                    self._commands.handle(frame)
+            if self._discarding and (self._queue.empty() or not self._commands.waiting):
+                raise Disconnected("items were discarded")
 
-    def _keep(self, items: Iterable[object]) -> None:
+    def _put(self, items: Iterable[object]) -> None:
         for item in items:
-            self._inbox.put(cast("T | State | Gap", item))
+            self._queue.put_nowait(cast("T | State | Gap", item))
 
-    async def _has_room(self) -> bool:
-        """Wait for it, but not for long if somebody waits for an answer. Once False, it stays so on this connection."""
-        while self._inbox.full and not self._skipping:
-            waited_for = self._exchange.busy
-            stirred = await self._inbox.stirred(ROOM_SECONDS if waited_for else None)
-            self._skipping = waited_for and not stirred
-        return not self._skipping
-
-    async def _come_back(self, cut: Cut) -> None:
-        """With patience, unless we went by ourselves to fetch what we had let go."""
-        self._raise_if_final(cut)
-        by_ourselves, self._skipping = self._skipping, False
-        self._drop_link()
-        if cut.code == TOO_LARGE:
-            self._exchange.end(refusal_by_code("the server takes no message of this size", "body_too_large"))
-        self._exchange.cut()
-        why: Exception = cut
-        while self._link is None:
-            if not by_ourselves:
-                await self._patience.wait(why)
-            by_ourselves = False
+    async def _has_space(self) -> bool:
+        """Wait for space in the queue, but only briefly if a command waits. Once False, False for this connection."""
+        while self._queue.qsize() >= QUEUE_SIZE and not self._discarding:
+            self._wake.clear()
             try:
-                await self._open()
-            except (Cut, ServerError, Limited, ConnectionLost) as error:
-                if isinstance(error, Cut):
-                    self._raise_if_final(error)
-                if isinstance(error, Limited) and not error.retry_after:
+                async with asyncio.timeout(DISCARD_SECONDS if self._commands.waiting else None):
+                    await self._wake.wait()
+            except TimeoutError:
+                self._discarding = True
+        return not self._discarding
+
+    async def _reconnect(self, error: Disconnected) -> None:
+        """Open a new connection, with backoff unless this side closed the old one to fetch discarded items."""
+        self._raise_if_final(error)
+        closed_here, self._discarding = self._discarding, False
+        self._abort()
+        if error.code == MESSAGE_TOO_BIG:
+            self._commands.fail_all(error_from_code("the server takes no message of this size", "body_too_large"))
+        self._commands.connection_lost()
+        cause: Exception = error
+        while self._connection is None:
+            if not closed_here:
+                await self._backoff.wait(cause)
+            closed_here = False
+            try:
+                await self._connect()
+            except (Disconnected, ServerError, Limited, ConnectionLost) as failed:
+                if isinstance(failed, Disconnected):
+                    self._raise_if_final(failed)
+                if isinstance(failed, Limited) and not failed.retry_after:
                     raise
-                if self._wire.closed:
-                    raise self._wire.gone() from error
-                why = error
-        # Not by the reader itself: a server may want to be heard before it hears more.
-        self._saying = asyncio.create_task(self._say_all())
+                if self._transport.closed:
+                    raise self._transport.client_closed() from failed
+                cause = failed
+        # In a separate task: the server may not read before this task has received what it sends.
+        self._resending = asyncio.create_task(self._send_commands())
 
-    def _drop_link(self) -> None:
-        link, self._link = self._link, None
-        if link is not None:
-            link.abort()
+    def _abort(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.abort()
 
-    def _raise_if_final(self, cut: Cut) -> None:
-        if cut.code in (REFUSED, SESSION_GONE):
-            if self._complaint is not None:
-                raise _refusal(self._complaint) from cut
-            kind = NotFound if cut.code == SESSION_GONE else ClientError
-            raise kind(f"the server closed the socket: {cut}") from cut
+    def _raise_if_final(self, closed: Disconnected) -> None:
+        if closed.code in (POLICY_VIOLATION, SESSION_DELETED):
+            if self._last_error is not None:
+                raise self._last_error.error() from closed
+            kind = NotFound if closed.code == SESSION_DELETED else ClientError
+            raise kind(f"the server closed the socket: {closed}") from closed
 
-    async def _open(self) -> None:
-        """Connect behind the last item that came, and hear the session's state."""
-        if self._first is not None:
-            await self.state()  # connecting would make it again if somebody has deleted it meanwhile
-            if self._progress.after is None:
-                self._progress.after = await self._beginning(self._first)
-        after = {} if self._progress.after is None else {"after": self._progress.after}
-        link = await open_link(self._wire, f"/api/v2/ws/{part(self.session_id)}", {**self._params, **after})
+    async def _connect(self) -> None:
+        """Connect after the last item, and receive the state of the session."""
+        if self._first_state is not None:
+            await self.state()  # raises if the session was deleted; connecting would create it again
+            if self._position.after is None:
+                self._position.after = await self._start_of_run(self._first_state)
+        after = {} if self._position.after is None else {"after": self._position.after}
+        path = f"/api/v2/ws/{path_segment(self.session_id)}"
+        connection = await connect(self._transport, path, {**self._params, **after})
         try:
-            await self._arrive(await self._greeting(link))
+            await self._resume(await self._receive_state(connection))
         except BaseException:
-            link.abort()
+            connection.abort()
             raise
-        self._link = link
+        self._connection = connection
 
-    async def _greeting(self, link: Link) -> State:
-        match reply := heard(await link.hear()):
-            case Told():
-                return reply.state
-            case Refused():
-                raise _refusal(reply)
+    async def _receive_state(self, connection: Connection) -> State:
+        match frame := parse_frame(await connection.recv()):
+            case StateFrame():
+                return frame.state
+            case ErrorFrame():
+                raise frame.error()
             case _:
-                raise self._wire.foreign("its socket does not begin with the session's state")
+                raise self._transport.not_limelight("its socket does not begin with the session's state")
 
-    async def _arrive(self, state: State) -> None:
-        """What the state is news for: the end of a run that we have missed comes behind what we have missed of it."""
-        first, self._first = self._first is None, self._first or state
-        if first and (state.live or self._progress.after is None):
-            self._progress.begin(state)
+    async def _resume(self, state: State) -> None:
+        """Report the first state of a connection, the end of a run only after its missed items."""
+        is_first, self._first_state = self._first_state is None, self._first_state or state
+        if is_first and (state.live or self._position.after is None):
+            self._position.set_state(state)
             if not state.live:
-                self._progress.after = state.cursor
+                self._position.after = state.cursor
         elif state.live:
-            self._keep(self._progress.tell(state))
-        elif self._progress.is_news(state):
-            self._keep(self._progress.hold(state, await self._last_cursor(state)))
+            self._put(self._position.add_state(state))
+        elif self._position.is_new(state):
+            self._put(self._position.defer_state(state, await self._last_cursor(state)))
 
     async def _last_cursor(self, state: State) -> str:
-        """Of the last item that there is. Not everything in the log is seen in messages."""
+        """The cursor of the last item. Not every Record has a message, so it may be before the end of the log."""
         if self._params.get("format") == "records":
             return state.cursor
         last = await self.last_messages(1)
         return last[-1].cursor if last else "0"
 
-    async def _beginning(self, state: State) -> str:
-        """The place where the server began to show, if that was the beginning of a run and nothing has come of it."""
+    async def _start_of_run(self, state: State) -> str:
+        """The cursor before the run that was live on the first connection, of which no item has arrived."""
         async with aclosing(self._client.follow(state.run_id or "")) as records:
             async for item in records:
                 return str((item.first if isinstance(item, Gap) else item.seq) - 1)
         return state.cursor
 
-    def _finish(self, error: Exception | None) -> None:
-        if self._over is None:
-            self._over = error or ConnectionLost("the socket is closed")
-        self._inbox.end(error)
-        self._exchange.end(self._over)
-
-
-def _refusal(reply: Refused) -> ClientError:
-    return refusal_by_code(reply.message, reply.error_code, reply.run_id, reply.retry_after)
+    def _end(self, error: Exception | None) -> None:
+        if self._closed is None:
+            self._closed = error or ConnectionLost("the socket is closed")
+            self._stop = error or self._stop
+            self._queue.put_nowait(None)
+        self._commands.fail_all(self._closed)

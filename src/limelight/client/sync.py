@@ -1,50 +1,161 @@
-"""The client without asyncio: the same methods, which wait; the same streams, as plain iterators.
+"""The client without asyncio: the same methods, which block, and the same streams as plain iterators.
 
-A thin face on `Client`, which lives on an event loop in a thread of its own, so that this works in scripts, in threads
-and inside a running loop (Jupyter). May be used from several threads at once.
+Each class is a face of its asyncio counterpart, which lives on an event loop in a thread. So it works in scripts, in
+threads and inside a running event loop (Jupyter), and from several threads at once.
 """
 
+import asyncio
+import threading
 import weakref
-from collections.abc import Generator, Iterator, Mapping
-from typing import Any, Literal, Self, overload
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from functools import wraps
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, Self, TypeVar, overload
 
-from limelight.client.client import Client, SessionState
-from limelight.client.loop_thread import LoopThread
-from limelight.client.models import (
-    AgentInfo,
-    Answer,
-    ApprovalInfo,
-    Gap,
-    Me,
-    Message,
-    RunInfo,
-    SessionInfo,
-    State,
-    ToolResult,
-)
-from limelight.client.run import Run
-from limelight.client.run_request import IfBusy, Messages
+from limelight.client.client import Client
+from limelight.client.errors import ConnectionLost
+from limelight.client.models import Gap, Message, State
+from limelight.client.run import IfBusy, Messages, Run
 from limelight.client.socket import Socket, SocketFormat
-from limelight.client.sync_socket import SyncSocket
-from limelight.events import Decision, Record
+from limelight.events import Record
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+P = ParamSpec("P")
+_END: Any = object()
 
 
-class SyncRun:
-    """A run that was started here: an iterator of its Records. Leaving the loop leaves the run alone."""
+class ClosableIterator(Protocol[T_co]):
+    """An async iterator with `aclose`."""
+
+    def __aiter__(self) -> AsyncIterator[T_co]: ...
+    def __anext__(self) -> Awaitable[T_co]: ...
+    def aclose(self) -> Awaitable[None]: ...
+
+
+class LoopThread:
+    """An event loop in a daemon thread, which runs coroutines for other threads."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._closed = False
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="limelight-client", daemon=True)
+        self._thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Wait for the result of a coroutine. An exception in the waiting thread, as Ctrl-C, cancels it."""
+        future = self._submit(coroutine)
+        try:
+            return future.result()
+        except CancelledError:
+            raise ConnectionLost("the client is closed") from None
+        except BaseException:
+            future.cancel()
+            raise
+
+    def iterate(self, items: ClosableIterator[T]) -> Generator[T]:
+        """Iterate over an async iterator. Leaving the loop closes both."""
+        lock = asyncio.Lock()
+
+        async def get() -> T:
+            async with lock:
+                return await anext(items, _END)
+
+        async def close() -> None:
+            async with lock:
+                await items.aclose()
+
+        try:
+            while (item := self.run(get())) is not _END:
+                yield item
+        finally:
+            with suppress(ConnectionLost):  # the loop is closed, and so is the iterator
+                closing = self._submit(close())
+                if threading.current_thread() is not self._thread:  # the garbage collector may run in any thread
+                    with suppress(CancelledError):
+                        closing.result()
+
+    def close(self, finish: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Cancel all work, run `finish`, stop the thread."""
+        if threading.current_thread() is self._thread:
+            threading.Thread(target=self.close, args=(finish,)).start()
+            return
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        asyncio.run_coroutine_threadsafe(self._end(finish), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        with self._lock:
+            if self._closed:
+                coroutine.close()
+                raise ConnectionLost("the client is closed")
+            return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    async def _end(self, finish: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        if others:
+            await asyncio.wait(others)
+        await self._loop.shutdown_asyncgens()
+        await finish()
+
+
+class Face(Generic[T]):
+    """Base class: an asyncio object and the thread of its event loop."""
+
+    def __init__(self, thread: LoopThread, wrapped: T) -> None:
+        self._thread = thread
+        self._wrapped = wrapped
+
+
+W = TypeVar("W")
+
+
+def blocking(method: Callable[Concatenate[W, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Face[W], P], T]:
+    """Make a blocking method of an async method; signature and docstring stay."""
+
+    @wraps(method)
+    def call(self: Face[W], *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._thread.run(method(self._wrapped, *args, **kwargs))  # pyright: ignore[reportPrivateUsage]
+
+    return call
+
+
+def iterating(
+    method: Callable[Concatenate[W, P], ClosableIterator[T]],
+) -> Callable[Concatenate[Face[W], P], Generator[T]]:
+    """Make a generator method of a method that returns an async iterator; signature and docstring stay."""
+
+    @wraps(method)
+    def call(self: Face[W], *args: P.args, **kwargs: P.kwargs) -> Generator[T]:
+        yield from self._thread.iterate(method(self._wrapped, *args, **kwargs))  # pyright: ignore[reportPrivateUsage]
+
+    return call
+
+
+class SyncRun(Face[Run]):
+    """An iterator of the Records of a run that was started here. Leaving the loop does not stop the run."""
 
     def __init__(self, client: "SyncClient", thread: LoopThread, run: Run) -> None:
-        self._client = client  # which lives as long as its runs
-        self._thread = thread
-        self._run = run
+        super().__init__(thread, run)
+        self._client = client  # keeps the client open
         self._records = thread.iterate(run)
 
     @property
     def run_id(self) -> str:
-        return self._run.run_id
+        return self._wrapped.run_id
 
     @property
     def session_id(self) -> str:
-        return self._run.session_id
+        return self._wrapped.session_id
 
     def __iter__(self) -> Iterator[Record]:
         return self
@@ -52,37 +163,59 @@ class SyncRun:
     def __next__(self) -> Record:
         return next(self._records)
 
-    def close(self) -> None:
-        """Stop listening. The run goes on."""
-        self._thread.run(self._run.aclose())
-
-    def text(self) -> str:
-        """Wait for the end and return the answer, or what was said until somebody stopped it. A failed run raises."""
-        return self._thread.run(self._run.text())
-
-    def cancel(self, reason: str = "") -> str:
-        """Stop the run; its state after that."""
-        return self._thread.run(self._run.cancel(reason))
-
-    def decide(
-        self, approval_id: str, decision: Decision, *, args: Mapping[str, Any] | None = None, reason: str = ""
-    ) -> str:
-        """Answer a question of the agent, see `Client.decide`."""
-        return self._thread.run(self._run.decide(approval_id, decision, args=args, reason=reason))
-
-    def approve(self, approval_id: str) -> str:
-        return self._thread.run(self._run.approve(approval_id))
-
-    def edit(self, approval_id: str, args: Mapping[str, Any]) -> str:
-        """Approve it with these arguments instead."""
-        return self._thread.run(self._run.edit(approval_id, args))
-
-    def reject(self, approval_id: str, reason: str = "") -> str:
-        return self._thread.run(self._run.reject(approval_id, reason))
+    close = blocking(Run.aclose)
+    text = blocking(Run.text)
+    cancel = blocking(Run.cancel)
+    decide = blocking(Run.decide)
+    approve = blocking(Run.approve)
+    edit = blocking(Run.edit)
+    reject = blocking(Run.reject)
 
 
-class SyncClient:
-    """See `Client`. Use it as `with`, or call `close` at the end."""
+class SyncSocket(Face[Socket[T]]):
+    """A session's socket, see `Socket`. Use as `with`. One thread may iterate while others send."""
+
+    def __init__(self, client: "SyncClient", thread: LoopThread, socket: Socket[T]) -> None:
+        super().__init__(thread, socket)
+        self._client = client  # keeps the client open
+
+    @property
+    def session_id(self) -> str:
+        return self._wrapped.session_id
+
+    def __enter__(self) -> Self:
+        self._thread.run(self._wrapped.__aenter__())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[T | State | Gap]:
+        return self
+
+    def __next__(self) -> T | State | Gap:
+        item = self._thread.run(self._next())
+        if item is None:
+            raise StopIteration
+        return item
+
+    async def _next(self) -> T | State | Gap | None:
+        return await anext(self._wrapped, None)
+
+    close = blocking(Socket[T].aclose)
+    send = blocking(Socket[T].send)
+    ping = blocking(Socket[T].ping)
+    cancel = blocking(Socket[T].cancel)
+    decide = blocking(Socket[T].decide)
+    approve = blocking(Socket[T].approve)
+    edit = blocking(Socket[T].edit)
+    reject = blocking(Socket[T].reject)
+    state = blocking(Socket[T].state)
+    last_messages = blocking(Socket[T].last_messages)
+
+
+class SyncClient(Face[Client]):
+    """A client of one server for one user, see `Client`. Use it as `with`, or call `close` at the end."""
 
     def __init__(
         self,
@@ -94,15 +227,15 @@ class SyncClient:
         timeout: float = 30.0,
         give_up_seconds: float = 60.0,
     ) -> None:
-        self._client = Client(
+        client = Client(
             url, key=key, user_id=user_id, user_name=user_name, timeout=timeout, give_up_seconds=give_up_seconds
         )
-        self._thread = LoopThread()
-        self._finalizer = weakref.finalize(self, self._thread.close, self._client.aclose)
+        super().__init__(LoopThread(), client)
+        self._finalizer = weakref.finalize(self, self._thread.close, client.aclose)
 
     @property
     def url(self) -> str:
-        return self._client.url
+        return self._wrapped.url
 
     def __enter__(self) -> Self:
         return self
@@ -111,14 +244,8 @@ class SyncClient:
         self.close()
 
     def close(self) -> None:
-        """End all connections; whoever still waits gets ConnectionLost. Runs go on."""
+        """Close all connections; threads that wait get ConnectionLost. Runs continue."""
         self._finalizer()
-
-    def me(self) -> Me:
-        return self._thread.run(self._client.me())
-
-    def agents(self) -> list[AgentInfo]:
-        return self._thread.run(self._client.agents())
 
     def start(
         self,
@@ -129,94 +256,36 @@ class SyncClient:
         if_busy: IfBusy = "error",
         request_id: str | None = None,
     ) -> SyncRun:
-        starting = self._client.start(
+        """Start a run. After a cut the request is repeated, which does not start a second run."""
+        starting = self._wrapped.start(
             messages, agent=agent, session_id=session_id, if_busy=if_busy, request_id=request_id
         )
         return SyncRun(self, self._thread, self._thread.run(starting))
 
-    def ask(
-        self,
-        text: Messages,
-        *,
-        agent: str | None = None,
-        session_id: str | None = None,
-        if_busy: IfBusy = "error",
-        request_id: str | None = None,
-    ) -> Answer:
-        return self._thread.run(
-            self._client.ask(text, agent=agent, session_id=session_id, if_busy=if_busy, request_id=request_id)
-        )
-
-    def follow(self, run_id: str, *, after: int = 0) -> Generator[Record | Gap]:
-        yield from self._thread.iterate(self._client.follow(run_id, after=after))
-
-    def watch(self, session_id: str, *, after: int = 0) -> Generator[Record | Gap]:
-        yield from self._thread.iterate(self._client.watch(session_id, after=after))
-
-    def export(self, run_id: str) -> Generator[Record]:
-        yield from self._thread.iterate(self._client.export(run_id))
-
-    def run(self, run_id: str) -> RunInfo:
-        return self._thread.run(self._client.run(run_id))
-
-    def cancel(self, run_id: str, reason: str = "") -> str:
-        return self._thread.run(self._client.cancel(run_id, reason))
-
-    def approval(self, run_id: str, approval_id: str) -> ApprovalInfo:
-        return self._thread.run(self._client.approval(run_id, approval_id))
-
-    def decide(
-        self,
-        run_id: str,
-        approval_id: str,
-        decision: Decision,
-        *,
-        args: Mapping[str, Any] | None = None,
-        reason: str = "",
-    ) -> str:
-        return self._thread.run(self._client.decide(run_id, approval_id, decision, args=args, reason=reason))
-
-    def approve(self, run_id: str, approval_id: str) -> str:
-        return self._thread.run(self._client.approve(run_id, approval_id))
-
-    def edit(self, run_id: str, approval_id: str, args: Mapping[str, Any]) -> str:
-        return self._thread.run(self._client.edit(run_id, approval_id, args))
-
-    def reject(self, run_id: str, approval_id: str, reason: str = "") -> str:
-        return self._thread.run(self._client.reject(run_id, approval_id, reason))
-
-    def result(self, run_id: str, call_id: str) -> ToolResult:
-        return self._thread.run(self._client.result(run_id, call_id))
-
-    def answer(self, run_id: str) -> str:
-        return self._thread.run(self._client.answer(run_id))
-
-    def artifact(self, artifact_id: str) -> bytes:
-        return self._thread.run(self._client.artifact(artifact_id))
-
-    def sessions(self, *, q: str = "", state: SessionState | None = None) -> Generator[SessionInfo]:
-        yield from self._thread.iterate(self._client.sessions(q=q, state=state))
-
-    def session(self, session_id: str) -> SessionInfo:
-        return self._thread.run(self._client.session(session_id))
-
-    def rename(self, session_id: str, title: str) -> SessionInfo:
-        return self._thread.run(self._client.rename(session_id, title))
-
-    def delete(self, session_id: str) -> None:
-        self._thread.run(self._client.delete(session_id))
-
-    def open_session(self, agent: str | None = None, *, max_steps: int | None = None) -> State:
-        return self._thread.run(self._client.open_session(agent, max_steps=max_steps))
-
-    def state(self, session_id: str) -> State:
-        return self._thread.run(self._client.state(session_id))
-
-    def messages(self, session_id: str, *, after: str = "0") -> Generator[Message]:
-        yield from self._thread.iterate(self._client.messages(session_id, after=after))
-
-    def last_messages(self, session_id: str, limit: int | None = None, *, before: str | None = None) -> list[Message]:
-        return self._thread.run(self._client.last_messages(session_id, limit, before=before))
+    me = blocking(Client.me)
+    agents = blocking(Client.agents)
+    ask = blocking(Client.ask)
+    follow = iterating(Client.follow)
+    watch = iterating(Client.watch)
+    export = iterating(Client.export)
+    run = blocking(Client.run)
+    cancel = blocking(Client.cancel)
+    approval = blocking(Client.approval)
+    decide = blocking(Client.decide)
+    approve = blocking(Client.approve)
+    edit = blocking(Client.edit)
+    reject = blocking(Client.reject)
+    result = blocking(Client.result)
+    answer = blocking(Client.answer)
+    artifact = blocking(Client.artifact)
+    sessions = iterating(Client.sessions)
+    session = blocking(Client.session)
+    rename = blocking(Client.rename)
+    delete = blocking(Client.delete)
+    open_session = blocking(Client.open_session)
+    state = blocking(Client.state)
+    messages = iterating(Client.messages)
+    last_messages = blocking(Client.last_messages)
 
     @overload
     def connect(
@@ -249,7 +318,8 @@ class SyncClient:
         after: str | int | None = None,
         format: SocketFormat = "v2",
     ) -> SyncSocket[Any]:
-        socket: Socket[Any] = self._client.connect(
+        """Return a socket of a session, for `with`, see `Client.connect`."""
+        socket: Socket[Any] = self._wrapped.connect(
             session_id,
             agent=agent,
             max_steps=max_steps,

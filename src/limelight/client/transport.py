@@ -1,10 +1,12 @@
-"""HTTP as the client needs it: a request with the caller's key and name, an answer as a value or as an error.
+"""HTTP requests with the caller's key and name; responses as values or as client errors.
 
-It must not know streams' content or what to try again; `client` and `resuming` are the callers. Trouble with the
-connection becomes ConnectionLost in `call`, and stays httpx's own error in `open`, whose callers try again.
+`request` and `request_json` turn connection failures into ConnectionLost. `open_stream` leaves them as httpx errors,
+because its callers retry. This module does not parse streams and retries nothing but a GET whose kept-alive connection
+was closed.
 """
 
 import ipaddress
+import ssl
 from collections.abc import Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
@@ -12,14 +14,14 @@ from urllib.parse import quote, urlsplit
 import httpx
 import msgspec
 
-from limelight.client.errors import ClientError, ConnectionLost, refusal
+from limelight.client.errors import ClientError, ConnectionLost, error_from_response
 
 T = TypeVar("T")
 STREAM_HEADERS = {"accept": "text/event-stream", "accept-encoding": "identity", "cache-control": "no-store"}
 
 
-class Wire:
-    """One server, one caller."""
+class Transport:
+    """HTTP connections to one server for one caller."""
 
     def __init__(self, url: str, key: str, user_id: str, user_name: str, timeout: float) -> None:
         self.url = url.rstrip("/")
@@ -29,15 +31,14 @@ class Wire:
             headers["x-limelight-user-id"] = quote(user_id, safe="")
         if user_name:
             headers["x-limelight-user-name"] = quote(user_name, safe="")
-        self.trusts_environment = not _is_here(self.url)
-        """A proxy of the environment is for the world outside."""
+        self.trust_env = not _is_loopback(self.url)
+        """Whether proxies from the environment are used: not for a server on this machine."""
         self._http = httpx.AsyncClient(
             headers=headers,
             timeout=timeout,
-            trust_env=self.trusts_environment,
-            # Certificates that SSL_CERT_FILE names are good for this machine too.
-            verify=httpx.create_ssl_context() if self.url.startswith("https:") else True,
-            # A stream keeps its connection, so none is too many.
+            trust_env=self.trust_env,
+            verify=_ssl_context(self.url),
+            # Each stream occupies a connection, so the number of connections is not limited.
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
         )
 
@@ -48,63 +49,62 @@ class Wire:
     async def aclose(self) -> None:
         await self._http.aclose()
 
-    async def call(self, method: str, path: str, type_: type[T], *, params: Any = None, body: Any = None) -> T:
-        """A request whose answer is JSON of this shape."""
-        answer = await self.bytes(method, path, params=params, body=body)
+    async def request_json(self, method: str, path: str, type_: type[T], *, params: Any = None, body: Any = None) -> T:
+        """Send a request and decode its JSON response as `type_`."""
+        content = await self.request(method, path, params=params, body=body)
         try:
-            return msgspec.json.decode(answer, type=type_)
+            return msgspec.json.decode(content, type=type_)
         except msgspec.DecodeError as error:
-            raise self.foreign(f"its answer to {method} {path} is not what was expected: {error}") from error
+            raise self.not_limelight(f"its answer to {method} {path} is not what was expected: {error}") from error
 
-    async def bytes(self, method: str, path: str, *, params: Any = None, body: Any = None) -> bytes:
-        """A request whose answer is taken as it is. One that only reads is tried twice."""
-        request = self._request(method, path, params, body, {})
+    async def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> bytes:
+        """Send a request and return the body of its response."""
+        request = self._build(method, path, params, body, {})
         try:
             try:
                 response = await self._send(request)
-            except (httpx.ReadError, httpx.RemoteProtocolError):  # a kept connection that the server had just left
+            except (httpx.ReadError, httpx.RemoteProtocolError):  # the server closed a kept-alive connection
                 if method != "GET":
                     raise
                 response = await self._send(request)
         except httpx.TransportError as error:
-            raise self.lost(error) from error
+            raise self.connection_lost(error) from error
         if not response.is_success:
-            raise refusal(response.status_code, response.content)
+            raise error_from_response(response.status_code, response.content)
         return response.content
 
-    async def open(
+    async def open_stream(
         self, method: str, path: str, *, params: Any = None, body: Any = None, headers: Mapping[str, str]
     ) -> httpx.Response | None:
-        """A stream, to be closed by the caller; None if the server says that there is nothing more (204)."""
-        request = self._request(method, path, params, body, {**STREAM_HEADERS, **headers})
+        """Open an event stream, which the caller closes. None if the server has nothing more to send (204)."""
+        request = self._build(method, path, params, body, {**STREAM_HEADERS, **headers})
         response = await self._send(request, stream=True)
         try:
             if response.status_code == 204:
                 await response.aclose()
                 return None
             if response.status_code != 200:
-                raise refusal(response.status_code, await response.aread())
+                raise error_from_response(response.status_code, await response.aread())
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
-                raise self.foreign(f"{path} is no stream there")
+                raise self.not_limelight(f"{path} is not an event stream there")
         except BaseException:
             await response.aclose()
             raise
         return response
 
-    def lost(self, error: Exception) -> ConnectionLost:
-        """The connection's trouble in our words."""
+    def connection_lost(self, error: Exception) -> ConnectionLost:
         return ConnectionLost(f"{self.url} does not answer: {error or type(error).__name__}")
 
-    def foreign(self, what: str) -> ClientError:
-        return ClientError(f"{self.url} does not seem to be a Limelight server: {what}", code="not_limelight")
-
-    def gone(self) -> ConnectionLost:
+    def client_closed(self) -> ConnectionLost:
         return ConnectionLost("the client is closed")
 
-    def no_address(self, why: object = "it has to begin with http:// or https://") -> ClientError:
-        return ClientError(f"{self.url!r} is no address: {why}")
+    def not_limelight(self, why: str) -> ClientError:
+        return ClientError(f"{self.url} does not seem to be a Limelight server: {why}", code="not_limelight")
 
-    def _request(self, method: str, path: str, params: Any, body: Any, headers: Mapping[str, str]) -> httpx.Request:
+    def invalid_url(self, why: object = "it has to begin with http:// or https://") -> ClientError:
+        return ClientError(f"{self.url!r} is not a valid address: {why}")
+
+    def _build(self, method: str, path: str, params: Any, body: Any, headers: Mapping[str, str]) -> httpx.Request:
         content, headers = None, dict(headers)
         if body is not None:
             content = msgspec.json.encode(body)
@@ -112,23 +112,29 @@ class Wire:
         try:
             return self._http.build_request(method, self.url + path, params=params, content=content, headers=headers)
         except httpx.InvalidURL as error:
-            raise self.no_address(error) from error
+            raise self.invalid_url(error) from error
 
     async def _send(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
         if self.closed:
-            raise self.gone()
+            raise self.client_closed()
         try:
             return await self._http.send(request, stream=stream)
         except httpx.UnsupportedProtocol as error:
-            raise self.no_address() from error
+            raise self.invalid_url() from error
 
 
-def part(text: str) -> str:
-    """An id as one part of a path, whatever is in it."""
+def path_segment(text: str) -> str:
+    """Quote an id as one segment of a path, including ids that consist of dots."""
     return quote(text, safe="") if text.strip(".") else text.replace(".", "%2E")
 
 
-def _is_here(url: str) -> bool:
+def _ssl_context(url: str) -> ssl.SSLContext:
+    """The context of an https URL; SSL_CERT_FILE applies to loopback addresses too. For http an empty one, because
+    loading the certificates takes longer than a request."""
+    return httpx.create_ssl_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _is_loopback(url: str) -> bool:
     try:
         host = urlsplit(url).hostname or ""
         return host == "localhost" or ipaddress.ip_address(host).is_loopback

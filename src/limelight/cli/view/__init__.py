@@ -1,1 +1,1 @@
-"""How a run looks in a terminal: a story that is folded from Records, and two ways to draw it."""
+"""How a run looks in a terminal: its state, the lines that are drawn, the plain and the live view."""

@@ -1,306 +1,317 @@
-"""A run drawn live in a terminal with rich: spinners become checks, sub-agents are indented, the answer is markdown.
+"""The live view: a run drawn in a terminal with rich. Spinners become marks, the answer is markdown.
 
-What is finished scrolls away as ordinary output; only what still moves is redrawn, and of that only what fits on the
-screen, so that a long run costs no more than a short one. The caller feeds Records and may leave at any time.
-
-A question to the person at the terminal is the last thing that moves: the run goes on above it, and it leaves no trace.
+Finished items are printed once and scroll away; only items that still change are redrawn, and of these as many lines as
+the screen has room for, so that a long run costs no more than a short one. The prompt of an approval is drawn last,
+below the run, and disappears without a trace.
 """
 
 import threading
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
+from markdown_it import MarkdownIt
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.control import Control
 from rich.live import Live
+from rich.markdown import Heading, Markdown, MarkdownElement
 from rich.padding import Padding
 from rich.segment import ControlType, Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from limelight.cli.view.answer import late_title, source_lines, title_of
-from limelight.cli.view.approval import asked_lines
-from limelight.cli.view.blocks import MARKS
-from limelight.cli.view.markdown import Prose
-from limelight.cli.view.prompt import Question
-from limelight.cli.view.sanitize import one_line, safe
-from limelight.cli.view.state import OUTPUT_LINES, Asked, Call, Helper, Note, Planned, Said, Story, Thing, ending
-from limelight.cli.view.tool_row import ENDED, call_rows
+from limelight.cli.view.prompt import ApprovalPrompt
+from limelight.cli.view.render import (
+    TODO_MARKS,
+    answer_title,
+    approval_lines,
+    call_rows,
+    end_line,
+    late_title_lines,
+    source_lines,
+)
+from limelight.cli.view.sanitize import one_line, sanitize
+from limelight.cli.view.state import Approval, Item, Message, Note, PlanText, RunState, SubAgent, ToolCall
 from limelight.events import Record, RunCancelled, RunFinished, RunStarted
 
 STYLES = {"done": "green", "failed": "red", "waiting": "yellow", "running": "cyan", "unseen": "dim"}
-ASKED_STYLES = {None: "yellow", "approve": "green", "edit": "green", "reject": "red"}
-REFRESHES = 12
-EMPTY_LINE = Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2))
+DECISION_STYLES = {None: "yellow", "approve": "green", "edit": "green", "reject": "red"}
+OUTPUT_LINES = 6
+REFRESHES_PER_SECOND = 12
+CLEAR_LINE = Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2))
 MARGIN = 2
-"""Lines of the screen that stay free, so that the moving part never scrolls."""
+"""Lines of the screen that stay free, so that the redrawn part never scrolls."""
+
+
+class LeftHeading(Heading):
+    """A heading on the left: centred headings look wrong in indented text."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        self.text.justify = "left"
+        yield self.text
+
+
+class Prose(Markdown):
+    """Markdown that shows HTML tags as text instead of dropping them."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {**Markdown.elements, "heading_open": LeftHeading}
+
+    def __init__(self, markup: str, style: str = "none") -> None:
+        super().__init__(markup, style=style)
+        parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
+        self.parsed = parser.parse(markup)
 
 
 class LiveView:
-    """Use as `with`. Feeds go to the screen at once; without `moving` only what is finished is drawn."""
+    """Draws Records as they are fed. Use as `with`. Without `animated` only finished items are drawn."""
 
-    def __init__(self, console: Console, *, moving: bool = True) -> None:
-        self.story = Story()
-        self.question: Question | None = None
-        """What the person at this terminal is asked right now."""
+    def __init__(self, console: Console, *, animated: bool = True) -> None:
+        self.state = RunState()
+        self.prompt: ApprovalPrompt | None = None
         self._console = console
-        self._moving = moving
+        self._animated = animated
         self._live: Live | None = None
-        self._missed: list[Record] | None = None
-        """What came while another program had the terminal."""
+        self._buffered: list[Record] | None = None
+        """Records that were fed while another program used the terminal."""
         self._printed = 0
-        """How many things of the story are ordinary output by now."""
+        """How many items are printed for good."""
         self._spinners: dict[str, Spinner] = {}
         self._lock = threading.RLock()
-        self._turning = threading.Event()
-        """Set when nothing moves any more."""
+        self._stopped = threading.Event()
 
     def __enter__(self) -> Self:
         self._start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._printed = len(self.story.things)
+    def __exit__(self, *_: object) -> None:
+        self._printed = len(self.state.items)
         self._stop()
 
     def _start(self) -> None:
-        if self._moving:  # a new one each time: it would remember how many lines it had drawn before
-            self._live = Live(Moving(self), console=self._console, auto_refresh=False, transient=True)
+        if self._animated:  # a new Live each time, because it remembers how many lines it has drawn
+            self._live = Live(self, console=self._console, auto_refresh=False, transient=True)
             self._live.start()
-            self._turning = threading.Event()
-            threading.Thread(target=self._turn, args=(self._live, self._turning), daemon=True).start()
+            self._stopped = threading.Event()
+            threading.Thread(target=self._animate, args=(self._live, self._stopped), daemon=True).start()
 
-    def _turn(self, live: Live, over: threading.Event) -> None:
-        """Let spinners turn. The lock is ours, because Live's own thread redraws while something else is printed, and
-        then one of the two counts the lines wrong: a row is lost, or stands there twice."""
-        while not over.wait(1 / REFRESHES):
+    def _animate(self, live: Live, stopped: threading.Event) -> None:
+        """Turn the spinners. Live's own thread does not take our lock: it redraws while an item is printed, miscounts
+        the lines, and loses or repeats a row."""
+        while not stopped.wait(1 / REFRESHES_PER_SECOND):
             with self._lock:
-                if not over.is_set():
+                if not stopped.is_set():
                     live.refresh()
 
     def _stop(self) -> None:
         with self._lock:
-            self._turning.set()
+            self._stopped.set()
             if self._live is not None:
                 self._live.stop()
                 self._live = None
 
     @contextmanager
-    def away(self) -> Generator[None]:
-        """An editor has the terminal for a while. What comes meanwhile is drawn afterwards."""
+    def suspended(self) -> Generator[None]:
+        """Leave the terminal to an editor. Records that arrive are drawn afterwards."""
         self._stop()
-        self._missed = []
+        self._buffered = []
         self._console.print(Text("Waiting for the editor …", "dim"), end="")
         try:
             yield
         finally:
-            missed, self._missed = self._missed, None
-            self._console.control(EMPTY_LINE)
+            buffered, self._buffered = self._buffered, None
+            self._console.control(CLEAR_LINE)
             self._start()
-            for record in missed:
+            for record in buffered:
                 self.feed(record)
 
     @contextmanager
-    def asking(self, question: Question) -> Generator[None]:
-        """Show a question for as long as the block lasts."""
-        self.question = question
+    def prompting(self, prompt: ApprovalPrompt) -> Generator[None]:
+        """Show a prompt below the run for the duration of the block."""
+        self.prompt = prompt
         self.refresh()
         try:
             yield
         finally:
-            self.question = None
+            self.prompt = None
             self.refresh()
 
     def refresh(self) -> None:
-        """Draw what moves at once, for a person who types."""
+        """Redraw at once, for a person who types."""
         with self._lock:
             if self._live is not None:
                 self._live.refresh()
 
     def print(self, text: Text) -> None:
-        """Ordinary output, above what moves."""
+        """Print above the redrawn part."""
         with self._lock:
             self._console.print(text)
 
     def feed(self, record: Record) -> None:
-        if self._missed is not None:
-            self._missed.append(record)
+        """Draw one Record."""
+        if self._buffered is not None:
+            self._buffered.append(record)
             return
         with self._lock:
             self._feed(record)
 
     def _feed(self, record: Record) -> None:
         if isinstance(record.event, RunStarted):
-            self.story, self._printed, self._spinners = Story(), 0, {}
-            heading = Text.assemble(("● ", "bold green"), (safe(record.event.agent), "bold"))
+            self.state, self._printed, self._spinners = RunState(), 0, {}
+            heading = Text.assemble(("● ", "bold green"), (sanitize(record.event.agent), "bold"))
             if record.event.input:
                 heading.append(f"  {one_line(record.event.input, 100)}", style="dim")
             self._console.print(heading)
-        self.story.feed(record)
+        self.state.feed(record)
         self._print_finished()
-        if self.story.terminal is not None:
-            self._end()
+        if self.state.terminal is not None:
+            self._print_end()
 
     def _print_finished(self) -> None:
-        """Everything before the first thing that still moves becomes ordinary output; plans do before the last word."""
-        things = self.story.things
-        while self._printed < len(things) and self._is_settled(self._printed):
-            thing = things[self._printed]
-            if self.story.terminal is not None and thing is things[-1] and isinstance(thing, Said):
-                self._print_plans()
-            self._printed += 1  # before it is printed, because printing redraws what moves
-            for line in self._drawn(thing):
+        """Print every item before the first that still changes; at the end the todos before the last message."""
+        items = self.state.items
+        while self._printed < len(items) and self._is_finished(self._printed):
+            item = items[self._printed]
+            if self.state.terminal is not None and item is items[-1] and isinstance(item, Message):
+                self._print_todos()
+            self._printed += 1  # before printing, because printing redraws the items that are not printed
+            for line in self._draw(item):
                 self._console.print(line)
 
-    def _is_settled(self, number: int) -> bool:
-        thing = self.story.things[number]
-        if self.story.terminal is not None:
+    def _is_finished(self, number: int) -> bool:
+        item = self.state.items[number]
+        if self.state.terminal is not None:
             return True
-        match thing:
-            case Said():
-                return number < len(self.story.things) - 1
-            case Planned():
-                return not thing.is_growing
-            case Call() | Helper():
-                return thing.state in ENDED
-            case Asked():
-                return thing.decision is not None
+        match item:
+            case Message():
+                return number < len(self.state.items) - 1
+            case PlanText():
+                return not item.streaming
+            case ToolCall():
+                return item.ended
+            case SubAgent():
+                return item.state != "running"
+            case Approval():
+                return item.decision is not None
             case Note():
                 return True
 
-    def _print_plans(self) -> None:
-        """What became of them, once."""
-        lines = list(self._plans())
-        self.story.plans = {}
+    def _print_todos(self) -> None:
+        """Print the last state of the todos, once."""
+        lines = list(self._draw_todos())
+        self.state.todos = {}
         for line in lines:
             self._console.print(line)
 
-    def moving(self) -> Iterator[RenderableType]:
-        """What is drawn again and again: things that go on, the plan, what the agent says it does."""
-        if self.story.terminal is not None or self.story.started is None:
-            return
-        for thing in self.story.things[self._printed :]:
-            yield from self._drawn(thing, growing=True)
-        yield from self._plans()
-        if self.question is None or self.story.status:
-            yield self._spinner("", one_line(self.story.status or "working", 200), "dim")
-        if self.question is not None:
-            yield from self.question.draw(self._console.width, self._console.height - MARGIN, time.time() * 1000)
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The redrawn part, of which the end is shown if the screen has no room for all."""
+        lines = console.render_lines(Group(*self._draw_unfinished()), options.update(height=None), pad=False)
+        for line in lines[-max(1, console.height - MARGIN) :]:
+            yield from line
+            yield Segment.line()
 
-    def _plans(self) -> Iterator[RenderableType]:
-        for agent_id, items in self.story.plans.items():
-            depth = self.story.depth(agent_id)
-            yield _indented(_line(self._plan_of(agent_id), "dim"), depth)
+    def _draw_unfinished(self) -> Iterator[RenderableType]:
+        if self.state.terminal is not None or self.state.started is None:
+            return
+        for item in self.state.items[self._printed :]:
+            yield from self._draw(item, streaming=True)
+        yield from self._draw_todos()
+        if self.prompt is None or self.state.status:
+            yield self._spinner("", one_line(self.state.status or "working", 200), "dim")
+        if self.prompt is not None:
+            yield from self.prompt.draw(self._console.width, self._console.height - MARGIN, time.time() * 1000)
+
+    def _draw_todos(self) -> Iterator[RenderableType]:
+        for agent_id, items in self.state.todos.items():
+            depth = self.state.depth(agent_id)
+            yield _indent(_line(self._plan_title(agent_id), "dim"), depth)
             for item in items:
                 style = {"completed": "dim green", "in_progress": "bold"}.get(item.status, "dim")
-                yield _indented(_line(f"{MARKS[item.status]} {one_line(item.content, 200)}", style), depth + 1)
+                yield _indent(_line(f"{TODO_MARKS[item.status]} {one_line(item.content, 200)}", style), depth + 1)
 
-    def _plan_of(self, agent_id: str) -> str:
-        helper = self.story.helper(agent_id)
-        return "Plan:" if helper is None else f"Plan of {safe(helper.name)}:"
+    def _plan_title(self, agent_id: str) -> str:
+        sub_agent = self.state.sub_agents.get(agent_id)
+        return "Plan:" if sub_agent is None else f"Plan of {sanitize(sub_agent.name)}:"
 
-    def _drawn(self, thing: Thing, *, growing: bool = False) -> list[RenderableType]:
-        match thing:
-            case Said():
-                return self._said(thing, growing)
-            case Helper():
-                mark = {"running": "▸", "done": "✓", "failed": "✗"}[thing.state]
-                line = _line(f"{mark} {safe(thing.name)}", "bold " + STYLES[thing.state])
-                return [_indented(line, thing.depth - 1)]
-            case Asked():
-                return self._asked(thing, self.story.depth(thing.agent_id), named=True)
-            case Planned():
-                return self._planned(thing)
+    def _draw(self, item: Item, *, streaming: bool = False) -> list[RenderableType]:
+        match item:
+            case Message():
+                return self._draw_message(item, streaming)
+            case SubAgent():
+                mark = {"running": "▸", "done": "✓", "failed": "✗"}[item.state]
+                line = _line(f"{mark} {sanitize(item.name)}", "bold " + STYLES[item.state])
+                return [_indent(line, item.depth - 1)]
+            case Approval():
+                return self._draw_approval(item, self.state.depth(item.agent_id), with_name=True)
+            case PlanText():
+                return self._draw_plan(item)
             case Note():
-                return [_indented(_line(safe(thing.text), "magenta"), self.story.depth(thing.agent_id))]
-            case Call():
-                return self._call(thing)
+                return [_indent(_line(sanitize(item.text), "magenta"), self.state.depth(item.agent_id))]
+            case ToolCall():
+                return self._draw_call(item)
 
-    def _said(self, said: Said, growing: bool) -> list[RenderableType]:
-        text = safe(said.text).strip()
+    def _draw_message(self, message: Message, streaming: bool) -> list[RenderableType]:
+        text = sanitize(message.text).strip()
         if not text:
             return []
-        if said.agent_id:
-            helper, depth = self.story.helper(said.agent_id), self.story.depth(said.agent_id)
-            name = safe(helper.name) if helper is not None else "agent"
-            return (
-                [_indented(Text(f"{name}: {text}", "dim"), depth)] if growing else self._quiet(f"{name}:", text, depth)
-            )
-        return [Text(text) if growing else Prose(text)]  # half a markdown jumps while it grows
+        if message.agent_id:
+            sub_agent, depth = self.state.sub_agents.get(message.agent_id), self.state.depth(message.agent_id)
+            name = sanitize(sub_agent.name) if sub_agent is not None else "agent"
+            return [_indent(Text(f"{name}: {text}", "dim"), depth)] if streaming else _titled(f"{name}:", text, depth)
+        return [Text(text) if streaming else Prose(text)]  # incomplete markdown jumps while it grows
 
-    def _planned(self, plan: Planned) -> list[RenderableType]:
-        name, depth = self._plan_of(plan.agent_id), self.story.depth(plan.agent_id)
-        if not plan.is_growing:
-            return self._quiet(name, plan.text, depth)
-        return [_indented(_line(name, "dim"), depth), _indented(Text(safe(plan.text).strip(), "dim"), depth + 1)]
+    def _draw_plan(self, plan: PlanText) -> list[RenderableType]:
+        title, depth = self._plan_title(plan.agent_id), self.state.depth(plan.agent_id)
+        if not plan.streaming:
+            return _titled(title, plan.text, depth)
+        return [_indent(_line(title, "dim"), depth), _indent(Text(sanitize(plan.text).strip(), "dim"), depth + 1)]
 
-    def _quiet(self, name: str, text: str, depth: int) -> list[RenderableType]:
-        """Prose that is not the answer, below the name of what it is."""
-        return [_indented(_line(name, "dim"), depth), _indented(Prose(safe(text).strip(), "dim"), depth + 1)]
-
-    def _call(self, call: Call) -> list[RenderableType]:
-        depth = self.story.depth(call.agent_id)
-        text, *remark = call_rows(call, self.story.owner(call.agent_id), self._console.width - 2 * depth)
+    def _draw_call(self, call: ToolCall) -> list[RenderableType]:
+        depth = self.state.depth(call.agent_id)
+        text, *outcome = call_rows(call, self.state.owner(call.agent_id), self._console.width - 2 * depth)
         if call.state == "running":
             head: RenderableType = self._spinner(call.call_id, text[2:], "", depth)
         else:
             head = _line(text, "" if call.state == "done" else STYLES[call.state])
-        below = (_indented(Text(line, STYLES[call.state]), depth + 1) for line in remark)
-        asked = (line for asked in call.asked for line in self._asked(asked, depth + 1, named=False))
-        output = safe(call.output).splitlines()[-OUTPUT_LINES:]
-        printed = (_indented(_line(f"│ {line}", "dim"), depth + 1) for line in output)
-        return [_indented(head, depth), *below, *asked, *printed]
+        below = (_indent(Text(line, STYLES[call.state]), depth + 1) for line in outcome)
+        approvals = (line for one in call.approvals for line in self._draw_approval(one, depth + 1, with_name=False))
+        output = sanitize(call.output).splitlines()[-OUTPUT_LINES:]
+        printed = (_indent(_line(f"│ {line}", "dim"), depth + 1) for line in output)
+        return [_indent(head, depth), *below, *approvals, *printed]
 
-    def _asked(self, asked: Asked, depth: int, *, named: bool) -> list[RenderableType]:
-        if asked.decision is None and self.question is not None and self.question.approval_id == asked.approval_id:
-            return []  # it stands below, in full
-        first, *more = asked_lines(asked, named=named)
-        rows = [_indented(_line(first, ASKED_STYLES[asked.decision]), depth)]
-        return [*rows, *(_indented(_line(line, "dim"), depth) for line in more)]
+    def _draw_approval(self, approval: Approval, depth: int, *, with_name: bool) -> list[RenderableType]:
+        prompted = self.prompt is not None and self.prompt.approval_id == approval.approval_id
+        if approval.decision is None and prompted:
+            return []  # the prompt shows it
+        first, *more = approval_lines(approval, with_name=with_name)
+        rows = [_indent(_line(first, DECISION_STYLES[approval.decision]), depth)]
+        return [*rows, *(_indent(_line(line, "dim"), depth) for line in more)]
 
     def _spinner(self, key: str, text: str, style: str, depth: int = 0) -> Spinner:
-        """One that goes on turning from where it was; its text is cut, because it would wrap."""
+        """The spinner of a call, which keeps its phase between two drawings. Its text is cut, because it would wrap."""
         text = one_line(text, max(10, self._console.width - 2 * depth - 3))
         spinner = self._spinners.setdefault(key, Spinner("dots", style="green" if not key else "cyan"))
         spinner.update(text=_line(text, style))
         return spinner
 
-    def _end(self) -> None:
-        self._print_plans()
+    def _print_end(self) -> None:
+        self._print_todos()
         self._print_answer()
-        ended = self.story.terminal
+        ended = self.state.terminal
         style = "green" if isinstance(ended, RunFinished) else "yellow" if isinstance(ended, RunCancelled) else "red"
-        self._console.print(Text(safe(ending(self.story)), style=style))
+        self._console.print(Text(sanitize(end_line(self.state)), style=style))
 
     def _print_answer(self) -> None:
-        """What of it is not there yet."""
-        if self.story.answer:
-            if self.story.title:
-                self._console.print(Text(title_of(self.story), "bold underline"))
-            self._console.print(Prose(safe(self.story.answer)))
+        """Print the parts of the answer that are not printed yet."""
+        if self.state.answer:
+            if self.state.title:
+                self._console.print(Text(answer_title(self.state), "bold underline"))
+            self._console.print(Prose(sanitize(self.state.answer)))
         else:
-            for line in late_title(self.story):
+            for line in late_title_lines(self.state):
                 self._console.print(Text(line, "bold"))
-        for line in source_lines(self.story):
-            self._console.print(Text(line, "dim"), soft_wrap=True)  # an address that is broken cannot be followed
-
-
-class Moving:
-    """The end of what moves, as much as the screen has room for."""
-
-    def __init__(self, view: LiveView) -> None:
-        self._view = view
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        lines = console.render_lines(Group(*self._view.moving()), options.update(height=None), pad=False)
-        for line in lines[-max(1, console.height - MARGIN) :]:
-            yield from line
-            yield Segment.line()
+        for line in source_lines(self.state):
+            self._console.print(Text(line, "dim"), soft_wrap=True)  # a wrapped URL cannot be opened
 
 
 def _line(text: str, style: str) -> Text:
@@ -308,5 +319,10 @@ def _line(text: str, style: str) -> Text:
     return Text(text, style=style, no_wrap=True, overflow="ellipsis")
 
 
-def _indented(thing: RenderableType, depth: int) -> Padding:
-    return Padding(thing, (0, 0, 0, 2 * depth))
+def _indent(renderable: RenderableType, depth: int) -> Padding:
+    return Padding(renderable, (0, 0, 0, 2 * depth))
+
+
+def _titled(title: str, text: str, depth: int) -> list[RenderableType]:
+    """Markdown that is not the answer, below a title."""
+    return [_indent(_line(title, "dim"), depth), _indent(Prose(sanitize(text).strip(), "dim"), depth + 1)]

@@ -1,11 +1,19 @@
-"""A run as plain lines, for pipes, files and logs: each line is printed when what it says has happened. Pure."""
+"""The plain view: a run as lines for pipes, files and logs. A line is printed when its event has happened. Pure."""
 
-from limelight.cli.view.answer import late_title, source_lines, title_of
-from limelight.cli.view.approval import asked_lines
-from limelight.cli.view.blocks import code_lines, plan_lines, printed_lines, report_lines
-from limelight.cli.view.sanitize import one_line, safe
-from limelight.cli.view.state import Helper, Note, Story, ending
-from limelight.cli.view.tool_row import ENDED, call_line
+from limelight.cli.view.render import (
+    answer_title,
+    approval_lines,
+    call_line,
+    code_lines,
+    end_line,
+    late_title_lines,
+    message_lines,
+    output_lines,
+    plan_lines,
+    source_lines,
+)
+from limelight.cli.view.sanitize import one_line, sanitize
+from limelight.cli.view.state import Note, RunState, SubAgent
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -33,84 +41,84 @@ class PlainView:
     """Turns Records into lines."""
 
     def __init__(self) -> None:
-        self.story = Story()
-        self._spoke: bool | None = None
-        """Whether the main agent spoke last; None before anything was said."""
+        self.state = RunState()
+        self._last_was_text: bool | None = None
+        """Whether the last lines were text of the main agent; None before the first line."""
 
     def feed(self, record: Record) -> list[str]:
-        """The lines that this Record adds. What the main agent says stands apart from what it does."""
+        """The lines that this Record adds. An empty line separates the main agent's text from other lines."""
         event = record.event
         if isinstance(event, RunStarted):
-            self.story = Story()
-        self.story.feed(record)
+            self.state = RunState()
+        self.state.feed(record)
         lines = self._lines(event)
         if not lines:
             return []
-        speaks = isinstance(event, TextFinished | FinalAnswer) and not event.agent_id
-        apart = (speaks or self._spoke) and self._spoke is not None
-        self._spoke = speaks
-        return ["", *lines] if apart else lines
+        is_text = isinstance(event, TextFinished | FinalAnswer) and not event.agent_id
+        separated = self._last_was_text is not None and (is_text or self._last_was_text)
+        self._last_was_text = is_text
+        return ["", *lines] if separated else lines
 
     def _lines(self, event: AnyEvent) -> list[str]:
         match event:
             case RunStarted():
-                asked = f": {one_line(event.input, 100)}" if event.input else ""
-                return [f"● {safe(event.agent)}{asked}"]
+                question = f": {one_line(event.input, 100)}" if event.input else ""
+                return [f"● {sanitize(event.agent)}{question}"]
             case TextFinished():
-                return self._said(event)
+                return self._message(event)
             case ToolStarted() if event.args is not None:
                 return self._call(event.call_id)
             case ToolReady() | ToolFinished():
                 return self._call(event.call_id)
             case AgentStarted() | AgentFinished():
-                helper = self.story.helper(event.agent_id)
-                return [] if helper is None else [self._helper(helper)]
+                sub_agent = self.state.sub_agents.get(event.agent_id)
+                return [] if sub_agent is None else [_sub_agent(sub_agent)]
             case Plan():
-                return self._indented(event.agent_id, plan_lines(event))
+                return self._indent(event.agent_id, plan_lines(event))
             case ApprovalRequested() | ApprovalResolved():
-                asked = self.story.asked(event.approval_id)
-                return [] if asked is None else self._indented(event.agent_id, asked_lines(asked))
+                approval = self.state.approvals.get(event.approval_id)
+                return [] if approval is None else self._indent(event.agent_id, approval_lines(approval))
             case ArtifactMade() | SourceCited():
-                note = self.story.things[-1]
-                return self._indented(event.agent_id, safe(note.text if isinstance(note, Note) else "").splitlines())
+                note = self.state.items[-1]
+                return self._indent(event.agent_id, sanitize(note.text if isinstance(note, Note) else "").splitlines())
             case Status():
-                return self._indented(event.agent_id, [f"· {one_line(event.text, 200)}"])
+                return self._indent(event.agent_id, [f"· {one_line(event.text, 200)}"])
             case FinalAnswer():
                 return self._answer(event)
             case RunFinished() | RunFailed() | RunCancelled():
-                return [safe(ending(self.story))]
+                return [sanitize(end_line(self.state))]
             case _:
                 return []
 
-    def _said(self, event: TextFinished) -> list[str]:
-        said, helper = self.story.said(event.message_id), self.story.helper(event.agent_id)
-        text = safe(said.text if said else "").strip("\n")
-        if helper is None:
+    def _message(self, event: TextFinished) -> list[str]:
+        message, sub_agent = self.state.messages.get(event.message_id), self.state.sub_agents.get(event.agent_id)
+        text = sanitize(message.text if message else "").strip("\n")
+        if sub_agent is None:
             return text.splitlines() if text.strip() else []
-        return self._indented(event.agent_id, report_lines(helper.name, text))
+        return self._indent(event.agent_id, message_lines(sub_agent.name, text))
 
     def _answer(self, event: FinalAnswer) -> list[str]:
-        """The lines of a text that was streamed are out already."""
+        """The lines of the answer that are not printed yet: a streamed text is."""
         if event.message_id is not None:
-            return [*late_title(self.story), *source_lines(self.story)]
-        heading = [f"# {title_of(self.story)}", ""] if self.story.title else []
-        return [*heading, *safe(self.story.answer).strip("\n").splitlines(), *source_lines(self.story)]
+            return [*late_title_lines(self.state), *source_lines(self.state)]
+        heading = [f"# {answer_title(self.state)}", ""] if self.state.title else []
+        return [*heading, *sanitize(self.state.answer).strip("\n").splitlines(), *source_lines(self.state)]
 
-    def _indented(self, agent_id: str, lines: list[str]) -> list[str]:
-        return ["  " * self.story.depth(agent_id) + line for line in lines]
-
-    def _helper(self, helper: Helper) -> str:
-        space = "  " * (helper.depth - 1)
-        mark = {"running": "▸", "done": "✓", "failed": "✗"}[helper.state]
-        return f"{space}{mark} agent {safe(helper.name)}"
+    def _indent(self, agent_id: str, lines: list[str]) -> list[str]:
+        return ["  " * self.state.depth(agent_id) + line for line in lines]
 
     def _call(self, call_id: str) -> list[str]:
-        call = self.story.call(call_id)
+        call = self.state.calls.get(call_id)
         if call is None:
             return []
         code = code_lines(call)
-        line = call_line(call, self.story.owner(call.agent_id), about=not code)
-        if call.state not in ENDED:
-            return self._indented(call.agent_id, [line, *code])
-        printed = printed_lines(call)
-        return self._indented(call.agent_id, [f"{line}  printed:", *printed] if printed else [line])
+        line = call_line(call, self.state.owner(call.agent_id), with_argument=not code)
+        if not call.ended:
+            return self._indent(call.agent_id, [line, *code])
+        output = output_lines(call)
+        return self._indent(call.agent_id, [f"{line}  printed:", *output] if output else [line])
+
+
+def _sub_agent(sub_agent: SubAgent) -> str:
+    mark = {"running": "▸", "done": "✓", "failed": "✗"}[sub_agent.state]
+    return f"{'  ' * (sub_agent.depth - 1)}{mark} agent {sanitize(sub_agent.name)}"

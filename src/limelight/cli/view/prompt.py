@@ -1,74 +1,122 @@
-"""A question to the person at the terminal: who asks, for what, until when, and what has been typed so far. Pure.
+"""The prompt for one approval: who asks, for what, until when, and the line that the person types. Pure.
 
-`dialogue` changes it while the person types; the live view draws it again and again. It must not know the terminal.
+The approval dialogue changes it while the person types; the live view draws it. It knows no terminal.
 """
 
-from typing import Any
+import re
+from typing import Any, Literal
 
 from rich.text import Text
 
-from limelight.cli.view.arguments import shortened
-from limelight.cli.view.line_editor import Line
-from limelight.cli.view.sanitize import one_line, safe
-from limelight.cli.view.state import took
-from limelight.cli.view.subject import subject_of
+from limelight.cli.view.render import approval_subject, format_duration, shorten_arguments
+from limelight.cli.view.sanitize import one_line, sanitize
 from limelight.events import ApprovalRequested
 
 BAR = "┃ "
-NARROWEST = 20
-LINES_AROUND = 5
-"""How many lines a question has beside its arguments."""
+MIN_WIDTH = 20
+FRAME_LINES = 5
+"""The lines of a prompt beside the arguments."""
 CHOICES = {"approve": "[a]pprove", "edit": "[e]dit", "reject": "[r]eject"}
-SHOW = "[s]how all"
+SHOW_ALL = "[s]how all"
+
+_KEY = re.compile(r"\x1b[\[O][0-9;]*[A-Za-z~]|.", re.DOTALL)
+_SPACE = re.compile(r"\s")
+LEFT, RIGHT = ("\x1b[D", "\x1bOD", "\x02"), ("\x1b[C", "\x1bOC", "\x06")
+HOME, END = ("\x1b[H", "\x1bOH", "\x1b[1~", "\x01"), ("\x1b[F", "\x1bOF", "\x1b[4~", "\x05")
+BACKSPACE, DELETE = ("\x7f", "\x08"), ("\x1b[3~", "\x04")
+DELETE_TO_START, DELETE_WORD = "\x15", "\x17"
 
 
-class Question:
-    """One approval that waits for an answer. `hint` says what to type, `notice` what was wrong with it."""
+class LineEditor:
+    """One line of text with a cursor and the editing keys of a shell."""
 
-    def __init__(self, asked: ApprovalRequested, who: str) -> None:
-        self.approval_id = asked.approval_id
-        self.name = asked.name
-        self.args: dict[str, Any] | str = asked.args
-        self.whole = not asked.truncated
-        self.decisions = asked.decisions
-        self.expires_at = asked.expires_at
-        self.who = who
+    def __init__(self, text: str = "") -> None:
+        self.text = _SPACE.sub(" ", text)
+        self.cursor = len(self.text)
+
+    def feed(self, keys: str) -> Literal["enter", "escape"] | None:
+        """Apply keys. Keys after Enter or Escape are dropped: they were not typed for this line."""
+        for key in _KEY.findall(keys):
+            if key in ("\r", "\n"):
+                return "enter"
+            if key == "\x1b":
+                return "escape"
+            self._press(key)
+        return None
+
+    def _press(self, key: str) -> None:
+        if key in LEFT:
+            self.cursor = max(0, self.cursor - 1)
+        elif key in RIGHT:
+            self.cursor = min(len(self.text), self.cursor + 1)
+        elif key in HOME:
+            self.cursor = 0
+        elif key in END:
+            self.cursor = len(self.text)
+        elif key in BACKSPACE:
+            self._remove(self.cursor - 1, self.cursor)
+        elif key in DELETE:
+            self._remove(self.cursor, self.cursor + 1)
+        elif key == DELETE_TO_START:
+            self._remove(0, self.cursor)
+        elif key == DELETE_WORD:
+            before = self.text[: self.cursor].rstrip()
+            self._remove(before.rfind(" ") + 1, self.cursor)
+        elif key.isprintable():
+            self.text = self.text[: self.cursor] + key + self.text[self.cursor :]
+            self.cursor += 1
+
+    def _remove(self, start: int, end: int) -> None:
+        start = max(0, start)
+        self.text = self.text[:start] + self.text[end:]
+        self.cursor = start
+
+    def visible(self, width: int) -> tuple[str, str, str]:
+        """The visible part of the line: before, at and after the cursor, `width` characters in all."""
+        start = max(0, self.cursor - width + 1)
+        shown = f"{self.text} "[start : start + width]
+        at = self.cursor - start
+        return shown[:at], shown[at : at + 1], shown[at + 1 :]
+
+
+class ApprovalPrompt:
+    """An open approval request. `hint` says what to type, `notice` what was wrong with the last input."""
+
+    def __init__(self, request: ApprovalRequested, agent: str) -> None:
+        self.approval_id = request.approval_id
+        self.name = request.name
+        self.args: dict[str, Any] | str = request.args
+        self.truncated = request.truncated
+        self.decisions = request.decisions
+        self.expires_at = request.expires_at
+        self.agent = agent
         self.hint = ""
         self.notice = ""
-        self.line = Line()
+        self.line = LineEditor()
 
     def draw(self, width: int, height: int, now: float) -> list[Text]:
-        """Its lines on a screen of that size at that time (ms)."""
-        room = max(NARROWEST, width - len(BAR) - 1)
-        subject = subject_of(self.name, self.args)
-        args, left_out = shortened(subject.args, room - 2, max(1, height - LINES_AROUND))
-        title = f"{one_line(self.who, 40)} {'asks' if subject.own_words else 'asks for approval'}: "
-        left_out = left_out or not self.whole or (subject.own_words and len(title) + len(subject.title) > room)
+        """Its lines on a screen of this size at this time (ms)."""
+        room = max(MIN_WIDTH, width - len(BAR) - 1)
+        subject = approval_subject(self.name, self.args)
+        args, cut = shorten_arguments(subject.args, room - 2, max(1, height - FRAME_LINES))
+        title = f"{one_line(self.agent, 40)} {'asks' if subject.is_question else 'asks for approval'}: "
+        cut = cut or self.truncated or (subject.is_question and len(title) + len(subject.title) > room)
         lines = [Text(title, "yellow").append(subject.title, "bold")]
         lines += [Text(f"  {line}") for line in args]
-        lines.append(Text(self._until(now), "dim"))
-        lines.append(Text(safe(self.hint) or self.choices(left_out), "bold" if not self.hint else ""))
+        lines.append(Text(self._expiry(now), "dim"))
+        lines.append(Text(sanitize(self.hint) or self._choices(cut), "bold" if not self.hint else ""))
         if self.notice:
             lines.append(Text(one_line(self.notice, room), "red"))
-        lines.append(self._typed(room))
-        return [_barred(line) for line in lines]
+        before, at, after = self.line.visible(room - 2)
+        lines.append(Text("> ").append(sanitize(before)).append(sanitize(at), "reverse").append(sanitize(after)))
+        return [Text(no_wrap=True, overflow="ellipsis").append(BAR, "yellow").append_text(line) for line in lines]
 
-    def choices(self, left_out: bool) -> str:
-        """What may be answered."""
+    def _choices(self, cut: bool) -> str:
         words = [CHOICES[decision] for decision in self.decisions]
-        return "  ".join([*words, SHOW] if left_out else words)
+        return "  ".join([*words, SHOW_ALL] if cut else words)
 
-    def _until(self, now: float) -> str:
+    def _expiry(self, now: float) -> str:
         if self.expires_at is None:
             return "It waits until somebody decides."
         left = max(0, round((self.expires_at - now) / 1000))
-        return f"Without an answer it is a no in {took(left * 1000) if left >= 60 else f'{left} s'}."
-
-    def _typed(self, room: int) -> Text:
-        before, at, behind = self.line.window(room - 2)
-        return Text("> ").append(safe(before)).append(safe(at), "reverse").append(safe(behind))
-
-
-def _barred(line: Text) -> Text:
-    """One line behind the bar, cut at the edge of the screen."""
-    return Text(no_wrap=True, overflow="ellipsis").append(BAR, "yellow").append_text(line)
+        return f"Without an answer it is a no in {format_duration(left * 1000) if left >= 60 else f'{left} s'}."

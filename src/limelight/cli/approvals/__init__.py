@@ -1,1 +1,0 @@
-"""Approvals at the terminal: which are open, the dialogue about one, and how it is answered."""

@@ -1,0 +1,307 @@
+"""Items of a run as lines of text, which the plain view, the live view and `limelight approve` share. Pure."""
+
+import re
+from typing import Any, NamedTuple, cast
+
+from rich.cells import cell_len, set_cell_size
+
+from limelight.cli.view.sanitize import one_line, sanitize
+from limelight.cli.view.state import Approval, RunState, ToolCall
+from limelight.dialects.base import text_of
+from limelight.events import NO_RESULT_SEEN, Plan, RunCancelled, RunFailed, RunFinished
+
+Args = dict[str, Any] | str
+"""Arguments of a call; a text if they are not valid JSON or only a preview."""
+
+CALL_MARKS = {"running": "▸", "waiting": "?", "done": "✓", "failed": "✗", "unseen": "○"}
+TODO_MARKS = {"pending": "·", "in_progress": "▸", "completed": "✓"}
+
+MAIN_ARGUMENT_NAMES = (
+    "path",
+    "file_path",
+    "file",
+    "filename",
+    "name",
+    "query",
+    "q",
+    "question",
+    "pattern",
+    "url",
+    "command",
+    "code",
+    "expression",
+    "description",
+    "task",
+    "title",
+    "text",
+    "content",
+)
+QUESTION_KEYS = ("question", "prompt", "message", "text", "title", "description", "value")
+"""Where a LangGraph `interrupt(…)` has its question, the likeliest key first."""
+INTERRUPT = "interrupt"
+"""The name of an approval request that is not about a tool: a LangGraph graph has called `interrupt(…)`."""
+
+MAIN_ARGUMENT_WIDTH = 60
+MIN_ARGUMENT_CELLS = 12
+"""If fewer cells are left for the argument, the error moves to a second line."""
+SUBJECT_WIDTH = 80
+CHANGE_WIDTH = 60
+LINES_PER_ARGUMENT = 5
+"""Lines of one argument that are shown, so that the arguments after it are visible too."""
+APPROVAL_WIDTH, APPROVAL_LINES = 160, 20
+"""How much of the arguments an approval shows; `limelight approve --list` shows all."""
+MAX_CODE_LINES = 30
+LINE_WIDTH = 200
+SOURCE_WIDTH = 2000
+"""A URL is never cut in practice, because a cut URL cannot be opened."""
+
+_LINE_BREAK = re.compile(r"[\n\t]")
+_HEADING = re.compile(r"#{1,6}\s+")
+_BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
+
+
+def format_duration(milliseconds: int | None) -> str:
+    if milliseconds is None:
+        return ""
+    if milliseconds < 1000:
+        return f"{milliseconds} ms"
+    seconds = milliseconds / 1000
+    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def main_argument(args: Args | None) -> str:
+    """The most informative argument of a call, on one line; "" if there is none."""
+    if not args:
+        return ""
+    if isinstance(args, str):
+        return one_line(args, MAIN_ARGUMENT_WIDTH)
+    given = {key: value for key, value in args.items() if value not in (None, "", [], {})}
+    value = next((given[key] for key in MAIN_ARGUMENT_NAMES if key in given), next(iter(given.values()), ""))
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        separator = ", " if any(isinstance(item, dict) for item in items) else " "
+        value = separator.join(main_argument(item) if isinstance(item, dict) else text_of(item) for item in items)  # pyright: ignore[reportUnknownArgumentType]
+    return one_line(text_of(value), MAIN_ARGUMENT_WIDTH)
+
+
+def argument_lines(args: Args) -> list[list[str]]:
+    """The lines of each argument: `name = value`, or a value of several lines below `name =`."""
+    if isinstance(args, str):
+        return [sanitize(args).splitlines() or [""]]
+    return [_argument(name, text_of(value)) for name, value in args.items()]
+
+
+def _argument(name: str, value: str) -> list[str]:
+    name = _LINE_BREAK.sub(" ", sanitize(name))
+    first, *rest = sanitize(value).expandtabs(4).split("\n")
+    if not rest:
+        return [f"{name} = {first}"]
+    return [f"{name} =", f"  {first}", *(f"  {line}" for line in rest)]
+
+
+def shorten_arguments(args: Args, width: int, max_lines: int) -> tuple[list[str], bool]:
+    """At most `max_lines` lines of at most `width` characters, and whether anything was left out."""
+    found: list[str] = []
+    cut = False
+    for lines in argument_lines(args):
+        kept = [_cut(line, width) for line in lines[:LINES_PER_ARGUMENT]]
+        cut = cut or len(lines) > LINES_PER_ARGUMENT or kept != lines
+        if len(lines) > LINES_PER_ARGUMENT:
+            kept[-1] = _cut(f"  … {len(lines) - LINES_PER_ARGUMENT + 1} more lines", width)
+        found += kept
+    return found[:max_lines], cut or len(found) > max_lines
+
+
+def change_lines(before: Args, after: Args | None) -> list[str]:
+    """One line for each argument that was changed; none if one side is only a preview."""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return []
+    changed = [_change(name, before, after) for name in after if name not in before or before[name] != after[name]]
+    return [*changed, *(f"{one_line(name, CHANGE_WIDTH)} is left out" for name in before if name not in after)]
+
+
+def _change(name: str, before: dict[str, Any], after: dict[str, Any]) -> str:
+    line = f"{one_line(name, CHANGE_WIDTH)} = {one_line(text_of(after[name]), CHANGE_WIDTH)}"
+    was = f"was {one_line(text_of(before[name]), CHANGE_WIDTH) or 'empty'}" if name in before else "new"
+    return f"{line}  ({was})"
+
+
+def _cut(line: str, width: int) -> str:
+    return line if len(line) <= width else line[: max(0, width - 1)] + "…"
+
+
+def call_line(call: ToolCall, owner: str = "", *, with_argument: bool = True) -> str:
+    """A call on one line of any length: `✓ read_file bees.md  3 ms`."""
+    argument = main_argument(call.args) if with_argument else ""
+    return _join(_call_head(call, owner), argument, [_call_outcome(call), format_duration(call.duration_ms)])
+
+
+def call_rows(call: ToolCall, owner: str, width: int) -> list[str]:
+    """A call in `width` cells. The argument is cut first; the outcome moves to a second line if it needs one."""
+    argument, outcome, duration = main_argument(call.args), _call_outcome(call), format_duration(call.duration_ms)
+    head = _cut_cells(_call_head(call, owner), max(MIN_ARGUMENT_CELLS, width - cell_len(duration) - 2))
+    space = _argument_cells(head, [outcome, duration], width)
+    if not outcome or space >= min(cell_len(argument), MIN_ARGUMENT_CELLS):
+        return [_join(head, _cut_cells(argument, space), [outcome, duration])]
+    space = _argument_cells(head, [duration], width)
+    return [_join(head, _cut_cells(argument, space), [duration]), outcome]
+
+
+def _call_head(call: ToolCall, owner: str) -> str:
+    return f"{CALL_MARKS[call.state]} {sanitize(owner)}{one_line(call.name, 60)}"
+
+
+def _call_outcome(call: ToolCall) -> str:
+    return NO_RESULT_SEEN.lower() if call.state == "unseen" else one_line(call.error, 200)
+
+
+def _join(head: str, argument: str, more: list[str]) -> str:
+    line = " ".join(part for part in (head, argument) if part)
+    return "  ".join([line, *(part for part in more if part)])
+
+
+def _argument_cells(head: str, more: list[str], width: int) -> int:
+    return width - cell_len(_join(head, "", more)) - 1
+
+
+def _cut_cells(text: str, cells: int) -> str:
+    if cell_len(text) <= cells:
+        return text
+    return set_cell_size(text, cells - 1).rstrip() + "…" if cells > 1 else ""
+
+
+def code_lines(call: ToolCall) -> list[str]:
+    """The code that a call runs, behind `>`, if it does not fit into the line of the call."""
+    code = call.args.get("code") if isinstance(call.args, dict) else None
+    if not isinstance(code, str) or (len(code.strip()) <= MAIN_ARGUMENT_WIDTH and "\n" not in code.strip()):
+        return []
+    lines = [_cut(line, LINE_WIDTH) for line in sanitize(code).strip("\n").splitlines()]
+    more = len(lines) - MAX_CODE_LINES
+    shown = lines if more <= 0 else [*lines[:MAX_CODE_LINES], f"… {more} more lines"]
+    return [f"  > {line}".rstrip() for line in shown]
+
+
+def output_lines(call: ToolCall) -> list[str]:
+    """The output of a call, behind `|`."""
+    lines = sanitize(call.output).strip("\n").splitlines() if call.output.strip() else []
+    return [f"  | {line}".rstrip() for line in (["…", *lines] if call.output_cut else lines)]
+
+
+class Subject(NamedTuple):
+    """What an approval request is about: the name of a tool, or the question of a LangGraph graph.
+
+    `args` are the arguments that the title does not show.
+    """
+
+    title: str
+    args: Args
+    is_question: bool = False
+
+    @property
+    def name(self) -> str:
+        """The title for use inside a sentence."""
+        return f'"{self.title}"' if self.is_question else self.title
+
+
+def approval_subject(name: str, args: Args) -> Subject:
+    """The subject of a request. A question that is too long for the title stays among the arguments too."""
+    if name == INTERRUPT and isinstance(args, dict):
+        key = next((key for key in QUESTION_KEYS if isinstance(args.get(key), str) and args[key].strip()), None)
+        if key is not None:
+            title, question = one_line(args[key], SUBJECT_WIDTH), sanitize(args[key]).strip()
+            rest = {other: value for other, value in args.items() if other != key}
+            return Subject(title, rest if title == question else args, is_question=True)
+    return Subject(one_line(name, SUBJECT_WIDTH), args)
+
+
+def approval_lines(approval: Approval, *, with_name: bool = True) -> list[str]:
+    """A request or its decision: `✗ send_mail rejected by ann: too long`, and below it arguments or changes.
+
+    Without `with_name`, the line of the call above has the name and the arguments.
+    """
+    subject = approval_subject(approval.name, approval.args)
+    with_name = with_name or subject.is_question
+    head = _approval_head(approval, subject, f"{subject.name} " if with_name else "")
+    if approval.decision == "edit":
+        changes = approval_changes(approval.name, approval.args, approval.edited_args)
+        return [head, *(f"    {line}" for line in changes)]
+    if approval.decision is not None or not with_name:
+        return [head]
+    lines, cut = shorten_arguments(subject.args, APPROVAL_WIDTH, APPROVAL_LINES)
+    return [head, *(f"    {line}" for line in lines), *(["    …"] if cut else [])]
+
+
+def approval_changes(name: str, args: Args, edited: Args | None) -> list[str]:
+    """The changes of an edit. An answer to a question replaces its arguments."""
+    if approval_subject(name, args).is_question and isinstance(edited, dict) and edited.keys() == {"value"}:
+        return [f"value = {one_line(text_of(edited['value']), APPROVAL_WIDTH)}"]
+    return change_lines(args, edited)
+
+
+def _approval_head(approval: Approval, subject: Subject, name: str) -> str:
+    by = "" if approval.by == "system" else f" by {one_line(approval.by, 60) or 'somebody'}"
+    match approval.decision:
+        case None:
+            needs = "waits for an answer" if subject.is_question else "needs an approval"
+            return f"? {name}{needs} ({approval.approval_id})"
+        case "approve":
+            return f"✓ {name}approved{by}"
+        case "edit":
+            return f"✓ {name}{'answered' if subject.is_question else 'approved with changes'}{by}"
+        case "reject":
+            expired = (approval.by, approval.reason) == ("system", "expired")
+            reason = "nobody decided in time" if expired else one_line(approval.reason, 200)
+            return f"✗ {name}rejected{by}" + (f": {reason}" if reason else "")
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """A plan: its todos, or its text without markdown markup."""
+    todos = [f"  {TODO_MARKS[item.status]} {one_line(item.content, LINE_WIDTH)}" for item in plan.items]
+    lines = todos or _without_markdown([line.rstrip() for line in sanitize(plan.text).splitlines() if line.strip()])
+    return ["plan:", *lines] if lines else []
+
+
+def _without_markdown(lines: list[str]) -> list[str]:
+    """Remove headings and bold marks; what follows a heading is indented."""
+    is_heading = [bool(_HEADING.match(line)) for line in lines]
+    indent = "    " if any(is_heading) else "  "
+    return [
+        ("  " if heading else indent) + _BOLD.sub(r"\2", _HEADING.sub("", line, count=1) if heading else line)
+        for line, heading in zip(lines, is_heading, strict=True)
+    ]
+
+
+def message_lines(name: str, text: str) -> list[str]:
+    """A message of a sub-agent, indented below its name, without empty lines."""
+    first, *rest = [line.rstrip() for line in sanitize(text).splitlines() if line.strip()] or [""]
+    return [f"{sanitize(name)}: {first}", *(f"  {line}" for line in rest)] if first else []
+
+
+def answer_title(state: RunState) -> str:
+    return one_line(state.title, 200)
+
+
+def late_title_lines(state: RunState) -> list[str]:
+    """The title of an answer whose text was streamed before the title was known."""
+    return [f"Title: {answer_title(state)}"] if state.title else []
+
+
+def source_lines(state: RunState) -> list[str]:
+    """The sources of the answer as a list."""
+    return ["Sources:", *(f"- {one_line(source, SOURCE_WIDTH)}" for source in state.sources)] if state.sources else []
+
+
+def end_line(state: RunState) -> str:
+    """How the run ended, on one line."""
+    duration = format_duration(state.ended_at - state.started_at)
+    match state.terminal:
+        case RunFinished(code=""):
+            return f"Finished in {duration}."
+        case RunFinished(code=code):
+            return f"Finished in {duration} ({code})."
+        case RunFailed(message=message, code=code):
+            return f"Failed after {duration}: {message} ({code})"
+        case RunCancelled(reason=reason):
+            return f"Stopped after {duration}: {reason}" if reason else f"Stopped after {duration}."
+        case None:
+            return ""

@@ -1,0 +1,91 @@
+"""`limelight doctor`: what it finds, and what it says about it."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from limelight.backups.manifest import Note, write_note
+from limelight.client import SyncClient
+from tests.cli.runner import limelight
+from tests.client.server_thread import serve_in_thread, wait_until
+from tests.system.processes.agents import hello
+from tests.system.processes.server_process import free_port
+
+PORT = str(free_port())
+
+
+def doctor(folder: Path, *arguments: str, code: int = 0, data: str = "data") -> dict[str, Any]:
+    """The findings by what was checked."""
+    environment: dict[str, Any] = {"LIMELIGHT_DATA": data, "LIMELIGHT_PORT": PORT}
+    lines = limelight("doctor", "--json", *arguments, folder=folder, code=code, **environment).stdout.splitlines()
+    return {finding["what"]: finding for finding in map(json.loads, lines)}
+
+
+def test_doctor_names_the_source_of_the_settings(tmp_path: Path) -> None:
+    assert f"no config.toml in {tmp_path}" in doctor(tmp_path)["settings"]["found"]
+    (tmp_path / "config.toml").write_text("[limits]\nrun_seconds = 60\n")
+    assert doctor(tmp_path)["settings"]["found"] == f"{tmp_path / 'config.toml'}, then environment"
+    (tmp_path / "other.toml").write_text("")
+    named = doctor(tmp_path, "--config", "other.toml")
+    assert named["settings"]["found"] == f"{tmp_path / 'other.toml'}, then environment"
+
+
+def test_doctor_marks_what_is_wrong_and_exits_with_1(tmp_path: Path) -> None:
+    healthy = limelight("doctor", folder=tmp_path, LIMELIGHT_PORT=PORT).stdout
+    assert "✗" not in healthy
+    for what in ("python", "parts", "settings", "agents", "address", "port", "data", "store", "model"):
+        assert what in healthy
+    (tmp_path / "file").write_text("")
+    wrong = [finding for finding in doctor(tmp_path, code=1, data="file/x").values() if finding["state"] == "wrong"]
+    assert [finding["what"] for finding in wrong] == ["data", "store"]
+    assert wrong[0]["fix"]
+    invalid = limelight("doctor", folder=tmp_path, code=1, LIMELIGHT_PORT="many").stdout
+    assert "✗ settings" in invalid
+
+
+def test_doctor_reports_a_backup_that_is_old_or_missing(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    assert doctor(tmp_path)["backup"]["state"] == "note"
+    (tmp_path / "copy").mkdir()
+    now, day = int(time.time() * 1000), 24 * 3600 * 1000
+    write_note(data, Note(now - 6 * day, str(tmp_path / "copy")))
+    assert doctor(tmp_path)["backup"]["state"] == "ok"
+    write_note(data, Note(now - 8 * day, str(tmp_path / "copy")))
+    old = doctor(tmp_path)["backup"]
+    assert old["state"] == "note" and old["found"].endswith("copy, 8 days old")
+    write_note(data, Note(now, str(tmp_path / "elsewhere")))
+    gone = doctor(tmp_path)["backup"]
+    assert gone["state"] == "note" and "not there any more" in gone["found"]
+
+
+def test_doctor_checks_the_data_folder_of_its_option(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    write_note(tmp_path / "mine", Note(int(time.time() * 1000), str(tmp_path)))
+    found = doctor(tmp_path, "--data", "mine")
+    assert found["data"]["found"].startswith(str(tmp_path / "mine"))
+    assert found["backup"]["state"] == "ok"
+
+
+def test_doctor_names_a_file_that_it_cannot_read(tmp_path: Path) -> None:
+    """A folder in place of the lock file cannot be opened, not even by root."""
+    (tmp_path / "data" / "limelight.db.lock").mkdir(parents=True)
+    found = doctor(tmp_path, code=1)["store"]
+    assert found["state"] == "wrong" and "limelight.db.lock" in found["found"]
+
+
+def test_doctor_asks_the_running_server_whether_its_store_works(tmp_path: Path) -> None:
+    with serve_in_thread(hello, data=tmp_path / "data") as served, SyncClient(served.url) as client:
+        client.ask("hi")
+        port = served.url.rpartition(":")[2]
+        environment: dict[str, Any] = {"LIMELIGHT_PORT": port, "LIMELIGHT_DATA": "data"}
+        healthy = limelight("doctor", folder=tmp_path, **environment).stdout
+        assert f"{port}: a Limelight answers there\n" in healthy
+        (tmp_path / "data").rename(tmp_path / "aside")
+        wait_until(lambda: httpx.get(f"{served.url}/ready").status_code == 503)  # a check that is running comes first
+        failed = limelight("doctor", folder=tmp_path, code=1, **environment).stdout
+        assert "a Limelight answers there; its store has failed: the database file is gone" in failed
+        (tmp_path / "aside").rename(tmp_path / "data")
