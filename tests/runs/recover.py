@@ -1,9 +1,10 @@
 """What a server does at its start with what the last one left, without a server."""
 
 from limelight.events import Terminal
+from limelight.models import Run
 from limelight.runs.recovery import seal_orphans
 from limelight.runs.seal import seal
-from limelight.stores.base import Run, Store
+from limelight.stores.base import Store
 
 RESULT_MAX = 1_000_000
 

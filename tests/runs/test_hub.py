@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from limelight.dialects.encoder import SseEncoder
 from limelight.dialects.records import RecordsDialect
 from limelight.events import AnyEvent, Record, RunFinished, Status
+from limelight.models import SessionRef
 from limelight.runs.hub import HELD_BACK, LANE_BYTES, LANE_RECORDS, Hub, Lane
-from limelight.stores.base import SessionRef
 from tests.support.strategies import as_records
 
 REF = SessionRef("local", "s")

@@ -8,12 +8,12 @@ import pytest
 
 from limelight.errors import StoreUnavailable
 from limelight.ids import now_ms
+from limelight.models import RetentionCounts, SessionRef, Swept
 from limelight.runs.maintenance import DAY_MS, Keeping
 from limelight.runs.retention import Pause
 from limelight.runs.retention_guard import Confirmation, RetentionFiles, RetentionGuard
 from limelight.runs.seal import LEASE_MS
 from limelight.runs.workspace import Workspaces
-from limelight.stores.base import RetentionCounts, SessionRef, Swept
 from limelight.stores.sqlite import SqliteStore
 from tests.runs.recover import recover
 from tests.stores.operations import S1, begin, tokens, whole_run

@@ -28,8 +28,9 @@ from limelight.events import (
     kind_of,
 )
 from limelight.grammar import Grammar
+from limelight.models import Append, Run, SessionRef
 from limelight.runs.truncation import result_key
-from limelight.stores.base import Append, Run, SessionRef, Store
+from limelight.stores.base import Store
 from limelight.stores.sqlite import SqliteStore
 from tests.runs.recover import recover
 from tests.stores.operations import S1, Writing, begin, new_run, opened, read_all, tokens, whole_run

@@ -8,9 +8,10 @@ import pytest
 
 from limelight.errors import LeaseLost, StoreUnavailable
 from limelight.events import AnyEvent, Record, RunCancelled, RunFailed, RunFinished, RunStarted, Status
+from limelight.models import Append, RunState
 from limelight.runs.metrics import commit
 from limelight.runs.run_metrics import Meter
-from limelight.stores.base import Append, RunState, Store
+from limelight.stores.base import Store
 
 
 class Told:

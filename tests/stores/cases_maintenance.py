@@ -4,17 +4,8 @@ import pytest
 
 from limelight.errors import LeaseLost
 from limelight.events import RunFailed, RunStarted
-from limelight.stores.base import (
-    Artifact,
-    Cancel,
-    Decide,
-    NewSession,
-    Result,
-    RetentionCounts,
-    SessionRef,
-    Signal,
-    Store,
-)
+from limelight.models import Artifact, Cancel, Decide, NewSession, Result, RetentionCounts, SessionRef, Signal
+from limelight.stores.base import Store
 from tests.stores.operations import FAR, S1, MakeStore, Writing, begin, opened, read_all, tokens, whole_run
 
 S2 = SessionRef("ann", "s2")

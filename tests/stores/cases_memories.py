@@ -1,6 +1,7 @@
 """Which state of an agent belongs to which session."""
 
-from limelight.stores.base import Memory, MemoryTurn, SessionRef, Store
+from limelight.models import Memory, MemoryTurn, SessionRef
+from limelight.stores.base import Store
 from tests.stores.operations import FAR, S1, MakeStore, begin, opened, whole_run
 
 S2 = SessionRef("ann", "s2")

@@ -17,7 +17,8 @@ from limelight.events import (
     ToolOutputDelta,
     ToolStarted,
 )
-from limelight.stores.base import Result, SessionRef, Store
+from limelight.models import Result, SessionRef
+from limelight.stores.base import Store
 from tests.stores.operations import S1, MakeStore, Writing, begin, opened, read_all, tokens, whole_run
 from tests.support.strategies import events
 

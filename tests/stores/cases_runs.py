@@ -7,7 +7,8 @@ import pytest
 
 from limelight.errors import LeaseLost, SessionBusy, SessionFull, SessionNotFound
 from limelight.events import RunCancelled, RunFailed, RunStarted
-from limelight.stores.base import Append, Artifact, Result, Run, RunFault, SessionRef, Store
+from limelight.models import Append, Artifact, Result, Run, RunFault, SessionRef
+from limelight.stores.base import Store
 from tests.stores.operations import S1, Writing, begin, new_run, read_all, tokens, whole_run
 
 S2 = SessionRef("ann", "s2")

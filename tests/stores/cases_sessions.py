@@ -8,7 +8,8 @@ import pytest
 
 from limelight.errors import SessionBusy, TooManySessions
 from limelight.events import RunStarted
-from limelight.stores.base import Artifact, NewSession, Owner, Result, Session, SessionRef, Store
+from limelight.models import Artifact, NewSession, Owner, Result, Session, SessionRef
+from limelight.stores.base import Store
 from tests.stores.operations import S1, begin, new_run, read_all, whole_run
 
 

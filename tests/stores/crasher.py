@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from limelight.events import RunFinished, TextDelta
-from limelight.stores.base import SessionRef
+from limelight.models import SessionRef
 from limelight.stores.sqlite import SqliteStore
 from tests.stores.operations import Writing, new_run
 

@@ -4,7 +4,8 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from limelight.events import AnyEvent, Record, RunFinished, RunStarted, TextDelta
-from limelight.stores.base import Append, NewRun, Result, Run, RunState, SessionRef, Store
+from limelight.models import Append, NewRun, Result, Run, RunState, SessionRef
+from limelight.stores.base import Store
 
 MakeStore = Callable[[], Store]
 """Makes a store object that is not open yet; each one keeps its things in the same place."""

@@ -4,7 +4,8 @@ import asyncio
 from random import Random
 
 from limelight.events import Record, RunFinished
-from limelight.stores.base import Append, Result, RunState, SessionRef, Store
+from limelight.models import Append, Result, RunState, SessionRef
+from limelight.stores.base import Store
 from tests.stores.operations import Writing, new_run, read_all, tokens
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from limelight.file_trees import Gone, Unreadable, entries_of, looking
-from limelight.stores.sqlite.database_copy import is_database
+from limelight.stores.sqlite.snapshots import is_database
 
 DATABASE = "limelight.db"
 """What the store's file is called in a backup, whatever it is called outside."""

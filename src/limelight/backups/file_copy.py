@@ -11,7 +11,7 @@ from pathlib import Path
 from limelight.backups.content import DATABASE
 from limelight.errors import SetupError
 from limelight.file_trees import Gone, Unreadable, looking, make_folders, open_below
-from limelight.stores.sqlite.database_copy import copy, faults_of, hold, reading
+from limelight.stores.sqlite.snapshots import connect_read_only, copy, integrity_error, read_transaction
 
 PIECE = 1024 * 1024
 LOGS = ("-wal", "-journal")
@@ -65,10 +65,10 @@ def copy_databases(databases: dict[str, Path], folder: Path, tell: Tell) -> dict
         # their moments are close together, however long the copying takes. One that is not in WAL mode is not held.
         for name, path in databases.items():
             with _doubting(name, doubtful):
-                sources[name] = stack.enter_context(closing(reading(path)))
+                sources[name] = stack.enter_context(closing(connect_read_only(path)))
         for name, source in sources.items():
             with _doubting(name, doubtful):
-                stack.enter_context(hold(source))
+                stack.enter_context(read_transaction(source))
         for name, source in sources.items():
             if name not in doubtful:
                 with _doubting(name, doubtful):
@@ -121,6 +121,6 @@ def faults_in(database: Path) -> str:
     """What is wrong with a database, "" if it is whole."""
     try:
         with closing(sqlite3.connect(database)) as db:
-            return faults_of(db)
+            return integrity_error(db)
     except sqlite3.DatabaseError as error:
         return str(error)

@@ -35,6 +35,7 @@ from limelight.events import (
 from limelight.grammar import CUT_OFF, Grammar, reason_to_close
 from limelight.ids import now_ms, sortable_id
 from limelight.log_context import ids
+from limelight.models import Append, Artifact, Result, Run, RunState, SessionRef, state_after
 from limelight.redaction.events import Redaction
 from limelight.redaction.rules import NOTHING_HIDDEN, Hiding
 from limelight.runs.byte_budget import Allowance
@@ -44,13 +45,12 @@ from limelight.runs.error_message import told
 from limelight.runs.metrics import UNCOUNTED, Measures
 from limelight.runs.retry import patiently
 from limelight.runs.run_metrics import Meter
-from limelight.runs.run_state import state_after
 from limelight.runs.truncation import clean_text, fit, is_plain
 from limelight.runs.unstreamed_texts import WholeTexts
 from limelight.runs.watchdog import Watchdog
 from limelight.runs.write_buffer import Backlog
 from limelight.sources.base import CURRENT, UNSTOPPABLE, FileMade, Item, Turn, filled_in
-from limelight.stores.base import Append, Artifact, Result, Run, RunState, SessionRef, Store
+from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from limelight.dialects.encoder import SseEncoder
 from limelight.events import TERMINAL_TYPES, Record
-from limelight.stores.base import SessionRef
+from limelight.models import SessionRef
 
 LANE_RECORDS = 256
 LANE_BYTES = 256 * 1024

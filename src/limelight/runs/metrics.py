@@ -9,7 +9,8 @@ from time import perf_counter
 from typing import Protocol
 
 from limelight.errors import LeaseLost
-from limelight.stores.base import Append, RunState, Store
+from limelight.models import Append, RunState
+from limelight.stores.base import Store
 
 
 class Measures(Protocol):

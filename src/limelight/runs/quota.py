@@ -6,7 +6,7 @@ The user `local` is the machine's own, or a backend with the key of the settings
 import msgspec
 
 from limelight.errors import TooManyRuns, TooManyStreams
-from limelight.stores.base import LOCAL_OWNER
+from limelight.models import LOCAL_OWNER
 
 SOON = 5
 """Seconds after which it is worth trying again when runs have to end first."""

@@ -12,7 +12,8 @@ from limelight.errors import Interrupted
 from limelight.events import RunFailed, Terminal
 from limelight.ids import now_ms, sortable_id
 from limelight.log_context import ids
-from limelight.stores.base import Run, Store
+from limelight.models import Run
+from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
 MESSAGE = "the server stopped while the run was going on"

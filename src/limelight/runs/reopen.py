@@ -23,15 +23,16 @@ from limelight.grammar import Grammar
 from limelight.ids import now_ms
 from limelight.log_context import ids
 from limelight.messages import Message
+from limelight.models import Run, RunOptions
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.context import Asked, RunContext
 from limelight.runs.engine import Execution
 from limelight.runs.queries import records_of, whole_value
-from limelight.runs.run_options import Terms, kept_terms
+from limelight.runs.run_options import load_options
 from limelight.runs.seal import LEASE_MS
 from limelight.runs.sessions import Sessions
 from limelight.sources.base import Turn, User
-from limelight.stores.base import Run, Store
+from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
 
@@ -59,10 +60,10 @@ class Reopening:
         memory = await self._store.memory(run.ref, agent.name) if agent.source.resumes else None
         if memory is None or not memory.turns or memory.turns[-1].run_id != run.run_id:
             return False
-        terms = await kept_terms(self._store, run)
+        options = await load_options(self._store, run)
         now = now_ms()
         if await self._store.take_over(run.run_id, until=now + LEASE_MS, now=now):
-            self._resume(agent, run, records, so_far, memory.key, terms)
+            self._resume(agent, run, records, so_far, memory.key, options)
             about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
             log.warning("run %s goes on waiting for a decision", run.run_id, extra=about)
         return True
@@ -74,15 +75,15 @@ class Reopening:
         records: Sequence[Record],
         so_far: Sequence[AnyEvent],
         memory_key: str,
-        terms: Terms,
+        options: RunOptions,
     ) -> None:
         async def life(execution: Execution, context: RunContext) -> None:
             execution.reopen(records)
             turn = Turn(
-                messages=terms.beside(Message(role="user", content=_input(so_far))),
+                messages=options.with_question(Message(role="user", content=_input(so_far))),
                 context=context,
                 memory_key=memory_key,
-                max_steps=terms.max_steps or agent.max_steps,
+                max_steps=options.max_steps or agent.max_steps,
             )
 
             async def prepare() -> Turn:
@@ -90,7 +91,7 @@ class Reopening:
 
             await execution.live(None, lambda turn: agent.source.resume(turn, so_far), prepare)
 
-        self._sessions.play(agent, run, User(run.ref.owner, terms.user_name), life, questions_in(so_far))
+        self._sessions.play(agent, run, User(run.ref.owner, options.user_name), life, questions_in(so_far))
 
     async def _whole(self, run: Run, event: AnyEvent) -> AnyEvent:
         """The event with all of its values: what people asked, decided on or edited comes back whole."""

@@ -3,8 +3,8 @@
 from time import perf_counter
 
 from limelight.events import TERMINAL_TYPES, RunStarted
+from limelight.models import LIVE_STATES, Append, fault_of
 from limelight.runs.metrics import UNCOUNTED, Measures
-from limelight.stores.base import LIVE_STATES, Append, fault_of
 
 EDGES = (RunStarted, *TERMINAL_TYPES)
 """Not the agent's doing: every run has them, also one whose agent never did anything."""

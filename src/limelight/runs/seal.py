@@ -11,12 +11,12 @@ from limelight.errors import BadEvent
 from limelight.events import Record, RunStarted, Terminal
 from limelight.grammar import Grammar, reason_to_close
 from limelight.ids import now_ms
+from limelight.models import Append, Run, state_after
 from limelight.runs.metrics import UNCOUNTED, Measures, commit
 from limelight.runs.retry import patiently
 from limelight.runs.run_metrics import Meter
-from limelight.runs.run_state import state_after
 from limelight.runs.truncation import fit
-from limelight.stores.base import Append, Run, Store
+from limelight.stores.base import Store
 
 LEASE_MS = 30_000
 """How long a process may be silent before others take its runs over."""

@@ -13,7 +13,8 @@ import pytest
 
 from limelight.errors import StoreUnavailable
 from limelight.events import RunFinished, RunStarted
-from limelight.stores.base import Artifact, Result, SessionRef, Store
+from limelight.models import Artifact, Result, SessionRef
+from limelight.stores.base import Store
 from limelight.stores.sqlite import SqliteStore
 from tests.stores.operations import S1, Writing, begin, opened, read_all, tokens, whole_run
 from tests.stores.random_traffic import Traffic

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from limelight.errors import StoreLocked, StoreUnavailable
-from limelight.stores.base import SessionRef, Store
+from limelight.models import SessionRef
+from limelight.stores.base import Store
 from limelight.stores.sqlite import SqliteStore, file
 from limelight.stores.sqlite import store as store_module
 from tests.stores.operations import Writing, begin, new_run, opened, read_all, tokens

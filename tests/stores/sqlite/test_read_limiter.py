@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from limelight.stores.base import LOCAL_OWNER
+from limelight.models import LOCAL_OWNER
 from limelight.stores.sqlite.read_limiter import Turns
 
 Reading = asyncio.Future[str]

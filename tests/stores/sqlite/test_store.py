@@ -10,7 +10,7 @@ import pytest
 
 from limelight.errors import StoreCorrupt, StoreUnavailable
 from limelight.events import RunFinished, RunStarted, TextDelta
-from limelight.stores.base import SessionRef
+from limelight.models import SessionRef
 from limelight.stores.sqlite import SqliteStore, file
 from tests.stores.cases_records import RecordCases
 from tests.stores.operations import S1, MakeStore, begin, new_run, opened, read_all, tokens, whole_run

@@ -22,6 +22,7 @@ from limelight.errors import (
     TooManyRequests,
     Unauthorized,
 )
+from limelight.models import LIVE_STATES, Session, SessionRef
 from limelight.runs.rate_budget import Budget
 from limelight.runs.viewer import Format
 from limelight.server.auth.authenticator import Caller
@@ -33,7 +34,6 @@ from limelight.server.v2.command_handler import Answering
 from limelight.server.v2.open_session import STEPS, check_after, open_session
 from limelight.server.v2.sender import Gone, Line
 from limelight.server.v2.subscription import Showing
-from limelight.stores.base import LIVE_STATES, Session, SessionRef
 
 REFUSED = 1008
 BROKEN = 1011

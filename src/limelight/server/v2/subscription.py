@@ -2,13 +2,13 @@
 
 from limelight.dialects.base import Cursor
 from limelight.dialects.encoder import Frame, frames_in
+from limelight.models import LIVE_STATES, Run, Session, SessionRef
 from limelight.runs.viewer import Format
 from limelight.server.runtime import Parts
 from limelight.server.v2.replies import State
 from limelight.server.v2.sender import Line
 from limelight.server.v2.session_info import session_info
 from limelight.server.views import AFTER_RUN, SessionState
-from limelight.stores.base import LIVE_STATES, Run, Session, SessionRef
 
 
 class Showing:
