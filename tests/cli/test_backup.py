@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from limelight.backups.create import Made
-from limelight.backups.manifest import Note, write_note
+from limelight.backups.content import LastBackup, write_last_backup
+from limelight.backups.create import CreatedBackup
 from limelight.cli.backup import warnings_of
 from tests.cli.test_commands import limelight
 from tests.support.wait import eventually
@@ -82,7 +82,7 @@ def test_what_is_damaged_is_told(tmp_path: Path) -> None:
 
 def test_ten_of_what_was_left_out_are_named() -> None:
     unread = {f"workspaces/\x1b[31m{number}\n\udcff": "Permission denied" for number in range(12)}
-    made = Made(limelight="1", made_at=1, databases=[], files=0, size=0, unread=unread)
+    made = CreatedBackup(limelight="1", made_at=1, databases=[], files=0, size=0, unread=unread)
     lines = [*warnings_of(made)]
     assert lines[0] == "workspaces/\\x1b[31m0\\n\\udcff is not in the backup: Permission denied"
     assert (len(lines), lines[-1]) == (11, "and 2 more")
@@ -94,12 +94,12 @@ def test_the_doctor_knows_when_a_backup_is_old_or_gone(tmp_path: Path) -> None:
     assert doctor(tmp_path)["backup"]["state"] == "note"
     (tmp_path / "copy").mkdir()
     now, day = int(time.time() * 1000), 24 * 3600 * 1000
-    write_note(data, Note(now - 6 * day, str(tmp_path / "copy")))
+    write_last_backup(data, LastBackup(now - 6 * day, str(tmp_path / "copy")))
     assert doctor(tmp_path)["backup"]["state"] == "ok"
-    write_note(data, Note(now - 8 * day, str(tmp_path / "copy")))
+    write_last_backup(data, LastBackup(now - 8 * day, str(tmp_path / "copy")))
     old = doctor(tmp_path)["backup"]
     assert old["state"] == "note" and old["found"].endswith("copy, 8 days old")
-    write_note(data, Note(now, str(tmp_path / "elsewhere")))
+    write_last_backup(data, LastBackup(now, str(tmp_path / "elsewhere")))
     gone = doctor(tmp_path)["backup"]
     assert gone["state"] == "note" and "not there any more" in gone["found"]
 
@@ -119,7 +119,7 @@ async def test_the_doctor_asks_a_server_that_has_lost_its_folder(tmp_path: Path)
 
 def test_the_doctor_looks_at_the_folder_that_is_named(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
-    write_note(tmp_path / "mine", Note(int(time.time() * 1000), str(tmp_path)))
+    write_last_backup(tmp_path / "mine", LastBackup(int(time.time() * 1000), str(tmp_path)))
     said = limelight("doctor", "--json", "--data", "mine", folder=tmp_path, LIMELIGHT_PORT=str(free_port()))
     found = {finding["what"]: finding for finding in map(json.loads, said.stdout.splitlines())}
     assert found["data"]["found"].startswith(str(tmp_path / "mine"))

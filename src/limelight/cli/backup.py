@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from limelight import __version__
-from limelight.backups.create import Made, make_backup
+from limelight.backups.create import CreatedBackup, create_backup
 from limelight.cli.data_dir import Config, Data, settings_of, store_file
 from limelight.cli.tables import megabytes, printable
 
@@ -26,13 +26,13 @@ def backup(
 ) -> None:
     """Back up the data folder: conversations, keys, what agents keep. A running server goes on."""
     settings = settings_of(data, config)
-    made = make_backup(
+    made = create_backup(
         Path(settings.store.data),
         store_file(settings),
         target,
         at=int(time.time() * 1000),
         version=__version__,
-        tell=Telling().tell,
+        progress=Telling().tell,
     )
     inside = f"{', '.join(made.databases)} and {made.files} files, {megabytes(made.size)}"
     typer.echo(f"Backed up to {target}: {inside}, checked.")
@@ -40,7 +40,7 @@ def backup(
         typer.echo(line, err=True)
 
 
-def warnings_of(made: Made) -> Iterator[str]:
+def warnings_of(made: CreatedBackup) -> Iterator[str]:
     """A line for each thing that is not in it as it should be."""
     for name, why in made.doubtful.items():
         yield f"{printable(name)} may be damaged ({why}): it is in the backup as it is"

@@ -291,11 +291,11 @@ class Store(ABC):
 
     async def newest_at(self) -> int | None:
         """Return the time of the latest activity of a session or end of a run; None if the store is empty."""
-        newest: int | None = None
+        times: list[int] = []
         async for session in self._all_sessions():
-            ends = [run.ended_at for run in await self.runs(session.ref) if run.ended_at is not None]
-            newest = max(session.active_at, *ends, *([] if newest is None else [newest]))
-        return newest
+            times.append(session.active_at)
+            times += [run.ended_at for run in await self.runs(session.ref) if run.ended_at is not None]
+        return max(times, default=None)
 
     async def retention_counts(self, before: int) -> RetentionCounts:
         """Count what sweeps with this time would delete in total."""
