@@ -15,12 +15,12 @@ from limelight.cli.view.live import LiveView
 from limelight.config import load_settings
 from limelight.events import Record
 from limelight.messages import Message
+from limelight.models import SessionRef
 from limelight.runs.queries import records_of
 from limelight.runs.sessions import Request
 from limelight.server.app import create_app
 from limelight.server.runtime import Parts
 from limelight.sources.base import User
-from limelight.stores.base import SessionRef
 
 QUESTION = "What do bees do in winter?"
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "run.svg"

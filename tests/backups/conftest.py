@@ -1,4 +1,4 @@
-"""A data folder to back up."""
+"""The data folder that tests of backups use."""
 
 import os
 import sqlite3
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data folder as a server that was killed leaves it: much of the database is in its log."""
+    """A data folder as a killed server leaves it: a part of the database is only in its write-ahead log."""
     folder = tmp_path / "data"
     (folder / "workspaces" / "ann" / "deep").mkdir(parents=True)
     (folder / "workspaces" / "ann" / "deep" / "run.sh").write_text("echo")

@@ -1,4 +1,4 @@
-"""Backups and the way back: whole or not at all, consistent beside a writer, and for their owner's eyes only."""
+"""Backups are complete or absent, consistent while others write, private, and restored unchanged."""
 
 import sqlite3
 import tarfile
@@ -9,18 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from limelight.backups.content import content_of
-from limelight.backups.create import Made, make_backup
-from limelight.backups.manifest import Manifest, Note, read_note
+from limelight.backups.content import LastBackup, Manifest, find_content, read_last_backup
+from limelight.backups.create import CreatedBackup, create_backup
 from limelight.backups.restore import restore
 from limelight.errors import SetupError
-from limelight.stores.sqlite import database_copy
+from limelight.stores.sqlite import snapshots
 
 TARGETS = ["copy", "copy.tar.gz", "copy.tgz"]
 
 
 def nothing(*_: object) -> None:
-    """Nobody wants to know."""
+    """A callback that does nothing."""
 
 
 def count(path: Path) -> int:
@@ -28,8 +27,8 @@ def count(path: Path) -> int:
         return db.execute("SELECT count(*) FROM rows").fetchone()[0]
 
 
-def back_up(data: Path, target: Path) -> Made:
-    return make_backup(data, data / "limelight.db", target, at=1000, version="1.2", tell=nothing)
+def back_up(data: Path, target: Path) -> CreatedBackup:
+    return create_backup(data, data / "limelight.db", target, at=1000, version="1.2", progress=nothing)
 
 
 def names_in(folder: Path) -> list[str]:
@@ -41,11 +40,11 @@ def modes(folder: Path) -> set[int]:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_there_and_back(data: Path, tmp_path: Path, name: str) -> None:
+def test_backup_then_restore_is_identical(data: Path, tmp_path: Path, name: str) -> None:
     made = back_up(data, tmp_path / name)
     assert sorted(made.databases) == ["agno.db", "langgraph.db", "limelight.db", "limelight.db.rescued-2"]
     assert (made.unread, made.doubtful) == ({}, {})
-    assert read_note(data) == Note(1000, str(tmp_path / name))
+    assert read_last_backup(data) == LastBackup(1000, str(tmp_path / name))
     seen: list[list[str]] = []
     manifest = restore(tmp_path / name, tmp_path / "again", lambda folder: seen.append(names_in(folder)))
     assert manifest == Manifest(limelight="1.2", made_at=1000, databases=made.databases, files=2)
@@ -58,14 +57,14 @@ def test_there_and_back(data: Path, tmp_path: Path, name: str) -> None:
     assert names_in(tmp_path) == sorted(["data", name, "again"])
 
 
-def test_a_backup_is_for_its_owner_only(data: Path, tmp_path: Path) -> None:
+def test_backup_is_private(data: Path, tmp_path: Path) -> None:
     back_up(data, tmp_path / "copy")
     back_up(data, tmp_path / "copy.tar.gz")
     assert modes(tmp_path / "copy") == {0}
     assert (tmp_path / "copy.tar.gz").stat().st_mode & 0o777 == 0o600
 
 
-def test_what_is_only_in_the_log_is_in_the_backup(data: Path, tmp_path: Path) -> None:
+def test_backup_contains_what_is_only_in_the_wal(data: Path, tmp_path: Path) -> None:
     with closing(sqlite3.connect(data / "limelight.db", isolation_level=None)) as server:
         server.execute("INSERT INTO rows VALUES (100, '')")
         assert (data / "limelight.db-wal").stat().st_size
@@ -73,28 +72,28 @@ def test_what_is_only_in_the_log_is_in_the_backup(data: Path, tmp_path: Path) ->
     assert count(tmp_path / "copy" / "limelight.db") == 101
 
 
-def test_a_writer_is_not_held_up_and_the_copy_is_of_one_moment(
+def test_backup_is_a_snapshot_and_does_not_block_writers(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It writes between any two steps of the copy; a copy that begins anew each time would never be done."""
-    monkeypatch.setattr(database_copy, "PAGES", 1)
+    """Another connection writes between the steps of the copy. A copy that restarted each time would not end."""
+    monkeypatch.setattr(snapshots, "STEP_PAGES", 1)
     steps: list[int] = []
     with closing(sqlite3.connect(data / "limelight.db", timeout=0, isolation_level=None)) as server:
 
-        def tell(what: str, done: int, total: int) -> None:
+        def write(what: str, done: int, total: int) -> None:
             if what == "limelight.db" and done < total:
                 server.execute("INSERT INTO rows VALUES (?, '')", (100 + len(steps),))
                 steps.append(done)
 
-        make_backup(data, data / "limelight.db", tmp_path / "copy", at=1, version="1", tell=tell)
+        create_backup(data, data / "limelight.db", tmp_path / "copy", at=1, version="1", progress=write)
     assert len(steps) > 10
     assert count(tmp_path / "copy" / "limelight.db") == 100
     assert count(data / "limelight.db") == 100 + len(steps)
 
 
-def test_a_writer_beside_it(data: Path, tmp_path: Path) -> None:
-    """The store is held first: what was written elsewhere before it was written to the store is in the backup too."""
-    over = threading.Event()
+def test_backup_reads_the_store_before_other_databases(data: Path, tmp_path: Path) -> None:
+    """What was written to another database before it was written to the store is in the backup too."""
+    stop = threading.Event()
 
     def write() -> None:
         first, second = (
@@ -102,7 +101,7 @@ def test_a_writer_beside_it(data: Path, tmp_path: Path) -> None:
         )
         with closing(first), closing(second):
             number = 100
-            while not over.is_set():
+            while not stop.is_set():
                 for db in (first, second):
                     db.execute("INSERT INTO rows VALUES (?, '')", (number,))
                 number += 1
@@ -112,25 +111,25 @@ def test_a_writer_beside_it(data: Path, tmp_path: Path) -> None:
     try:
         back_up(data, tmp_path / "copy")
     finally:
-        over.set()
+        stop.set()
         writer.join(30)
     later, earlier = (count(tmp_path / "copy" / name) for name in ("langgraph.db", "limelight.db"))
     assert earlier >= 100 and later >= earlier
 
 
-def test_a_store_elsewhere(data: Path, tmp_path: Path) -> None:
+def test_backup_includes_a_store_outside_the_data_folder(data: Path, tmp_path: Path) -> None:
     (data / "limelight.db").rename(tmp_path / "mine.db")
-    content = content_of(data, tmp_path / "mine.db")
+    content = find_content(data, tmp_path / "mine.db")
     assert content.databases["limelight.db"] == tmp_path / "mine.db"
-    make_backup(data, tmp_path / "mine.db", tmp_path / "copy", at=1, version="1", tell=nothing)
+    create_backup(data, tmp_path / "mine.db", tmp_path / "copy", at=1, version="1", progress=nothing)
     assert count(tmp_path / "copy" / "limelight.db") == 100
 
 
-# What is refused
+# Refusals
 
 
 def refused(work: Callable[[], object], folder: Path) -> str:
-    """It says why, and leaves everything as it was."""
+    """Assert that a call raises SetupError and changes nothing. Return the detail."""
     before = names_in(folder)
     with pytest.raises(SetupError) as error:
         work()
@@ -139,38 +138,38 @@ def refused(work: Callable[[], object], folder: Path) -> str:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_nothing_is_written_over(data: Path, tmp_path: Path, name: str) -> None:
+def test_backup_does_not_overwrite_its_target(data: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("mine")
     assert "is there already" in refused(lambda: back_up(data, tmp_path / name), tmp_path)
     assert (tmp_path / name).read_text() == "mine"
 
 
-def test_a_backup_inside_the_data_folder(data: Path) -> None:
+def test_backup_inside_the_data_folder_is_refused(data: Path) -> None:
     assert "somewhere else" in refused(lambda: back_up(data, data / "copy"), data)
 
 
-def test_a_backup_inside_the_data_folder_by_way_of_a_link(data: Path, tmp_path: Path) -> None:
+def test_backup_inside_the_data_folder_through_a_link_is_refused(data: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").symlink_to(data / "workspaces")
     assert "somewhere else" in refused(lambda: back_up(data, tmp_path / "elsewhere" / "copy"), data / "workspaces")
 
 
-def test_nothing_to_back_up(tmp_path: Path) -> None:
+def test_backup_without_a_store_file_is_refused(tmp_path: Path) -> None:
     assert "nothing to back up" in refused(lambda: back_up(tmp_path / "no", tmp_path / "copy"), tmp_path)
 
 
-def test_a_damaged_database_is_not_backed_up(data: Path, tmp_path: Path) -> None:
+def test_backup_of_a_damaged_store_is_refused(data: Path, tmp_path: Path) -> None:
     damage(data / "limelight.db")
     assert "limelight.db is damaged" in refused(lambda: back_up(data, tmp_path / "copy"), tmp_path)
-    assert read_note(data) is None
+    assert read_last_backup(data) is None
 
 
-def test_a_store_that_is_no_database_is_not_backed_up(data: Path, tmp_path: Path) -> None:
+def test_backup_of_a_store_that_is_not_a_database_is_refused(data: Path, tmp_path: Path) -> None:
     (data / "limelight.db").write_text("something else")
     assert "limelight.db is damaged" in refused(lambda: back_up(data, tmp_path / "copy"), tmp_path)
 
 
 def damage(path: Path) -> None:
-    """Garbage in the middle, where the rows are."""
+    """Overwrite the middle of a database, where its rows are."""
     size = path.stat().st_size
     with path.open("r+b") as file:
         file.seek(size // 2 // 4096 * 4096)
@@ -178,7 +177,7 @@ def damage(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_only_an_empty_folder_is_restored_to(data: Path, tmp_path: Path, name: str) -> None:
+def test_restore_needs_an_empty_folder(data: Path, tmp_path: Path, name: str) -> None:
     back_up(data, tmp_path / name)
     assert "is not empty" in refused(lambda: restore(tmp_path / name, data, nothing), tmp_path)
     (tmp_path / "empty").mkdir()
@@ -186,32 +185,32 @@ def test_only_an_empty_folder_is_restored_to(data: Path, tmp_path: Path, name: s
     assert count(tmp_path / "empty" / "limelight.db") == 100
 
 
-def test_a_damaged_backup_is_not_restored(data: Path, tmp_path: Path) -> None:
+def test_restore_of_a_damaged_backup_is_refused(data: Path, tmp_path: Path) -> None:
     back_up(data, tmp_path / "copy")
     damage(tmp_path / "copy" / "limelight.db")
     assert "limelight.db is damaged" in refused(lambda: restore(tmp_path / "copy", tmp_path / "new", nothing), tmp_path)
 
 
-def test_half_an_archive_is_not_restored(data: Path, tmp_path: Path) -> None:
+def test_restore_of_a_truncated_archive_is_refused(data: Path, tmp_path: Path) -> None:
     archive = tmp_path / "copy.tar.gz"
     back_up(data, archive)
     archive.write_bytes(archive.read_bytes()[: archive.stat().st_size // 2])
     assert "cannot be restored" in refused(lambda: restore(archive, tmp_path / "new", nothing), tmp_path)
 
 
-def test_what_is_no_backup_is_not_restored(data: Path, tmp_path: Path) -> None:
-    assert "is no backup" in refused(lambda: restore(data, tmp_path / "new", nothing), tmp_path)
+def test_restore_of_something_else_is_refused(data: Path, tmp_path: Path) -> None:
+    assert "is not a backup" in refused(lambda: restore(data, tmp_path / "new", nothing), tmp_path)
     assert "neither" in refused(lambda: restore(data / "keys.json", tmp_path / "new", nothing), tmp_path)
     assert "there is no" in refused(lambda: restore(tmp_path / "nowhere", tmp_path / "new", nothing), tmp_path)
 
 
-def test_a_backup_without_one_of_its_databases(data: Path, tmp_path: Path) -> None:
+def test_restore_of_a_backup_without_one_of_its_databases_is_refused(data: Path, tmp_path: Path) -> None:
     back_up(data, tmp_path / "copy")
     (tmp_path / "copy" / "agno.db").unlink()
     assert "agno.db is missing" in refused(lambda: restore(tmp_path / "copy", tmp_path / "new", nothing), tmp_path)
 
 
-def test_an_archive_cannot_write_elsewhere(tmp_path: Path) -> None:
+def test_restore_of_an_archive_with_paths_outside_is_refused(tmp_path: Path) -> None:
     (tmp_path / "evil").write_text("evil")
     with tarfile.open(tmp_path / "copy.tar.gz", "w:gz") as archive:
         archive.add(tmp_path / "evil", arcname="../../outside")
@@ -220,7 +219,7 @@ def test_an_archive_cannot_write_elsewhere(tmp_path: Path) -> None:
     assert "cannot be restored" in refused(lambda: restore(tmp_path / "copy.tar.gz", work / "new", nothing), tmp_path)
 
 
-def test_what_a_store_does_not_take_is_not_restored(data: Path, tmp_path: Path) -> None:
+def test_restore_is_refused_if_the_store_rejects_the_folder(data: Path, tmp_path: Path) -> None:
     def examine(folder: Path) -> None:
         raise SetupError("too new")
 

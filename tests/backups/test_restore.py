@@ -1,4 +1,4 @@
-"""Into a folder that is there, which may be a volume: its parent cannot be written, and it cannot be replaced."""
+"""Restore into an existing folder, which may be a volume: its parent is not writable, and it cannot be replaced."""
 
 import tarfile
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.backups.test_backups import back_up, count, modes, names_in, nothing,
 
 @pytest.fixture
 def volume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Renaming something to it fails, as for a mount point; so does a draft beside it."""
+    """An empty volume: it cannot be renamed or replaced, and no draft can be created beside it."""
     path = tmp_path / "mounts" / "volume"
     (path / "lost+found").mkdir(parents=True)
     rename = Path.rename
@@ -36,7 +36,7 @@ def copy(data: Path, tmp_path: Path) -> Path:
     return tmp_path / "copy"
 
 
-def test_a_volume(copy: Path, volume: Path) -> None:
+def test_restore_into_a_volume(copy: Path, volume: Path) -> None:
     seen: list[Path] = []
     restore(copy, volume, seen.append)
     assert seen == [volume / ".restoring" / "backup"]
@@ -45,7 +45,7 @@ def test_a_volume(copy: Path, volume: Path) -> None:
     assert modes(volume / "workspaces") == {0}
 
 
-def test_the_database_comes_last(copy: Path, volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restore_moves_the_database_last(copy: Path, volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[str] = []
     rename = Path.rename
 
@@ -58,7 +58,7 @@ def test_the_database_comes_last(copy: Path, volume: Path, monkeypatch: pytest.M
     assert len(order) == 6 and order[-1] == "limelight.db"
 
 
-def test_what_fails_in_the_middle_leaves_nothing(copy: Path, volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_restore_leaves_no_trace(copy: Path, volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rename = Path.rename
 
     def fail(self: Path, target: Path) -> Path:
@@ -70,26 +70,28 @@ def test_what_fails_in_the_middle_leaves_nothing(copy: Path, volume: Path, monke
     assert "Input/output error" in refused(lambda: restore(copy, volume, nothing), volume)
 
 
-def test_a_server_that_was_started_meanwhile_keeps_its_database(copy: Path, volume: Path) -> None:
+def test_restore_does_not_overwrite_the_database_of_a_new_server(copy: Path, volume: Path) -> None:
     def start(_: Path) -> None:
         (volume / "limelight.db").write_text("new")
 
-    with pytest.raises(SetupError, match="there meanwhile"):
+    with pytest.raises(SetupError, match="created in the meantime"):
         restore(copy, volume, start)
     assert names_in(volume) == ["limelight.db", "lost+found"]
     assert (volume / "limelight.db").read_text() == "new"
 
 
-def test_one_that_was_cut_off_is_named(copy: Path, volume: Path) -> None:
+def test_restore_reports_an_interrupted_restore(copy: Path, volume: Path) -> None:
     (volume / ".restoring").mkdir()
     assert "was cut off" in refused(lambda: restore(copy, volume, nothing), volume)
 
 
-def test_a_folder_inside_the_backup(copy: Path) -> None:
+def test_restore_into_the_backup_itself_is_refused(copy: Path) -> None:
     assert "inside the backup" in refused(lambda: restore(copy, copy / "new", nothing), copy)
 
 
-def test_a_python_that_cannot_unpack_safely(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restore_of_an_archive_needs_a_python_with_data_filter(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     back_up(data, tmp_path / "copy.tar.gz")
     monkeypatch.delattr(tarfile, "data_filter")
     assert "Python 3.11.4" in refused(lambda: restore(tmp_path / "copy.tar.gz", tmp_path / "new", nothing), tmp_path)

@@ -1,4 +1,4 @@
-"""Whatever agents leave in a workspace, and whatever is wrong beside the store: the important part is backed up."""
+"""Backups with unusual files in workspaces and with damaged databases of frameworks: the rest is backed up."""
 
 import errno
 import os
@@ -13,8 +13,8 @@ import pytest
 
 from limelight import file_trees
 from limelight.backups import create, file_copy
-from limelight.backups.content import Content, content_of
-from limelight.backups.create import make_backup
+from limelight.backups.content import Content, find_content
+from limelight.backups.create import create_backup
 from limelight.backups.restore import restore
 from limelight.errors import SetupError
 from tests.backups.conftest import fill
@@ -24,8 +24,8 @@ NOBODY = 65534
 
 
 @pytest.fixture
-def theirs() -> Generator[Path]:
-    """A folder of somebody who is not root, as for root everything can be read; root is that one for a while."""
+def foreign_folder() -> Generator[Path]:
+    """A folder of another user. Root may read everything, so it becomes that user."""
     user = os.geteuid()
     with tempfile.TemporaryDirectory() as folder:
         if user == 0:
@@ -39,8 +39,8 @@ def theirs() -> Generator[Path]:
                 path.chmod(0o700)
 
 
-def test_what_cannot_be_read_is_named_and_the_rest_is_there(theirs: Path) -> None:
-    data = theirs / "data"
+def test_unreadable_files_are_reported_and_the_rest_is_backed_up(foreign_folder: Path) -> None:
+    data = foreign_folder / "data"
     work = data / "workspaces" / "ann"
     (work / "closed").mkdir(parents=True)
     (work / "closed" / "inside").write_text("")
@@ -50,18 +50,18 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_there(theirs: Path) -> Non
     fill(data / "limelight.db", "wal")
     for path in (work / "closed", work / "secret", data / "locked.db"):
         path.chmod(0)
-    made = back_up(data, theirs / "copy")
+    made = back_up(data, foreign_folder / "copy")
     assert made.unread == dict.fromkeys(
         ["workspaces/ann/closed/", "workspaces/ann/secret", "locked.db"], "Permission denied"
     )
     assert (made.files, made.databases, made.doubtful) == (1, ["limelight.db"], {})
-    assert names_in(theirs / "copy" / "workspaces" / "ann") == ["open"]
-    assert restore(theirs / "copy", theirs / "new", nothing).files == 1
+    assert names_in(foreign_folder / "copy" / "workspaces" / "ann") == ["open"]
+    assert restore(foreign_folder / "copy", foreign_folder / "new", nothing).files == 1
 
 
 @pytest.fixture
 def cleared(tmp_path: Path) -> Generator[None]:
-    """What is as deep as this, nobody else can remove."""
+    """Delete the folders of the test, which are too deep for pytest."""
     yield
     file_trees.remove(tmp_path)
     assert not tmp_path.exists()
@@ -69,7 +69,7 @@ def cleared(tmp_path: Path) -> Generator[None]:
 
 @pytest.fixture
 def small_stack() -> Generator[None]:
-    """A stack that less deep folders are too much for: looking at one takes a look at all above it."""
+    """A recursion limit below the depth of the folders."""
     usual = sys.getrecursionlimit()
     sys.setrecursionlimit(400)
     yield
@@ -78,7 +78,7 @@ def small_stack() -> Generator[None]:
 
 @pytest.mark.usefixtures("cleared", "small_stack")
 @pytest.mark.parametrize("name", ["copy", "copy.tar.gz"])
-def test_folders_deeper_than_any_stack(data: Path, tmp_path: Path, name: str) -> None:
+def test_folders_deeper_than_the_recursion_limit_are_backed_up(data: Path, tmp_path: Path, name: str) -> None:
     depth = 450
     deep = data / "workspaces"
     for _ in range(depth):
@@ -92,7 +92,9 @@ def test_folders_deeper_than_any_stack(data: Path, tmp_path: Path, name: str) ->
     assert names_in(tmp_path) == sorted(["data", "new", name])
 
 
-def test_a_path_that_would_be_too_long_is_named(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_that_is_too_long_in_the_backup_is_reported(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def make_folders(folder: Path) -> None:
         if folder.name == "deep":
             raise OSError(errno.ENAMETOOLONG, "File name too long")
@@ -104,9 +106,7 @@ def test_a_path_that_would_be_too_long_is_named(data: Path, tmp_path: Path, monk
     assert made.unread == {"workspaces/ann/deep/run.sh": "its path would be too long in the backup"}
 
 
-def test_a_full_disk_is_no_reason_to_leave_files_out(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_target_disk_fails_the_backup(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def make_folders(folder: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -117,7 +117,7 @@ def test_a_full_disk_is_no_reason_to_leave_files_out(
 
 
 @pytest.mark.parametrize("name", ["copy", "copy.tar.gz"])
-def test_names_that_are_no_text(data: Path, tmp_path: Path, name: str) -> None:
+def test_file_names_that_are_not_utf8_are_backed_up(data: Path, tmp_path: Path, name: str) -> None:
     odd = os.fsdecode(b"workspaces/ann/\xff\n\x1b")
     (data / odd).write_text("odd")
     assert back_up(data, tmp_path / name).files == 3
@@ -125,20 +125,20 @@ def test_names_that_are_no_text(data: Path, tmp_path: Path, name: str) -> None:
     assert (tmp_path / "new" / odd).read_text() == "odd"
 
 
-# What changes while it is read
+# Files that change during the backup
 
 
 def back_up_after(
     change: Callable[[], object], data: Path, target: Path, monkeypatch: pytest.MonkeyPatch
-) -> create.Made:
-    """Something happens after the folder was listed and before its files are read."""
+) -> create.CreatedBackup:
+    """Call `change` after the folder was listed and before its files are read."""
 
     def listed(data: Path, store: Path) -> Content:
-        content = content_of(data, store)
+        content = find_content(data, store)
         change()
         return content
 
-    monkeypatch.setattr(create, "content_of", listed)
+    monkeypatch.setattr(create, "find_content", listed)
     return back_up(data, target)
 
 
@@ -146,19 +146,19 @@ def move_away(path: Path) -> Path:
     return path.rename(path.with_name("moved"))
 
 
-def as_a_file_that_is_gone(path: Path) -> None:
+def delete(path: Path) -> None:
     move_away(path)
 
 
-def as_a_link(path: Path) -> None:
-    """To something that the agent may not see."""
+def replace_by_link(path: Path) -> None:
+    """A link to a file that the agent may not read."""
     secret = path.parents[4] / "secret"
     secret.write_text("secret")
     move_away(path)
     path.symlink_to(secret)
 
 
-def as_a_file_behind_a_link(path: Path) -> None:
+def replace_folder_by_link(path: Path) -> None:
     secrets = path.parents[4] / "secrets"
     secrets.mkdir()
     (secrets / path.name).write_text("secret")
@@ -166,13 +166,13 @@ def as_a_file_behind_a_link(path: Path) -> None:
     path.parent.symlink_to(secrets)
 
 
-def as_a_pipe(path: Path) -> None:
+def replace_by_pipe(path: Path) -> None:
     move_away(path)
     os.mkfifo(path)
 
 
-@pytest.mark.parametrize("change", [as_a_file_that_is_gone, as_a_link, as_a_file_behind_a_link, as_a_pipe])
-def test_what_is_no_file_any_more_is_silently_left_out(
+@pytest.mark.parametrize("change", [delete, replace_by_link, replace_folder_by_link, replace_by_pipe])
+def test_file_that_is_no_longer_a_regular_file_is_skipped(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None]
 ) -> None:
     script = data / "workspaces" / "ann" / "deep" / "run.sh"
@@ -181,7 +181,9 @@ def test_what_is_no_file_any_more_is_silently_left_out(
     assert not (tmp_path / "copy" / "workspaces" / "ann" / "deep" / "run.sh").exists()
 
 
-def test_a_folder_that_vanishes_while_it_is_listed(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_that_disappears_while_it_is_listed_is_skipped(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def entries_of(root: Path, name: str) -> tuple[list[str], list[str]]:
         folders, files = real(root, name)
         if name == "workspaces":
@@ -194,7 +196,9 @@ def test_a_folder_that_vanishes_while_it_is_listed(data: Path, tmp_path: Path, m
     assert (made.files, made.unread) == (1, {})
 
 
-def test_a_file_that_grows_has_an_end(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_growing_file_is_copied_up_to_its_first_size(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = data / "workspaces" / "ann" / "deep" / "run.sh"
 
     def read(source: int, size: int) -> bytes:
@@ -208,17 +212,17 @@ def test_a_file_that_grows_has_an_end(data: Path, tmp_path: Path, monkeypatch: p
     assert (tmp_path / "copy" / "workspaces" / "ann" / "deep" / "run.sh").read_text() == "echo"
 
 
-# Databases beside the store
+# Databases of frameworks
 
 
 def ruin(path: Path) -> None:
-    """Its first bytes too."""
+    """Overwrite a database with its first bytes."""
     path.write_bytes(b"\xff" * 5000)
 
 
 @pytest.mark.parametrize("hurt", [damage, ruin])
 @pytest.mark.parametrize("name", ["langgraph.db", "agno.db", "limelight.db.rescued-2"])
-def test_a_damaged_database_beside_the_store_is_kept_as_it_is(
+def test_damaged_framework_database_is_copied_byte_by_byte(
     data: Path, tmp_path: Path, hurt: Callable[[Path], None], name: str
 ) -> None:
     hurt(data / name)
@@ -236,7 +240,7 @@ def test_a_damaged_database_beside_the_store_is_kept_as_it_is(
     assert count(tmp_path / "new" / "limelight.db") == 100
 
 
-def test_a_damaged_database_without_its_log_is_left_out(
+def test_damaged_framework_database_without_its_wal_is_left_out(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def open_below(root: Path, name: str) -> int:
@@ -251,10 +255,12 @@ def test_a_damaged_database_without_its_log_is_left_out(
     assert not [*(tmp_path / "copy").glob("langgraph*")]
 
 
-def test_a_locked_database_beside_the_store(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.stores.sqlite.database_copy.PATIENCE_SECONDS", 0)
+def test_locked_framework_database_is_copied_byte_by_byte(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("limelight.stores.sqlite.snapshots.LOCK_SECONDS", 0)
     with closing(sqlite3.connect(data / "agno.db", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        made = make_backup(data, data / "limelight.db", tmp_path / "copy", at=1, version="1", tell=nothing)
+        made = create_backup(data, data / "limelight.db", tmp_path / "copy", at=1, version="1", progress=nothing)
     assert made.doubtful == {"agno.db": "database is locked"}
     assert count(tmp_path / "copy" / "agno.db") == 100

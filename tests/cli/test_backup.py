@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from limelight.backups.create import Made
+from limelight.backups.create import CreatedBackup
 from limelight.cli.backup import warning_lines
 from tests.cli.runner import limelight
 from tests.system.processes.server_process import AGENTS_FILE
@@ -44,7 +44,7 @@ def test_backup_and_restore_report_a_damaged_database(tmp_path: Path) -> None:
 
 def test_backup_names_ten_missing_files_and_counts_the_others() -> None:
     unread = {f"workspaces/\x1b[31m{number}\n\udcff": "Permission denied" for number in range(12)}
-    made = Made(limelight="1", made_at=1, databases=[], files=0, size=0, unread=unread)
+    made = CreatedBackup(limelight="1", made_at=1, databases=[], files=0, size=0, unread=unread)
     lines = [*warning_lines(made)]
     assert lines[0] == "workspaces/\\x1b[31m0\\n\\udcff is not in the backup: Permission denied"
     assert (len(lines), lines[-1]) == (11, "and 2 more")

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from limelight.backups.manifest import Note, write_note
+from limelight.backups.content import LastBackup, write_last_backup
 from limelight.client import SyncClient
 from tests.cli.runner import limelight
 from tests.client.server_thread import serve_in_thread, wait_until
@@ -52,19 +52,19 @@ def test_doctor_reports_a_backup_that_is_old_or_missing(tmp_path: Path) -> None:
     assert doctor(tmp_path)["backup"]["state"] == "note"
     (tmp_path / "copy").mkdir()
     now, day = int(time.time() * 1000), 24 * 3600 * 1000
-    write_note(data, Note(now - 6 * day, str(tmp_path / "copy")))
+    write_last_backup(data, LastBackup(now - 6 * day, str(tmp_path / "copy")))
     assert doctor(tmp_path)["backup"]["state"] == "ok"
-    write_note(data, Note(now - 8 * day, str(tmp_path / "copy")))
+    write_last_backup(data, LastBackup(now - 8 * day, str(tmp_path / "copy")))
     old = doctor(tmp_path)["backup"]
     assert old["state"] == "note" and old["found"].endswith("copy, 8 days old")
-    write_note(data, Note(now, str(tmp_path / "elsewhere")))
+    write_last_backup(data, LastBackup(now, str(tmp_path / "elsewhere")))
     gone = doctor(tmp_path)["backup"]
     assert gone["state"] == "note" and "not there any more" in gone["found"]
 
 
 def test_doctor_checks_the_data_folder_of_its_option(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
-    write_note(tmp_path / "mine", Note(int(time.time() * 1000), str(tmp_path)))
+    write_last_backup(tmp_path / "mine", LastBackup(int(time.time() * 1000), str(tmp_path)))
     found = doctor(tmp_path, "--data", "mine")
     assert found["data"]["found"].startswith(str(tmp_path / "mine"))
     assert found["backup"]["state"] == "ok"

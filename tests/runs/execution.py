@@ -2,11 +2,12 @@
 
 from typing import Any, cast
 
+from limelight.models import Run, SessionRef
 from limelight.redaction.rules import NOTHING_HIDDEN, Hiding
 from limelight.runs.committer import Committer
 from limelight.runs.engine import Execution
 from limelight.runs.limits import RunLimits
-from limelight.stores.base import Run, SessionRef, Store
+from limelight.stores.base import Store
 
 
 class Marks:

@@ -3,9 +3,10 @@
 from typing import NoReturn
 
 from limelight.events import Terminal
+from limelight.models import Run
 from limelight.runs.agents import Agents
 from limelight.runs.recovery import Recovery, seal
-from limelight.stores.base import Run, Store
+from limelight.stores.base import Store
 from tests.support.agents import echo
 from tests.support.server import offer
 

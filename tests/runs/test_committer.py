@@ -9,8 +9,9 @@ import pytest
 
 from limelight.errors import LeaseLost, StoreUnavailable
 from limelight.events import Record, Status
+from limelight.models import Append, Result, SessionRef
 from limelight.runs.committer import LARGE, Committer
-from limelight.stores.base import Append, Result, SessionRef, Store
+from limelight.stores.base import Store
 from limelight.stores.sqlite import SqliteStore
 from tests.stores.operations import begin, opened
 from tests.stores.sqlite.files import query

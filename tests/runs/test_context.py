@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from limelight.events import ApprovalResolved, RunStarted, ToolStarted
+from limelight.models import Decide
 from limelight.runs.context import RunContext
 from limelight.runs.engine import Execution
 from limelight.runs.limits import RunLimits
 from limelight.sources.base import Approval, User
-from limelight.stores.base import Decide
 from tests.runs.execution import execution
 from tests.support.wait import eventually
 

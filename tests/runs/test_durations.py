@@ -22,11 +22,11 @@ from limelight.events import (
     ToolReady,
     ToolStarted,
 )
+from limelight.models import Decide
 from limelight.runs.context import RunContext
 from limelight.runs.durations import Durations
 from limelight.runs.engine import Execution
 from limelight.sources.base import User
-from limelight.stores.base import Decide
 from tests.runs.execution import execution
 from tests.support.wait import eventually
 

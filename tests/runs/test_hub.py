@@ -11,8 +11,8 @@ from limelight.dialects.base import Frame
 from limelight.dialects.encoder import FrameEncoder
 from limelight.dialects.records import RecordsDialect
 from limelight.events import AnyEvent, Record, RunFinished, Status
+from limelight.models import SessionRef
 from limelight.runs.hub import BUFFER_BYTES, BUFFER_RECORDS, HELD_BACK, FrameBuffer, Hub
-from limelight.stores.base import SessionRef
 from tests.support.strategies import as_records
 
 REF = SessionRef("local", "s")

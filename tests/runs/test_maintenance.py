@@ -8,15 +8,15 @@ import pytest
 
 from limelight.errors import StoreUnavailable
 from limelight.ids import now_ms
+from limelight.models import RetentionCounts, SessionRef, Swept
 from limelight.runs.maintenance import DAY_MS, Maintenance
 from limelight.runs.recovery import LEASE_MS
 from limelight.runs.retention import Pause
 from limelight.runs.retention_guard import Confirmation, RetentionFiles, RetentionGuard
 from limelight.runs.workspace import Workspaces
-from limelight.stores.base import RetentionCounts, SessionRef, Swept
 from limelight.stores.sqlite import SqliteStore
 from tests.runs.recover import recover
-from tests.stores.operations import S1, begin, tokens, whole_run
+from tests.stores.operations import S1, begin, complete_run, tokens
 from tests.support.wait import eventually
 
 S2 = SessionRef("ann", "s2")
@@ -102,8 +102,8 @@ async def test_leases_are_renewed_often_and_sweeps_are_rare(store: WatchedStore,
 
 async def test_what_is_past_its_retention_goes(store: WatchedStore, guard: RetentionGuard, tmp_path: Path) -> None:
     now = now_ms()
-    await whole_run(store, "old", S1, at=now - 2 * DAY_MS)
-    await whole_run(store, "new", S2, at=now)
+    await complete_run(store, "old", S1, at=now - 2 * DAY_MS)
+    await complete_run(store, "new", S2, at=now)
     workspaces = Workspaces(tmp_path / "workspaces")
     for ref in (S1, S2):
         workspaces.folder(ref).mkdir(parents=True)
@@ -119,8 +119,8 @@ async def test_paused_retention_deletes_nothing_until_it_is_confirmed(
     real = now_ms()
     clock = real
     guard = RetentionGuard(tmp_path, 7, clock=lambda: clock, monotonic=lambda: 0.0)
-    await whole_run(store, "old", S1, at=real - 2 * DAY_MS)
-    await whole_run(store, "new", S2, at=real)
+    await complete_run(store, "old", S1, at=real - 2 * DAY_MS)
+    await complete_run(store, "new", S2, at=real)
     await guard.open(store)
     workspaces = Workspaces(tmp_path / "workspaces")
     workspaces.folder(S1).mkdir(parents=True)
@@ -148,7 +148,7 @@ async def test_second_jump_while_retention_is_paused_is_logged(
     now = now_ms()
     clock = now
     guard = RetentionGuard(tmp_path, 7, clock=lambda: clock, monotonic=lambda: 0.0)
-    await whole_run(store, "new", S1, at=now)
+    await complete_run(store, "new", S1, at=now)
     await guard.open(store)
     keeping = Maintenance(store, Workspaces(tmp_path).remove, nothing, none_left, retention_days=30, guard=guard)
     for days in (400, 400, 800, 800):

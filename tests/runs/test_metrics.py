@@ -8,8 +8,9 @@ import pytest
 
 from limelight.errors import LeaseLost, StoreUnavailable
 from limelight.events import AnyEvent, Record, RunCancelled, RunFailed, RunFinished, RunStarted, Status
+from limelight.models import Append, RunState
 from limelight.runs.metrics import RunTimer, commit
-from limelight.stores.base import Append, RunState, Store
+from limelight.stores.base import Store
 
 
 class Told:

@@ -28,11 +28,12 @@ from limelight.events import (
     kind_of,
 )
 from limelight.grammar import Grammar
+from limelight.models import Append, Run, SessionRef
 from limelight.runs.truncation import result_key
-from limelight.stores.base import Append, Run, SessionRef, Store
+from limelight.stores.base import Store
 from limelight.stores.sqlite import SqliteStore
 from tests.runs.recover import recover
-from tests.stores.operations import S1, Writing, begin, new_run, opened, read_all, tokens, whole_run
+from tests.stores.operations import S1, RunWriter, begin, complete_run, new_run, opened, read_all, tokens
 
 BUSY: tuple[AnyEvent, ...] = (
     RunStarted(agent="echo", input="do it"),
@@ -119,7 +120,7 @@ async def test_the_session_takes_new_work_and_the_old_is_not_run_again(life: Lif
         session = await store.session(S1)
         assert session is not None and (session.turns, session.run_id, session.run_state) == (1, "r1", "failed")
         assert await recover(store) == 0
-        following = await whole_run(store, "r2", at=sealed.ended_at or 0)
+        following = await complete_run(store, "r2", at=sealed.ended_at or 0)
         assert (following.run.turn, following.run.first_seq) == (2, sealed.last_seq + 1)
     async with life() as store:
         assert await recover(store) == 0
@@ -129,7 +130,7 @@ async def test_wherever_it_was_cut_the_log_is_whole(life: Life) -> None:
     refs = [SessionRef("ann", f"cut-{cut}") for cut in range(len(BUSY) + 1)]
     async with life() as store:
         for cut, ref in enumerate(refs):
-            await whole_run(store, f"old-{cut}", ref)
+            await complete_run(store, f"old-{cut}", ref)
             run = await begin(store, f"r-{cut}", ref, at=2000)
             await run.write(*BUSY[:cut])
     async with life() as store:
@@ -201,7 +202,7 @@ async def test_runs_that_go_on_here_are_left_alone(life: Life) -> None:
 async def test_a_store_that_fails_is_tried_again(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("limelight.runs.retry.RETRY_SECONDS", (0.0,))
     async with life() as store:
-        run = Writing(store, (await store.begin(new_run("r1"))).run)
+        run = RunWriter(store, (await store.begin(new_run("r1"))).run)
         await run.write(*BUSY)
     async with life() as store:
         append, refusals = store.append, [StoreUnavailable("disk full"), StoreUnavailable("disk full")]

@@ -8,10 +8,10 @@ import pytest
 
 from limelight.events import AnyEvent, FinalAnswer, RunFinished
 from limelight.messages import Message
+from limelight.models import SessionRef
 from limelight.runs.agents import Agent
 from limelight.runs.queue import Request
 from limelight.sources.base import NO_OPTIONS, Item, Options, Source, Turn, User
-from limelight.stores.base import SessionRef
 from tests.support.server import Served, serving
 from tests.support.wait import eventually
 

@@ -11,7 +11,7 @@ from limelight.errors import SetupError
 from limelight.runs.retention import DAY_MS, Pause, RetentionState, TrustedTime
 from limelight.runs.retention_guard import CONFIRMATION, STATE, Confirmation, RetentionFiles, RetentionGuard
 from limelight.stores.sqlite import SqliteStore
-from tests.stores.operations import S1, whole_run
+from tests.stores.operations import S1, complete_run
 
 START = 1_750_000_000_000
 HOUR = 1 / 24
@@ -49,7 +49,7 @@ class Machine:
 
     async def write_record(self, run_id: str) -> None:
         """A run by the clock of now."""
-        await whole_run(self.store, run_id, S1, at=self.clock)
+        await complete_run(self.store, run_id, S1, at=self.clock)
 
     def confirm(self) -> None:
         pause = Pause(expected_at=0, clock_at=self.clock, behind=False)

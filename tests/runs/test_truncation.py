@@ -39,6 +39,7 @@ from limelight.events import (
     Usage,
     kind_of,
 )
+from limelight.models import Result
 from limelight.runs.truncation import (
     MAX_EVENT,
     MAX_INLINE,
@@ -50,7 +51,6 @@ from limelight.runs.truncation import (
     preview_of,
     result_key,
 )
-from limelight.stores.base import Result
 from tests.runs.truncated import fitted, only, result_of
 from tests.support.strategies import events, struct, texts
 

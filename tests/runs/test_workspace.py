@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from limelight.errors import StoreUnavailable
 from limelight.ids import now_ms, sortable_id
+from limelight.models import SessionRef
 from limelight.runs.workspace import LOCAL_OWNER, Workspaces, shared_folder, workspace_name
-from limelight.stores.base import SessionRef
 from tests.support.strategies import ODD_TEXTS
 
 session_ids = st.text("ABCabc019._:-", min_size=1, max_size=20) | st.sampled_from([".", "..", "...", ".hidden", "a..b"])

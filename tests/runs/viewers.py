@@ -15,9 +15,10 @@ from limelight.events import (
     TextDelta,
     TextFinished,
 )
+from limelight.models import Run, SessionRef
 from limelight.runs.hub import Hub
 from limelight.runs.viewer import BATCH, Format, Viewer
-from limelight.stores.base import Run, SessionRef, Store
+from limelight.stores.base import Store
 from tests.dialects.transcripts import DIALECTS, Frame, as_sent, joined, pieces
 from tests.support.strategies import as_records
 

@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, Phase, settings
 
 from limelight.events import AnyEvent, ToolFinished, ToolOutputDelta, ToolStarted
 from limelight.messages import Message
+from limelight.models import SessionRef
 from limelight.sources.base import Context, FileMade
-from limelight.stores.base import SessionRef, Store
+from limelight.stores.base import Store
 from tests.support.server import Served, asking, frames
 
 SECRET = "the-quokka-is-in-the-attic"

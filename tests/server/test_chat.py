@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from limelight.models import NewRun, Run, SessionRef
 from limelight.server.routes import chat
-from limelight.stores.base import NewRun, Run, SessionRef
 from tests.support import agents
 from tests.support.server import Served, asking, collect, serving, text_of
 from tests.support.wait import eventually

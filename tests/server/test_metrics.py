@@ -13,8 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from limelight.errors import LeaseLost, StoreUnavailable, all_errors
 from limelight.events import AnyEvent, RunFailed, RunStarted, TextDelta
 from limelight.messages import Message
+from limelight.models import Append
 from limelight.sources.base import Context
-from limelight.stores.base import Append
 from limelight.stores.sqlite import SqliteStore
 from tests.server.keyed_server import House, everything
 from tests.server.prometheus import Meter

@@ -1,6 +1,15 @@
-"""The suite's cases are imported, not collected: without this their assertions would not say what they compared."""
+"""Tests of stores. The cases of the suite are imported, not collected, so their assertions are registered here."""
 
 import pytest
 
-for module in ("operations", "random_traffic", "cases_sessions", "cases_runs", "cases_records", "cases_maintenance"):
+for module in (
+    "operations",
+    "random_traffic",
+    "cases_sessions",
+    "cases_runs",
+    "cases_records",
+    "cases_maintenance",
+    "cases_memories",
+    "cases_defaults",
+):
     pytest.register_assert_rewrite(f"tests.stores.{module}")

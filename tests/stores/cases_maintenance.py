@@ -1,49 +1,40 @@
-"""Files, leases, signals, retention, and whether the store is there at all."""
+"""Cases of the store suite: artifacts, leases, signals, retention and ping."""
 
 import pytest
 
 from limelight.errors import LeaseLost
 from limelight.events import RunFailed, RunStarted
-from limelight.stores.base import (
-    Artifact,
-    Cancel,
-    Decide,
-    NewSession,
-    Result,
-    RetentionCounts,
-    SessionRef,
-    Signal,
-    Store,
-)
-from tests.stores.operations import FAR, S1, MakeStore, Writing, begin, opened, read_all, tokens, whole_run
+from limelight.models import Artifact, Cancel, Decide, NewSession, Result, RetentionCounts, SessionRef, Signal
+from limelight.stores.base import Store
+from tests.stores.operations import FAR, S1, MakeStore, RunWriter, begin, complete_run, opened, read_all, tokens
 
 S2 = SessionRef("ann", "s2")
 
 
-class KeepingCases:
-    async def test_ping(self, store: Store) -> None:
+class MaintenanceCases:
+    async def test_ping_of_an_open_store_returns(self, store: Store) -> None:
         assert await store.ping() is None
 
-    # Files
+    # Artifacts
 
-    async def test_an_artifact_belongs_to_its_session(self, store: Store) -> None:
+    async def test_artifact_is_read_back_with_its_session(self, store: Store) -> None:
         await begin(store, "r1")
         artifact = Artifact(artifact_id="a1", ref=S1, name="é.png", media_type="image/png", body=bytes(range(256)))
         await store.put_artifact(artifact, "r1")
         assert await store.artifact("a1") == artifact
         assert await store.artifact("none") is None
 
-    # Leases: another process, or the next one, is another store object
+    # Leases. A store object stands for a process.
 
-    async def test_what_is_held_is_no_orphan(self, store: Store) -> None:
+    async def test_held_run_is_not_an_orphan(self, store: Store) -> None:
         await begin(store, "r1")
         await store.renew(FAR)
         assert await store.orphans(FAR - 1) == []
         assert not await store.take_over("r1", until=FAR, now=FAR - 1)
 
-    async def test_a_run_whose_process_is_gone_is_an_orphan(self, make_store: MakeStore) -> None:
+    async def test_run_of_a_closed_store_is_an_orphan_that_one_process_takes_over(self, make_store: MakeStore) -> None:
         async with opened(make_store) as store:
-            await whole_run(store, "r0", S2)
+            await complete_run(store, "r0", S2)
             run = await begin(store, "r1")
             await run.write(RunStarted(agent="echo"), *tokens(5))
         async with opened(make_store) as store:
@@ -57,9 +48,9 @@ class KeepingCases:
             assert await store.orphans(FAR + 2) == []
             found = await store.run("r1")
             assert found is not None
-            sealing = Writing(store, found)
-            await sealing.end(RunFailed(code="interrupted", message="gone"), "failed")
-            assert await read_all(store) == [*run.acknowledged, *sealing.acknowledged]
+            writer = RunWriter(store, found)
+            await writer.end(RunFailed(code="interrupted", message="gone"), "failed")
+            assert await read_all(store) == [*run.acknowledged, *writer.acknowledged]
             assert await store.orphans(FAR + 2) == []
             await begin(store, "r2")
 
@@ -84,15 +75,15 @@ class KeepingCases:
 
     # Retention
 
-    async def test_a_sweep_takes_what_ended_before(self, store: Store) -> None:
-        old = await whole_run(store, "r1", at=1000, words=200)
-        new = await whole_run(store, "r2", at=50_000)
-        await whole_run(store, "r3", S2, at=1000)
+    async def test_sweep_deletes_runs_that_ended_before_the_given_time(self, store: Store) -> None:
+        old = await complete_run(store, "r1", at=1000, words=200)
+        new = await complete_run(store, "r2", at=50_000)
+        await complete_run(store, "r3", S2, at=1000)
         assert (await store.sweep(before=40_000)).runs == 2
         assert (await store.run("r1"), await store.run("r3"), await store.session(S2)) == (None, None, None)
         session = await store.session(S1)
         assert session is not None and (session.turns, session.last_seq) == (2, new.acknowledged[-1].seq)
-        # A reader finds the gap at the front, by the number of the first Record.
+        # A reader sees the gap at the front by the seq of the first record.
         assert await read_all(store) == new.acknowledged
         assert await read_all(store, after=5) == new.acknowledged
         assert await store.run_covering(S1, 1) == await store.run("r2")
@@ -100,7 +91,7 @@ class KeepingCases:
         assert (following.run.turn, following.run.first_seq) == (3, new.acknowledged[-1].seq + 1)
         assert len(old.acknowledged) == new.run.first_seq - 1
 
-    async def test_a_sweep_takes_results_and_files_along(self, store: Store) -> None:
+    async def test_sweep_deletes_results_and_artifacts_of_deleted_runs(self, store: Store) -> None:
         for run_id, at in (("r1", 1000), ("r2", 50_000)):
             run = await begin(store, run_id, at=at)
             await run.write(results=[Result(key="k", media_type="text/plain", body=b"x" * 3_000_000)])
@@ -112,7 +103,7 @@ class KeepingCases:
         assert await store.result("r2", "k") is not None
         assert await store.artifact("a-r2") is not None
 
-    async def test_a_sweep_leaves_live_runs_alone(self, store: Store) -> None:
+    async def test_sweep_keeps_live_runs(self, store: Store) -> None:
         live = await begin(store, "r1", at=1000)
         await live.write(*tokens(5))
         assert (await store.sweep(before=FAR)).runs == 0
@@ -121,10 +112,10 @@ class KeepingCases:
         assert (await store.sweep(before=FAR)).runs == 1
         assert await store.session(S1) is None
 
-    async def test_a_sweep_takes_a_little_at_a_time(self, store: Store) -> None:
+    async def test_sweep_deletes_at_most_limit_runs(self, store: Store) -> None:
         refs = [SessionRef("ann", f"s{number}") for number in range(3)]
         for number in range(9):
-            await whole_run(store, f"r{number}", refs[number % 3], at=1000 + 100 * number)
+            await complete_run(store, f"r{number}", refs[number % 3], at=1000 + 100 * number)
         runs: list[int] = []
         sessions: list[SessionRef] = []
         while (swept := await store.sweep(before=FAR, limit=4)).runs:
@@ -133,27 +124,27 @@ class KeepingCases:
         assert (runs, sorted(sessions)) == ([4, 4, 1], refs)
         assert await store.sessions("ann") == []
 
-    async def test_newest_time_is_that_of_the_last_activity(self, make_store: MakeStore) -> None:
-        assert await make_store().newest_at() is None, "before there is anything"
+    async def test_newest_at_is_the_time_of_the_last_activity(self, make_store: MakeStore) -> None:
+        assert await make_store().newest_at() is None, "an empty store"
         async with opened(make_store) as store:
             assert await store.newest_at() is None
             await store.create(NewSession(ref=S2, agent="echo", at=500))
             assert await store.newest_at() == 500
-            run = await whole_run(store, "r1", at=1000)
+            run = await complete_run(store, "r1", at=1000)
             assert await store.newest_at() == run.acknowledged[-1].at
             await begin(store, "r2", at=700)
-            assert await store.newest_at() == run.acknowledged[-1].at, "a clock that went back"
+            assert await store.newest_at() == run.acknowledged[-1].at, "the clock was set back"
             await begin(store, "r3", S2, at=9000)
-            assert await store.newest_at() == await make_store().newest_at() == 9000, "also beside the one that is open"
-        assert await make_store().newest_at() == 9000, "also without one that is open"
+            assert await store.newest_at() == await make_store().newest_at() == 9000, "a second store object"
+        assert await make_store().newest_at() == 9000, "no store object is open"
 
-    async def test_retention_counts_what_a_sweep_then_removes(self, make_store: MakeStore) -> None:
+    async def test_retention_counts_equal_what_a_sweep_then_deletes(self, make_store: MakeStore) -> None:
         async with opened(make_store) as store:
             refs = [SessionRef("ann", f"s{number}") for number in range(5)]
-            await whole_run(store, "old", refs[0], at=1000)
-            await whole_run(store, "old-1", refs[1], at=1000)
-            await whole_run(store, "new-1", refs[1], at=50_000)
-            await whole_run(store, "old-2", refs[2], at=1000)
+            await complete_run(store, "old", refs[0], at=1000)
+            await complete_run(store, "old-1", refs[1], at=1000)
+            await complete_run(store, "new-1", refs[1], at=50_000)
+            await complete_run(store, "old-2", refs[2], at=1000)
             await begin(store, "live", refs[2], at=2000)
             await store.create(NewSession(ref=refs[3], agent="echo", at=1000))
             await store.create(NewSession(ref=refs[4], agent="echo", at=50_000))

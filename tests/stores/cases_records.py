@@ -1,4 +1,4 @@
-"""The log: what was acknowledged is read back, in order and unchanged, while a run is live and ever after."""
+"""Cases of the store suite: acknowledged records and results are read back in order and unchanged."""
 
 import asyncio
 from itertools import count
@@ -17,8 +17,9 @@ from limelight.events import (
     ToolOutputDelta,
     ToolStarted,
 )
-from limelight.stores.base import Result, SessionRef, Store
-from tests.stores.operations import S1, MakeStore, Writing, begin, opened, read_all, tokens, whole_run
+from limelight.models import Result, SessionRef
+from limelight.stores.base import Store
+from tests.stores.operations import S1, MakeStore, RunWriter, begin, complete_run, opened, read_all, tokens
 from tests.support.strategies import events
 
 S2 = SessionRef("ann", "s2")
@@ -26,7 +27,7 @@ _numbers = count()
 
 
 class RecordCases:
-    async def test_a_live_run_is_read_as_it_is_written(self, store: Store) -> None:
+    async def test_records_of_a_live_run_are_read_after_each_append(self, store: Store) -> None:
         run = await begin(store, "r1")
         assert await read_all(store) == []
         await run.write(RunStarted(agent="echo"))
@@ -36,8 +37,8 @@ class RecordCases:
         found = await store.run("r1")
         assert found is not None and found.last_seq == run.acknowledged[-1].seq
 
-    async def test_after_and_limit(self, store: Store) -> None:
-        first, second = await whole_run(store, "r1", words=10), await begin(store, "r2")
+    async def test_records_returns_the_slice_of_after_and_limit(self, store: Store) -> None:
+        first, second = await complete_run(store, "r1", words=10), await begin(store, "r2")
         await second.write(*tokens(10))
         log = [*first.acknowledged, *second.acknowledged]
         for after in range(len(log) + 2):
@@ -47,8 +48,8 @@ class RecordCases:
         assert await store.records(S2, after=0, limit=5) == []
 
     @pytest.mark.parametrize("batch", [1, 7, 128, 300, 1500])
-    async def test_a_long_run_reads_the_same_live_and_ended(self, store: Store, batch: int) -> None:
-        before = await whole_run(store, "r0", words=150)
+    async def test_records_of_a_long_run_are_the_same_live_and_ended(self, store: Store, batch: int) -> None:
+        before = await complete_run(store, "r0", words=150)
         run = await begin(store, "r1")
         left = [RunStarted(agent="echo"), *tokens(1499)]
         while left:
@@ -62,13 +63,13 @@ class RecordCases:
         for after in (127, 128, 129, 400, 1400, 1640):
             assert await read_all(store, after=after, page=97) == ended[after:]
 
-    async def test_what_names_a_call_or_an_approval_is_found_wherever_it_is(self, store: Store) -> None:
-        await whole_run(store, "r0", words=3)
+    async def test_records_naming_finds_calls_and_approvals_anywhere_in_a_run(self, store: Store) -> None:
+        await complete_run(store, "r0", words=3)
         run = await begin(store, "r1")
         calls = [f'c"{number}' for number in range(40)]
         for call_id in calls:
-            said = [ToolOutputDelta(call_id=call_id, text=text) for text in ("a", "b")]
-            await run.write(ToolStarted(call_id=call_id, name="t", args={}), *tokens(60), *said)
+            outputs = [ToolOutputDelta(call_id=call_id, text=text) for text in ("a", "b")]
+            await run.write(ToolStarted(call_id=call_id, name="t", args={}), *tokens(60), *outputs)
             await run.write(*tokens(1), ToolFinished(call_id=call_id, result=calls))
         await run.write(ApprovalRequested(approval_id="a1", name="t", args={"a": "a2"}))
         for _ in range(2):  # while it is live, and when it has ended
@@ -85,7 +86,7 @@ class RecordCases:
             if found.live:
                 await run.end()
 
-    async def test_an_empty_append_changes_nothing(self, store: Store) -> None:
+    async def test_empty_append_changes_nothing(self, store: Store) -> None:
         run = await begin(store, "r1")
         await store.append([])
         await run.write()
@@ -95,7 +96,7 @@ class RecordCases:
         await run.end()
         assert await read_all(store) == run.acknowledged
 
-    async def test_a_batch_holds_many_runs_and_some_of_them_end(self, store: Store) -> None:
+    async def test_batch_appends_to_many_runs_and_ends_some(self, store: Store) -> None:
         runs = [await begin(store, f"r{n}", SessionRef("ann", f"s{n}")) for n in range(6)]
         written: list[Record] = []
         for turn in range(200):
@@ -108,7 +109,7 @@ class RecordCases:
             mine = [record for record in written if record.run_id == f"r{number}"]
             assert await read_all(store, SessionRef("ann", f"s{number}")) == mine
 
-    async def test_appends_that_come_at_once_keep_their_order(self, store: Store) -> None:
+    async def test_concurrent_appends_keep_their_order(self, store: Store) -> None:
         runs = [await begin(store, f"r{n}", SessionRef("ann", f"s{n}")) for n in range(8)]
         parts = [run.part(*tokens(3)) for _ in range(40) for run in runs]
         parts += [run.part(RunFinished(), state="finished") for run in runs[:4]]
@@ -117,13 +118,13 @@ class RecordCases:
             written = [record for part in parts if part.run_id == run.run_id for record in part.records]
             assert await read_all(store, run.run.ref) == written
 
-    async def test_a_reader_never_sees_a_hole(self, store: Store) -> None:
-        """While somebody writes, every look is a stretch without a hole, and holds all that was acknowledged before."""
+    async def test_concurrent_reads_never_skip_a_record(self, store: Store) -> None:
+        """Each read during writes returns consecutive records, with everything acknowledged before the read."""
         run = await begin(store, "r1")
         done = False
 
-        async def look() -> int:
-            looks = 0
+        async def read() -> int:
+            reads = 0
             while not done:
                 known, after = len(run.acknowledged), max(0, len(run.acknowledged) - 150)
                 found = await store.records(S1, after=after, limit=10_000)
@@ -131,19 +132,19 @@ class RecordCases:
                 assert after + len(found) >= known
                 session = await store.session(S1)
                 assert session is not None and session.last_seq >= known
-                looks += 1
-            return looks
+                reads += 1
+            return reads
 
-        looking = [asyncio.create_task(look()) for _ in range(3)]
+        readers = [asyncio.create_task(read()) for _ in range(3)]
         for _ in range(500):
             await run.write(*tokens(2))
         await run.end()
         done = True
-        assert min(await asyncio.gather(*looking)) > 0
+        assert min(await asyncio.gather(*readers)) > 0
         assert await read_all(store) == run.acknowledged
 
-    async def test_a_run_never_goes_back(self, store: Store) -> None:
-        """A look that falls between a run's last words and its end shows one of the two, never something older."""
+    async def test_concurrent_reads_never_see_an_older_state_of_a_run(self, store: Store) -> None:
+        """A read while a run ends returns the state before or after its end, never an older one."""
         for number in range(60):
             run = await begin(store, f"r{number}")
             await run.write(*tokens(3))
@@ -162,7 +163,7 @@ class RecordCases:
     @settings(
         max_examples=40,
         deadline=None,
-        # One store for all examples, and several stores for one suite, is what we want here.
+        # All examples share one store, and several stores run this suite.
         suppress_health_check=[
             HealthCheck.function_scoped_fixture,
             HealthCheck.differing_executors,
@@ -170,7 +171,7 @@ class RecordCases:
         ],
     )
     @given(st.lists(events(), min_size=1, max_size=12))
-    async def test_any_event_comes_back_unchanged(self, store: Store, found: list[AnyEvent]) -> None:
+    async def test_any_event_is_read_back_unchanged(self, store: Store, found: list[AnyEvent]) -> None:
         number = next(_numbers)
         ref = SessionRef("ann", f"any-{number}")
         run = await begin(store, f"any-{number}", ref)
@@ -179,9 +180,9 @@ class RecordCases:
         await run.end()
         assert await read_all(store, ref) == run.acknowledged
 
-    async def test_reopening_keeps_everything(self, make_store: MakeStore) -> None:
+    async def test_reopened_store_has_everything(self, make_store: MakeStore) -> None:
         async with opened(make_store) as store:
-            ended = await whole_run(store, "r1", words=200)
+            ended = await complete_run(store, "r1", words=200)
             live = await begin(store, "r2", S2)
             await live.write(RunStarted(agent="echo"), *tokens(170), state="waiting")
             await live.write(*tokens(1), results=[Result(key="k", media_type="text/plain", body=b"whole")])
@@ -193,7 +194,7 @@ class RecordCases:
             assert await read_all(store, S2) == live.acknowledged
             assert await store.result("r2", "k") == Result(key="k", media_type="text/plain", body=b"whole")
 
-    async def test_results(self, store: Store) -> None:
+    async def test_results_are_read_back_live_and_ended(self, store: Store) -> None:
         run = await begin(store, "r1")
         large = Result(key="result:c1", media_type="text/plain", body=b"x" * 3_000_000)
         other = Result(key="args:c1", media_type="application/json", body=b"{}")
@@ -206,7 +207,7 @@ class RecordCases:
             if run.acknowledged[-1].event != RunFinished():
                 await run.end()
 
-    async def test_a_result_in_the_place_of_a_larger_one(self, store: Store) -> None:
+    async def test_result_replaces_a_larger_one(self, store: Store) -> None:
         run = await begin(store, "r1")
         for size in (3_000_000, 2_000_000, 10, 2**18, 2**18 + 1, 0):
             body = bytes(range(250)) * (size // 250) + b"x" * (size % 250)
@@ -214,25 +215,13 @@ class RecordCases:
             await run.write(*tokens(1), results=[result])
             assert await store.result("r1", "k") == result
 
-    async def test_nobody_waits_for_all_of_a_large_result(self, store: Store) -> None:
-        one, other = await begin(store, "r1"), await begin(store, "r2", S2)
-        large = Result(key="k", media_type="text/plain", body=b"x" * 20 * 2**20)
-        writing = asyncio.create_task(one.write(*tokens(1), results=[large]))
-        await asyncio.sleep(0)
-        for _ in range(3):
-            await other.write(*tokens(1))
-        assert not writing.done()
-        assert await store.result("r1", "k") is None
-        await writing
-        assert await store.result("r1", "k") == large
-
-    async def test_results_come_with_the_end_too(self, store: Store) -> None:
+    async def test_append_of_the_end_stores_results(self, store: Store) -> None:
         run = await begin(store, "r1")
         kept = Result(key="content:", media_type="text/plain", body=b"whole")
         await store.append([run.part(RunFinished(), state="finished", results=[kept])])
         assert await store.result("r1", "content:") == kept
 
-    async def test_a_run_that_says_nothing_but_its_end(self, store: Store) -> None:
-        run = Writing(store, (await begin(store, "r1")).run)
+    async def test_run_with_only_a_terminal_record_is_read_back(self, store: Store) -> None:
+        run = RunWriter(store, (await begin(store, "r1")).run)
         await run.end()
         assert await read_all(store) == run.acknowledged

@@ -1,16 +1,17 @@
-"""What the cases of the store suite do again and again: open, begin, write, read."""
+"""Operations that tests of stores share: open a store, begin a run, append to it, read the log."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from limelight.events import AnyEvent, Record, RunFinished, RunStarted, TextDelta
-from limelight.stores.base import Append, NewRun, Result, Run, RunState, SessionRef, Store
+from limelight.models import Append, NewRun, Result, Run, RunState, SessionRef
+from limelight.stores.base import Store
 
 MakeStore = Callable[[], Store]
-"""Makes a store object that is not open yet; each one keeps its things in the same place."""
+"""Makes a store object that is not open yet. All objects of one MakeStore share their data."""
 
 FAR = 10**15
-"""A lease that does not run out."""
+"""A time after all others: a lease until then does not expire."""
 S1 = SessionRef("ann", "s1")
 
 
@@ -24,8 +25,8 @@ async def opened(make_store: MakeStore) -> AsyncGenerator[Store]:
         await store.close()
 
 
-class Writing:
-    """One run as its writer sees it: numbers its Records and remembers what the store has acknowledged."""
+class RunWriter:
+    """Appends to one run: numbers its records and keeps those that the store has acknowledged."""
 
     def __init__(self, store: Store, run: Run) -> None:
         self.run = run
@@ -39,7 +40,7 @@ class Writing:
         return self.run.run_id
 
     def part(self, *events: AnyEvent, state: RunState | None = None, results: Sequence[Result] = ()) -> Append:
-        """The next part of a batch. It has to be written, or the numbers have a hole."""
+        """Make the next part of a batch. The caller has to append it, or the numbers have a gap."""
         records: list[Record] = []
         for event in events:
             self._seq += 1
@@ -63,8 +64,8 @@ def new_run(
     at: int = 1000,
     title: str = "a title",
     request_id: str = "",
-    session_max: int = 0,
-    sessions_max: int = 0,
+    max_session_bytes: int = 0,
+    max_sessions: int = 0,
 ) -> NewRun:
     return NewRun(
         run_id=run_id,
@@ -74,22 +75,24 @@ def new_run(
         at=at,
         lease_until=FAR,
         request_id=request_id,
-        session_max=session_max,
-        sessions_max=sessions_max,
+        max_session_bytes=max_session_bytes,
+        max_sessions=max_sessions,
     )
 
 
-async def begin(store: Store, run_id: str, ref: SessionRef = S1, *, at: int = 1000, title: str = "a title") -> Writing:
-    """A run that has begun, with nothing written."""
+async def begin(
+    store: Store, run_id: str, ref: SessionRef = S1, *, at: int = 1000, title: str = "a title"
+) -> RunWriter:
+    """Begin a run without records."""
     begun = await store.begin(new_run(run_id, ref, at=at, title=title))
     assert begun.created
-    return Writing(store, begun.run)
+    return RunWriter(store, begun.run)
 
 
-async def whole_run(
+async def complete_run(
     store: Store, run_id: str, ref: SessionRef = S1, *, at: int = 1000, words: int = 3, title: str = "a title"
-) -> Writing:
-    """A run from its beginning to its end."""
+) -> RunWriter:
+    """Begin a run, append to it and end it."""
     writing = await begin(store, run_id, ref, at=at, title=title)
     await writing.write(RunStarted(agent="echo", input="hello"), *tokens(words))
     await writing.end()
@@ -101,7 +104,7 @@ def tokens(count: int, message_id: str = "m1") -> list[TextDelta]:
 
 
 async def read_all(store: Store, ref: SessionRef = S1, *, after: int = 0, page: int = 500) -> list[Record]:
-    """All that is in the log behind `after`, read in pages."""
+    """Read the log after `after`, in pages."""
     found: list[Record] = []
     while records := await store.records(ref, after=after, limit=page):
         assert len(records) <= page

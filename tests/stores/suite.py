@@ -1,6 +1,6 @@
-"""What every store passes. It knows no engine: a store's own test file says how one is made.
+"""The suite that every store passes. The test file of a store subclasses it and overrides `make_store`:
 
-class TestMine(StoreSuite):
+class TestMyStore(StoreSuite):
     @pytest.fixture
     def make_store(self, ...) -> MakeStore: ...
 """
@@ -10,7 +10,8 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from limelight.stores.base import Store
-from tests.stores.cases_maintenance import KeepingCases
+from tests.stores.cases_defaults import DefaultCases
+from tests.stores.cases_maintenance import MaintenanceCases
 from tests.stores.cases_memories import MemoryCases
 from tests.stores.cases_records import RecordCases
 from tests.stores.cases_runs import RunCases
@@ -19,11 +20,11 @@ from tests.stores.operations import MakeStore, opened
 
 
 class StoreFixtures:
-    """What the cases need; `make_store` is the part to fill in."""
+    """The fixtures of the cases; a store's test class overrides `make_store`."""
 
     @pytest.fixture
     def make_store(self) -> MakeStore:
-        raise NotImplementedError("a store's test file says how one is made")
+        raise NotImplementedError("override make_store in the test class of the store")
 
     @pytest.fixture
     async def store(self, make_store: MakeStore) -> AsyncGenerator[Store]:
@@ -31,5 +32,5 @@ class StoreFixtures:
             yield store
 
 
-class StoreSuite(StoreFixtures, SessionCases, RunCases, RecordCases, KeepingCases, MemoryCases):
-    """All of it."""
+class StoreSuite(StoreFixtures, SessionCases, RunCases, RecordCases, MaintenanceCases, MemoryCases, DefaultCases):
+    """All cases."""

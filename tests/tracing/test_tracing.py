@@ -13,9 +13,9 @@ import limelight
 from limelight.config import load_settings
 from limelight.errors import SetupError
 from limelight.events import AnyEvent, FinalAnswer, Record, RunFinished, RunStarted, ToolFinished, ToolStarted
+from limelight.models import SessionRef
 from limelight.server.app import make_store
 from limelight.server.tracing_config import tracing_of
-from limelight.stores.base import SessionRef
 from limelight.tracing.span import Span
 from limelight.tracing.tracing import Tracing
 from tests.cli.runner import refused

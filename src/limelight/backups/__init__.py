@@ -1,1 +1,1 @@
-"""Backups of a data folder, and the way back. Works on files, beside a server or without one."""
+"""Creates and restores backups of a data folder, while a server uses it or not."""

@@ -1,22 +1,23 @@
-"""What of a data folder belongs into a backup: everything, but for what only a running server needs."""
+"""The content of a backup: which files of a data folder belong to it, and the manifest that describes it."""
 
 from fnmatch import fnmatch
 from pathlib import Path
 
 import msgspec
 
+from limelight.errors import SetupError
 from limelight.file_trees import Gone, Unreadable, entries_of, looking
-from limelight.stores.sqlite.database_copy import is_database
+from limelight.stores.sqlite.snapshots import is_database
 
 DATABASE = "limelight.db"
-"""What the store's file is called in a backup, whatever it is called outside."""
+"""Name of the store's file in a backup, whatever its name outside is."""
 MANIFEST = "backup.json"
-NOTE = "last-backup.json"
+LAST_BACKUP = "last-backup.json"
 RESTORING = ".restoring"
-"""Where a backup is put together that is restored into a folder which is there."""
+"""Folder in which a backup is prepared that is restored into an existing folder."""
 VOLUME = "lost+found"
-"""The file system's own, in an empty volume too."""
-LEFT_OUT = (
+"""Folder of the file system, also in an empty volume."""
+EXCLUDED = (
     "*-wal",
     "*-shm",
     "*-journal",
@@ -26,43 +27,43 @@ LEFT_OUT = (
     "*.bak",
     "run.log",
     MANIFEST,
-    NOTE,
+    LAST_BACKUP,
     RESTORING,
     VOLUME,
 )
-"""SQLite's own, locks, drafts and older copies. Of what SQLite keeps beside a database, the copy has all."""
+"""SQLite's own files, whose content is in the copies of the databases; locks, drafts and older copies."""
 
 
 class Content(msgspec.Struct, frozen=True):
-    """What was found."""
+    """The files of a data folder that belong to a backup."""
 
     data: Path
     databases: dict[str, Path]
-    """By name inside the backup, the store's first. Each is copied as it is at one moment."""
+    """Databases by their name in the backup, the store's first. Each is copied as a snapshot."""
     files: list[str]
-    """By path below the data folder, and so inside the backup."""
+    """Other files by their path below the data folder, which is also their path in the backup."""
     unread: dict[str, str]
-    """What cannot be read, and why."""
+    """Files and folders that cannot be read, with the reason."""
 
 
-def content_of(data: Path, store: Path) -> Content:
-    """The store's file, the databases of frameworks in the folder, keys, and the workspaces of sessions."""
+def find_content(data: Path, store: Path) -> Content:
+    """List the store's file, the databases of frameworks in the folder, the keys and the workspaces of sessions."""
     content = Content(data, {DATABASE: store}, [], {})
     for path in sorted(data.iterdir()) if data.is_dir() else ():
-        if path == store or path.name == DATABASE or any(fnmatch(path.name, pattern) for pattern in LEFT_OUT):
+        if path == store or path.name == DATABASE or any(fnmatch(path.name, pattern) for pattern in EXCLUDED):
             continue
         try:
             with looking():
                 _add(content, path)
-        except Unreadable as why:
-            content.unread[path.name] = str(why)
+        except Unreadable as error:
+            content.unread[path.name] = str(error)
         except Gone:
             pass
     return content
 
 
 def _add(content: Content, path: Path) -> None:
-    # A database whose first bytes are damaged is known by its name only.
+    # The suffix identifies a database whose first bytes are damaged.
     if path.is_file() and (path.suffix == ".db" or is_database(path)):
         content.databases[path.name] = path
     elif path.is_symlink():
@@ -74,18 +75,66 @@ def _add(content: Content, path: Path) -> None:
 
 
 def _add_folder(content: Content, name: str) -> None:
-    """All files of the folder. Links are not followed, and what is neither file nor folder is left out."""
-    waiting, found = [name], list[str]()
-    while waiting:
-        name = waiting.pop()
+    """Add all regular files below a folder. Links are not followed."""
+    pending, found = [name], list[str]()
+    while pending:
+        name = pending.pop()
         try:
             with looking():
                 folders, files = entries_of(content.data, name)
-        except Unreadable as why:
-            content.unread[f"{name}/"] = str(why)
+        except Unreadable as error:
+            content.unread[f"{name}/"] = str(error)
         except Gone:
             pass
         else:
-            waiting += folders
+            pending += folders
             found += files
     content.files.extend(sorted(found))
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """The description of a backup. It is written last: a folder that has one is complete."""
+
+    limelight: str
+    """The version of Limelight that created the backup."""
+    made_at: int
+    databases: list[str]
+    files: int
+    doubtful: dict[str, str] = {}
+    """Databases that were damaged or not readable as databases, with the reason. They are copied byte by byte."""
+
+
+class LastBackup(msgspec.Struct, frozen=True):
+    """When the newest backup of a data folder was created, and where it is."""
+
+    at: int
+    target: str
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    _write(folder / MANIFEST, manifest)
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Raises SetupError if the folder is not a backup."""
+    try:
+        return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+    except (OSError, msgspec.DecodeError) as error:
+        raise SetupError(f"{folder} is not a backup of Limelight: it has no readable {MANIFEST}") from error
+
+
+def write_last_backup(data: Path, backup: LastBackup) -> None:
+    _write(data / LAST_BACKUP, backup)
+
+
+def read_last_backup(data: Path) -> LastBackup | None:
+    """Return None if no backup is known."""
+    try:
+        return msgspec.json.decode((data / LAST_BACKUP).read_bytes(), type=LastBackup)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _write(path: Path, value: msgspec.Struct) -> None:
+    path.touch(mode=0o600)
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(value)) + b"\n")

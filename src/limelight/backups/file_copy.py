@@ -1,4 +1,8 @@
-"""Copies what a data folder has into a draft. What fails at reading is told, what fails at writing is raised."""
+"""Copies the files and databases of a data folder into the draft of a backup.
+
+Errors at reading concern one file: they are returned, or raised as Gone or Unreadable. Errors at writing are raised as
+OSError or sqlite3.Error and fail the backup.
+"""
 
 import errno
 import os
@@ -11,18 +15,18 @@ from pathlib import Path
 from limelight.backups.content import DATABASE
 from limelight.errors import SetupError
 from limelight.file_trees import Gone, Unreadable, looking, make_folders, open_below
-from limelight.stores.sqlite.database_copy import copy, faults_of, hold, reading
+from limelight.stores.sqlite.snapshots import connect_read_only, copy, integrity_error, read_transaction
 
-PIECE = 1024 * 1024
+READ_BYTES = 1024 * 1024
 LOGS = ("-wal", "-journal")
-"""What belongs to a database, for a copy that SQLite does not make."""
+"""Suffixes of files that belong to a database and are copied with it byte by byte."""
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-Tell = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is."""
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a step, how much of it is done, and its total."""
 
 
 def copy_file(root: Path, name: str, target: Path) -> None:
-    """As much of a file as it has now, even if it grows meanwhile. Raises Gone, Unreadable, OSError for the target."""
+    """Copy a file up to its current size, even if it grows. Raises Gone, Unreadable, and OSError for the target."""
     with looking():
         source = open_below(root, name)
     try:
@@ -31,7 +35,7 @@ def copy_file(root: Path, name: str, target: Path) -> None:
             raise Gone
         with os.fdopen(_new_file(target, status.st_mode & 0o100 | 0o600), "wb") as file:
             left = status.st_size
-            while left > 0 and (piece := _read(source, min(left, PIECE))):
+            while left > 0 and (piece := _read(source, min(left, READ_BYTES))):
                 file.write(piece)
                 left -= len(piece)
     except Unreadable:
@@ -56,51 +60,53 @@ def _read(source: int, size: int) -> bytes:
         return os.read(source, size)
 
 
-def copy_databases(databases: dict[str, Path], folder: Path, tell: Tell) -> dict[str, str]:
-    """Copy them and check the copies. Returns those that are damaged or cannot be read as databases, and why: the rest
-    of the backup is worth having without them. For the store's own, it raises SetupError or sqlite3.Error."""
+def copy_databases(databases: dict[str, Path], folder: Path, progress: Progress) -> dict[str, str]:
+    """Copy databases and check the copies. Return those that are damaged or unreadable, with the reason.
+
+    A backup without these is still useful, unless it is the store's: for that one, raise SetupError or sqlite3.Error.
+    """
     doubtful, sources = dict[str, str](), dict[str, sqlite3.Connection]()
     with ExitStack() as stack:
-        # They are held one right after the other, the store's first, and only then copied. That is not one moment, but
-        # their moments are close together, however long the copying takes. One that is not in WAL mode is not held.
+        # All read transactions begin before the first copy, the store's first. So the snapshots are close together in
+        # time, however long the copies take. A database that is not in WAL mode gets no transaction.
         for name, path in databases.items():
-            with _doubting(name, doubtful):
-                sources[name] = stack.enter_context(closing(reading(path)))
+            with _collect_damage(name, doubtful):
+                sources[name] = stack.enter_context(closing(connect_read_only(path)))
         for name, source in sources.items():
-            with _doubting(name, doubtful):
-                stack.enter_context(hold(source))
+            with _collect_damage(name, doubtful):
+                stack.enter_context(read_transaction(source))
         for name, source in sources.items():
             if name not in doubtful:
-                with _doubting(name, doubtful):
-                    copy(source, folder / name, lambda done, all_, name=name: tell(name, done, all_))
+                with _collect_damage(name, doubtful):
+                    copy(source, folder / name, lambda done, total, name=name: progress(name, done, total))
     for name in databases:
         if name in doubtful:
             continue
-        tell(f"checking {name}", 0, 1)
-        if faults := faults_in(folder / name):
-            _doubt(name, faults, doubtful)
+        progress(f"checking {name}", 0, 1)
+        if damage := damage_in(folder / name):
+            _add_damage(name, damage, doubtful)
     return doubtful
 
 
 @contextmanager
-def _doubting(name: str, doubtful: dict[str, str]) -> Generator[None]:
+def _collect_damage(name: str, doubtful: dict[str, str]) -> Generator[None]:
     try:
         yield
     except sqlite3.Error as error:
         if name == DATABASE and getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGE:
             raise
-        _doubt(name, str(error), doubtful)
+        _add_damage(name, str(error), doubtful)
 
 
-def _doubt(name: str, why: str, doubtful: dict[str, str]) -> None:
+def _add_damage(name: str, reason: str, doubtful: dict[str, str]) -> None:
     if name == DATABASE:
-        raise SetupError(f"{name} is damaged ({why}), so there is no backup of it: go back to an earlier one")
-    doubtful[name] = why
+        raise SetupError(f"{name} is damaged ({reason}), so there is no backup of it: go back to an earlier one")
+    doubtful[name] = reason
 
 
-def copy_as_it_is(path: Path, target: Path) -> None:
-    """A database that SQLite cannot copy, with what belongs to it. Raises Gone, Unreadable, OSError."""
-    _clear(target)  # of a copy that was begun
+def copy_database_bytes(path: Path, target: Path) -> None:
+    """Copy the files of a database that SQLite cannot copy, byte by byte. Raises Gone, Unreadable, OSError."""
+    _remove(target)  # an incomplete copy
     path = path.resolve()
     try:
         copy_file(path.parent, path.name, target)
@@ -108,19 +114,19 @@ def copy_as_it_is(path: Path, target: Path) -> None:
             with suppress(Gone):
                 copy_file(path.parent, path.name + ending, target.with_name(target.name + ending))
     except Unreadable:
-        _clear(target)  # without its log it would be another database
+        _remove(target)  # without its log it would be another database
         raise
 
 
-def _clear(target: Path) -> None:
+def _remove(target: Path) -> None:
     for ending in ("", *LOGS, "-shm"):
         target.with_name(target.name + ending).unlink(missing_ok=True)
 
 
-def faults_in(database: Path) -> str:
-    """What is wrong with a database, "" if it is whole."""
+def damage_in(database: Path) -> str:
+    """Return the first damage of a database, "" if there is none."""
     try:
         with closing(sqlite3.connect(database)) as db:
-            return faults_of(db)
+            return integrity_error(db)
     except sqlite3.DatabaseError as error:
         return str(error)

@@ -1,7 +1,7 @@
-"""Makes a data folder of a backup. It is put together and checked first, and gets to its place at the end.
+"""Restores a data folder from a backup. It is prepared and checked in a draft, and moved to its place at the end.
 
-A folder that is there may be a volume, which can be neither renamed nor replaced, and nothing can be written beside it.
-So its backup is put together inside, and its parts are moved up, the database last: a server finds all of it or none.
+An existing folder may be a volume, which cannot be renamed or replaced, and beside which nothing can be written. So the
+draft is inside of it, and its parts are moved up, the database last: a server finds a complete folder or an empty one.
 """
 
 import platform
@@ -12,32 +12,33 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
-from limelight.backups.content import DATABASE, MANIFEST, RESTORING, VOLUME
+from limelight.backups.content import DATABASE, MANIFEST, RESTORING, VOLUME, Manifest, read_manifest
 from limelight.backups.create import is_archive, make_private
-from limelight.backups.file_copy import faults_in
-from limelight.backups.manifest import Manifest, read_manifest
+from limelight.backups.file_copy import damage_in
 from limelight.errors import SetupError
 from limelight.file_trees import below, remove
 
 
 def restore(source: Path, data: Path, examine: Callable[[Path], object]) -> Manifest:
-    """Restore into a folder that is empty or not there. `examine` looks at what would be it, and raises if it is no
-    good. Raises SetupError."""
-    _check_places(source, data)
-    is_there = data.is_dir()
-    draft = _draft_for(data)
+    """Restore into a folder that is empty or does not exist. Raises SetupError.
+
+    `examine` is called with the draft of the folder, and raises if it cannot be used.
+    """
+    _check_paths(source, data)
+    exists = data.is_dir()
+    draft = _make_draft(data)
     try:
-        folder = _unpacked(source, draft)
+        folder = _unpack(source, draft)
         manifest = read_manifest(folder)
         for name in {DATABASE, *manifest.databases}:
             if not (folder / name).is_file():
                 raise SetupError(f"{source} is not whole: {name} is missing")
-            if faults := faults_in(folder / name):
-                raise SetupError(f"{name} is damaged ({faults}): take an earlier backup")
+            if damage := damage_in(folder / name):
+                raise SetupError(f"{name} is damaged ({damage}): take an earlier backup")
         (folder / MANIFEST).unlink()
         examine(folder)
         make_private(folder)
-        if is_there:
+        if exists:
             _move_up(folder, data)
         else:
             folder.rename(data)
@@ -48,25 +49,25 @@ def restore(source: Path, data: Path, examine: Callable[[Path], object]) -> Mani
     return manifest
 
 
-def _check_places(source: Path, data: Path) -> None:
+def _check_paths(source: Path, data: Path) -> None:
     if not source.exists():
         raise SetupError(f"there is no {source}")
     if data.resolve().is_relative_to(source.resolve()):
         raise SetupError(f"{data} is inside the backup: choose another folder with --data")
-    is_there = data.exists() or data.is_symlink()
+    exists = data.exists() or data.is_symlink()
     found = {path.name for path in data.iterdir()} - {VOLUME} if data.is_dir() else set[str]()
     if RESTORING in found and DATABASE not in found:
         raise SetupError(
             f"{data} has a {RESTORING}: another restore is under way, or was cut off. If so, remove all that is in"
             f" {data} and restore again"
         )
-    if found or (is_there and not data.is_dir()):
+    if found or (exists and not data.is_dir()):
         raise SetupError(
             f"{data} is not empty: restore into a new folder with --data, or end its server and move it away first"
         )
 
 
-def _draft_for(data: Path) -> Path:
+def _make_draft(data: Path) -> Path:
     try:
         if data.is_dir():
             (data / RESTORING).mkdir(mode=0o700)
@@ -77,8 +78,8 @@ def _draft_for(data: Path) -> Path:
         raise SetupError(f"{data} cannot be made ({error.strerror}): choose another folder with --data") from error
 
 
-def _unpacked(source: Path, draft: Path) -> Path:
-    """A copy of what is in the backup: the folder itself stays as it is."""
+def _unpack(source: Path, draft: Path) -> Path:
+    """Copy or unpack the backup into the draft. The backup itself is not changed."""
     folder = draft / "backup"
     if source.is_dir():
         folder.mkdir(mode=0o700)
@@ -95,25 +96,25 @@ def _unpacked(source: Path, draft: Path) -> Path:
                 " upgrade it, or unpack the file yourself and restore the folder"
             )
         with tarfile.open(source, "r:gz") as archive:
-            archive.extractall(draft, filter="data")  # nothing in it can lead out of the folder
+            archive.extractall(draft, filter="data")  # rejects paths that lead out of the folder
     else:
         raise SetupError(f"{source} is neither a folder nor a .tar.gz")
     return folder
 
 
 def _move_up(folder: Path, data: Path) -> None:
-    """All of it, or nothing if something fails."""
+    """Move everything, or nothing if something fails."""
     moved: list[Path] = []
     try:
         for path in sorted(folder.iterdir(), key=lambda path: path.name == DATABASE):
             target = data / path.name
             if target.exists():
-                raise FileExistsError(f"{target} is there meanwhile: has a server been started?")
+                raise FileExistsError(f"{target} was created in the meantime: has a server been started?")
             path.rename(target)
             moved.append(target)
     except BaseException:
         for path in moved:
             remove(path)
         raise
-    with suppress(OSError):  # a volume may be another's; what is in it is private all the same
+    with suppress(OSError):  # a volume may belong to another user; its content is private anyway
         data.chmod(0o700)

@@ -11,7 +11,7 @@ import typer
 
 from limelight import __version__
 from limelight.backups.content import DATABASE
-from limelight.backups.create import Made, make_backup
+from limelight.backups.create import CreatedBackup, create_backup
 from limelight.backups.restore import restore as restore_backup
 from limelight.cli.data_dir import Config, Data, settings_of, store_file
 from limelight.cli.output import local_time, megabytes, printable
@@ -30,13 +30,13 @@ def backup(
 ) -> None:
     """Back up the data folder: conversations, keys, what agents keep. A running server goes on."""
     settings = settings_of(data, config)
-    made = make_backup(
+    made = create_backup(
         Path(settings.store.data),
         store_file(settings),
         target,
         at=int(time.time() * 1000),
         version=__version__,
-        tell=progress_printer(),
+        progress=progress_printer(),
     )
     inside = f"{', '.join(made.databases)} and {made.files} files, {megabytes(made.size)}"
     typer.echo(f"Backed up to {target}: {inside}, checked.")
@@ -44,7 +44,7 @@ def backup(
         typer.echo(line, err=True)
 
 
-def warning_lines(made: Made) -> Iterator[str]:
+def warning_lines(made: CreatedBackup) -> Iterator[str]:
     """One line for each file that may be damaged or is missing in the backup."""
     for name, why in made.doubtful.items():
         yield f"{printable(name)} may be damaged ({why}): it is in the backup as it is"

@@ -17,7 +17,7 @@ import typer
 from limelight import __version__, plugins
 from limelight.agents.resolve import offered
 from limelight.auth.key_file import Keyring
-from limelight.backups.manifest import read_note
+from limelight.backups.content import read_last_backup
 from limelight.builtin.model_choice import OPENAI, ModelChoice, choose_model
 from limelight.cli.data_dir import Config, Data, settings_of
 from limelight.cli.log_setup import check_log
@@ -206,7 +206,7 @@ def _retention(settings: Settings) -> Finding:
 
 
 def _backup(settings: Settings) -> Finding:
-    note = read_note(Path(settings.store.data))
+    note = read_last_backup(Path(settings.store.data))
     if note is None:
         return Finding("backup", "note", "none is known; one is made by: limelight backup TARGET")
     found, fix = f"{local_time(note.at)}, {note.target}", "make one: limelight backup TARGET"

@@ -8,8 +8,9 @@ from limelight.errors import StoreError
 from limelight.events import Attachment
 from limelight.ids import sortable_id
 from limelight.messages import InlineFile, Message, files_of
+from limelight.models import Artifact, Run
 from limelight.runs.retry import retry_while_unavailable
-from limelight.stores.base import Artifact, Run, Store
+from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
 

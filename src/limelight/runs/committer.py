@@ -16,10 +16,11 @@ from typing import Protocol
 from limelight.errors import LeaseLost, StoreError
 from limelight.events import Record
 from limelight.log_context import ids
+from limelight.models import Append, Result, SessionRef
 from limelight.runs.hub import INTERVAL
 from limelight.runs.metrics import NO_METRICS, RunMetrics, commit
 from limelight.runs.retry import is_logged, pause_before_retry
-from limelight.stores.base import Append, Result, SessionRef, Store
+from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
 CROWD = 16

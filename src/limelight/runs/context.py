@@ -11,10 +11,10 @@ import msgspec
 from limelight.errors import AlreadyDecided, InvalidBody
 from limelight.events import AnyEvent, ApprovalRequested, ApprovalResolved, Decision
 from limelight.ids import now_ms, sortable_id
+from limelight.models import Decide
 from limelight.redaction.rules import HIDDEN, Hiding, is_hidden_in, restored
 from limelight.runs.engine import Execution
 from limelight.sources.base import DECISIONS, About, Approval, User
-from limelight.stores.base import Decide
 
 
 class Question(msgspec.Struct, frozen=True):

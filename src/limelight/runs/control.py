@@ -10,10 +10,11 @@ from typing import NamedTuple
 from limelight.errors import AgentNotServed, AlreadyDecided, ApprovalExpired, ApprovalNotFound, NotOffered, RequestError
 from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled
 from limelight.ids import now_ms
+from limelight.models import Cancel, Decide, Run, SessionRef
 from limelight.runs.agents import Agents
 from limelight.runs.queries import records_of
 from limelight.runs.sessions import Sessions
-from limelight.stores.base import Cancel, Decide, Run, SessionRef, Store
+from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
 

@@ -33,6 +33,7 @@ from limelight.events import (
 from limelight.grammar import CUT_OFF, Grammar, reason_to_close
 from limelight.ids import now_ms, sortable_id
 from limelight.log_context import ids
+from limelight.models import Append, Artifact, Result, Run, RunState, SessionRef, state_after
 from limelight.redaction.events import Redaction
 from limelight.redaction.rules import NOTHING_HIDDEN, Hiding
 from limelight.runs.committer import Committer, is_large
@@ -41,13 +42,12 @@ from limelight.runs.error_message import error_message
 from limelight.runs.limits import ByteBudget, RunLimits
 from limelight.runs.metrics import NO_METRICS, RunMetrics, RunTimer
 from limelight.runs.retry import retry_while_unavailable
-from limelight.runs.run_state import state_after
 from limelight.runs.truncation import clean_text, fit, is_plain
 from limelight.runs.unstreamed_texts import WholeTexts
 from limelight.runs.watchdog import Watchdog
 from limelight.runs.write_buffer import WriteBuffer
 from limelight.sources.base import CURRENT, UNSTOPPABLE, FileMade, Item, Turn, filled_in
-from limelight.stores.base import Append, Artifact, Result, Run, RunState, SessionRef, Store
+from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from limelight.messages import Message
+from limelight.models import Result, Run
 from limelight.runs.queries import RunStory, input_of, read_story, whole_value
 from limelight.runs.truncation import result_key
-from limelight.stores.base import Result, Run, Store
+from limelight.stores.base import Store
 
 PAST = result_key("past")
 

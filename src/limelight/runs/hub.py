@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from limelight.dialects.base import Frame
 from limelight.dialects.encoder import FrameEncoder
 from limelight.events import TERMINAL_TYPES, Record
-from limelight.stores.base import SessionRef
+from limelight.models import SessionRef
 
 BUFFER_RECORDS = 256
 BUFFER_BYTES = 256 * 1024

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import msgspec
 
 from limelight.errors import TooManyRuns, TooManyStreams
-from limelight.stores.base import LOCAL_OWNER
+from limelight.models import LOCAL_OWNER
 
 RETRY_SECONDS = 5
 """`retry_after` of refusals that end when another run ends."""

@@ -15,10 +15,11 @@ import msgspec
 
 from limelight.ids import sortable_id
 from limelight.messages import Message, files_of
+from limelight.models import Memory, MemoryTurn, SessionRef
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.history import history_from_log
 from limelight.runs.retry import retry_while_unavailable
-from limelight.stores.base import Memory, MemoryTurn, SessionRef, Store
+from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
 

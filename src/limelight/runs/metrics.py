@@ -7,7 +7,8 @@ from typing import Protocol
 
 from limelight.errors import LeaseLost
 from limelight.events import TERMINAL_TYPES, RunStarted
-from limelight.stores.base import LIVE_STATES, Append, RunState, Store, fault_of
+from limelight.models import LIVE_STATES, Append, RunState, fault_of
+from limelight.stores.base import Store
 
 NOT_OF_THE_AGENT = (RunStarted, *TERMINAL_TYPES)
 """Events that every run has, also one whose agent never did anything."""

@@ -17,8 +17,9 @@ from limelight.events import (
     ToolReady,
     ToolStarted,
 )
+from limelight.models import Result, Run
 from limelight.runs.truncation import result_key
-from limelight.stores.base import Result, Run, Store
+from limelight.stores.base import Store
 
 BATCH = 512
 LAST_WORDS = 64

@@ -9,9 +9,9 @@ import msgspec
 
 from limelight.errors import LimelightError
 from limelight.messages import Message
+from limelight.models import SessionRef
 from limelight.runs.agents import Agent
 from limelight.sources.base import User
-from limelight.stores.base import SessionRef
 
 IfBusy = Literal["error", "cancel", "wait"]
 """What a request wants if its session is at work."""

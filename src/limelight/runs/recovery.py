@@ -27,17 +27,17 @@ from limelight.grammar import Grammar, reason_to_close
 from limelight.ids import now_ms, sortable_id
 from limelight.log_context import ids
 from limelight.messages import Message
+from limelight.models import Append, Run, RunOptions, state_after
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.context import Asked, Life, RunContext
 from limelight.runs.engine import Execution
 from limelight.runs.metrics import NO_METRICS, RunMetrics, RunTimer, commit
 from limelight.runs.queries import records_of, whole_value
 from limelight.runs.retry import retry_while_unavailable
-from limelight.runs.run_options import Terms, kept_terms
-from limelight.runs.run_state import state_after
+from limelight.runs.run_options import load_options
 from limelight.runs.truncation import fit
 from limelight.sources.base import Turn, User
-from limelight.stores.base import Append, Run, Store
+from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ class Recovery:
         memory = await self._store.memory(run.ref, agent.name) if agent.source.resumes else None
         if memory is None or not memory.turns or memory.turns[-1].run_id != run.run_id:
             return False
-        options = await kept_terms(self._store, run)
+        options = await load_options(self._store, run)
         now = now_ms()
         if await self._store.take_over(run.run_id, until=now + LEASE_MS, now=now):
             life = _rest_of_run(agent, records, events, memory.key, options)
@@ -112,14 +112,14 @@ class Recovery:
 
 
 def _rest_of_run(
-    agent: Agent, records: Sequence[Record], events: Sequence[AnyEvent], memory_key: str, options: Terms
+    agent: Agent, records: Sequence[Record], events: Sequence[AnyEvent], memory_key: str, options: RunOptions
 ) -> Life:
     """What a reopened run does: wait for its decisions, and resume the agent with them."""
 
     async def life(execution: Execution, context: RunContext) -> None:
         execution.reopen(records)
         turn = Turn(
-            messages=options.beside(Message(role="user", content=_input_of(events))),
+            messages=options.with_question(Message(role="user", content=_input_of(events))),
             context=context,
             memory_key=memory_key,
             max_steps=options.max_steps or agent.max_steps,

@@ -19,6 +19,7 @@ from limelight.errors import Draining, LimelightError, QueueFull, SessionBusy
 from limelight.events import RunCancelled, RunStarted, Terminal
 from limelight.ids import now_ms, sortable_id
 from limelight.log_context import ids, logged_as
+from limelight.models import Begun, NewRun, Run, RunOptions, SessionRef
 from limelight.redaction.rules import Hiding
 from limelight.runs.agents import Agent
 from limelight.runs.attachments import keep_files
@@ -32,10 +33,10 @@ from limelight.runs.memory import Memories, question_of
 from limelight.runs.metrics import NO_METRICS, RunMetrics
 from limelight.runs.queue import Request, StoppedInQueue, Waiting
 from limelight.runs.recovery import LEASE_MS, seal
-from limelight.runs.run_options import Terms, to_keep
+from limelight.runs.run_options import options_as_results
 from limelight.runs.workspace import Workspaces, shared_folder
 from limelight.sources.base import Turn, User
-from limelight.stores.base import Begun, NewRun, Run, SessionRef, Store
+from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
 
@@ -208,9 +209,9 @@ class Sessions:
                 at=now,
                 lease_until=now + LEASE_MS,
                 request_id=request.request_id,
-                makes_session=request.makes_session,
-                session_max=self._limits.session_max,
-                sessions_max=self._quota.sessions_max(request.ref.owner),
+                create_session=request.makes_session,
+                max_session_bytes=self._limits.session_max,
+                max_sessions=self._quota.sessions_max(request.ref.owner),
             )
         )
         if begun.created:
@@ -262,7 +263,7 @@ class Sessions:
             attachments=await keep_files(self._store, asked, run),
         )
         if agent.source.resumes:
-            execution.store(to_keep(terms_of(request)))
+            execution.store(options_as_results(options_of(request)))
         await execution.execute(started, agent.source.run, lambda: self._turn(request, execution, context))
 
     async def _turn(self, request: Request, execution: Execution, context: RunContext) -> Turn:
@@ -388,8 +389,8 @@ class Drained(NamedTuple):
     left: list[Run]
 
 
-def terms_of(request: Request) -> Terms:
-    return Terms(
+def options_of(request: Request) -> RunOptions:
+    return RunOptions(
         system=tuple(message.text for message in request.messages if message.role == "system"),
         max_steps=request.max_steps,
         user_name=request.user.name,

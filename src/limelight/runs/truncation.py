@@ -34,7 +34,7 @@ from limelight.events import (
     kind_of,
 )
 from limelight.links import result_url
-from limelight.stores.base import Result
+from limelight.models import Result
 from limelight.structured_answers import parts_of
 
 MAX_INLINE = 32 * 1024

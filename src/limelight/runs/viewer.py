@@ -13,8 +13,9 @@ from typing import NamedTuple, Self
 from limelight.dialects.base import Cursor, Dialect, Frame
 from limelight.dialects.encoder import FrameEncoder
 from limelight.events import TERMINAL_TYPES, Record
+from limelight.models import SessionRef
 from limelight.runs.hub import FrameBatch, FrameBuffer, Hub
-from limelight.stores.base import SessionRef, Store
+from limelight.stores.base import Store
 
 BATCH = 128
 """Records that a replay reads and sends at once, unless its format takes more."""

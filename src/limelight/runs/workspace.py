@@ -6,7 +6,7 @@ from pathlib import Path
 
 from limelight.errors import StoreUnavailable
 from limelight.file_trees import remove
-from limelight.stores.base import LOCAL_OWNER, SessionRef
+from limelight.models import LOCAL_OWNER, SessionRef
 
 PRIVATE = 0o700
 """Files of conversations are for nobody else's eyes."""

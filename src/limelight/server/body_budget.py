@@ -7,8 +7,8 @@ its session, and when its client has left meanwhile.
 from collections import Counter
 
 from limelight.errors import TooManyBytes
+from limelight.models import LOCAL_OWNER
 from limelight.runs.limits import RETRY_SECONDS
-from limelight.stores.base import LOCAL_OWNER
 
 
 class Load:

@@ -28,6 +28,7 @@ from limelight.errors import (
     UnsupportedMediaType,
 )
 from limelight.ids import now_ms
+from limelight.models import Run, Session, SessionRef
 from limelight.runs.queue import Waiting
 from limelight.runs.viewer import Format
 from limelight.server.auth.authenticator import Caller
@@ -35,7 +36,6 @@ from limelight.server.middleware.root_path import root_of
 from limelight.server.rate_limit import REFUSAL_SECONDS
 from limelight.server.request_body import read_body
 from limelight.server.runtime import Parts
-from limelight.stores.base import Run, Session, SessionRef
 
 T = TypeVar("T")
 _PATH_IN_ERROR = re.compile(r"^(?P<message>.*?)(?: - at `(?P<path>.*)`)?$", re.DOTALL)

@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from limelight.errors import LimelightError, RequestError, RunError, StoreError, StoreUnavailable, all_errors
-from limelight.stores.base import RunState
+from limelight.models import RunState
 
 CODES = frozenset(error.code for error in all_errors())
 LIMITS = frozenset(error.code for error in all_errors() if error.is_limit)

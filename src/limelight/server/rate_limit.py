@@ -8,7 +8,7 @@ from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import FixedWindowRateLimiter
 
 from limelight.errors import TooManyRequests
-from limelight.stores.base import LOCAL_OWNER
+from limelight.models import LOCAL_OWNER
 
 REFUSAL_SECONDS = 0.25
 """How long a refusal takes: whoever asks again as soon as there is an answer does not keep the server busy by that."""

@@ -16,6 +16,7 @@ from limelight.errors import BadRequest, Draining, Interrupted, SetupError, Unkn
 from limelight.events import RunFailed
 from limelight.ids import sortable_id
 from limelight.log_context import ids
+from limelight.models import SessionRef
 from limelight.redaction.settings import hiding_of
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.committer import Committer
@@ -40,7 +41,7 @@ from limelight.server.rate_limit import Rates
 from limelight.server.readiness import Probing
 from limelight.server.tracing_config import tracing_of
 from limelight.server.v2.message_count import MessageCounts
-from limelight.stores.base import SessionRef, Store
+from limelight.stores.base import Store
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from limelight.events import Decision, JsonValue
-from limelight.stores.base import Run, RunFault, RunState, Session
+from limelight.models import Run, RunFault, RunState, Session
 
 SessionState = Literal["idle", "processing", "completed", "error", "expired"]
 AFTER_RUN: dict[RunState, SessionState] = {

@@ -1,1 +1,1 @@
-"""Stores keep sessions and Records. `base` is the contract; each other file is one engine behind it."""
+"""Stores keep sessions, runs and records. `base` is the contract; `memory` and `sqlite` implement it."""

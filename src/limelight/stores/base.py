@@ -1,373 +1,345 @@
-"""What a store must do, so that the rest of Limelight need not know which one it has.
+"""The store contract: `Store`, the base class of everything that keeps sessions, runs and records.
 
-A store keeps sessions, the runs in them, their Records in order, whole tool results, and artifacts. It hands out
-leases on runs and carries signals to whichever process holds one, so that a store for many machines is one more file.
-It must not know grammar, dialects or HTTP, and it never reads a clock: every time is given to it in milliseconds.
-`runs/` calls it.
+`runs/` and `server/` call it; `stores/sqlite/` and `stores/memory.py` implement it. A store knows no grammar, dialect
+or HTTP, and it never reads a clock: every time is an argument in milliseconds. The types in its signatures are those of
+`limelight.models`, exported here again for authors of stores.
 """
 
+import asyncio
+import threading
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Collection, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from typing import Self
 
-import msgspec
+from limelight.errors import SessionBusy, SessionFull, TooManySessions
+from limelight.events import Record
+from limelight.models import (
+    ENDED_STATES,
+    LIVE_STATES,
+    LOCAL_OWNER,
+    Append,
+    Artifact,
+    Begun,
+    Cancel,
+    Decide,
+    Memory,
+    MemoryTurn,
+    NewRun,
+    NewSession,
+    Owner,
+    Result,
+    RetentionCounts,
+    Run,
+    RunFault,
+    RunState,
+    Session,
+    SessionRef,
+    Signal,
+    Swept,
+    fault_of,
+    refers_to,
+)
 
-from limelight.events import Decision, Record, RunFailed
+__all__ = [
+    "ENDED_STATES",
+    "EXIT_LOCK",
+    "LIVE_STATES",
+    "LOCAL_OWNER",
+    "Append",
+    "Artifact",
+    "Begun",
+    "Cancel",
+    "Decide",
+    "Memory",
+    "MemoryTurn",
+    "NewRun",
+    "NewSession",
+    "Owner",
+    "Result",
+    "RetentionCounts",
+    "Run",
+    "RunFault",
+    "RunState",
+    "Session",
+    "SessionRef",
+    "Signal",
+    "Store",
+    "Swept",
+    "check_not_busy",
+    "check_session_count",
+    "check_session_size",
+    "fault_of",
+    "refers_to",
+]
 
-RunState = Literal["queued", "running", "waiting", "finished", "failed", "cancelled"]
-ENDED_STATES: frozenset[RunState] = frozenset({"finished", "failed", "cancelled"})
-LIVE_STATES: frozenset[RunState] = frozenset({"running", "waiting"})
+EXIT_LOCK = threading.RLock()
+"""A forced exit of the process waits for this lock. A store holds it, in the thread that does the work, only while it
+writes data that would be lost with the process."""
 
-
-LOCAL_OWNER = "local"
-"""Who owns what is done without a key, or with a key and no name."""
-
-
-class SessionRef(NamedTuple):
-    """Names a session: ids are unique per owner."""
-
-    owner: str
-    session_id: str
-
-
-class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation as the store knows it. `run_state` is that of its newest run, None before the first."""
-
-    ref: SessionRef
-    agent: str
-    title: str
-    created_at: int
-    active_at: int
-    turns: int
-    last_seq: int
-    run_id: str | None
-    run_state: RunState | None
-    max_steps: int | None = None
-    """What its maker asked for, in place of the agent's own."""
-
-
-class Owner(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody who has sessions: how many, and when one of them was active last."""
-
-    owner: str
-    sessions: int
-    active_at: int
-
-
-class NewSession(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation that nobody has said anything in yet."""
-
-    ref: SessionRef
-    agent: str
-    at: int
-    max_steps: int | None = None
-    sessions_max: int = 0
-    """The most sessions that its owner may have; 0 if nobody minds."""
-
-
-class RunFault(msgspec.Struct, frozen=True):
-    """Why a run failed, as its terminal event says."""
-
-    code: str
-    message: str
-    error_id: str = ""
-
-
-class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One turn. Its Records are `first_seq` … `last_seq` of its session."""
-
-    run_id: str
-    ref: SessionRef
-    agent: str
-    turn: int
-    state: RunState
-    started_at: int
-    ended_at: int | None
-    first_seq: int
-    last_seq: int
-    request_id: str = ""
-    error: RunFault | None = None
-    messages: int | None = None
-    """How many whole messages it has, once it has ended and somebody has counted them."""
-
-    @property
-    def live(self) -> bool:
-        return self.state in LIVE_STATES
+_PAGE = 500
+"""Rows that a default implementation reads at a time."""
 
 
-class NewRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What `begin` needs. A session that does not exist yet is made; the title is for one that has none."""
+class Store(ABC):
+    """Keeps sessions, the runs in them, their records in order, complete results, artifacts and agent memories.
 
-    run_id: str
-    ref: SessionRef
-    agent: str
-    title: str
-    at: int
-    lease_until: int
-    request_id: str = ""
-    makes_session: bool = True
-    """False: the session has to be there."""
-    session_max: int = 0
-    """The most bytes that its session may have already; 0 if nobody minds."""
-    sessions_max: int = 0
-    """The most sessions that its owner may have; 0 if nobody minds."""
+    A store author implements the abstract methods. They are what only the store can do: the log (`begin`, `append`,
+    `records` …), its limits and retention, agent memories, and the leases that say which process owns a live run. The
+    other members have defaults written in terms of these. A default is correct for every store; override it where the
+    database has a faster way or has more to report. The suite in `tests/stores/suite.py`, which every store runs,
+    compares overrides with the defaults.
 
-
-class Begun(msgspec.Struct, frozen=True):
-    """The answer of `begin`: `created` is false if the same request_id has a run already, which is then this one."""
-
-    run: Run
-    created: bool
-    session_bytes: int = 0
-    """How much is kept of the session, as the store measures it."""
-
-
-class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """A value that is too large for the log, kept whole: `key` is a call id with what it is of that call."""
-
-    key: str
-    media_type: str
-    body: bytes
-
-
-class Append(msgspec.Struct, kw_only=True):
-    """One run's part of a commit. `state` is set when the run's state changes with these Records."""
-
-    run_id: str
-    records: Sequence[Record]
-    results: Sequence[Result] = ()
-    state: RunState | None = None
-
-
-class Artifact(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that an agent made or a user sent."""
-
-    artifact_id: str
-    ref: SessionRef
-    name: str
-    media_type: str
-    body: bytes
-
-
-class Swept(msgspec.Struct, frozen=True):
-    """What a sweep has removed: how many runs, and which sessions."""
-
-    runs: int
-    sessions: list[SessionRef]
-
-
-class RetentionCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How many sessions and runs there are, and how many of them a sweep would remove."""
-
-    sessions: int
-    runs: int
-    sessions_to_delete: int
-    runs_to_delete: int
-
-
-class MemoryTurn(msgspec.Struct, frozen=True):
-    """One turn that an agent's memory has seen: what was asked, as a hash, and the run."""
-
-    asked: str
-    run_id: str
-
-
-class Memory(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent keeps of a session, under a key of the framework's own storage, and which turns are in it."""
-
-    key: str
-    agent: str
-    turns: tuple[MemoryTurn, ...] = ()
-
-
-class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
-    """Stop this run."""
-
-    run_id: str
-    reason: str
-    by: str = ""
-
-
-class Decide(msgspec.Struct, frozen=True, tag="decide"):
-    """A person's word on an approval."""
-
-    run_id: str
-    approval_id: str
-    decision: Decision
-    args: dict[str, Any] | None = None
-    reason: str = ""
-    by: str = ""
-
-
-Signal = Cancel | Decide
-
-
-class Store(Protocol):
-    """The contract; its test-suite is `tests/stores/suite.py`, which every store runs.
-
-    A store object stands for one process: the runs that it began or took over are the ones that it holds. While it
-    fails it raises StoreUnavailable; if that has `words`, the store says in the log when it begins and when it ends.
+    A store object stands for one process: it owns the runs that it began or took over. A store that several processes
+    share also overrides `signal` and `signals`, whose defaults stay within the process. While a store cannot work, it
+    raises StoreUnavailable; if that error has `words`, the store itself logs when the problem begins and when it ends.
     """
 
+    def __init__(self) -> None:
+        self._signals: asyncio.Queue[Signal] = asyncio.Queue()
+
+    # Opening and closing
+
     @classmethod
+    @abstractmethod
     def from_url(cls, url: str, data: Path) -> Self:
-        """Make a store from `scheme://…`; `data` is the data folder for stores that live in it."""
-        ...
+        """Make a store from `scheme://…`. `data` is the data folder, for stores that keep their files in it."""
 
-    @property
-    def file(self) -> Path | None:
-        """The file that everything is in, for backups; None if there is no such file."""
-        ...
+    async def open(self) -> None:  # noqa: B027
+        """Connect, migrate and repair after a crash. Raises StoreNewer, StoreCorrupt or StoreLocked."""
 
-    def check_place(self) -> None:
-        """Raises StoreUnavailable if a running server has another file open than the one in its place: to open that
-        here would mix the two."""
-        ...
+    async def close(self) -> None:  # noqa: B027
+        """Finish queued writes and release everything. No other method is called afterwards."""
 
-    async def examine(self) -> str:
-        """Look at a store that is not open, or that another process has open, and change nothing: how it is, in words.
-        Raises StoreError with what to do."""
-        ...
-
-    async def open(self) -> None:
-        """Get ready, mend what a crash left behind. Raises StoreNewer, StoreCorrupt or StoreLocked."""
-        ...
-
-    async def close(self) -> None:
-        """Flush and let go. Nothing may be called afterwards."""
-        ...
+    async def ping(self) -> None:
+        """Return if the store can be written, raise StoreError if not. The default only reads."""
+        await self.session(SessionRef("", ""))
 
     @property
     def is_failing(self) -> bool:
-        """Whether the store knows that it cannot be written or read now. For numbers: it looks at nothing."""
-        ...
+        """Whether the store knows that it cannot be read or written now. For metrics: it does no I/O."""
+        return False
 
-    async def ping(self) -> None:
-        """Return if the store can be written to, raise StoreError if not."""
-        ...
+    # Tools that look at a store from outside; they do not call `open`
 
+    @property
+    def file(self) -> Path | None:
+        """The file that holds everything, for backups; None if there is no such file."""
+        return None
+
+    def check_place(self) -> None:  # noqa: B027
+        """Raise StoreUnavailable if a running server has another file open than the one at `file`."""
+
+    async def examine(self) -> str:
+        """Describe the condition of a store without changing it, whether or not another process has it open.
+
+        Raises StoreError, which says what to do.
+        """
+        return "not checked"
+
+    # Sessions
+
+    @abstractmethod
     async def session(self, ref: SessionRef) -> Session | None: ...
 
+    @abstractmethod
     async def sessions(
         self, owner: str, *, q: str = "", before: tuple[int, str] | None = None, limit: int = 50
     ) -> list[Session]:
-        """The owner's sessions whose title contains `q`, last active first, after the (active_at, id) `before`."""
-        ...
+        """Return sessions of an owner whose title contains `q`, ordered by `active_at` descending, then by id.
 
+        `before` is the (active_at, session_id) of the last session of the previous page.
+        """
+
+    @abstractmethod
     async def owners(self, *, after: str = "", limit: int = 50) -> list[Owner]:
-        """Everybody who has sessions, by name, after the one of this name."""
-        ...
+        """Return the owners of sessions in order of name, after the name `after`."""
 
+    @abstractmethod
     async def create(self, new: NewSession) -> bool:
-        """Make a session without a run. False if it is there already, and then it stays as it is. Raises
-        TooManySessions if it would be one too many: however many are made at once, none gets past the limit."""
-        ...
+        """Create a session without a run. Return False, and change nothing, if it exists.
+
+        Raises TooManySessions. Concurrent calls do not exceed the limit.
+        """
+
+    @abstractmethod
+    async def rename(self, ref: SessionRef, title: str) -> bool:
+        """Set the title. Return False if the session does not exist."""
+
+    @abstractmethod
+    async def delete(self, ref: SessionRef) -> bool:
+        """Delete a session with everything that belongs to it. Return False if it does not exist.
+
+        Its agent memories become stale. Raises SessionBusy while it has a live run.
+        """
 
     async def active_sessions(self, since: int) -> int:
-        """How many sessions, of all owners, have a live run or were active since then."""
-        ...
+        """Count the sessions of all owners that have a live run or were active at or after this time."""
+        return sum([s.active_at >= since or s.run_state in LIVE_STATES async for s in self._all_sessions()])
 
-    async def rename(self, ref: SessionRef, title: str) -> bool: ...
+    # Runs
 
-    async def delete(self, ref: SessionRef) -> bool:
-        """Remove a session with all that belongs to it. Raises SessionBusy while a run is live."""
-        ...
-
+    @abstractmethod
     async def begin(self, new: NewRun) -> Begun:
-        """Make a run the live one of its session, with a lease. Raises SessionBusy if there is one already,
-        SessionNotFound if there is no session and the run may not make one, TooManySessions if it would be one too
-        many, and SessionFull if too much is kept."""
-        ...
+        """Make a run the live run of its session, with a lease of this process. A known request id begins no run.
 
+        Raises SessionBusy if the session has a live run, SessionNotFound if the session does not exist and must not be
+        created, TooManySessions, and SessionFull. A refused run leaves no trace.
+        """
+
+    @abstractmethod
     async def run(self, run_id: str) -> Run | None: ...
 
+    @abstractmethod
+    async def runs(self, ref: SessionRef) -> list[Run]:
+        """Return the runs of a session that retention has kept, oldest first."""
+
     async def requested(self, ref: SessionRef, request_id: str) -> Run | None:
-        """The run that this request has begun, if it has."""
-        ...
+        """Return the run that this request began."""
+        return next((run for run in await self.runs(ref) if run.request_id == request_id != ""), None)
 
     async def run_covering(self, ref: SessionRef, seq: int) -> Run | None:
-        """The first run of the session that is kept and does not end before `seq`."""
-        ...
+        """Return the first kept run of a session that is live or ends at `seq` or later."""
+        return next((run for run in await self.runs(ref) if run.live or run.last_seq >= seq), None)
 
-    async def runs(self, ref: SessionRef) -> list[Run]:
-        """All runs of the session that are kept, oldest first."""
-        ...
+    async def note_messages(self, run_id: str, messages: int) -> None:  # noqa: B027
+        """Store the message count of an ended run as `Run.messages`. The default discards it: it is a cache."""
 
-    async def note_messages(self, run_id: str, messages: int) -> None:
-        """Keep the count of an ended run's messages, so that it need not be counted again."""
-        ...
+    # Records, results and artifacts
 
+    @abstractmethod
     async def append(self, batch: Sequence[Append]) -> None:
-        """Commit all of it, or none; a run is in it once. A terminal `state` comes with the terminal Record and frees
-        the session. Raises LeaseLost for a run not held. Who gets StoreUnavailable tries again."""
-        ...
+        """Commit the whole batch or nothing. A run occurs in it once.
 
+        A state in ENDED_STATES comes with the terminal record; it ends the run and frees the session. Raises LeaseLost
+        for a run that this process does not own. The caller of a batch that got StoreUnavailable sends it again.
+        """
+
+    @abstractmethod
     async def records(self, ref: SessionRef, *, after: int, limit: int) -> list[Record]:
-        """Up to `limit` committed Records with `seq > after`, in order. A gap at the front means retention."""
-        ...
+        """Return up to `limit` committed records with `seq > after`, in order. Retention leaves a gap at the front."""
 
     async def records_naming(self, run: Run, id_: str) -> list[Record]:
-        """The committed Records of a run that have this `call_id` or `approval_id`, in order."""
-        ...
+        """Return the committed records of a run that have this `call_id` or `approval_id`, in order."""
+        found: list[Record] = []
+        after = run.first_seq - 1
+        while page := await self.records(run.ref, after=after, limit=_PAGE):
+            found += [record for record in page if record.run_id == run.run_id and refers_to(record, id_)]
+            if page[-1].run_id != run.run_id:
+                break
+            after = page[-1].seq
+        return found
 
+    @abstractmethod
     async def result(self, run_id: str, key: str) -> Result | None: ...
 
+    @abstractmethod
     async def put_artifact(self, artifact: Artifact, run_id: str) -> None:
-        """Keep a file of a run. Who gets StoreUnavailable tries again."""
-        ...
+        """Store a file of a run. The caller that got StoreUnavailable sends it again."""
 
+    @abstractmethod
     async def artifact(self, artifact_id: str) -> Artifact | None: ...
 
+    # Agent memories
+
+    @abstractmethod
     async def memory(self, ref: SessionRef, agent: str) -> Memory | None:
-        """What this agent remembers of the session: the memory that was written last."""
-        ...
+        """Return the memory that was written last for this session and agent."""
 
+    @abstractmethod
     async def remember(self, ref: SessionRef, memory: Memory) -> None:
-        """Write a memory of this session. Another key than before makes the one before it stale."""
-        ...
+        """Write a memory of a session. A previous one with another key becomes stale."""
 
+    @abstractmethod
     async def stale_memories(self, agents: Collection[str], limit: int = 100) -> list[Memory]:
-        """Memories of these agents that no turn will use again: others took their place, or their session is gone."""
-        ...
+        """Return memories of these agents that no turn will use again: replaced, or of a deleted session."""
 
+    @abstractmethod
     async def drop_memory(self, key: str) -> None: ...
 
+    # Leases and signals
+
+    @abstractmethod
     async def renew(self, until: int) -> None:
-        """Extend the leases of all runs that this store object holds."""
-        ...
+        """Extend the leases of all runs that this process owns."""
 
+    @abstractmethod
     async def orphans(self, now: int) -> list[Run]:
-        """Live runs whose lease has run out: their process is gone."""
-        ...
+        """Return live runs whose lease has expired because their process is gone."""
 
+    @abstractmethod
     async def take_over(self, run_id: str, *, until: int, now: int) -> bool:
-        """Lease an orphan. False if somebody else was faster."""
-        ...
+        """Lease an orphan. Return False if it is not one, for example because another process took it."""
 
     async def signal(self, signal: Signal) -> None:
-        """Carry a signal to the process that holds the run."""
-        ...
+        """Deliver a signal to the process that owns the run."""
+        self._signals.put_nowait(signal)
 
-    def signals(self) -> AsyncIterator[Signal]:
-        """The signals to the runs that this store object holds, for ever."""
-        ...
+    async def signals(self) -> AsyncIterator[Signal]:
+        """Yield the signals to runs that this process owns, without end."""
+        while True:
+            yield await self._signals.get()
 
+    # Retention
+
+    @abstractmethod
     async def sweep(self, before: int, limit: int = 500) -> Swept:
-        """Retention: remove up to `limit` runs that ended before this time, and the sessions that are then empty."""
-        ...
+        """Delete up to `limit` runs that ended before this time, and the sessions that are then empty and idle."""
+
+    # The next two are also called on a store that is not open, or that another process has open. A store that cannot
+    # read in that condition overrides them.
 
     async def newest_at(self) -> int | None:
-        """When a session was active or a run ended last; None if the store is empty. Also of a store that is not open,
-        or that another process has open."""
-        ...
+        """Return the time of the latest activity of a session or end of a run; None if the store is empty."""
+        times: list[int] = []
+        async for session in self._all_sessions():
+            times.append(session.active_at)
+            times += [run.ended_at for run in await self.runs(session.ref) if run.ended_at is not None]
+        return max(times, default=None)
 
     async def retention_counts(self, before: int) -> RetentionCounts:
-        """Count what a sweep with this time would remove in all. Also of a store that is not open, or that another
-        process has open."""
-        ...
+        """Count what sweeps with this time would delete in total."""
+        sessions = runs = sessions_to_delete = runs_to_delete = 0
+        async for session in self._all_sessions():
+            kept = await self.runs(session.ref)
+            ended = [run for run in kept if run.ended_at is not None and run.ended_at < before]
+            sessions += 1
+            runs += len(kept)
+            runs_to_delete += len(ended)
+            sessions_to_delete += session.active_at < before and len(ended) == len(kept)
+        return RetentionCounts(
+            sessions=sessions, runs=runs, sessions_to_delete=sessions_to_delete, runs_to_delete=runs_to_delete
+        )
+
+    async def _all_sessions(self) -> AsyncIterator[Session]:
+        """Yield the sessions of all owners."""
+        after = ""
+        while owners := await self.owners(after=after, limit=_PAGE):
+            for owner in owners:
+                before: tuple[int, str] | None = None
+                while page := await self.sessions(owner.owner, before=before, limit=_PAGE):
+                    for session in page:
+                        yield session
+                    before = (page[-1].active_at, page[-1].ref.session_id)
+            after = owners[-1].owner
 
 
-def fault_of(record: Record) -> RunFault | None:
-    """What a run's row says about its failure, read off its terminal Record."""
-    event = record.event
-    return RunFault(event.code, event.message, event.error_id) if isinstance(event, RunFailed) else None
+# Checks that every store makes before it changes anything, with the error texts that users get
+
+
+def check_not_busy(run_id: str | None, run_state: RunState | None) -> None:
+    """Raise SessionBusy if the newest run of a session, which this is, is live."""
+    if run_id is not None and run_state in LIVE_STATES:
+        raise SessionBusy(f"run {run_id} is live in this session: stop it first, or wait for its end", run_id=run_id)
+
+
+def check_session_count(sessions: int, limit: int) -> None:
+    """Raise TooManySessions if an owner with so many sessions must not get another one; a limit of 0 is none."""
+    if limit and sessions >= limit:
+        raise TooManySessions(f"you have {limit} sessions, which is the limit: delete some")
+
+
+def check_session_size(size: int, limit: int) -> None:
+    """Raise SessionFull if a session of this size must not get another run; a limit of 0 is none."""
+    if limit and size >= limit:
+        raise SessionFull(f"{size:,} bytes are kept of this session, which is the limit: begin a new session")

@@ -1,6 +1,6 @@
-"""The compact form of a stretch of one run's Records: neighbouring deltas share one head, and all of it is deflated.
+"""A compressed encoding for consecutive records of one run, in which neighbouring deltas share their fields.
 
-Pure: bytes in, Records out, and what comes out equals what went in. Stores that keep blobs use it; nobody else sees it.
+Pure and lossless. Stores that keep blobs use it.
 """
 
 import zlib
@@ -11,17 +11,18 @@ import msgspec
 
 from limelight.deltas import DELTA_TYPES, Delta, delta_key
 from limelight.events import AnyEvent, Record
+from limelight.models import refers_to
 
 
 class Single(msgspec.Struct, array_like=True, tag="e"):
-    """One Record as it is; `at` counts from the Record before it, as in Deltas."""
+    """One record. Its time is relative to the previous record, as in Deltas."""
 
     at: int
     event: AnyEvent
 
 
 class Deltas(msgspec.Struct, array_like=True, tag="d"):
-    """Several deltas that differ in text and time only: the first one without text, then the texts and times."""
+    """Deltas that differ only in text and time: the first one without its text, then all times and texts."""
 
     head: Delta
     ats: list[int]
@@ -29,7 +30,7 @@ class Deltas(msgspec.Struct, array_like=True, tag="d"):
 
 
 class Pack(msgspec.Struct, array_like=True):
-    """A stretch: Records number `first_seq`, `first_seq` + 1, … of one run."""
+    """The records `first_seq`, `first_seq` + 1, … of one run."""
 
     run_id: str
     first_seq: int
@@ -41,16 +42,16 @@ _decoder = msgspec.json.Decoder(Pack)
 
 
 def pack(records: Sequence[Record]) -> bytes:
-    """Make the compact form. The Records must be neighbours of one run."""
+    """Encode records, which must be consecutive records of one run."""
     first, last = records[0], records[-1]
     assert (last.seq - first.seq, last.run_id) == (len(records) - 1, first.run_id)
     parts: list[Single | Deltas] = []
-    before = 0
+    previous_at = 0
     group: Deltas | None = None
     key: Any = None
     for record in records:
-        event, at = record.event, record.at - before
-        before = record.at
+        event, at = record.event, record.at - previous_at
+        previous_at = record.at
         if isinstance(event, DELTA_TYPES):
             event_key = delta_key(event)
             if group is None or event_key != key:
@@ -65,22 +66,16 @@ def pack(records: Sequence[Record]) -> bytes:
 
 
 def unpack(body: bytes) -> list[Record]:
-    """The Records that were packed."""
+    """Decode the records."""
     return _records(_decoder.decode(zlib.decompress(body)))
 
 
 def unpack_naming(body: bytes, id_: str) -> list[Record]:
-    """Those of them that name this call or approval. What does not have the id in it is not even taken apart."""
-    written = zlib.decompress(body)
-    if _encoder.encode(id_) not in written:
+    """Decode the records that have this `call_id` or `approval_id`. A body without the id is not parsed."""
+    encoded = zlib.decompress(body)
+    if _encoder.encode(id_) not in encoded:
         return []
-    return [record for record in _records(_decoder.decode(written)) if names(record, id_)]
-
-
-def names(record: Record, id_: str) -> bool:
-    """Whether it is about this call or approval. Many are about none, which is no name."""
-    event = record.event
-    return bool(id_) and id_ in (getattr(event, "call_id", None), getattr(event, "approval_id", None))
+    return [record for record in _records(_decoder.decode(encoded)) if refers_to(record, id_)]
 
 
 def _records(packed: Pack) -> list[Record]:

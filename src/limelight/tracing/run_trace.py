@@ -41,7 +41,7 @@ from limelight.events import (
     terminal_of,
 )
 from limelight.grammar import reason_to_close
-from limelight.runs.run_state import state_after
+from limelight.models import state_after
 from limelight.tracing import conventions as said
 from limelight.tracing.conventions import Said
 from limelight.tracing.open_span import OpenSpan

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from limelight.events import Record, RunStarted, terminal_of
 from limelight.log_context import ids
-from limelight.stores.base import SessionRef
+from limelight.models import SessionRef
 from limelight.tracing.run_trace import RunTrace
 from limelight.tracing.span import Span
 

@@ -13,8 +13,8 @@ from limelight.auth.jwt_issuer import Issuer
 from limelight.auth.key_file import Keyring
 from limelight.config import load_settings
 from limelight.errors import IssuerUnavailable, SetupError, Unauthorized
+from limelight.models import LOCAL_OWNER
 from limelight.server.app import create_app
-from limelight.stores.base import LOCAL_OWNER
 from tests.auth.local_issuer import AUDIENCE, LocalIssuer, SignedBy, issuing
 from tests.server.v2.socket_client import socket
 from tests.support import agents

@@ -6,8 +6,8 @@ import sys
 HELD = """
 import time
 from limelight.server.process.forced_exit import end_process_after
-from limelight.stores.exit_lock import UNCUT
-with UNCUT:
+from limelight.stores.base import EXIT_LOCK
+with EXIT_LOCK:
     end_process_after(0.1)
     time.sleep(1)
     print("written", flush=True)

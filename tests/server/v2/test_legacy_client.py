@@ -24,7 +24,7 @@ from limelight.events import (
     ToolReady,
     ToolStarted,
 )
-from limelight.stores.base import LOCAL_OWNER, SessionRef
+from limelight.models import LOCAL_OWNER, SessionRef
 from tests.support import agents
 from tests.support.server import Served, serving
 

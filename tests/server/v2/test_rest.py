@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from limelight.client import Client
+from limelight.models import Run
 from limelight.server import readiness
-from limelight.stores.base import Run
 from tests.server.v2.socket_client import Json, socket, states, whole
 from tests.support import agents
 from tests.support.server import Served, serving

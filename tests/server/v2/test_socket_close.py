@@ -11,10 +11,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from limelight.errors import StoreCorrupt, StoreUnavailable, TooManyRequests
 from limelight.messages import Message
+from limelight.models import Begun, Session, SessionRef
 from limelight.runs.queue import Waiting
 from limelight.runs.sessions import MAX_WAITING
 from limelight.sources.base import Context
-from limelight.stores.base import Begun, Session, SessionRef
 from tests.server.v2.socket_client import socket, states, whole
 from tests.support import agents
 from tests.support.server import serving

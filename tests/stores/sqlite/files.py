@@ -1,4 +1,4 @@
-"""Looking at a SQLite store from outside: through another connection, or as bytes on disk."""
+"""Access to the files of a SQLite store from outside: through another connection, or as bytes on disk."""
 
 import errno
 import io
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def query(path: Path, sql: str, *values: Any) -> Any:
-    """The first column of the first row, as another program sees it; changes are committed."""
+    """Run a statement on a new connection and commit. Return the first column of the first row."""
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         row = db.execute(sql, values).fetchone()
         return None if row is None else row[0]
@@ -20,7 +20,7 @@ def query(path: Path, sql: str, *values: Any) -> Any:
 
 @contextmanager
 def locked(path: Path, kind: str = "IMMEDIATE") -> Generator[None]:
-    """Another program holds the file's write lock."""
+    """Hold the write lock of the database, as another program would."""
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute(f"BEGIN {kind}")
         yield
@@ -28,7 +28,7 @@ def locked(path: Path, kind: str = "IMMEDIATE") -> Generator[None]:
 
 
 def copy_as_it_is(path: Path, folder: Path) -> Path:
-    """What a crash at this moment would leave behind."""
+    """Copy the files as a crash at this moment would leave them. Return the path of the database."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     for name in (path.name, path.name + "-wal", path.name + "-shm"):
@@ -38,14 +38,14 @@ def copy_as_it_is(path: Path, folder: Path) -> Path:
 
 
 def transactions(path: Path) -> int:
-    """How many commits the write-ahead log holds: their last frame carries the size of the database."""
+    """Count the commits in the write-ahead log: the last frame of each has the size of the database."""
     data = path.with_name(path.name + "-wal").read_bytes()
     size = int.from_bytes(data[8:12]) + 24
     return sum(data[at + 4 : at + 8] != b"\0\0\0\0" for at in range(32, len(data) - size + 1, size))
 
 
 class FullFile(io.FileIO):
-    """A lock file on a disk that has a name to spare, but not a byte."""
+    """A lock file on a full disk: it can be created, but not written."""
 
     _open = Path.open
 
@@ -53,14 +53,14 @@ class FullFile(io.FileIO):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     @staticmethod
-    def instead(path: Path, mode: str = "r", *args: Any, **options: Any) -> Any:
-        """In the place of `Path.open`."""
-        wants_lock = path.suffix == ".lock" and mode == "ab"
-        return FullFile(path, "a") if wants_lock else FullFile._open(path, mode, *args, **options)
+    def open(path: Path, mode: str = "r", *args: Any, **options: Any) -> Any:
+        """Replaces `Path.open`."""
+        is_lock = path.suffix == ".lock" and mode == "ab"
+        return FullFile(path, "a") if is_lock else FullFile._open(path, mode, *args, **options)
 
 
 def content(path: Path) -> bytes:
-    """The file's bytes; none if there is no file."""
+    """Return the bytes of a file; none if it does not exist."""
     return path.read_bytes() if path.exists() else b""
 
 
@@ -69,12 +69,12 @@ def overwrite(path: Path, data: bytes) -> None:
 
 
 def move(path: Path, target: Path) -> Path:
-    """As `mv` does: what was there is replaced."""
+    """Move a file as `mv` does, over an existing one."""
     return path.replace(target)
 
 
 def remove(*paths: Path) -> None:
-    """Files, and folders with all that is in them."""
+    """Delete files and whole folders."""
     for path in paths:
         if path.is_dir():
             shutil.rmtree(path)

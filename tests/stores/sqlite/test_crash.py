@@ -1,4 +1,4 @@
-"""What was acknowledged survives: a crash at any moment, a disk that is full, a transaction that fails."""
+"""Acknowledged records survive a crash at any moment, a full disk and a failed transaction."""
 
 import asyncio
 import resource
@@ -13,9 +13,10 @@ import pytest
 
 from limelight.errors import StoreUnavailable
 from limelight.events import RunFinished, RunStarted
-from limelight.stores.base import Artifact, Result, SessionRef, Store
+from limelight.models import Artifact, Result, SessionRef
+from limelight.stores.base import Store
 from limelight.stores.sqlite import SqliteStore
-from tests.stores.operations import S1, Writing, begin, opened, read_all, tokens, whole_run
+from tests.stores.operations import S1, RunWriter, begin, complete_run, opened, read_all, tokens
 from tests.stores.random_traffic import Traffic
 from tests.stores.sqlite.files import content, copy_as_it_is, query
 
@@ -37,10 +38,10 @@ async def store(path: Path) -> AsyncGenerator[Store]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_a_crash_at_any_moment_loses_nothing(
+async def test_crash_at_any_moment_loses_no_acknowledged_record(
     store: Store, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """The smallest numbers make every moment one in which something is packed or dropped."""
+    """With the smallest thresholds, something is packed or deleted at every moment."""
     random = Random(seed)
     for name, number in (("CHUNK_RECORDS", 5), ("TIDY_EVERY", 3), ("PINNED_PAGES", 6)):
         monkeypatch.setattr(f"limelight.stores.sqlite.journal.{name}", number)
@@ -54,7 +55,7 @@ async def test_a_crash_at_any_moment_loses_nothing(
     assert traffic.ended > 5
 
 
-async def test_kill_9_loses_nothing_that_was_acknowledged(path: Path) -> None:
+async def test_kill_9_loses_no_acknowledged_record(path: Path) -> None:
     acknowledged: dict[str, int] = {}
     for round_, lines in enumerate((1, 40, 700, 1500)):
         acknowledged |= await crash(path, round_, lines)
@@ -68,12 +69,12 @@ async def test_kill_9_loses_nothing_that_was_acknowledged(path: Path) -> None:
             assert await store.take_over(run_id, until=1, now=0)
             run = await store.run(run_id)
             assert run is not None
-            await Writing(store, run).end()
+            await RunWriter(store, run).end()
         assert query(path, "SELECT count(*) FROM journal") == 0
 
 
 async def crash(path: Path, round_: int, lines: int) -> dict[str, int]:
-    """Let a program write, kill it after so many acknowledgements; returns the last one of each run."""
+    """Kill a writing program after so many acknowledgements. Return the last acknowledged seq of each run."""
     program = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.stores.crasher", str(path), str(round_)),
         cwd=ROOT,
@@ -83,7 +84,9 @@ async def crash(path: Path, round_: int, lines: int) -> dict[str, int]:
     last: dict[str, int] = {}
     count = 0
     try:
-        while line := await program.stdout.readline():  # also what it said between our decision and its death
+        while (
+            line := await program.stdout.readline()
+        ):  # until its end: it may acknowledge more before the signal arrives
             run_id, seq = line.decode().split()
             last[run_id] = int(seq)
             count += 1
@@ -102,7 +105,7 @@ async def crash(path: Path, round_: int, lines: int) -> dict[str, int]:
 
 @contextmanager
 def disk_full(path: Path) -> Generator[None]:
-    """No file may grow beyond what this one's log has now, for a while."""
+    """Limit the size of all files to a little more than the current size of the write-ahead log."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(content(path.with_name(path.name + "-wal"))) + 5000, hard))
     try:
@@ -111,7 +114,7 @@ def disk_full(path: Path) -> Generator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-async def test_a_full_disk_loses_nothing(store: Store, path: Path) -> None:
+async def test_full_disk_refuses_writes_and_loses_nothing(store: Store, path: Path) -> None:
     other = SessionRef("ann", "s2")
     run, ending = await begin(store, "r1"), await begin(store, "r2", other)
     await run.write(RunStarted(agent="echo"), *tokens(200))
@@ -138,13 +141,15 @@ async def test_a_full_disk_loses_nothing(store: Store, path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["ABORT", "ROLLBACK", "FAIL"])
 @pytest.mark.parametrize("table", ["journal", "chunks"])
-async def test_a_transaction_that_fails_loses_nothing(store: Store, path: Path, how: str, table: str) -> None:
+async def test_failed_transaction_can_be_repeated_and_loses_nothing(
+    store: Store, path: Path, how: str, table: str
+) -> None:
     run = await begin(store, "r1")
     await run.write(RunStarted(agent="echo"), *tokens(150))
-    query(path, f"CREATE TRIGGER fault BEFORE INSERT ON {table} BEGIN SELECT RAISE({how}, 'out of luck'); END")
+    query(path, f"CREATE TRIGGER fault BEFORE INSERT ON {table} BEGIN SELECT RAISE({how}, 'injected'); END")
     part = run.part(*tokens(1))
-    for _ in range(70):  # also past the moments at which pages are dropped
-        with pytest.raises(StoreUnavailable, match="out of luck"):
+    for _ in range(70):  # enough to pass the commits at which pages are deleted
+        with pytest.raises(StoreUnavailable, match="injected"):
             await store.append([part])
     assert await read_all(store) == run.acknowledged
     query(path, "DROP TRIGGER fault")
@@ -156,18 +161,18 @@ async def test_a_transaction_that_fails_loses_nothing(store: Store, path: Path, 
     assert log == [*run.acknowledged[:151], *part.records, *run.acknowledged[151:]]
 
 
-async def test_an_end_that_fails_can_be_written_later(store: Store, path: Path, tmp_path: Path) -> None:
+async def test_failed_end_of_a_run_can_be_written_later(store: Store, path: Path, tmp_path: Path) -> None:
     run, other = await begin(store, "r1"), await begin(store, "r2", SessionRef("ann", "s2"))
     await run.write(*tokens(3))
     await other.write(*tokens(3))
-    query(path, "CREATE TRIGGER fault BEFORE INSERT ON chunks BEGIN SELECT RAISE(ABORT, 'out of luck'); END")
+    query(path, "CREATE TRIGGER fault BEFORE INSERT ON chunks BEGIN SELECT RAISE(ABORT, 'injected'); END")
     end = run.part(RunFinished(), state="finished")
     with pytest.raises(StoreUnavailable):
         await store.append([end])
     query(path, "DROP TRIGGER fault")
     await other.end()
     for _ in range(70):
-        await whole_run(store, f"n{_}", SessionRef("ann", "s3"))
+        await complete_run(store, f"n{_}", SessionRef("ann", "s3"))
     async with opened(lambda: SqliteStore(copy_as_it_is(path, tmp_path / "copy"))) as copy:
         assert await read_all(copy) == run.acknowledged
     await store.append([end])

@@ -1,4 +1,4 @@
-"""A database that is moved, deleted, replaced or locked while it is open: nothing that is acknowledged is lost."""
+"""Faults of an open database: it is moved, deleted, replaced, locked or damaged, and nothing acknowledged is lost."""
 
 import asyncio
 import errno
@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from limelight.errors import StoreLocked, StoreUnavailable
-from limelight.stores.base import SessionRef, Store
+from limelight.models import SessionRef
+from limelight.stores.base import Store
 from limelight.stores.sqlite import SqliteStore, file
 from limelight.stores.sqlite import store as store_module
-from tests.stores.operations import Writing, begin, new_run, opened, read_all, tokens
+from tests.stores.operations import RunWriter, begin, new_run, opened, read_all, tokens
 from tests.stores.sqlite.files import FullFile, content, locked, move, overwrite, query, remove
 
-TROUBLES = "limelight.stores.sqlite.health"
+LOGGER = "limelight.stores.sqlite.health"
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ async def store(path: Path) -> AsyncGenerator[Store]:
 
 
 async def refused(store: Store, words: str) -> None:
-    """Nothing can be written, and everybody is told why, without a path."""
+    """Assert that writes fail with these words, and that the error contains no path."""
     with pytest.raises(StoreUnavailable) as error:
         await store.ping()
     assert error.value.words == words
@@ -42,11 +43,11 @@ async def refused(store: Store, words: str) -> None:
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What the log says of the trouble."""
-    return [record.getMessage() for record in caplog.records if record.name == TROUBLES]
+    """Return the log lines about faults."""
+    return [record.getMessage() for record in caplog.records if record.name == LOGGER]
 
 
-async def goes_on(store: Store, run: Writing) -> None:
+async def assert_works(store: Store, run: RunWriter) -> None:
     await store.ping()
     await run.write(*tokens(2))
     await run.end()
@@ -66,7 +67,7 @@ def rename_folder(path: Path) -> Callable[[], object]:
 
 
 @pytest.mark.parametrize("rename", [rename_file, rename_folder])
-async def test_what_is_moved_away_is_not_written_until_it_is_back(
+async def test_moved_database_is_not_written_until_it_is_back(
     store: Store, path: Path, rename: Callable[[Path], Callable[[], object]], caplog: pytest.LogCaptureFixture
 ) -> None:
     run = await begin(store, "r1")
@@ -76,16 +77,16 @@ async def test_what_is_moved_away_is_not_written_until_it_is_back(
         await refused(store, "the database file is gone")
     with pytest.raises(StoreUnavailable):
         await store.begin(new_run("r2"))
-    assert await read_all(store) == run.acknowledged  # what is committed can still be read
+    assert await read_all(store) == run.acknowledged  # committed records can still be read
     assert content(path) == b""
     move_back()
-    await goes_on(store, run)
+    await assert_works(store, run)
     began, ended = lines(caplog)
     assert str(path) in began and "move it back" in began
     assert "can be written again" in ended
 
 
-async def test_another_file_in_its_place_is_never_written(store: Store, path: Path) -> None:
+async def test_file_that_replaced_the_database_is_not_written(store: Store, path: Path) -> None:
     run = await begin(store, "r1")
     await run.write(*tokens(3))
     aside = path.with_name("aside.db")
@@ -95,11 +96,11 @@ async def test_another_file_in_its_place_is_never_written(store: Store, path: Pa
     assert await asyncio.gather(*(read_all(store) for _ in range(4))) == [run.acknowledged] * 4
     assert content(path) == b"another file"
     move(aside, path)
-    await goes_on(store, run)
+    await assert_works(store, run)
 
 
-async def test_another_database_in_its_place_that_took_its_log(path: Path) -> None:
-    """A program that opens the new file takes the old log for its own, and removes it when it is done."""
+async def test_database_that_replaced_ours_and_deleted_its_wal_loses_nothing(path: Path) -> None:
+    """A program that opens the new file uses the -wal of the old one as its own, and deletes it at its end."""
     aside = path.with_name("aside.db")
     async with opened(lambda: SqliteStore(path)) as store:
         run = await begin(store, "r1")
@@ -113,7 +114,7 @@ async def test_another_database_in_its_place_that_took_its_log(path: Path) -> No
         assert await read_all(store) == run.acknowledged
 
 
-async def test_a_file_that_was_replaced_is_not_written_at_the_end_either(path: Path) -> None:
+async def test_close_does_not_write_to_a_file_that_replaced_the_database(path: Path) -> None:
     async with opened(lambda: SqliteStore(path)) as store:
         await begin(store, "r1")
         move(path, path.with_name("aside.db"))
@@ -126,7 +127,7 @@ async def test_a_file_that_was_replaced_is_not_written_at_the_end_either(path: P
         assert query(path, "SELECT count(*) FROM mine") == 1
 
 
-async def test_what_was_deleted_is_written_anew_at_the_end(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_close_rescues_a_deleted_database(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with opened(lambda: SqliteStore(path)) as store:
         run = await begin(store, "r1")
         await run.write(*tokens(300))
@@ -142,7 +143,7 @@ async def test_what_was_deleted_is_written_anew_at_the_end(path: Path, caplog: p
         assert await read_all(store) == run.acknowledged
 
 
-async def test_a_rescued_file_is_not_written_over(path: Path) -> None:
+async def test_rescue_does_not_overwrite_an_earlier_one(path: Path) -> None:
     path.parent.mkdir()
     overwrite(path.with_name("limelight.db.rescued"), b"an earlier one")
     async with opened(lambda: SqliteStore(path)) as store:
@@ -152,7 +153,7 @@ async def test_a_rescued_file_is_not_written_over(path: Path) -> None:
     assert query(path.with_name("limelight.db.rescued-2"), "SELECT count(*) FROM runs") == 1
 
 
-async def test_without_its_log_it_is_not_written_and_nothing_is_lost(path: Path) -> None:
+async def test_database_without_its_wal_is_not_written_and_loses_nothing(path: Path) -> None:
     async with opened(lambda: SqliteStore(path)) as store:
         run = await begin(store, "r1")
         await run.write(*tokens(300))
@@ -162,10 +163,10 @@ async def test_without_its_log_it_is_not_written_and_nothing_is_lost(path: Path)
         assert await read_all(store) == run.acknowledged
 
 
-# The lock of the folder
+# The lock file
 
 
-async def test_a_lock_file_that_somebody_deletes_is_made_anew(store: Store, path: Path) -> None:
+async def test_deleted_lock_file_is_created_again(store: Store, path: Path) -> None:
     remove(path.with_name("limelight.db.lock"))
     await store.ping()
     second = SqliteStore(path)
@@ -174,7 +175,7 @@ async def test_a_lock_file_that_somebody_deletes_is_made_anew(store: Store, path
     await second.close()
 
 
-async def test_who_has_lost_the_folder_to_another_server_writes_no_more(store: Store, path: Path) -> None:
+async def test_server_that_lost_its_lock_writes_no_more(store: Store, path: Path) -> None:
     run = await begin(store, "r1")
     await run.write(*tokens(3))
     remove(path.with_name("limelight.db.lock"))
@@ -184,7 +185,7 @@ async def test_who_has_lost_the_folder_to_another_server_writes_no_more(store: S
         await second.ping()
 
 
-async def test_a_lock_file_that_has_no_room_for_a_note_is_no_other_server(
+async def test_lock_file_that_cannot_be_filled_still_locks(
     store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock = path.with_name("limelight.db.lock")
@@ -192,8 +193,8 @@ async def test_a_lock_file_that_has_no_room_for_a_note_is_no_other_server(
     assert noted
     remove(lock)
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", FullFile.instead)
-        await store.ping()  # the lock is taken anew, and that is what counts
+        patch.setattr(Path, "open", FullFile.open)
+        await store.ping()  # the lock is acquired again, which is sufficient
         assert content(lock) == b""
     with pytest.raises(StoreLocked):
         await SqliteStore(path).open()
@@ -210,7 +211,7 @@ async def test_a_lock_file_that_has_no_room_for_a_note_is_no_other_server(
         (errno.EIO, "the disk does not take what is written"),
     ],
 )
-async def test_a_lock_file_that_cannot_be_made_anew_is_the_disks_fault(
+async def test_lock_file_that_cannot_be_created_is_reported_as_a_disk_fault(
     store: Store, path: Path, monkeypatch: pytest.MonkeyPatch, number: int, words: str
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -224,40 +225,42 @@ async def test_a_lock_file_that_cannot_be_made_anew_is_the_disks_fault(
 
 
 @pytest.mark.parametrize("left", ["", "1", "999999", "not a number"])
-async def test_a_lock_file_that_a_crash_has_left_locks_nobody_out(path: Path, left: str) -> None:
-    """Whatever is written in it: also the number of a process that is there, but is another one."""
+async def test_lock_file_left_by_a_crash_does_not_lock(path: Path, left: str) -> None:
+    """Whatever its content is, also the id of a running process."""
     path.parent.mkdir()
     overwrite(path.with_name("limelight.db.lock"), left.encode())
     async with opened(lambda: SqliteStore(path)) as store:
         await store.ping()
 
 
-# Another program
+# Locked, full and damaged databases
 
 
-async def test_a_lock_is_waited_for_and_told_once(
+async def test_locked_database_is_logged_once_and_recovers(
     store: Store, path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file, "LOCK_SECONDS", 0.02)
-    async with opened(lambda: SqliteStore(path.with_name("b.db"))) as hasty:
-        run = await begin(hasty, "r1")
+    async with opened(lambda: SqliteStore(path.with_name("b.db"))) as impatient:
+        run = await begin(impatient, "r1")
         await run.write(*tokens(3))
         with locked(path.with_name("b.db"), "EXCLUSIVE"):
             for _ in range(3):
-                await refused(hasty, "another program has locked the database")
-            assert await read_all(hasty) == run.acknowledged
-        await goes_on(hasty, run)
+                await refused(impatient, "another program has locked the database")
+            assert await read_all(impatient) == run.acknowledged
+        await assert_works(impatient, run)
     assert len(lines(caplog)) == 2
 
 
-async def test_a_ping_does_not_wait_for_ever(store: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_ping_times_out(store: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_module, "PING_SECONDS", 0.02)
     with locked(path):
         await refused(store, "the database does not answer")
 
 
-async def test_a_disk_that_fills_up(store: Store, path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """SQLite's own limit of pages says the same as a disk that is full."""
+async def test_full_disk_is_reported_until_all_refused_writes_are_done(
+    store: Store, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """SQLite's page limit raises the same error as a full disk."""
     run = await begin(store, "r1")
     await run.write(*tokens(3))
     pages: list[int] = []
@@ -274,7 +277,7 @@ async def test_a_disk_that_fills_up(store: Store, path: Path, caplog: pytest.Log
             await store.append([part])
         assert error.value.words == "the disk is full"
     assert await read_all(store) == run.acknowledged
-    await store.renew(10**15)  # what is small, or nothing, can still be written: that is not the end of it
+    await store.renew(10**15)  # an empty transaction still succeeds, which does not end the fault
     await refused(store, "the disk is full")
     with pytest.raises(StoreUnavailable):
         await store.begin(new_run("r2"))
@@ -287,8 +290,8 @@ async def test_a_disk_that_fills_up(store: Store, path: Path, caplog: pytest.Log
     await store.begin(new_run("r3", SessionRef("ann", "s2")))
 
 
-async def test_damage_is_never_over(path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Whatever still works: what is written to such a file may never be read again."""
+async def test_damaged_database_stays_failing(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A damaged file may accept a write and not return it, so no later success ends this fault."""
     async with opened(lambda: SqliteStore(path)) as store:
         run = await begin(store, "r1")
         await run.write(*tokens(3000))
@@ -297,7 +300,7 @@ async def test_damage_is_never_over(path: Path, caplog: pytest.LogCaptureFixture
     damaged[8192:] = os.urandom(len(damaged) - 8192)
     async with opened(lambda: SqliteStore(path)) as store:
         assert not store.is_failing
-        with path.open("r+b") as file:  # the same file, as a disk would do it
+        with path.open("r+b") as file:  # in place, as a disk error would do it
             file.write(damaged)
         with pytest.raises(StoreUnavailable, match="cannot be read"):
             await read_all(store)
@@ -310,11 +313,11 @@ async def test_damage_is_never_over(path: Path, caplog: pytest.LogCaptureFixture
         assert len(lines(caplog)) == 1
 
 
-async def test_an_error_of_a_statement_is_no_trouble_of_the_database(
+async def test_statement_error_is_not_a_fault_of_the_database(
     store: Store, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    query(path, "CREATE TRIGGER fault BEFORE INSERT ON sessions BEGIN SELECT RAISE(ABORT, 'out of luck'); END")
+    query(path, "CREATE TRIGGER fault BEFORE INSERT ON sessions BEGIN SELECT RAISE(ABORT, 'injected'); END")
     with pytest.raises(StoreUnavailable) as error:
         await store.begin(new_run("r1"))
     assert error.value.words == ""

@@ -1,4 +1,4 @@
-"""Looking at a database that may be in use: it says how it is and what to do, and changes nothing."""
+"""Inspection describes a database that may be in use, says what to do about faults, and changes nothing."""
 
 import os
 import sqlite3
@@ -10,7 +10,7 @@ import pytest
 from limelight.errors import SetupError, StoreCorrupt, StoreLocked, StoreNewer, StoreUnavailable
 from limelight.stores.sqlite import SqliteStore, inspection
 from limelight.stores.sqlite.schema import MIGRATIONS
-from tests.stores.operations import begin, opened, read_all, tokens, whole_run
+from tests.stores.operations import begin, complete_run, opened, read_all, tokens
 from tests.stores.sqlite.files import content, copy_as_it_is, locked, move, overwrite, query, remove
 
 NOW = f"whole, schema version {len(MIGRATIONS)}, "
@@ -25,7 +25,7 @@ async def examine(path: Path) -> str:
     return await SqliteStore(path).examine()
 
 
-async def test_beside_a_server_and_without_one(path: Path) -> None:
+async def test_examine_describes_a_database_with_and_without_a_server(path: Path) -> None:
     assert await examine(path) == "made at the first start"
     assert content(path) == b""
     async with opened(lambda: SqliteStore(path)) as store:
@@ -37,10 +37,10 @@ async def test_beside_a_server_and_without_one(path: Path) -> None:
     assert alone.startswith(NOW) and "server" not in alone
 
 
-async def test_another_database_beside_a_server_is_not_opened(path: Path, tmp_path: Path) -> None:
-    """SQLite would take the server's log for the other one's, and write it there."""
+async def test_examine_does_not_open_a_file_that_replaced_the_servers(path: Path, tmp_path: Path) -> None:
+    """SQLite would take the server's -wal for that of the other file, and write it there."""
     async with opened(lambda: SqliteStore(tmp_path / "other.db")) as other:
-        await whole_run(other, "r0")
+        await complete_run(other, "r0")
     before = content(tmp_path / "other.db")
     async with opened(lambda: SqliteStore(path)) as store:
         run = await begin(store, "r1")
@@ -56,7 +56,7 @@ async def test_another_database_beside_a_server_is_not_opened(path: Path, tmp_pa
         assert await read_all(store) == run.acknowledged
 
 
-async def test_a_log_that_is_gone_is_named(path: Path) -> None:
+async def test_examine_reports_a_missing_wal(path: Path) -> None:
     async with opened(lambda: SqliteStore(path)) as store:
         await begin(store, "r1")
         remove(path.with_name("limelight.db-wal"))
@@ -64,9 +64,9 @@ async def test_a_log_that_is_gone_is_named(path: Path) -> None:
             await examine(path)
 
 
-async def test_an_old_one_stays_old(path: Path) -> None:
+async def test_examine_does_not_migrate(path: Path) -> None:
     async with opened(lambda: SqliteStore(path)) as store:
-        await whole_run(store, "r1")
+        await complete_run(store, "r1")
     query(path, "PRAGMA user_version = 3")
     assert f"the next start brings it to version {len(MIGRATIONS)}" in await examine(path)
     assert query(path, "PRAGMA user_version") == 3
@@ -75,9 +75,9 @@ async def test_an_old_one_stays_old(path: Path) -> None:
         await examine(path)
 
 
-async def test_damage_is_found(path: Path) -> None:
+async def test_examine_reports_damage(path: Path) -> None:
     async with opened(lambda: SqliteStore(path)) as store:
-        await whole_run(store, "r1", words=2000)
+        await complete_run(store, "r1", words=2000)
     whole = content(path)
     page = query(path, "SELECT rootpage FROM sqlite_master WHERE name = 'chunks'") - 1
     overwrite(path, whole[: page * 4096] + b"\xff" * 4096 + whole[(page + 1) * 4096 :])
@@ -88,7 +88,7 @@ async def test_damage_is_found(path: Path) -> None:
         await examine(path)
 
 
-async def test_one_that_vanished_under_its_server(path: Path) -> None:
+async def test_examine_reports_a_database_that_was_moved_from_its_server(path: Path) -> None:
     async with opened(lambda: SqliteStore(path)):
         move(path, path.with_name("aside.db"))
         with pytest.raises(StoreUnavailable, match="move the file back"):
@@ -96,8 +96,8 @@ async def test_one_that_vanished_under_its_server(path: Path) -> None:
         move(path.with_name("aside.db"), path)
 
 
-async def test_one_that_is_locked_beside_a_server_and_without_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def is_found() -> None:
+async def test_examine_reports_a_locked_database(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def assert_reported() -> None:
         with locked(path), pytest.raises(StoreLocked, match="another program has locked"):
             await examine(path)
         assert (await examine(path)).startswith(NOW)
@@ -105,12 +105,12 @@ async def test_one_that_is_locked_beside_a_server_and_without_one(path: Path, mo
     monkeypatch.setattr(inspection, "LOCK_SECONDS", 0.02)
     async with opened(lambda: SqliteStore(path)) as store:
         await begin(store, "r1")
-        await is_found()
-    await is_found()
+        await assert_reported()
+    await assert_reported()
 
 
-async def test_one_that_is_gone_without_its_log_is_not_made_anew(path: Path, tmp_path: Path) -> None:
-    """What a crash left in the log alone would be lost."""
+async def test_missing_database_with_a_wal_is_not_created_again(path: Path, tmp_path: Path) -> None:
+    """What a crash left only in the -wal would be lost."""
     async with opened(lambda: SqliteStore(path)) as store:
         run = await begin(store, "r1")
         await run.write(*tokens(300))
@@ -129,19 +129,19 @@ def may_only_read(name: Path, mode: int) -> bool:
     return mode == os.R_OK
 
 
-async def test_one_that_can_only_be_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As root may write everything, the system is made to say otherwise."""
+async def test_examine_reports_a_read_only_database(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may write every file, so `os.access` is replaced."""
     async with opened(lambda: SqliteStore(path)) as store:
-        await whole_run(store, "r1")
+        await complete_run(store, "r1")
     monkeypatch.setattr(os, "access", may_only_read)
     with pytest.raises(StoreUnavailable, match="can only be read"):
         await examine(path)
 
 
-async def test_one_in_a_folder_where_nothing_can_be_made(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SQLite cannot make its files beside it there, and is told to do without."""
+async def test_examine_reads_a_database_in_a_read_only_folder(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite cannot create its files in that folder, so the connection declares the database immutable."""
     async with opened(lambda: SqliteStore(path)) as store:
-        await whole_run(store, "r1")
+        await complete_run(store, "r1")
     real, addresses = sqlite3.connect, list[str]()
 
     def connect(address: str, **options: Any) -> sqlite3.Connection:
@@ -150,18 +150,18 @@ async def test_one_in_a_folder_where_nothing_can_be_made(path: Path, monkeypatch
             address = address.replace("limelight.db", "nowhere.db")
         return real(address, **options)
 
-    monkeypatch.setattr("limelight.stores.sqlite.database_copy.sqlite3.connect", connect)
+    monkeypatch.setattr("limelight.stores.sqlite.snapshots.sqlite3.connect", connect)
     monkeypatch.setattr(os, "access", may_only_read)
     with pytest.raises(StoreUnavailable, match="can only be read"):
         await examine(path)
     assert addresses == ["mode=ro", "immutable=1"]
 
 
-async def test_query_without_opening_changes_nothing_and_says_what_to_do(path: Path, tmp_path: Path) -> None:
+async def test_query_of_an_unopened_database_changes_nothing_and_reports_faults(path: Path, tmp_path: Path) -> None:
     assert await SqliteStore(path).newest_at() is None
     assert content(path) == b""
     async with opened(lambda: SqliteStore(path)) as store:
-        await whole_run(store, "r1")
+        await complete_run(store, "r1")
         move(path, tmp_path / "aside.db")
         overwrite(path, b"another file")
         with pytest.raises(StoreUnavailable, match="another file is in the place of the database"):

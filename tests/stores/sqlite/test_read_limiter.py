@@ -1,109 +1,109 @@
-"""Reads of one owner come one after the other, whoever leaves meanwhile, and nobody else waits for them."""
+"""The read limiter runs the reads of one owner one after the other, also when callers are cancelled."""
 
 import asyncio
 from collections.abc import Callable
 
 import pytest
 
-from limelight.stores.base import LOCAL_OWNER
-from limelight.stores.sqlite.read_limiter import Turns
+from limelight.models import LOCAL_OWNER
+from limelight.stores.sqlite.read_limiter import ReadLimiter
 
 Reading = asyncio.Future[str]
 
 
-class Desk:
-    """Where reads are begun, and end when they are told to."""
+class Reads:
+    """Starts reads that end when the test sets their result."""
 
     def __init__(self) -> None:
-        self.turns = Turns()
-        self.begun: list[Reading] = []
+        self.limiter = ReadLimiter()
+        self.started: list[Reading] = []
 
-    def begin(self) -> Reading:
-        self.begun.append(asyncio.get_running_loop().create_future())
-        return self.begun[-1]
+    def start(self) -> Reading:
+        self.started.append(asyncio.get_running_loop().create_future())
+        return self.started[-1]
 
-    async def ask(self, owner: str, begin: Callable[[], Reading] | None = None) -> "asyncio.Task[str]":
-        task = asyncio.create_task(self.turns.read(owner, begin or self.begin))
-        await passed()
+    async def request(self, owner: str, start: Callable[[], Reading] | None = None) -> "asyncio.Task[str]":
+        task = asyncio.create_task(self.limiter.read(owner, start or self.start))
+        await settle()
         return task
 
 
-async def passed() -> None:
-    """Whatever can happen has happened."""
+async def settle() -> None:
+    """Let all tasks run until each of them waits."""
     for _ in range(5):
         await asyncio.sleep(0)
 
 
-async def test_one_owner_reads_one_thing_at_a_time_and_another_does_not_wait() -> None:
-    desk = Desk()
-    first, second = await desk.ask("ann"), await desk.ask("ann")
-    assert len(desk.begun) == 1
-    other = await desk.ask("ben")
-    assert len(desk.begun) == 2
-    desk.begun[1].set_result("ben's")
+async def test_reads_of_one_owner_are_sequential_and_do_not_delay_others() -> None:
+    reads = Reads()
+    first, second = await reads.request("ann"), await reads.request("ann")
+    assert len(reads.started) == 1
+    other = await reads.request("ben")
+    assert len(reads.started) == 2
+    reads.started[1].set_result("ben's")
     assert await other == "ben's"
-    desk.begun[0].set_result("one")
+    reads.started[0].set_result("one")
     assert await first == "one"
-    await passed()
-    desk.begun[2].set_result("two")
+    await settle()
+    reads.started[2].set_result("two")
     assert await second == "two"
 
 
-async def test_the_machines_own_user_stands_for_many() -> None:
-    desk = Desk()
-    tasks = [await desk.ask(LOCAL_OWNER) for _ in range(3)]
-    assert len(desk.begun) == 3
-    for reading in desk.begun:
+async def test_local_owner_is_not_limited() -> None:
+    reads = Reads()
+    tasks = [await reads.request(LOCAL_OWNER) for _ in range(3)]
+    assert len(reads.started) == 3
+    for reading in reads.started:
         reading.set_result("")
     assert await asyncio.gather(*tasks) == ["", "", ""]
 
 
-async def test_who_leaves_while_it_is_read_keeps_the_turn_until_that_is_done() -> None:
-    desk = Desk()
-    first, second = await desk.ask("ann"), await desk.ask("ann")
+async def test_cancelled_caller_keeps_the_lock_until_its_read_is_done() -> None:
+    reads = Reads()
+    first, second = await reads.request("ann"), await reads.request("ann")
     first.cancel()
-    await passed()
-    assert first.cancelled() and len(desk.begun) == 1  # a thread is at it
-    desk.begun[0].set_result("for nobody")
-    await passed()
-    desk.begun[1].set_result("two")
+    await settle()
+    assert first.cancelled() and len(reads.started) == 1  # its thread still works
+    reads.started[0].set_result("unused")
+    await settle()
+    reads.started[1].set_result("two")
     assert await second == "two"
 
 
-async def test_who_leaves_while_waiting_is_passed_over() -> None:
-    desk = Desk()
-    first, second, third = [await desk.ask("ann") for _ in range(3)]
+async def test_cancelled_waiter_is_skipped() -> None:
+    reads = Reads()
+    first, second, third = [await reads.request("ann") for _ in range(3)]
     second.cancel()
-    desk.begun[0].set_result("one")
+    reads.started[0].set_result("one")
     await first
-    await passed()
-    desk.begun[1].set_result("three")
+    await settle()
+    reads.started[1].set_result("three")
     assert await third == "three" and second.cancelled()
 
 
-async def test_who_leaves_in_the_moment_of_their_turn_gives_it_on() -> None:
-    desk = Desk()
-    first, second, third = [await desk.ask("ann") for _ in range(3)]
-    desk.begun[0].set_result("one")
-    desk.begun[0].add_done_callback(lambda _: second.cancel())  # its turn was given a moment before
+async def test_waiter_cancelled_when_it_gets_the_lock_passes_it_on() -> None:
+    reads = Reads()
+    first, second, third = [await reads.request("ann") for _ in range(3)]
+    reads.started[0].set_result("one")
+    reads.started[0].add_done_callback(lambda _: second.cancel())  # after it got the lock
     assert await first == "one"
-    await passed()
-    desk.begun[1].set_result("three")
+    await settle()
+    reads.started[1].set_result("three")
     assert await third == "three" and second.cancelled()
 
 
-async def test_what_cannot_begin_or_fails_holds_nobody_up() -> None:
-    desk = Desk()
+async def test_read_that_fails_releases_the_lock() -> None:
+    reads = Reads()
 
     def broken() -> Reading:
         raise RuntimeError("no thread")
 
     with pytest.raises(RuntimeError):
-        await (await desk.ask("ann", broken))
-    failing, after = await desk.ask("ann"), await desk.ask("ann")
-    desk.begun[0].set_exception(ValueError("torn"))
+        await (await reads.request("ann", broken))
+    failing, after = await reads.request("ann"), await reads.request("ann")
+    reads.started[0].set_exception(ValueError("failed"))
     with pytest.raises(ValueError):
         await failing
-    await passed()
-    desk.begun[1].set_result("two")
+    await settle()
+    reads.started[1].set_result("two")
     assert await after == "two"

@@ -1,4 +1,4 @@
-"""A database of an older version: copied, then brought up to date, whatever cuts that off."""
+"""Migration of a database of an older version: it is copied first, and an interrupted migration is completed."""
 
 import resource
 import subprocess
@@ -28,7 +28,7 @@ schema.migrate(db, Path(sys.argv[1]))
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A database of version 3 that a server which was killed has left: some of it is in its log."""
+    """A database of version 3 as a killed server leaves it: a part is only in its write-ahead log."""
     path = tmp_path / "data" / "limelight.db"
     path.parent.mkdir()
     program = (
@@ -48,7 +48,7 @@ def backups(path: Path) -> list[str]:
     return sorted(file.name for file in path.parent.iterdir() if ".v" in file.name)
 
 
-async def test_it_is_copied_first(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_older_database_is_copied_before_its_migration(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with opened(lambda: SqliteStore(path)) as store:
         assert [session.title for session in await store.sessions("ann")] == ["old"]
     assert query(path, "PRAGMA user_version") == len(MIGRATIONS)
@@ -66,12 +66,12 @@ def mode_of(path: Path) -> int:
     return path.stat().st_mode & 0o777
 
 
-async def test_a_new_database_has_nothing_to_copy(tmp_path: Path) -> None:
+async def test_new_database_is_not_copied(tmp_path: Path) -> None:
     async with opened(lambda: SqliteStore(tmp_path / "limelight.db")):
         assert backups(tmp_path / "limelight.db") == []
 
 
-async def test_an_earlier_copy_is_not_written_over(path: Path) -> None:
+async def test_migration_copy_does_not_overwrite_an_earlier_one(path: Path) -> None:
     overwrite(path.with_name("limelight.db.v3.bak"), b"of last year")
     overwrite(path.with_name("limelight.db.v3.part"), b"half a copy")
     async with opened(lambda: SqliteStore(path)):
@@ -79,7 +79,7 @@ async def test_an_earlier_copy_is_not_written_over(path: Path) -> None:
     assert content(path.with_name("limelight.db.v3.bak")) == b"of last year"
 
 
-async def test_no_room_for_the_copy(path: Path) -> None:
+async def test_migration_without_room_for_the_copy_is_refused(path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     store = SqliteStore(path)
     resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, hard))
@@ -98,7 +98,7 @@ def crash(path: Path) -> None:
     assert subprocess.run([sys.executable, "-c", CRASH, str(path)], timeout=60).returncode == 9
 
 
-async def test_a_crash_in_the_middle_is_made_good_at_the_next_start(path: Path) -> None:
+async def test_migration_interrupted_by_a_crash_is_completed_at_the_next_start(path: Path) -> None:
     for _ in range(2):
         crash(path)
         assert query(path, "PRAGMA user_version") == len(MIGRATIONS) - 1

@@ -1,4 +1,4 @@
-"""SQLite passes the suite; besides, what is its own: the log is compact, the journal short, commits are shared."""
+"""The SQLite store passes the suite of stores. Its log is compact, its journal short, and commits are shared."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -10,10 +10,10 @@ import pytest
 
 from limelight.errors import StoreCorrupt, StoreUnavailable
 from limelight.events import RunFinished, RunStarted, TextDelta
-from limelight.stores.base import SessionRef
+from limelight.models import Result, SessionRef
 from limelight.stores.sqlite import SqliteStore, file
 from tests.stores.cases_records import RecordCases
-from tests.stores.operations import S1, MakeStore, begin, new_run, opened, read_all, tokens, whole_run
+from tests.stores.operations import S1, MakeStore, begin, complete_run, new_run, opened, read_all, tokens
 from tests.stores.sqlite.files import locked, query, transactions
 from tests.stores.suite import StoreFixtures, StoreSuite
 
@@ -28,14 +28,14 @@ def make_store(path: Path) -> MakeStore:
     return lambda: SqliteStore(path)
 
 
-class TestSqlite(StoreSuite):
+class TestSqliteStore(StoreSuite):
     @pytest.fixture
     def make_store(self, path: Path) -> MakeStore:
         return lambda: SqliteStore(path)
 
 
 class TestTinyChunks(StoreFixtures, RecordCases):
-    """The log with the smallest numbers, so that tails are packed and pages dropped all the time."""
+    """The cases of records with the smallest thresholds, so that tails are packed and pages deleted all the time."""
 
     @pytest.fixture
     def make_store(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeStore:
@@ -46,7 +46,7 @@ class TestTinyChunks(StoreFixtures, RecordCases):
         return lambda: SqliteStore(path)
 
 
-async def test_a_finished_run_takes_less_than_a_fifth_of_its_json(make_store: MakeStore, path: Path) -> None:
+async def test_chunks_of_a_finished_run_are_smaller_than_a_fifth_of_its_json(make_store: MakeStore, path: Path) -> None:
     random = Random(1)
     words = ["the", "light", "house", "stands", "on", "a", "rock", "and", "every", "night", "it", "shines"]
     async with opened(make_store) as store:
@@ -59,7 +59,7 @@ async def test_a_finished_run_takes_less_than_a_fifth_of_its_json(make_store: Ma
     assert kept < sum(len(msgspec.json.encode(record)) for record in run.acknowledged) / 5
 
 
-async def test_the_journal_is_empty_when_no_run_is_live(make_store: MakeStore, path: Path) -> None:
+async def test_journal_is_empty_when_no_run_is_live(make_store: MakeStore, path: Path) -> None:
     async with opened(make_store) as store:
         runs = [await begin(store, f"r{n}", SessionRef("ann", f"s{n}")) for n in range(3)]
         for run in runs * 5:
@@ -69,7 +69,7 @@ async def test_the_journal_is_empty_when_no_run_is_live(make_store: MakeStore, p
         assert query(path, "SELECT count(*) FROM journal") == 0
 
 
-async def test_a_quiet_run_does_not_keep_the_journal_alive(
+async def test_quiet_run_does_not_keep_old_journal_pages(
     make_store: MakeStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("limelight.stores.sqlite.journal.PINNED_PAGES", 50)
@@ -83,7 +83,7 @@ async def test_a_quiet_run_does_not_keep_the_journal_alive(
         assert await read_all(store) == quiet.acknowledged
 
 
-async def test_calls_that_come_at_once_share_a_transaction(make_store: MakeStore, path: Path) -> None:
+async def test_concurrent_calls_share_a_transaction(make_store: MakeStore, path: Path) -> None:
     async with opened(make_store) as store:
         runs = [await begin(store, f"r{n}", SessionRef("ann", f"s{n}")) for n in range(10)]
         before = transactions(path)
@@ -97,14 +97,14 @@ async def test_calls_that_come_at_once_share_a_transaction(make_store: MakeStore
         assert transactions(path) - before <= 3
 
 
-async def test_a_call_that_breaks_takes_nobody_with_it(make_store: MakeStore, path: Path) -> None:
+async def test_failing_call_does_not_affect_others_in_its_transaction(make_store: MakeStore, path: Path) -> None:
     async with opened(make_store) as store:
         run = await begin(store, "r1")
         with locked(path):
             calls: list[Awaitable[object]] = [
                 store.ping(),
                 store.append([run.part(*tokens(2))]),
-                store.begin(new_run("r1", SessionRef("bob", "s1"))),  # this run id is taken
+                store.begin(new_run("r1", SessionRef("bob", "s1"))),  # this run id exists
                 store.rename(S1, "new"),
                 store.begin(new_run("r2", SessionRef("ann", "s2"))),
             ]
@@ -117,7 +117,21 @@ async def test_a_call_that_breaks_takes_nobody_with_it(make_store: MakeStore, pa
         assert (await store.session(SessionRef("bob", "s1")), await store.run("r2") is None) == (None, False)
 
 
-async def test_closing_finishes_what_is_queued(make_store: MakeStore) -> None:
+async def test_large_result_does_not_delay_commits_of_other_runs(make_store: MakeStore) -> None:
+    async with opened(make_store) as store:
+        one, other = await begin(store, "r1"), await begin(store, "r2", SessionRef("ann", "s2"))
+        large = Result(key="k", media_type="text/plain", body=b"x" * 20 * 2**20)
+        writing = asyncio.create_task(one.write(*tokens(1), results=[large]))
+        await asyncio.sleep(0)
+        for _ in range(3):
+            await other.write(*tokens(1))
+        assert not writing.done()
+        assert await store.result("r1", "k") is None
+        await writing
+        assert await store.result("r1", "k") == large
+
+
+async def test_close_commits_queued_writes(make_store: MakeStore) -> None:
     store = make_store()
     await store.open()
     run = await begin(store, "r1")
@@ -132,7 +146,7 @@ async def test_closing_finishes_what_is_queued(make_store: MakeStore) -> None:
         assert await read_all(store) == [record for part in parts for record in part.records]
 
 
-async def test_a_caller_that_leaves_does_not_undo_its_write(make_store: MakeStore, path: Path) -> None:
+async def test_write_of_a_cancelled_caller_is_committed(make_store: MakeStore, path: Path) -> None:
     async with opened(make_store) as store:
         run = await begin(store, "r1")
         part = run.part(*tokens(2))
@@ -145,9 +159,9 @@ async def test_a_caller_that_leaves_does_not_undo_its_write(make_store: MakeStor
         assert await read_all(store) == [*part.records, *run.acknowledged]
 
 
-async def test_what_another_program_breaks_is_a_store_error(make_store: MakeStore, path: Path) -> None:
+async def test_read_of_damaged_data_raises_a_store_error(make_store: MakeStore, path: Path) -> None:
     async with opened(make_store) as store:
-        await whole_run(store, "r1")
+        await complete_run(store, "r1")
         query(path, "UPDATE chunks SET body = x'00'")
         with pytest.raises(StoreCorrupt):
             await store.records(S1, after=0, limit=10)
@@ -157,7 +171,7 @@ async def test_what_another_program_breaks_is_a_store_error(make_store: MakeStor
         assert await store.session(S1) is not None
 
 
-async def test_ping_tells_whether_it_can_be_written(
+async def test_ping_fails_while_the_database_is_locked(
     make_store: MakeStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file, "LOCK_SECONDS", 0.05)
@@ -168,8 +182,8 @@ async def test_ping_tells_whether_it_can_be_written(
         assert await store.sessions("ann") == []
 
 
-async def test_a_run_is_held_by_the_process_that_has_the_file(make_store: MakeStore) -> None:
-    """A process that was asleep for longer than its leases, and is alone with its file, does not seal its own runs."""
+async def test_held_run_with_an_expired_lease_is_not_an_orphan(make_store: MakeStore) -> None:
+    """A process that was suspended for longer than its leases does not seal its own runs."""
     async with opened(make_store) as store:
         await begin(store, "r1")
         await store.renew(2000)
@@ -177,7 +191,7 @@ async def test_a_run_is_held_by_the_process_that_has_the_file(make_store: MakeSt
         assert not await store.take_over("r1", until=5000, now=3000)
 
 
-async def test_a_lease_that_cannot_be_written_is_not_taken(
+async def test_take_over_that_cannot_be_written_is_refused(
     make_store: MakeStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(make_store) as store:
@@ -188,3 +202,11 @@ async def test_a_lease_that_cannot_be_written_is_not_taken(
             await store.take_over("r1", until=5000, now=3000)
         assert await store.orphans(3000) == [await store.run("r1")]
         assert await store.take_over("r1", until=5000, now=3000)
+
+
+async def test_note_messages_is_read_back(make_store: MakeStore) -> None:
+    async with opened(make_store) as store:
+        await complete_run(store, "r1")
+        await store.note_messages("r1", 5)
+        run = await store.run("r1")
+        assert run is not None and run.messages == 5

@@ -8,7 +8,7 @@ import pytest
 
 from limelight import plugins
 from limelight.events import AnyEvent
-from limelight.stores.base import LOCAL_OWNER, SessionRef
+from limelight.models import LOCAL_OWNER, SessionRef
 from tests.dialects.transcripts import live
 from tests.support.server import collect, serving
 from tests.system.processes.agents import work

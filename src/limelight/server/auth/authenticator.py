@@ -12,8 +12,8 @@ from limelight.auth.key_file import Keyring
 from limelight.auth.scopes import ALL, Scope
 from limelight.auth.user_names import MAX_USER_ID, SYSTEM
 from limelight.errors import BadRequest, Forbidden, SetupError, StoreUnavailable, Unauthorized
+from limelight.models import LOCAL_OWNER
 from limelight.sources.base import User
-from limelight.stores.base import LOCAL_OWNER
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

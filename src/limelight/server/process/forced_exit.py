@@ -7,7 +7,7 @@ import threading
 import traceback
 from collections.abc import Iterator
 
-from limelight.stores.exit_lock import UNCUT
+from limelight.stores.base import EXIT_LOCK
 
 log = logging.getLogger(__name__)
 NAMED = 5
@@ -29,7 +29,7 @@ def _end() -> None:
     try:
         log.error("the server does not come to its end, so it is ended; still at work: %s", "; ".join(_at_work()))
     finally:
-        with UNCUT:
+        with EXIT_LOCK:
             os._exit(STATUS)  # neither threads nor exit handlers are waited for
 
 

@@ -3,10 +3,10 @@
 import msgspec
 
 from limelight.errors import BadCursor, BadRequest, SessionNotFound
+from limelight.models import SessionRef
 from limelight.server.endpoint import Call, Endpoint, Param
 from limelight.server.routes.sessions import PAGE, sessions_of
 from limelight.server.views import SessionsView
-from limelight.stores.base import SessionRef
 
 
 class UserView(msgspec.Struct, kw_only=True):

@@ -35,6 +35,7 @@ from limelight.events import FinalAnswer, JsonValue
 from limelight.ids import sortable_id
 from limelight.links import result_url
 from limelight.messages import Message
+from limelight.models import Run, SessionRef
 from limelight.runs.queries import read_story, whole_value
 from limelight.runs.queue import Request, StoppedInQueue, Waiting
 from limelight.runs.viewer import Format
@@ -46,7 +47,6 @@ from limelight.server.routes.refused_stream import refusal_frames
 from limelight.server.sse import EventStream
 from limelight.server.views import AnswerMessage, AnswerView, ChatView, ToolSummary
 from limelight.sources.base import User
-from limelight.stores.base import Run, SessionRef
 from limelight.tracing.traceparent import HEADER, usable
 
 OUTPUT_PREVIEW = 10_000

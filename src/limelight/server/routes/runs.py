@@ -23,6 +23,7 @@ from limelight.errors import (
     UnknownFormat,
 )
 from limelight.links import link
+from limelight.models import Decide, Run
 from limelight.runs.queries import input_of, read_answer, read_call, whole_body, whole_value
 from limelight.runs.queue import Waiting
 from limelight.runs.viewer import Format
@@ -32,7 +33,6 @@ from limelight.server.routes.params import AFTER, FORMAT
 from limelight.server.routes.refused_stream import refusal_frames
 from limelight.server.sse import EventStream
 from limelight.server.views import ApprovalView, DecidedView, DecisionView, RunView, StateView, ToolView, run_view
-from limelight.stores.base import Decide, Run
 
 STOP_SECONDS = 2
 PIECE = 256 * 1024

@@ -5,12 +5,12 @@ import binascii
 
 from limelight.errors import BadCursor, BadRequest, InvalidBody, SessionNotFound, TooManyStreams, UnknownFormat
 from limelight.ids import now_ms
+from limelight.models import Session
 from limelight.server.endpoint import Call, Endpoint, Param
 from limelight.server.request_schemas import TitleBody
 from limelight.server.routes.params import AFTER, FORMAT
 from limelight.server.sse import EventStream
 from limelight.server.views import SessionsView, SessionView, session_view
-from limelight.stores.base import Session
 
 STATES = ("idle", "processing", "completed", "error", "expired")
 MAX_TITLE = 200

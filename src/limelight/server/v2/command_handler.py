@@ -8,6 +8,7 @@ import msgspec
 from limelight.dialects.base import Cursor
 from limelight.errors import ApprovalNotFound, NotProcessing, QueueFull, RequestError
 from limelight.messages import Message
+from limelight.models import Decide, Run, SessionRef
 from limelight.runs.hub import FrameBatch
 from limelight.runs.queue import Request, Waiting
 from limelight.runs.sessions import MAX_WAITING
@@ -32,7 +33,6 @@ from limelight.server.v2.replies import Accepted, Decided, MessagesEnd, Pong, St
 from limelight.server.v2.sender import Gone, Line
 from limelight.server.v2.session_info import session_info, steps_of
 from limelight.sources.base import User
-from limelight.stores.base import Decide, Run, SessionRef
 
 MAX_EARLIER = 3
 """So many runs before the newest are looked through for an approval: whoever decides late is not later than that."""

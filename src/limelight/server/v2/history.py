@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from limelight.dialects.base import Cursor, Frame, Increment
 from limelight.errors import BadRequest
+from limelight.models import Run, SessionRef
 from limelight.runs.queries import records_of
 from limelight.runs.viewer import Format
-from limelight.stores.base import Run, SessionRef, Store
+from limelight.stores.base import Store
 
 PAGE_BYTES = 16 * 1024 * 1024
 """A page ends here even if more was asked for."""

@@ -11,8 +11,9 @@ from limelight.dialects.base import Increment
 from limelight.dialects.encoder import FrameEncoder
 from limelight.errors import StoreUnavailable
 from limelight.events import Record, RunStarted
+from limelight.models import Run, SessionRef
 from limelight.runs.viewer import Format
-from limelight.stores.base import Run, SessionRef, Store
+from limelight.stores.base import Store
 
 STRETCH = 512
 """So many Records are read and counted at once."""

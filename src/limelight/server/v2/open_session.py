@@ -3,10 +3,10 @@
 from limelight.dialects.base import Cursor
 from limelight.errors import AgentMismatch, BadCursor, InvalidBody, SessionNotFound
 from limelight.ids import now_ms
+from limelight.models import NewSession, Session, SessionRef
 from limelight.runs.agents import Agent, Agents
 from limelight.server.endpoint import check_session_id
 from limelight.server.runtime import Parts
-from limelight.stores.base import NewSession, Session, SessionRef
 
 DEFAULT_AGENT = "codact"
 MAX_STEPS = 100
@@ -62,7 +62,7 @@ async def open_session(
             agent=agent.name,
             at=now_ms(),
             max_steps=max_steps,
-            sessions_max=parts.quota.sessions_max(ref.owner),
+            max_sessions=parts.quota.sessions_max(ref.owner),
         )
         await parts.store.create(new)
     if agent_type and agent_type != session.agent:

@@ -7,13 +7,13 @@ import msgspec
 from limelight.dialects.v2.schema import RunMessage
 from limelight.errors import BadCursor, BadRequest, InvalidBody, SessionNotFound, StoreUnavailable, TooManySessions
 from limelight.ids import now_ms
+from limelight.models import Session
 from limelight.server.endpoint import Call, Endpoint, Param, shaped
 from limelight.server.v2.framing import addressed
 from limelight.server.v2.history import DEFAULT_LIMIT, History, Wanted
 from limelight.server.v2.open_session import STEPS, agent_of, known_session, no_agent, open_session
 from limelight.server.v2.session_info import SessionInfo, has_expired, session_info, steps_of
 from limelight.server.v2.spec import TAG
-from limelight.stores.base import Session
 from limelight.timestamps import iso
 
 VERSION = "2.0.0"

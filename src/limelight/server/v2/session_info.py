@@ -7,9 +7,9 @@ from msgspec import UNSET, UnsetType
 
 from limelight.errors import LimelightError
 from limelight.ids import now_ms
+from limelight.models import Session
 from limelight.server.runtime import Parts
 from limelight.server.views import SessionState, session_state
-from limelight.stores.base import Session
 from limelight.timestamps import iso
 
 DEFAULT_STEPS = 25

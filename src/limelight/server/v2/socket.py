@@ -22,6 +22,7 @@ from limelight.errors import (
     TooManyRequests,
     Unauthorized,
 )
+from limelight.models import LIVE_STATES, Session, SessionRef
 from limelight.runs.limits import TokenBucket
 from limelight.runs.viewer import Format
 from limelight.server.auth.authenticator import Caller
@@ -33,7 +34,6 @@ from limelight.server.v2.framing import PACKED, packed_records, socket_framing
 from limelight.server.v2.open_session import STEPS, check_after, open_session
 from limelight.server.v2.sender import Gone, Line
 from limelight.server.v2.subscription import Showing
-from limelight.stores.base import LIVE_STATES, Session, SessionRef
 
 REFUSED = 1008
 BROKEN = 1011

@@ -1,6 +1,7 @@
 """The half of a socket that shows: the session's log as it grows, and the session's state at the edges of runs."""
 
 from limelight.dialects.base import Cursor
+from limelight.models import LIVE_STATES, Run, Session, SessionRef
 from limelight.runs.hub import FrameBatch
 from limelight.runs.viewer import Format
 from limelight.server.runtime import Parts
@@ -8,7 +9,6 @@ from limelight.server.v2.replies import State
 from limelight.server.v2.sender import Line
 from limelight.server.v2.session_info import session_info
 from limelight.server.views import AFTER_RUN, SessionState
-from limelight.stores.base import LIVE_STATES, Run, Session, SessionRef
 
 
 class Showing:

@@ -1,4 +1,4 @@
-"""The embedded store: one SQLite file, one writer thread. `store` is its face."""
+"""The SQLite store: one file, one writer thread, two reader threads. `store` has the class."""
 
 from limelight.stores.sqlite.store import SqliteStore
 

@@ -1,74 +1,199 @@
-"""The file on disk: one server at a time, connections to it, and what its errors mean to whoever starts a server."""
+"""The database file of a server: the lock that gives it to one server at a time, connections, and errors at opening."""
 
+import fcntl
+import os
 import sqlite3
+import threading
+from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from limelight.errors import LimelightError, SetupError, StoreCorrupt, StoreLocked, TryLater
-from limelight.stores.sqlite.faults import NO_ROOM, TAKEN, Trouble, trouble_of_file
-from limelight.stores.sqlite.file_identity import Whereabouts
-from limelight.stores.sqlite.lock import FolderLock
+from limelight.stores.sqlite.health import (
+    NO_SPACE,
+    TAKEN,
+    Fault,
+    FileIdentity,
+    fault_of_file_error,
+    primary_code,
+    status_of,
+)
 from limelight.stores.sqlite.schema import migrate, touch
 from limelight.stores.sqlite.wal_checkpoints import MAX_PAGES
 
 PRIVATE = 0o700
-"""A folder that is made for it is for nobody else's eyes: all conversations are in there."""
+"""Mode of a new data folder: it contains all conversations, so only its owner may read it."""
 LOCK_SECONDS = 5
-"""How long a statement waits for another program that uses the file, a backup say."""
+"""How long a statement waits for another program that uses the file, such as a backup."""
+ACQUIRE_TRIES = 10
+ACQUIRE_PAUSE_SECONDS = 0.05
+"""A process that tests the lock holds it for a moment, so one failure does not mean that a server has it."""
+
+
+class FileLock:
+    """An exclusive lock on a file beside the database; its holder is the one server that uses the database.
+
+    The system releases it when the process ends, in whatever way, so a lock file that a crash has left locks no server
+    out. If someone deletes the lock file, its holder acquires the lock again or learns that another server has it.
+
+    The content of the file identifies the database that its holder has open. A tool that looks at the data folder
+    compares it before it opens the database: opening another database beside the holder's `-wal` would mix the two.
+    """
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._path = database.with_name(database.name + ".lock")
+        self._file: BinaryIO | None = None
+        self._has_inodes = True
+        """Whether the file system has stable inode numbers, as most have."""
+        self._content = ""
+        self._is_written = True
+
+    def acquire(self) -> None:
+        """Raises StoreLocked if another server has the lock, OSError if the lock file cannot be written."""
+        self._acquire()
+        self._write()
+
+    def _acquire(self) -> None:
+        while self._file is None:
+            # Unbuffered: what a full disk rejects must not be written once more when the file is closed.
+            file: BinaryIO = self._path.open("ab", buffering=0)
+            try:
+                _lock(file)
+            except BlockingIOError:
+                file.close()
+                raise StoreLocked(
+                    f"another server uses {self._database}: end it, or choose another folder with --data"
+                ) from None
+            if os.fstat(file.fileno()).st_nlink:
+                self._file = file
+            else:  # deleted before it was locked: other servers would not see this lock
+                file.close()
+        self._has_inodes = self._is_in_place(self._file)
+
+    def identify(self, database: os.stat_result) -> None:
+        """Write which database is open. Raises OSError."""
+        self._content = _identity(database)
+        self._write()
+
+    def _write(self) -> None:
+        if self._file is not None:
+            self._is_written = False
+            self._file.truncate(0)
+            self._file.write(self._content.encode())
+            self._is_written = True
+
+    def identifies(self, database: os.stat_result) -> bool:
+        """Whether the holder has this database open, according to the content of the file."""
+        content = self._path.read_text()
+        return not content or content == _identity(database)
+
+    def keep(self) -> bool:
+        """Acquire the lock again if its file is gone. Return False if another server has it.
+
+        Raises OSError if the file cannot be created, which does not mean that another server has the lock.
+        """
+        if self._file is None or (self._has_inodes and not self._is_in_place(self._file)):
+            previous, self._file = self._file, None
+            try:
+                self._acquire()
+            except (StoreLocked, OSError) as error:
+                self._file = previous  # it locks nothing any more, but has to be closed later
+                if isinstance(error, OSError):
+                    raise
+                return False
+            if previous is not None:
+                previous.close()
+            self._is_written = False
+        if not self._is_written:
+            with suppress(OSError):  # a tool that finds the file empty relies on the lock alone
+                self._write()
+        return True
+
+    def _is_in_place(self, file: BinaryIO) -> bool:
+        status = status_of(self._path)
+        return status is not None and os.path.samestat(os.fstat(file.fileno()), status)
+
+    def is_held(self) -> bool:
+        """Whether some server holds the lock. Does not acquire it."""
+        try:
+            with self._path.open() as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        return False
+
+    def release(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _lock(file: BinaryIO) -> None:
+    for tries in range(ACQUIRE_TRIES):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if tries == ACQUIRE_TRIES - 1:
+                raise
+            threading.Event().wait(ACQUIRE_PAUSE_SECONDS)
+        else:
+            return
+
+
+def _identity(status: os.stat_result) -> str:
+    return f"{status.st_dev} {status.st_ino}"
 
 
 class DatabaseFile:
-    """A database that this process has for itself while it is open. A lock file beside it says so to a second one."""
+    """A database that only this process uses while it is open."""
 
     def __init__(self, path: Path, synchronous: str) -> None:
         self.path = path
         self._synchronous = synchronous
-        self._lock = FolderLock(path)
-        self._whereabouts: Whereabouts | None = None
+        self._lock = FileLock(path)
+        self._identity: FileIdentity | None = None
 
     def open(self) -> sqlite3.Connection:
-        """Take the lock, bring the tables up to date, see that they can be written. Returns the connection for it."""
+        """Acquire the lock, migrate the tables and test that they can be written. Return the writer's connection."""
         try:
             self.path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-            self._lock.take()
-        except OSError as error:
-            self._lock.release()
-            raise self._meaning_for_folder(error) from error
-        except BaseException:
-            self._lock.release()
-            raise
-        try:
-            self._check_nothing_is_missing()
-            db = self._connect("rwc")
-            try:
-                migrate(db, self.path)
-                touch(db)
-                self._whereabouts = Whereabouts(self.path)
-                self._lock.note(self._whereabouts.opened)
-            except BaseException:
-                db.close()
-                raise
-            return db
-        except sqlite3.Error as error:
+            self._lock.acquire()
+            self._check_wal_has_database()
+            return self._open()
+        except BaseException as error:
             self.release()
-            raise self.meaning_of(error) from error
-        except OSError as error:
-            self.release()
-            raise self._meaning_for_folder(error) from error
-        except BaseException:
-            self.release()
+            if isinstance(error, sqlite3.Error):
+                raise self.open_error(error) from error
+            if isinstance(error, OSError):
+                raise self._folder_error(error) from error
             raise
 
-    def _check_nothing_is_missing(self) -> None:
-        """SQLite would drop the log of a database that is not there, and with it what only the log has."""
-        log = self.path.with_name(self.path.name + "-wal")
-        if not self.path.exists() and log.exists() and log.stat().st_size:
+    def _open(self) -> sqlite3.Connection:
+        db = self._connect("rwc")
+        try:
+            migrate(db, self.path)
+            touch(db)
+            self._identity = FileIdentity(self.path)
+            self._lock.identify(self._identity.status)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _check_wal_has_database(self) -> None:
+        """SQLite would drop the write-ahead log of a missing database, and with it what only the log contains."""
+        wal = self.path.with_name(self.path.name + "-wal")
+        if not self.path.exists() and wal.exists() and wal.stat().st_size:
             raise SetupError(
-                f"{self.path} is gone, but {log.name}, which belongs to it, is there: move the database back, or both "
+                f"{self.path} is gone, but {wal.name}, which belongs to it, is there: move the database back, or both "
                 "away to begin anew"
             )
 
     def connect(self) -> sqlite3.Connection:
-        """One more connection to the file that is open. Raises sqlite3.Error."""
+        """Open another connection to the open file. Raises sqlite3.Error."""
         return self._connect("rw")
 
     def _connect(self, mode: str) -> sqlite3.Connection:
@@ -83,31 +208,31 @@ class DatabaseFile:
             raise
         return db
 
-    def trouble(self) -> Trouble | None:
-        """What keeps us from writing, as far as the files' names and places show it."""
-        trouble = self._whereabouts.trouble() if self._whereabouts is not None else None
-        if trouble is not None:
-            return trouble
+    def fault(self) -> Fault | None:
+        """Return the fault that the names and places of the files show."""
+        fault = self._identity.fault() if self._identity is not None else None
+        if fault is not None:
+            return fault
         try:
-            return None if self._lock.still_held() else TAKEN
+            return None if self._lock.keep() else TAKEN
         except OSError as error:
-            return trouble_of_file(error)
+            return fault_of_file_error(error)
 
     @property
     def is_deleted(self) -> bool:
-        """Whether all that was written ends with this process."""
-        return self._whereabouts is not None and self._whereabouts.is_deleted()
+        """Whether everything that was written ends with this process."""
+        return self._identity is not None and self._identity.is_deleted()
 
-    def meaning_of(self, error: Exception) -> LimelightError:
-        """Why it cannot be opened, with the fix."""
-        match getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF:  # the rest of it tells finer kinds
+    def open_error(self, error: Exception) -> LimelightError:
+        """Return the error that says why the database cannot be opened, and what to do."""
+        match primary_code(error, default=sqlite3.SQLITE_CORRUPT):
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
                 return StoreLocked(f"{self.path} cannot be opened ({error}): end the program that uses it")
             case sqlite3.SQLITE_FULL:
                 return TryLater(f"{self.path} cannot be written ({error}): make room on that disk")
-            case sqlite3.SQLITE_IOERR:  # also of a disk that has no room for SQLite's own files
+            case sqlite3.SQLITE_IOERR:  # also if the disk has no room for SQLite's own files
                 return TryLater(f"{self.path} cannot be written ({error}): see that its disk works and has room")
-            case sqlite3.SQLITE_READONLY:  # also of a file system that was mounted anew after a fault
+            case sqlite3.SQLITE_READONLY:  # also if the system has remounted the file system after a fault
                 return TryLater(
                     f"{self.path} can only be read ({error}): make the file and its file system writable again, or "
                     "choose another folder with --data"
@@ -122,15 +247,15 @@ class DatabaseFile:
                     f"{self.path} is not a readable database ({error}): restore a copy, or move it away to begin anew"
                 )
 
-    def _meaning_for_folder(self, error: OSError) -> SetupError:
-        told = f"the data folder {self.path.parent} cannot be written ({error.strerror})"
-        if error.errno in NO_ROOM:
-            return TryLater(f"{told}: make room on that disk")
-        return SetupError(f"{told}: choose another with --data")
+    def _folder_error(self, error: OSError) -> SetupError:
+        problem = f"the data folder {self.path.parent} cannot be written ({error.strerror})"
+        if error.errno in NO_SPACE:
+            return TryLater(f"{problem}: make room on that disk")
+        return SetupError(f"{problem}: choose another with --data")
 
     def release(self) -> None:
-        """Let another server have it. To be called when all connections are closed."""
-        if self._whereabouts is not None:
-            self._whereabouts.close()
-            self._whereabouts = None
+        """Let another server use the database. Call it after all connections are closed."""
+        if self._identity is not None:
+            self._identity.close()
+            self._identity = None
         self._lock.release()

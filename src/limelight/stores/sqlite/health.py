@@ -1,88 +1,207 @@
-"""Whether the database takes what is written. Says so in the log when trouble begins and when it ends, and not between.
+"""Whether an open database can be read and written: the faults it can have, the checks for them, and their log lines.
 
-A disk that is full may still take a little. So trouble is over only when what could not be written is written; until
-then nothing new is begun. A file that is damaged may still take a lot, and give back half of it: that is never over,
-and nothing is written to it any more. The writer asks before each commit and tells how it went, on its thread; readers
-tell what they met, and others only look.
+The writer checks before each commit and reports the outcome, on its thread; readers report what they encounter. A fault
+is logged when it begins and when it ends, not in between.
 """
 
+import errno
 import logging
+import os
+import sqlite3
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import NamedTuple
 
 from limelight.errors import StoreUnavailable
-from limelight.stores.sqlite.faults import DAMAGED, FAILING, SILENT, Trouble, trouble_of
 
 log = logging.getLogger(__name__)
 
 
-class Health:
-    """One database's. `look` finds trouble that shows before anything is written."""
+class Fault(NamedTuple):
+    """A reason why the database cannot be used. `words` contain no path, so any client may see them."""
 
-    def __init__(self, path: Path, look: Callable[[], Trouble | None]) -> None:
+    words: str
+    fix: str
+    """What the operator of the server can do."""
+
+
+FULL = Fault("the disk is full", "make room on it")
+LOCKED = Fault("another program has locked the database", "end that program, or wait until it is done")
+READ_ONLY = Fault("the database can only be read", "make the file and its file system writable again")
+FAILING = Fault("the disk does not take what is written", "look at the disk; the system's log may say more")
+DAMAGED = Fault("the database is damaged", "end the server and restore a backup: limelight restore")
+SILENT = Fault(
+    "the database does not answer", "see whether its disk answers, and whether another program has locked it"
+)
+GONE = Fault("the database file is gone", "move it back to where it was")
+DELETED = Fault(
+    "the database file was deleted",
+    "end the server with SIGTERM or Ctrl-C: it then writes what it still has to a new file",
+)
+REPLACED = Fault(
+    "another file is in the place of the database",
+    "move the former file back; or start the server anew, if the other one is to be used",
+)
+LOG_GONE = Fault(
+    "a part of the database is gone, its file -wal",
+    "end the server with SIGTERM or Ctrl-C, which writes what is in it into the database, and start it again",
+)
+TAKEN = Fault("another server has taken the data folder", "end one of the two")
+
+_SQLITE_FAULTS = {
+    sqlite3.SQLITE_FULL: FULL,
+    sqlite3.SQLITE_BUSY: LOCKED,
+    sqlite3.SQLITE_LOCKED: LOCKED,
+    sqlite3.SQLITE_READONLY: READ_ONLY,
+    sqlite3.SQLITE_PERM: READ_ONLY,
+    sqlite3.SQLITE_CANTOPEN: FAILING,
+    sqlite3.SQLITE_IOERR: FAILING,
+    sqlite3.SQLITE_CORRUPT: DAMAGED,
+    sqlite3.SQLITE_NOTADB: DAMAGED,
+}
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+NO_PERMISSION = (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+def primary_code(error: Exception, default: int = sqlite3.SQLITE_ERROR) -> int:
+    """Return the primary result code of an SQLite error: the low byte of the extended one."""
+    return getattr(error, "sqlite_errorcode", default) & 0xFF
+
+
+def fault_of_error(error: Exception, path: Path) -> Fault | None:
+    """Return the fault of the database that an error reports; None if the error concerns only the statement."""
+    fault = _SQLITE_FAULTS.get(primary_code(error))
+    # SQLite reports writes to a file system that has become read-only as I/O errors.
+    return READ_ONLY if fault is FAILING and not os.access(path, os.W_OK) else fault
+
+
+def fault_of_file_error(error: OSError) -> Fault:
+    """Return the fault because of which a file beside the database cannot be written."""
+    if error.errno in NO_SPACE:
+        return FULL
+    return READ_ONLY if error.errno in NO_PERMISSION else FAILING
+
+
+class FileIdentity:
+    """Detects that the files of an open database were moved, deleted or replaced.
+
+    The system lets a process write to a file that has no name any more, and SQLite in WAL mode does not notice. The
+    data would be lost with the process, or end up in a file that no restart opens. A check takes a few microseconds.
+    """
+
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._look = look
-        self._trouble: Trouble | None = None
+        self._wal = path.with_name(path.name + "-wal")
+        # Stays open as long as there are connections: closing it would release SQLite's POSIX locks on the file.
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._wal_status = status_of(self._wal)
+        # On a file system without stable inode numbers, every file would seem to be another one.
+        status = status_of(path)
+        self._has_inodes = status is not None and os.path.samestat(status, self.status)
+
+    @property
+    def status(self) -> os.stat_result:
+        """The status of the open database file."""
+        return os.fstat(self._descriptor)
+
+    def is_deleted(self) -> bool:
+        """Whether the open file has no name any more, so that its data ends with this process."""
+        return self.status.st_nlink == 0
+
+    def fault(self) -> Fault | None:
+        in_place = status_of(self._path)
+        if in_place is None:
+            return DELETED if self.is_deleted() else GONE
+        if not self._has_inodes:
+            return None
+        if not os.path.samestat(in_place, self.status):
+            return REPLACED
+        wal = status_of(self._wal)
+        if self._wal_status is not None and (wal is None or not os.path.samestat(wal, self._wal_status)):
+            return LOG_GONE
+        return None
+
+    def close(self) -> None:
+        """Close the descriptor. Call it after all connections are closed."""
+        os.close(self._descriptor)
+
+
+def status_of(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except OSError:
+        return None
+
+
+class Health:
+    """The current fault of one database. `find_fault` detects faults that show before a write is tried.
+
+    A full disk may still accept small writes. So a fault ends only when every run whose write was refused has written
+    it; until then no run begins. A damaged file may accept writes and lose them, so damage never ends.
+    """
+
+    def __init__(self, path: Path, find_fault: Callable[[], Fault | None]) -> None:
+        self._path = path
+        self._find_fault = find_fault
+        self._fault: Fault | None = None
         self._reads_fail = False
-        self._waiting: set[str] = set()
-        """The runs that have something to write which was refused, and will come again with it."""
+        self._blocked: set[str] = set()
+        """Runs whose write was refused and that will try again."""
 
     @property
     def is_failing(self) -> bool:
-        """Whether it is known that something cannot be written or read."""
-        return self._trouble is not None or self._reads_fail
+        return self._fault is not None or self._reads_fail
 
-    def check(self, waiting: Collection[str]) -> StoreUnavailable | None:
-        """The refusal of everything, if nothing may be written now. These runs will come again."""
-        trouble = DAMAGED if self._trouble is DAMAGED else self._look()
-        return None if trouble is None else self._begin(trouble, waiting)
+    def check(self, runs: Collection[str]) -> StoreUnavailable | None:
+        """Return the error for a commit that must not be tried now. These runs will try again."""
+        fault = DAMAGED if self._fault is DAMAGED else self._find_fault()
+        return None if fault is None else self._begin(fault, runs)
 
-    def failed(self, error: Exception, waiting: Collection[str]) -> StoreUnavailable:
-        """The refusal of what could not be written. These runs will come again."""
-        trouble = trouble_of(error, self._path)
-        if trouble is None:
+    def write_failed(self, error: Exception, runs: Collection[str]) -> StoreUnavailable:
+        """Return the error for a commit that failed. These runs will try again."""
+        fault = fault_of_error(error, self._path)
+        if fault is None:
             return StoreUnavailable(f"the database cannot be written: {error}")
-        return self._begin(trouble, waiting)
+        return self._begin(fault, runs)
 
-    def works(self, written: Collection[str]) -> None:
-        """Something was written, and all that these runs had."""
-        self._waiting.difference_update(written)
-        if self._trouble not in (None, DAMAGED) and not self._waiting:
-            self._trouble = None
+    def write_succeeded(self, runs: Collection[str]) -> None:
+        """A commit succeeded, with everything that these runs had to write."""
+        self._blocked.difference_update(runs)
+        if self._fault not in (None, DAMAGED) and not self._blocked:
+            self._fault = None
             log.warning("%s can be written again: what had to wait is written", self._path)
 
-    def raise_if_held_up(self) -> None:
-        """Raises StoreUnavailable while runs wait for what could not be written, and if that is for ever."""
-        trouble = self._trouble
-        if trouble is not None and (self._waiting or trouble is DAMAGED):
-            raise _refusal(trouble)
+    def raise_if_blocked(self) -> None:
+        """Raise StoreUnavailable while runs wait for a refused write, and always after damage."""
+        fault = self._fault
+        if fault is not None and (self._blocked or fault is DAMAGED):
+            raise _unavailable(fault)
 
-    def could_not_read(self, error: Exception) -> None:
-        """Something could not be read, which is told once until something can be."""
-        if trouble_of(error, self._path) is DAMAGED:
+    def read_failed(self, error: Exception) -> None:
+        if fault_of_error(error, self._path) is DAMAGED:
             self._begin(DAMAGED, ())
         elif not self._reads_fail:
             self._reads_fail = True
             log.error("%s cannot be read: %s. What to do: %s", self._path, error, FAILING.fix)
 
-    def could_read(self) -> None:
+    def read_succeeded(self) -> None:
         if self._reads_fail:
             self._reads_fail = False
             log.warning("%s can be read again", self._path)
 
-    def unanswered(self) -> StoreUnavailable:
-        """The refusal of somebody who has waited long enough."""
-        return _refusal(self._trouble or SILENT)
+    def timed_out(self) -> StoreUnavailable:
+        """Return the error for a caller that has waited too long."""
+        return _unavailable(self._fault or SILENT)
 
-    def _begin(self, trouble: Trouble, waiting: Collection[str]) -> StoreUnavailable:
-        self._waiting.update(waiting)
-        if trouble != self._trouble and self._trouble is not DAMAGED:
-            self._trouble = trouble
-            told = "live runs wait, new ones are refused"
-            log.error("%s cannot be written: %s; %s. What to do: %s", self._path, trouble.words, told, trouble.fix)
-        return _refusal(trouble)
+    def _begin(self, fault: Fault, runs: Collection[str]) -> StoreUnavailable:
+        self._blocked.update(runs)
+        if fault != self._fault and self._fault is not DAMAGED:
+            self._fault = fault
+            effect = "live runs wait, new ones are refused"
+            log.error("%s cannot be written: %s; %s. What to do: %s", self._path, fault.words, effect, fault.fix)
+        return _unavailable(fault)
 
 
-def _refusal(trouble: Trouble) -> StoreUnavailable:
-    detail = f"the database cannot be written: {trouble.words}; try again when that is mended"
-    return StoreUnavailable(detail, words=trouble.words)
+def _unavailable(fault: Fault) -> StoreUnavailable:
+    detail = f"the database cannot be written: {fault.words}; try again when that is mended"
+    return StoreUnavailable(detail, words=fault.words)

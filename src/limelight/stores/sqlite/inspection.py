@@ -1,4 +1,4 @@
-"""Looks at a database without changing it, also beside a server: is it there, whole, writable, of which version?"""
+"""Inspects a database that this process has not opened, without changing it, also while a server uses it."""
 
 import os
 import sqlite3
@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import TypeVar
 
 from limelight.errors import StoreCorrupt, StoreLocked, StoreNewer, StoreUnavailable
-from limelight.stores.sqlite.database_copy import faults_of, reading
-from limelight.stores.sqlite.faults import LOG_GONE, REPLACED
-from limelight.stores.sqlite.lock import FolderLock
+from limelight.stores.sqlite.file import FileLock
+from limelight.stores.sqlite.health import LOG_GONE, REPLACED, primary_code
 from limelight.stores.sqlite.schema import MIGRATIONS, version_of
+from limelight.stores.sqlite.snapshots import connect_read_only, integrity_error
 
 T = TypeVar("T")
 LOCK_SECONDS = 2
-"""How long another program may have it for itself: a server's commits are much shorter."""
+"""How long to wait for another program's lock: a server's commits are much shorter."""
 
 
 def examine(path: Path) -> str:
-    """What there is, in words. Raises StoreError, with what to do."""
-    served = FolderLock(path).is_taken()
+    """Describe the condition of a database. Raises StoreError, which says what to do."""
+    is_served = FileLock(path).is_held()
     if not path.exists():
-        if served:
+        if is_served:
             raise StoreUnavailable(
                 f"{path} is gone, and a server runs that had it open: move the file back. If it was deleted, end the"
                 " server with SIGTERM or Ctrl-C, and it writes what it still has to a new file"
@@ -30,65 +30,64 @@ def examine(path: Path) -> str:
         if _size(path.with_name(path.name + "-wal")):
             raise StoreUnavailable(f"{path} is gone, but a file -wal that belongs to it is there: move it back")
         return "made at the first start"
-    check_place(path)
-    try:
-        with closing(reading(path)) as db:
-            version, faults = version_of(db), faults_of(db, quick=True)
-    except sqlite3.OperationalError as error:
-        raise StoreUnavailable(f"{path} cannot be read ({error}): see that its disk and its owner are right") from error
-    except sqlite3.DatabaseError as error:
-        raise StoreCorrupt(f"{path} is not a readable database ({error}): restore a backup") from error
-    if faults:
-        raise StoreCorrupt(f"{path} is damaged ({faults}): end the server and restore a backup")
-    if version > len(MIGRATIONS):
-        raise _newer(path, version)
-    _try_to_write(path)
+
+    def check(db: sqlite3.Connection) -> tuple[int, str]:
+        return version_of(db), integrity_error(db, quick=True)
+
+    version, damage = _query(path, check)
+    if damage:
+        raise StoreCorrupt(f"{path} is damaged ({damage}): end the server and restore a backup")
+    _check_version(path, version)
+    _check_writable(path)
     size = path.stat().st_size + _size(path.with_name(path.name + "-wal"))
     words = [f"whole, schema version {version}, {size / 1024**2:.1f} MB"]
     if version < len(MIGRATIONS):
         words.append(f"the next start brings it to version {len(MIGRATIONS)} and keeps a copy")
-    return "; ".join([*words, *(["a running server uses it"] if served else [])])
+    return "; ".join([*words, *(["a running server uses it"] if is_served else [])])
 
 
 def query_unopened(path: Path, query: Callable[[sqlite3.Connection], T], default: T) -> T:
-    """Run a query on a database that this process has not opened; `default` if it has no tables yet.
+    """Run a query; return `default` if the database does not exist or has no tables. Raises StoreError."""
 
-    Raises StoreError, with what to do.
-    """
-    if not path.exists():
-        return default
+    def run(db: sqlite3.Connection) -> T:
+        version = version_of(db)
+        _check_version(path, version)
+        return query(db) if version else default
+
+    return _query(path, run) if path.exists() else default
+
+
+def check_place(path: Path) -> None:
+    """Raise StoreUnavailable if a running server has another file open: opening this one would mix the two."""
+    lock = FileLock(path)
+    if not lock.is_held() or not path.exists():
+        return
+    for fault, is_present in (
+        (REPLACED, not lock.identifies(path.stat())),
+        (LOG_GONE, not path.with_name(path.name + "-wal").exists()),
+    ):
+        if is_present:
+            raise StoreUnavailable(f"{path}: {fault.words}, and a server runs that had it open: {fault.fix}")
+
+
+def _query(path: Path, query: Callable[[sqlite3.Connection], T]) -> T:
     check_place(path)
     try:
-        with closing(reading(path)) as db:
-            version = version_of(db)
-            if version > len(MIGRATIONS):
-                raise _newer(path, version)
-            return query(db) if version else default
+        with closing(connect_read_only(path)) as db:
+            return query(db)
     except sqlite3.OperationalError as error:
         raise StoreUnavailable(f"{path} cannot be read ({error}): see that its disk and its owner are right") from error
     except sqlite3.DatabaseError as error:
         raise StoreCorrupt(f"{path} is not a readable database ({error}): restore a backup") from error
 
 
-def _newer(path: Path, version: int) -> StoreNewer:
-    return StoreNewer(f"{path} has schema version {version}, this Limelight knows up to {len(MIGRATIONS)}: upgrade")
+def _check_version(path: Path, version: int) -> None:
+    if version > len(MIGRATIONS):
+        raise StoreNewer(f"{path} has schema version {version}, this Limelight knows up to {len(MIGRATIONS)}: upgrade")
 
 
-def check_place(path: Path) -> None:
-    """Raises StoreUnavailable if a running server has something else open: to open this here would mix the two."""
-    lock = FolderLock(path)
-    if not lock.is_taken() or not path.exists():
-        return
-    for trouble, is_there in (
-        (REPLACED, not lock.is_of(path.stat())),
-        (LOG_GONE, not path.with_name(path.name + "-wal").exists()),
-    ):
-        if is_there:
-            raise StoreUnavailable(f"{path}: {trouble.words}, and a server runs that had it open: {trouble.fix}")
-
-
-def _try_to_write(path: Path) -> None:
-    """Take the lock that a writer takes, and let go of it."""
+def _check_writable(path: Path) -> None:
+    """Acquire the lock that a writer needs, and release it."""
     if not os.access(path, os.W_OK):
         raise StoreUnavailable(f"{path} can only be read: make the file and its file system writable again")
     try:
@@ -97,7 +96,7 @@ def _try_to_write(path: Path) -> None:
             db.execute("BEGIN IMMEDIATE")
             db.execute("ROLLBACK")
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+        if primary_code(error) == sqlite3.SQLITE_BUSY:
             raise StoreLocked(f"another program has locked {path}: end it, or wait until it is done") from error
         raise StoreUnavailable(f"{path} cannot be written ({error}): see whether its disk is full") from error
 

@@ -1,10 +1,10 @@
-"""The live end of the log: what is committed and not yet packed into chunks.
+"""The write side of the log: commits go to the journal and to memory, and are packed into chunks later.
 
-At the pace of a talking model a commit holds one token of each run, so a row per run would be a row per token.
-Therefore a commit writes one page for all runs into the journal, and each live run keeps the same Records in memory.
-When these are many, or the run ends, they become one packed chunk, and pages that nobody needs are deleted. Pages are
-read only after a crash. Everything here runs on the writer thread, except that readers look at `LiveRun.tail`, which
-is replaced, never cut.
+A model that streams text makes commits of one token per run, so one row per run and commit would be one row per token.
+Instead, a commit writes one page for all runs into the journal table, and each live run keeps the same records in
+memory as its tail. When a tail is long, or the run ends, it becomes one packed chunk, and pages whose records are all
+in chunks are deleted. Pages are read only after a crash. Everything runs on the writer thread, except that readers copy
+`LiveRun.tail`, which grows and is replaced, but is never shortened in place.
 """
 
 import sqlite3
@@ -14,26 +14,27 @@ import msgspec
 
 from limelight.errors import LeaseLost
 from limelight.events import AnyEvent, Record
-from limelight.stores.base import ENDED_STATES, Append, RunState, fault_of
+from limelight.models import ENDED_STATES, Append, Result, RunState, fault_of
 from limelight.stores.packing import pack
-from limelight.stores.sqlite.results import put_results
 
 CHUNK_RECORDS = 128
 MAX_CHUNK = 512
 PINNED_PAGES = 2000
-"""A quiet run whose first page is this far behind is packed, so that it does not keep the whole journal alive."""
+"""A quiet run is packed when its oldest page is this far behind, because pages from there on cannot be deleted."""
 TIDY_EVERY = 64
-"""Delete old pages once in so many commits."""
+"""Number of commits between two deletions of old pages."""
+PART_BYTES = 256 * 1024
+"""How much of a result one transaction writes."""
 
 PageEntry = tuple[str, list[tuple[int, int, AnyEvent]]]
-"""A run and its Records' (seq, at, event) in one page."""
+"""A run id, and the (seq, at, event) of the run's records in one page."""
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(list[PageEntry])
 
 
 class LiveRun(msgspec.Struct):
-    """What memory holds of a live run."""
+    """The in-memory state of a live run."""
 
     run_id: str
     session: int
@@ -43,26 +44,26 @@ class LiveRun(msgspec.Struct):
     held: bool
     tail: list[Record] = []
     first_page: int | None = None
-    """No page below this one has a Record of the tail; None if the tail is empty."""
+    """Earlier pages contain no record of the tail; None if the tail is empty."""
     ending: bool = False
-    """Its end is being written, in this transaction or in one that failed."""
+    """A transaction writes the end of the run; it may have failed."""
 
 
 class Journal:
-    """Writes commits, packs tails, drops pages."""
+    """Writes commits, packs tails and deletes pages."""
 
     def __init__(self) -> None:
         self.live: dict[str, LiveRun] = {}
         self._page = 0
         self._durable = 0
-        """The last page that is committed: those of a transaction that goes on are above it."""
+        """The last committed page; the pages of the current transaction are above it."""
         self._commits = 0
 
     def recover(self, db: sqlite3.Connection) -> None:
-        """After a start: find live runs in the tables, and the Records of their tails in the pages."""
+        """Load live runs from the tables and their tails from the pages, after a start."""
         rows = db.execute("SELECT run_id, session, last_seq, state FROM runs WHERE state IN ('running', 'waiting')")
         for run_id, session, last_seq, state in rows.fetchall():
-            # Whoever held these is gone: the data folder's lock is ours.
+            # This process has the lock on the database, so the process that held the run is gone.
             self.live[run_id] = LiveRun(run_id, session, last_seq, state, lease_until=0, held=False)
         for page, body in db.execute("SELECT page, body FROM journal ORDER BY page"):
             self._page = self._durable = page
@@ -75,25 +76,25 @@ class Journal:
                     live.first_page = page if live.first_page is None else live.first_page
 
     def held(self, run_id: str) -> LiveRun:
-        """The run, if this process may write to it."""
+        """Return the run if this process holds it. Raises LeaseLost."""
         live = self.live.get(run_id)
         if live is None or not live.held:
             raise LeaseLost(f"run {run_id} is not held by this process")
         return live
 
     def write(self, db: sqlite3.Connection, batch: Sequence[Append]) -> Callable[[], None]:
-        """Write a commit. Returns what has to be done to memory once it is durable."""
+        """Write a commit. Return the function that updates the in-memory state once the commit is durable."""
         runs = [self.held(append.run_id) for append in batch]
         entries: list[PageEntry] = []
-        after: list[Callable[[], None]] = []
-        going_on: dict[str, tuple[LiveRun, Append]] = {}
+        updates: list[Callable[[], None]] = []
+        continuing: dict[str, tuple[LiveRun, Append]] = {}
         for append, live in zip(batch, runs, strict=True):
             if append.results:
-                put_results(db, append.run_id, append.results)
+                _put_results(db, append.run_id, append.results)
             if append.state in ENDED_STATES:
-                after.append(self._end(db, live, append))
+                updates.append(self._end(db, live, append))
                 continue
-            going_on[append.run_id] = live, append
+            continuing[append.run_id] = live, append
             if append.state is not None and append.state != live.state:
                 _set_state(db, live, append.state)
             if append.records:
@@ -101,19 +102,19 @@ class Journal:
         if entries:
             self._page += 1
             db.execute("INSERT INTO journal (page, body) VALUES (?, ?)", (self._page, _encoder.encode(entries)))
-        after += self._tidy(db, going_on, {append.run_id for append in batch}.difference(going_on))
+        updates += self._tidy(db, continuing, {append.run_id for append in batch}.difference(continuing))
         page = self._page
 
         def apply() -> None:
-            for live, append in going_on.values():
-                self._grow(live, append)
-            for step in after:
-                step()
+            for live, append in continuing.values():
+                self._extend(live, append)
+            for update in updates:
+                update()
             self._durable = page
 
         return apply
 
-    def _grow(self, live: LiveRun, append: Append) -> None:
+    def _extend(self, live: LiveRun, append: Append) -> None:
         if append.records:
             live.tail.extend(append.records)
             live.last_seq = append.records[-1].seq
@@ -136,34 +137,34 @@ class Journal:
             (last.at, last.seq, append.state, live.session),
         )
 
-        def forget() -> None:
+        def remove() -> None:
             self.live.pop(live.run_id, None)
 
-        return forget
+        return remove
 
-    def _tidy(self, db: sqlite3.Connection, going_on: Collection[str], ended: set[str]) -> list[Callable[[], None]]:
-        """Pack the tails that have become long; now and then also those that pin old pages, and drop what none pins."""
+    def _tidy(self, db: sqlite3.Connection, continuing: Collection[str], ended: set[str]) -> list[Callable[[], None]]:
+        """Pack long tails. Every TIDY_EVERY commits, also pack tails that pin old pages, and delete unneeded pages."""
         self._commits += 1
         if self.live.keys() <= ended:
             db.execute("DELETE FROM journal")
             return []
         if self._commits % TIDY_EVERY:
-            return [self._pack(db, live) for r in going_on if len((live := self.live[r]).tail) >= CHUNK_RECORDS]
-        after: list[Callable[[], None]] = []
-        floor = self._durable + 1
+            return [self._pack(db, live) for r in continuing if len((live := self.live[r]).tail) >= CHUNK_RECORDS]
+        updates: list[Callable[[], None]] = []
+        first_needed = self._durable + 1
         for live in self.live.values():
             if live.first_page is None or live.run_id in ended:
                 continue
             pins = self._page - live.first_page > PINNED_PAGES
             if (pins or len(live.tail) >= CHUNK_RECORDS) and not live.ending:
-                after.append(self._pack(db, live))
+                updates.append(self._pack(db, live))
             else:
-                floor = min(floor, live.first_page)
-        db.execute("DELETE FROM journal WHERE page < ?", (floor,))
-        return after
+                first_needed = min(first_needed, live.first_page)
+        db.execute("DELETE FROM journal WHERE page < ?", (first_needed,))
+        return updates
 
     def _pack(self, db: sqlite3.Connection, live: LiveRun) -> Callable[[], None]:
-        """Make the tail as it was before this commit a chunk; what this commit adds is the new tail."""
+        """Write the tail as a chunk. The records of the current commit are not in it; they become the new tail."""
         _insert_chunks(db, live, live.tail)
         packed, last_seq = len(live.tail), live.tail[-1].seq
         db.execute("UPDATE runs SET last_seq = ? WHERE run_id = ?", (last_seq, live.run_id))
@@ -183,9 +184,38 @@ def _set_state(db: sqlite3.Connection, live: LiveRun, state: RunState) -> None:
 
 
 def _insert_chunks(db: sqlite3.Connection, live: LiveRun, records: Sequence[Record]) -> None:
-    """Usually one; a source that was far ahead gives several, so that none takes long to read."""
+    """Usually insert one chunk; several if a commit was large, so that each can be read quickly."""
     slices = [records[start : start + MAX_CHUNK] for start in range(0, len(records), MAX_CHUNK)]
     db.executemany(
         "INSERT INTO chunks (session, first_seq, last_seq, run_id, body) VALUES (?, ?, ?, ?, ?)",
         [(live.session, part[0].seq, part[-1].seq, live.run_id, pack(part)) for part in slices],
+    )
+
+
+# Results. A large one is written in parts, one per transaction, so that commits of other runs come in between. Part 0
+# is the row in `results`. It is written last, with the records that refer to the result: without it there is none.
+
+
+def put_part(db: sqlite3.Connection, run_id: str, result: Result, part: int) -> None:
+    body = memoryview(result.body)[part * PART_BYTES : (part + 1) * PART_BYTES]
+    db.execute(
+        "INSERT OR REPLACE INTO result_parts (run_id, key, part, body) VALUES (?, ?, ?, ?)",
+        (run_id, result.key, part, body),
+    )
+
+
+def last_part(result: Result) -> int:
+    """Return the number of the last part."""
+    return max(0, len(result.body) - 1) // PART_BYTES
+
+
+def _put_results(db: sqlite3.Connection, run_id: str, results: Sequence[Result]) -> None:
+    """Write the first parts, and delete the parts of longer results that these replace."""
+    db.executemany(
+        "INSERT OR REPLACE INTO results (run_id, key, media_type, body) VALUES (?, ?, ?, ?)",
+        [(run_id, r.key, r.media_type, r.body[:PART_BYTES]) for r in results],
+    )
+    db.executemany(
+        "DELETE FROM result_parts WHERE run_id = ? AND key = ? AND part > ?",
+        [(run_id, r.key, last_part(r)) for r in results],
     )

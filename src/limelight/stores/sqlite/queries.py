@@ -1,40 +1,44 @@
-"""The SQL: rows into values and back. Functions of a connection, called on a writer or a reader thread.
+"""The SQL of sessions, runs, records and memories: functions of a connection, called on a writer or reader thread.
 
-`live` is what memory knows of live runs; their rows are as old as their last chunk, so it wins over them.
+`live` is the in-memory state of live runs. Their rows are as old as their last chunk, so `live` takes precedence.
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from limelight.errors import SessionBusy, SessionFull, SessionNotFound, TooManySessions
+from limelight.errors import SessionNotFound
 from limelight.events import Record
-from limelight.stores.base import (
+from limelight.models import (
     LIVE_STATES,
     Artifact,
     Begun,
+    Memory,
+    MemoryTurn,
     NewRun,
     NewSession,
     Owner,
+    Result,
     RetentionCounts,
     Run,
     RunFault,
     Session,
     SessionRef,
     Swept,
+    refers_to,
 )
-from limelight.stores.packing import names, unpack, unpack_naming
-from limelight.stores.sqlite import memories
+from limelight.stores.base import check_not_busy, check_session_count, check_session_size
+from limelight.stores.packing import unpack, unpack_naming
 from limelight.stores.sqlite.journal import LiveRun
 
 Live = Mapping[str, LiveRun]
 Row = tuple[Any, ...]
 MAX_SEQ = 2**62
-"""Cursors come from clients; SQLite takes no larger number."""
-SEARCHED_CHUNKS = 8
-"""So many are looked through in one go."""
+"""Upper bound for cursors, which come from clients: SQLite rejects integers that are much larger."""
+CHUNKS_PER_SEARCH = 8
+"""Number of chunks that one call of `records_naming` searches."""
 
 _SESSION = "owner, session_id, agent, title, created_at, active_at, turns, last_seq, max_steps, run_id, run_state"
 _RUN = (
@@ -43,30 +47,33 @@ _RUN = (
 )
 
 
-def _with_memory(
+def _with_live(
     db: sqlite3.Connection, query: str, values: Sequence[Any], live: Live
 ) -> list[tuple[Row, LiveRun | None]]:
-    """Rows that end in a run's id and state, each with what memory holds of that run if it is live."""
+    """Run a query whose rows end in a run's id and state. Return each row with the LiveRun if its run is live."""
 
-    def look() -> list[tuple[Row, LiveRun | None]]:
+    def select() -> list[tuple[Row, LiveRun | None]]:
         found = db.execute(query, values).fetchall()
         return [(row, live.get(row[-2]) if row[-1] in LIVE_STATES else None) for row in found]
 
-    found = look()
+    found = select()
     if any(now is None and row[-1] in LIVE_STATES for row, now in found):
-        found = look()  # a run has ended between the two looks, or begun: its row is right now
+        found = select()  # a run began or ended between the query and the lookup; its row is up to date now
     return found
+
+
+# Sessions
 
 
 def session(db: sqlite3.Connection, ref: SessionRef, live: Live) -> Session | None:
     query = f"SELECT {_SESSION} FROM sessions WHERE owner = ? AND session_id = ?"
-    return next((_session(*found) for found in _with_memory(db, query, ref, live)), None)
+    return next((_session(*found) for found in _with_live(db, query, ref, live)), None)
 
 
 def sessions(
     db: sqlite3.Connection, owner: str, q: str, before: tuple[int, str] | None, limit: int, live: Live
 ) -> list[Session]:
-    # (active_at, session_id) is unique per owner, so a page begins exactly behind the one before it.
+    # (active_at, session_id) is unique per owner, so pages neither overlap nor leave a gap.
     active_at, session_id = before or (2**62, "")
     query = (
         f"SELECT {_SESSION} FROM sessions WHERE owner = ? AND instr(lower(title), lower(?))"
@@ -74,7 +81,7 @@ def sessions(
         " ORDER BY active_at DESC, session_id LIMIT ?"
     )
     values = (owner, q, active_at, active_at, session_id, limit)
-    return [_session(*found) for found in _with_memory(db, query, values, live)]
+    return [_session(*found) for found in _with_live(db, query, values, live)]
 
 
 def owners(db: sqlite3.Connection, after: str, limit: int) -> list[Owner]:
@@ -104,22 +111,22 @@ def _session(row: Row, now: LiveRun | None) -> Session:
 def create(db: sqlite3.Connection, new: NewSession) -> bool:
     if db.execute("SELECT 1 FROM sessions WHERE owner = ? AND session_id = ?", new.ref).fetchone():
         return False
-    _check_one_more(db, new.ref.owner, new.sessions_max)
-    db.execute(
+    _insert_session(db, new)
+    return True
+
+
+def _insert_session(db: sqlite3.Connection, new: NewSession) -> int:
+    """Insert a session and return its row number. Only the writer thread inserts, so no other one comes in between."""
+    if new.max_sessions:
+        (count,) = db.execute("SELECT count(*) FROM sessions WHERE owner = ?", (new.ref.owner,)).fetchone()
+        check_session_count(count, new.max_sessions)
+    inserted = db.execute(
         "INSERT INTO sessions (owner, session_id, agent, title, created_at, active_at, max_steps)"
         " VALUES (?, ?, ?, '', ?, ?, ?)",
         (*new.ref, new.agent, new.at, new.at, new.max_steps),
     )
-    return True
-
-
-def _check_one_more(db: sqlite3.Connection, owner: str, most: int) -> None:
-    """Asked by the writer right before it makes a session: nobody can make another one in between."""
-    if not most:
-        return
-    (own,) = db.execute("SELECT count(*) FROM sessions WHERE owner = ?", (owner,)).fetchone()
-    if own >= most:
-        raise TooManySessions(f"you have {most} sessions, which is the limit: delete some")
+    assert inserted.lastrowid is not None
+    return inserted.lastrowid
 
 
 def active_sessions(db: sqlite3.Connection, since: int) -> int:
@@ -137,13 +144,15 @@ def delete(db: sqlite3.Connection, ref: SessionRef) -> bool:
     if row is None:
         return False
     id_, run_id, run_state = row
-    if run_state in ("running", "waiting"):
-        raise SessionBusy(f"run {run_id} is live: stop it first", run_id=run_id)
+    check_not_busy(run_id, run_state)
     for (old,) in db.execute("SELECT run_id FROM runs WHERE session = ?", (id_,)).fetchall():
         _delete_run(db, old)
     db.execute("DELETE FROM sessions WHERE id = ?", (id_,))
-    memories.outdate(db, ref)
+    _mark_memories_stale(db, ref)
     return True
+
+
+# Retention
 
 
 def sweep(db: sqlite3.Connection, before: int, limit: int) -> Swept:
@@ -155,14 +164,14 @@ def sweep(db: sqlite3.Connection, before: int, limit: int) -> Swept:
         " RETURNING owner, session_id",
         (before,),
     ).fetchall()
-    gone = [SessionRef(*row) for row in empty]
-    for ref in gone:
-        memories.outdate(db, ref)
-    return Swept(len(old), gone)
+    deleted = [SessionRef(*row) for row in empty]
+    for ref in deleted:
+        _mark_memories_stale(db, ref)
+    return Swept(len(old), deleted)
 
 
 def newest_at(db: sqlite3.Connection) -> int | None:
-    """Both are looked up in an index. A run may have ended later than its session was active: a clock went back."""
+    """Look both times up in an index. A run may have ended after its session was active, if a clock was set back."""
     (active,) = db.execute("SELECT max(active_at) FROM sessions").fetchone()
     (ended,) = db.execute("SELECT max(ended_at) FROM runs").fetchone()
     return max((at for at in (active, ended) if at is not None), default=None)
@@ -186,51 +195,29 @@ def _delete_run(db: sqlite3.Connection, run_id: str) -> None:
         db.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))
 
 
+# Runs
+
+
 def begin(db: sqlite3.Connection, new: NewRun, live: Live) -> tuple[Begun, int]:
-    """Insert the run; returns it with its session's row number. Checks come first, so a refusal leaves no trace."""
+    """Insert a run. Return it with its session's row number. All checks come first: a refused run leaves no trace."""
     row = db.execute(
         "SELECT id, turns, last_seq, run_id, run_state FROM sessions WHERE owner = ? AND session_id = ?",
         new.ref,
     ).fetchone()
+    turns = last_seq = size = 0
     if row is not None:
         id_, turns, last_seq, run_id, run_state = row
-        earlier = (
-            new.request_id
-            and db.execute(
-                "SELECT run_id FROM runs WHERE session = ? AND request_id = ?", (id_, new.request_id)
-            ).fetchone()
-        )
-        if earlier:
-            known = run(db, earlier[0], live)
-            assert known is not None
-            return Begun(known, created=False), id_
-        if run_state in ("running", "waiting"):
-            raise SessionBusy(f"run {run_id} is live in session {new.ref.session_id}", run_id=run_id)
-        kept = _bytes_of(db, id_)
-        if new.session_max and kept >= new.session_max:
-            raise SessionFull(f"{kept:,} bytes are kept of this session, which is the limit: begin a new session")
-    elif not new.makes_session:
+        earlier = requested(db, new.ref, new.request_id, live) if new.request_id else None
+        if earlier is not None:
+            return Begun(earlier, created=False), id_
+        check_not_busy(run_id, run_state)
+        size = _session_bytes(db, id_)
+        check_session_size(size, new.max_session_bytes)
+    elif not new.create_session:
         raise SessionNotFound(f"there is no session {new.ref.session_id!r}")
     else:
-        _check_one_more(db, new.ref.owner, new.sessions_max)
-        id_ = db.execute(
-            "INSERT INTO sessions (owner, session_id, agent, title, created_at, active_at) VALUES (?, ?, ?, ?, ?, ?)",
-            (*new.ref, new.agent, new.title, new.at, new.at),
-        ).lastrowid
-        assert id_ is not None
-        turns, last_seq, kept = 0, 0, 0
-    begun = Run(
-        run_id=new.run_id,
-        ref=new.ref,
-        agent=new.agent,
-        turn=turns + 1,
-        state="running",
-        started_at=new.at,
-        ended_at=None,
-        first_seq=last_seq + 1,
-        last_seq=last_seq,
-        request_id=new.request_id,
-    )
+        id_ = _insert_session(db, new.to_session())
+    begun = new.to_run(turns=turns, last_seq=last_seq)
     db.execute(
         "INSERT INTO runs (run_id, session, agent, turn, state, started_at, first_seq, last_seq, request_id)"
         " VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?)",
@@ -241,50 +228,51 @@ def begin(db: sqlite3.Connection, new: NewRun, live: Live) -> tuple[Begun, int]:
         " run_state = 'running' WHERE id = ?",
         (new.agent, new.title, begun.turn, new.at, new.run_id, id_),
     )
-    return Begun(begun, created=True, session_bytes=kept), id_
+    return Begun(begun, created=True, session_bytes=size), id_
 
 
-def _bytes_of(db: sqlite3.Connection, session: int) -> int:
-    """What is kept of a session: its log, large results, and files. SQLite knows lengths without reading bodies."""
-    (kept,) = db.execute(
+def _session_bytes(db: sqlite3.Connection, session: int) -> int:
+    """Return the size of a session's log, results and artifacts. SQLite knows lengths without reading the bodies."""
+    (size,) = db.execute(
         "SELECT (SELECT ifnull(sum(length(body)), 0) FROM chunks WHERE session = ?1)"
         " + (SELECT ifnull(sum(length(b.body)), 0) FROM runs r JOIN results b USING (run_id) WHERE r.session = ?1)"
         " + (SELECT ifnull(sum(length(b.body)), 0) FROM runs r JOIN result_parts b USING (run_id) WHERE r.session = ?1)"
         " + (SELECT ifnull(sum(length(b.body)), 0) FROM runs r JOIN artifacts b USING (run_id) WHERE r.session = ?1)",
         (session,),
     ).fetchone()
-    return kept
+    return size
 
 
 def run(db: sqlite3.Connection, run_id: str, live: Live) -> Run | None:
-    found = _with_memory(db, f"SELECT {_RUN} WHERE r.run_id = ?", (run_id,), live)
-    return _run(*found[0]) if found else None
+    return _first_run(db, f"SELECT {_RUN} WHERE r.run_id = ?", (run_id,), live)
 
 
 def requested(db: sqlite3.Connection, ref: SessionRef, request_id: str, live: Live) -> Run | None:
     query = f"SELECT {_RUN} WHERE s.owner = ? AND s.session_id = ? AND r.request_id = ?"
-    found = _with_memory(db, query, (*ref, request_id), live)
-    return _run(*found[0]) if found else None
+    return _first_run(db, query, (*ref, request_id), live)
 
 
 def run_covering(db: sqlite3.Connection, ref: SessionRef, seq: int, live: Live) -> Run | None:
-    ended = "r.state NOT IN ('running', 'waiting')"  # a live run's row is behind its log, and is the last one anyway
+    # The row of a live run is behind its log, so `last_seq` cannot exclude it; it is the last run of its session.
     query = (
-        f"SELECT {_RUN} WHERE s.owner = ? AND s.session_id = ? AND (r.last_seq >= ? OR NOT {ended})"
-        " ORDER BY r.first_seq LIMIT 1"
+        f"SELECT {_RUN} WHERE s.owner = ? AND s.session_id = ?"
+        " AND (r.last_seq >= ? OR r.state IN ('running', 'waiting')) ORDER BY r.first_seq LIMIT 1"
     )
-    found = _with_memory(db, query, (*ref, min(seq, MAX_SEQ)), live)
-    return _run(*found[0]) if found else None
+    return _first_run(db, query, (*ref, min(seq, MAX_SEQ)), live)
 
 
 def runs(db: sqlite3.Connection, ref: SessionRef, live: Live) -> list[Run]:
     query = f"SELECT {_RUN} WHERE s.owner = ? AND s.session_id = ? ORDER BY r.first_seq"
-    return [_run(*found) for found in _with_memory(db, query, ref, live)]
+    return [_run(*found) for found in _with_live(db, query, ref, live)]
 
 
 def note_messages(db: sqlite3.Connection, run_id: str, messages: int) -> None:
     query = "UPDATE runs SET messages = ? WHERE run_id = ? AND state NOT IN ('running', 'waiting')"
     db.execute(query, (messages, run_id))
+
+
+def _first_run(db: sqlite3.Connection, query: str, values: Sequence[Any], live: Live) -> Run | None:
+    return next((_run(*found) for found in _with_live(db, query, values, live)), None)
 
 
 def _run(row: Row, now: LiveRun | None) -> Run:
@@ -306,9 +294,12 @@ def _run(row: Row, now: LiveRun | None) -> Run:
     )
 
 
+# Records, results and artifacts
+
+
 def records(db: sqlite3.Connection, ref: SessionRef, after: int, limit: int, live: Live) -> list[Record]:
     after = min(after, MAX_SEQ)
-    # The tail first: what leaves it afterwards is then found in a chunk, so nothing falls between the two.
+    # The tail is read before the chunks: what leaves it in between is then found in a chunk.
     session, tail = _tail(db, ref, live)
     found: list[Record] = []
     for (body,) in db.execute(
@@ -324,7 +315,7 @@ def records(db: sqlite3.Connection, ref: SessionRef, after: int, limit: int, liv
 
 
 def _tail(db: sqlite3.Connection, ref: SessionRef, live: Live) -> tuple[int, list[Record]]:
-    """The session's row number, and what memory holds of its live run."""
+    """Return the session's row number and the tail of its live run."""
     row = db.execute("SELECT id, run_id FROM sessions WHERE owner = ? AND session_id = ?", ref).fetchone()
     if row is None:
         return 0, []
@@ -335,16 +326,27 @@ def _tail(db: sqlite3.Connection, ref: SessionRef, live: Live) -> tuple[int, lis
 def records_naming(
     db: sqlite3.Connection, run_id: str, id_: str, after: int, live: Live
 ) -> tuple[list[Record], int | None]:
-    """What names this call or approval in the next stretch of a run, and where that ends; None if the run does."""
+    """Search the next chunks of a run. Return the found records and where to continue; None at the end of the run."""
     now = live.get(run_id)
-    tail = [] if now is None else list(now.tail)  # first, as above
+    tail = [] if now is None else list(now.tail)  # before the chunks, as in `records`
     query = "SELECT body, last_seq FROM chunks WHERE run_id = ? AND first_seq > ? ORDER BY first_seq LIMIT ?"
-    chunks = db.execute(query, (run_id, after, SEARCHED_CHUNKS)).fetchall()
+    chunks = db.execute(query, (run_id, after, CHUNKS_PER_SEARCH)).fetchall()
     found = [record for body, _ in chunks for record in unpack_naming(body, id_)]
     done = chunks[-1][1] if chunks else after
-    if len(chunks) == SEARCHED_CHUNKS:
+    if len(chunks) == CHUNKS_PER_SEARCH:
         return found, done
-    return found + [record for record in tail if record.seq > done and names(record, id_)], None
+    return found + [record for record in tail if record.seq > done and refers_to(record, id_)], None
+
+
+def result(db: sqlite3.Connection, run_id: str, key: str) -> Result | None:
+    found = db.execute(
+        "SELECT media_type, body, 0 AS part FROM results WHERE run_id = :run_id AND key = :key"
+        " UNION ALL SELECT '', body, part FROM result_parts WHERE run_id = :run_id AND key = :key ORDER BY part",
+        {"run_id": run_id, "key": key},
+    ).fetchall()
+    if not found or found[0][2]:  # without part 0 it is still being written
+        return None
+    return Result(key=key, media_type=found[0][0], body=b"".join(row[1] for row in found))
 
 
 def put_artifact(db: sqlite3.Connection, artifact: Artifact, run_id: str) -> None:
@@ -364,3 +366,45 @@ def artifact(db: sqlite3.Connection, artifact_id: str) -> Artifact | None:
     if row is None:
         return None
     return Artifact(artifact_id=row[0], ref=SessionRef(row[1], row[2]), name=row[3], media_type=row[4], body=row[5])
+
+
+# Agent memories
+
+_MEMORY = "key, agent, turns FROM memories"
+
+
+def memory(db: sqlite3.Connection, ref: SessionRef, agent: str) -> Memory | None:
+    query = f"SELECT {_MEMORY} WHERE owner = ? AND session_id = ? AND agent = ? AND NOT stale"
+    row = db.execute(query, (*ref, agent)).fetchone()
+    return None if row is None else _memory(row)
+
+
+def remember(db: sqlite3.Connection, ref: SessionRef, memory: Memory) -> None:
+    db.execute(
+        "UPDATE memories SET stale = 1 WHERE owner = ? AND session_id = ? AND agent = ? AND key <> ?",
+        (*ref, memory.agent, memory.key),
+    )
+    db.execute(
+        "INSERT OR REPLACE INTO memories (key, owner, session_id, agent, turns) VALUES (?, ?, ?, ?, ?)",
+        (memory.key, *ref, memory.agent, msgspec.json.encode(memory.turns)),
+    )
+
+
+def stale_memories(db: sqlite3.Connection, agents: Collection[str], limit: int) -> list[Memory]:
+    marks = ", ".join("?" * len(agents))
+    query = f"SELECT {_MEMORY} WHERE stale AND agent IN ({marks}) LIMIT ?"
+    return [_memory(row) for row in db.execute(query, (*agents, limit))]
+
+
+def drop_memory(db: sqlite3.Connection, key: str) -> None:
+    db.execute("DELETE FROM memories WHERE key = ?", (key,))
+
+
+def _mark_memories_stale(db: sqlite3.Connection, ref: SessionRef) -> None:
+    """Mark all memories of a deleted session."""
+    db.execute("UPDATE memories SET stale = 1 WHERE owner = ? AND session_id = ?", ref)
+
+
+def _memory(row: Row) -> Memory:
+    key, agent, turns = row
+    return Memory(key=key, agent=agent, turns=msgspec.json.decode(turns, type=tuple[MemoryTurn, ...]))

@@ -1,14 +1,13 @@
-"""The tables, as a list of migrations: number N takes a database from version N - 1 to N.
+"""The schema as a list of migrations: migration N takes a database from version N - 1 to N.
 
-`PRAGMA user_version` holds the version. A migration is never edited once it was released; a change is one more at the
-end.
+`PRAGMA user_version` holds the version. A released migration is never edited; a change is a new one at the end.
 """
 
 import sqlite3
 from pathlib import Path
 
 from limelight.errors import StoreNewer
-from limelight.stores.sqlite.snapshots import keep_before_migrating
+from limelight.stores.sqlite.snapshots import copy_before_migration
 
 MIGRATIONS: tuple[str, ...] = (
     """
@@ -113,7 +112,7 @@ MIGRATIONS: tuple[str, ...] = (
 
 
 def migrate(db: sqlite3.Connection, path: Path) -> None:
-    """Bring the database to this version, each step in a transaction of its own. What was there is copied first."""
+    """Migrate the database to the newest version, one transaction per step. An older database is copied first."""
     version = version_of(db)
     if version > len(MIGRATIONS):
         raise StoreNewer(
@@ -121,7 +120,7 @@ def migrate(db: sqlite3.Connection, path: Path) -> None:
             "upgrade limelight, or choose another folder with --data"
         )
     if 0 < version < len(MIGRATIONS):
-        keep_before_migrating(db, path, version)
+        copy_before_migration(db, path, version)
     for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
         db.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
 
@@ -132,5 +131,5 @@ def version_of(db: sqlite3.Connection) -> int:
 
 
 def touch(db: sqlite3.Connection) -> None:
-    """Write something that changes nothing, to find out whether it can be done."""
+    """Test that the database can be written: write a value that changes nothing."""
     db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")

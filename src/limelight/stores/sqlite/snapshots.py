@@ -1,43 +1,122 @@
-"""Copies of a database that a server makes beside it: before a migration, and when it was deleted while it was open.
+"""Consistent copies of SQLite databases, also of one that another process is writing.
 
-They are never removed by us, and never written over.
+The first half knows no tables and no store; `backups/` uses it for every database of a data folder. The second half
+makes the copies that a server keeps beside its database: before a migration, and of a database that was deleted while
+it was open. Limelight never deletes or overwrites those.
 """
 
 import filecmp
 import logging
+import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
 
 from limelight.errors import TryLater
-from limelight.stores.sqlite.database_copy import copy
 
 log = logging.getLogger(__name__)
+MAGIC = b"SQLite format 3\0"
+STEP_PAGES = 2048
+"""Pages copied between two progress reports: 8 MB with the usual page size."""
+LOCK_SECONDS = 30
+"""How long a copy waits for another program that has locked the file."""
+Progress = Callable[[int, int], None]
+"""Called with the number of copied pages and the number of all pages."""
 
 
-def keep_before_migrating(db: sqlite3.Connection, path: Path, version: int) -> None:
-    """Copy a database that is of this version still. Raises TryLater if there is no room for that."""
+def is_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def connect_read_only(path: Path) -> sqlite3.Connection:
+    """Open a connection that changes nothing, also while a server uses the database. Raises sqlite3.Error."""
+    try:
+        return _connect(path, "mode=ro")
+    except sqlite3.OperationalError:
+        if path.with_name(path.name + "-wal").exists() or os.access(path.parent, os.W_OK):
+            raise
+        # SQLite cannot create its own files in this folder. It reads such a database only if it is declared immutable.
+        return _connect(path, "immutable=1")
+
+
+def _connect(path: Path, option: str) -> sqlite3.Connection:
+    address = f"{path.absolute().as_uri()}?{option}"
+    db = sqlite3.connect(address, uri=True, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        db.execute("PRAGMA schema_version").fetchone()
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+@contextmanager
+def read_transaction(db: sqlite3.Connection) -> Generator[None]:
+    """Keep reading the current version while others write. Does nothing without WAL mode, where writers would wait."""
+    (mode,) = db.execute("PRAGMA journal_mode").fetchone()
+    if mode != "wal" or db.in_transaction:
+        yield
+        return
+    db.execute("BEGIN")
+    try:
+        db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        yield
+    finally:
+        if db.in_transaction:  # a disk error ends it
+            db.execute("ROLLBACK")
+
+
+def copy(source: sqlite3.Connection, target: Path, progress: Progress | None = None) -> None:
+    """Copy the current version of a database into a new file that only its owner can read. Raises sqlite3.Error.
+
+    Writers of a database in WAL mode continue, and their changes are not in the copy. Other databases are copied in one
+    step, and their writers wait for it.
+    """
+    os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+    def report(_: int, remaining: int, total: int) -> None:
+        if progress is not None:
+            progress(total - remaining, total)
+
+    # Without the transaction, SQLite would restart the copy at each write of another process.
+    with closing(sqlite3.connect(target, isolation_level=None)) as db, read_transaction(source):
+        source.backup(db, pages=STEP_PAGES if source.in_transaction else -1, progress=report, sleep=0)
+
+
+def integrity_error(db: sqlite3.Connection, *, quick: bool = False) -> str:
+    """Return the first damage that SQLite finds, "" if there is none. Raises sqlite3.DatabaseError."""
+    (found,) = db.execute("PRAGMA quick_check(1)" if quick else "PRAGMA integrity_check(1)").fetchone()
+    return "" if found == "ok" else str(found)
+
+
+# Copies beside the database of a server
+
+
+def copy_before_migration(db: sqlite3.Connection, path: Path, version: int) -> None:
+    """Copy a database that still has this schema version. Raises TryLater if the disk has no room for the copy."""
     draft = path.with_name(f"{path.name}.v{version}.part")
-    draft.unlink(missing_ok=True)  # a crash has left it
+    draft.unlink(missing_ok=True)  # left by a crash
     try:
         copy(db, draft)
     except (sqlite3.Error, OSError) as error:
         draft.unlink(missing_ok=True)
         raise TryLater(
             f"{path} is of version {version} and has to be brought up to date, but the copy that is made first"
-            f" cannot be written ({error}): make room for {_megabytes(path)} MB on that disk and start again;"
-            " nothing has changed"
+            f" cannot be written ({error}): make room for {path.stat().st_size // 1024**2 + 1} MB on that disk and"
+            " start again; nothing has changed"
         ) from error
-    # A start that was cut off before this one has made the same copy: one is enough.
+    # An interrupted start may have left an equal copy already; keep one of them.
     names = _names(path, f"v{version}", ".bak")
     kept = next(name for name in names if not name.exists() or filecmp.cmp(draft, name, shallow=False))
     draft.replace(kept)
     log.warning("%s is brought up to date from version %d; as it was before, it is kept as %s", path, version, kept)
 
 
-def rescue(db: sqlite3.Connection, path: Path) -> None:
-    """Write what a deleted database holds to a new file. Says in the log where that is, or that it cannot be."""
+def rescue_deleted(db: sqlite3.Connection, path: Path) -> None:
+    """Write the content of a deleted database to a new file, and log its name or why that failed."""
     name = next(name for name in _names(path, "rescued", "") if not name.exists())
     draft = name.with_name(f"{name.name}.part")
     try:
@@ -51,11 +130,8 @@ def rescue(db: sqlite3.Connection, path: Path) -> None:
         log.error("%s was deleted while it was open: what it held is in %s. To go on with it, rename it", path, name)
 
 
-def _names(path: Path, what: str, ending: str) -> Iterator[Path]:
-    yield path.with_name(f"{path.name}.{what}{ending}")
+def _names(path: Path, label: str, suffix: str) -> Iterator[Path]:
+    """Yield the candidates for the name of a copy: without a number, then from 2 on."""
+    yield path.with_name(f"{path.name}.{label}{suffix}")
     for number in count(2):
-        yield path.with_name(f"{path.name}.{what}-{number}{ending}")
-
-
-def _megabytes(path: Path) -> int:
-    return path.stat().st_size // 1024**2 + 1
+        yield path.with_name(f"{path.name}.{label}-{number}{suffix}")

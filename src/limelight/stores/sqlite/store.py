@@ -1,14 +1,14 @@
-"""The embedded store's face: the contract of `stores/base.py` over one SQLite file in the data folder.
+"""The SQLite store: the contract of `stores/base.py` over one file.
 
-Writes go through the writer thread, reads through two reader threads with connections of their own. The newest
-Records of a live run are served from memory. Reads that may take long are made one at a time for each owner.
+Writes go through the writer thread, reads through two reader threads, each with its own connection. The newest records
+of a live run are read from memory. Reads that may take long are limited to one at a time for each owner.
 """
 
 import asyncio
 import queue
 import sqlite3
 import zlib
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ import msgspec
 
 from limelight.errors import SetupError, StoreCorrupt, StoreUnavailable
 from limelight.events import Record
-from limelight.stores.base import (
+from limelight.models import (
     Append,
     Artifact,
     Begun,
@@ -31,45 +31,44 @@ from limelight.stores.base import (
     Run,
     Session,
     SessionRef,
-    Signal,
     Swept,
 )
-from limelight.stores.exit_lock import UNCUT
-from limelight.stores.sqlite import memories, queries, results
+from limelight.stores.base import EXIT_LOCK, Store
+from limelight.stores.sqlite import queries
 from limelight.stores.sqlite.file import DatabaseFile
 from limelight.stores.sqlite.health import Health
 from limelight.stores.sqlite.inspection import check_place, examine, query_unopened
-from limelight.stores.sqlite.journal import Journal, LiveRun
-from limelight.stores.sqlite.read_limiter import Turns
+from limelight.stores.sqlite.journal import Journal, LiveRun, last_part, put_part
+from limelight.stores.sqlite.read_limiter import ReadLimiter
 from limelight.stores.sqlite.schema import touch
-from limelight.stores.sqlite.snapshots import rescue
+from limelight.stores.sqlite.snapshots import rescue_deleted
 from limelight.stores.sqlite.wal_checkpoints import Checkpoints
 from limelight.stores.sqlite.writer import Writer
 
 T = TypeVar("T")
 READERS = 2
 PING_SECONDS = 4.0
-"""How long the store may take to say that it can be written."""
+"""How long `ping` waits for a commit."""
 
 
-class SqliteStore:
-    """Keeps everything in one file."""
+class SqliteStore(Store):
+    """Keeps everything in one SQLite file."""
 
     def __init__(self, path: Path, *, synchronous: str = "NORMAL") -> None:
+        super().__init__()
         self._file = DatabaseFile(path, synchronous)
         self._journal = Journal()
         self._checkpoints = Checkpoints()
-        self._health = Health(path, self._file.trouble)
+        self._health = Health(path, self._file.fault)
         self._writer = Writer(self._checkpoints.committed, self._health)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="limelight-sqlite-reader")
         self._idle: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
-        """The readers' connections, all made at the start: later another file might be in the place of ours."""
-        self._turns = Turns()
-        self._signals: asyncio.Queue[Signal] = asyncio.Queue()
+        """Connections of the readers. All are opened at the start, because later another file might be at the path."""
+        self._read_limiter = ReadLimiter()
 
     @classmethod
     def from_url(cls, url: str, data: Path) -> Self:
-        """`sqlite` or `sqlite:///relative.db` or `sqlite:////absolute.db`, with `?synchronous=FULL` for power loss."""
+        """Accept `sqlite`, `sqlite:///relative.db` and `sqlite:////absolute.db`, each with `?synchronous=FULL`."""
         location, _, query = url.partition("?")
         if query.lower() not in ("", "synchronous=normal", "synchronous=full"):
             raise SetupError(f"store {url!r}: the only option is synchronous=NORMAL or synchronous=FULL")
@@ -95,62 +94,59 @@ class SqliteStore:
         self._checkpoints.start(checkpoints)
 
     def _open(self) -> tuple[sqlite3.Connection, sqlite3.Connection]:
-        """The connections for the writer and for the checkpoints."""
-        opened = [self._file.open()]
+        """Return the connections for the writer and for the checkpoints."""
+        connections = [self._file.open()]
         try:
-            self._journal.recover(opened[0])
-            opened += (self._file.connect() for _ in range(1 + READERS))
+            self._journal.recover(connections[0])
+            connections += (self._file.connect() for _ in range(1 + READERS))
         except (sqlite3.Error, msgspec.DecodeError) as error:
-            for db in opened:
+            for db in connections:
                 db.close()
             self._file.release()
-            raise self._file.meaning_of(error) from error
-        for reader in opened[2:]:
+            raise self._file.open_error(error) from error
+        for reader in connections[2:]:
             self._idle.put(reader)
-        return opened[0], opened[1]
+        return connections[0], connections[1]
 
     async def close(self) -> None:
         await self._writer.stop()
         await asyncio.to_thread(self._checkpoints.stop)
         await asyncio.to_thread(self._readers.shutdown)
-        await asyncio.to_thread(self._let_go)
+        await asyncio.to_thread(self._release)
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         while not self._idle.empty():
             db = self._idle.get()
             if self._file.is_deleted and self._idle.empty():
-                with UNCUT:  # which takes its time, and is all that is left of what was acknowledged
-                    rescue(db, self._file.path)
+                with EXIT_LOCK:  # the copy takes time, and is the only remaining copy of acknowledged data
+                    rescue_deleted(db, self._file.path)
             db.close()
         self._file.release()
 
-    async def _read(self, query: Callable[[sqlite3.Connection], T]) -> T:
-        return await self._begin_read(query)
+    def _read(self, query: Callable[[sqlite3.Connection], T]) -> "asyncio.Future[T]":
+        return asyncio.get_running_loop().run_in_executor(self._readers, self._query, query)
 
-    async def _read_much(self, owner: str, query: Callable[[sqlite3.Connection], T]) -> T:
-        """What may take long, and what somebody may ask for many times at once."""
-        return await self._turns.read(owner, lambda: self._begin_read(query))
+    async def _read_limited(self, owner: str, query: Callable[[sqlite3.Connection], T]) -> T:
+        """Run a query that may take long, or that a client may request many times at once."""
+        return await self._read_limiter.read(owner, lambda: self._read(query))
 
-    async def _read_opened_or_not(self, query: Callable[[sqlite3.Connection], T], default: T) -> T:
-        """Query the database, also if this object has not opened it; `default` if there is no database yet."""
+    async def _read_unopened(self, query: Callable[[sqlite3.Connection], T], default: T) -> T:
+        """Run a query, also if this object has not opened the database; return `default` if there is none yet."""
         if self._writer.is_running:
             return await self._read(query)
         return await asyncio.to_thread(query_unopened, self._file.path, query, default)
-
-    def _begin_read(self, query: Callable[[sqlite3.Connection], T]) -> "asyncio.Future[T]":
-        return asyncio.get_running_loop().run_in_executor(self._readers, self._query, query)
 
     def _query(self, query: Callable[[sqlite3.Connection], T]) -> T:
         db = self._idle.get()
         try:
             found = query(db)
         except sqlite3.DatabaseError as error:
-            self._health.could_not_read(error)
+            self._health.read_failed(error)
             raise StoreUnavailable(f"the database cannot be read: {error}") from error
         except (zlib.error, msgspec.DecodeError) as error:
             raise StoreCorrupt(f"a part of the log cannot be read: {error}") from error
         else:
-            self._health.could_read()
+            self._health.read_succeeded()
             return found
         finally:
             self._idle.put(db)
@@ -164,10 +160,10 @@ class SqliteStore:
             async with asyncio.timeout(PING_SECONDS):
                 await self._writer.do(touch)
         except TimeoutError:
-            raise self._health.unanswered() from None
-        self._health.raise_if_held_up()
+            raise self._health.timed_out() from None
+        self._health.raise_if_blocked()
 
-    # sessions
+    # Sessions and retention
 
     async def session(self, ref: SessionRef) -> Session | None:
         return await self._read(lambda db: queries.session(db, ref, self._journal.live))
@@ -175,7 +171,7 @@ class SqliteStore:
     async def sessions(
         self, owner: str, *, q: str = "", before: tuple[int, str] | None = None, limit: int = 50
     ) -> list[Session]:
-        return await self._read_much(
+        return await self._read_limited(
             owner, lambda db: queries.sessions(db, owner, q, before, limit, self._journal.live)
         )
 
@@ -198,16 +194,16 @@ class SqliteStore:
         return await self._writer.do(lambda db: queries.sweep(db, before, limit))
 
     async def newest_at(self) -> int | None:
-        return await self._read_opened_or_not(queries.newest_at, default=None)
+        return await self._read_unopened(queries.newest_at, default=None)
 
     async def retention_counts(self, before: int) -> RetentionCounts:
         nothing = RetentionCounts(sessions=0, runs=0, sessions_to_delete=0, runs_to_delete=0)
-        return await self._read_opened_or_not(lambda db: queries.retention_counts(db, before), default=nothing)
+        return await self._read_unopened(lambda db: queries.retention_counts(db, before), default=nothing)
 
-    # runs and their Records
+    # Runs and records
 
     async def begin(self, new: NewRun) -> Begun:
-        def remember() -> None:
+        def add_live() -> None:
             if begun.created:
                 live = LiveRun(new.run_id, session, begun.run.first_seq - 1, "running", new.lease_until, held=True)
                 self._journal.live[new.run_id] = live
@@ -217,10 +213,10 @@ class SqliteStore:
             begun, session = queries.begin(db, new, self._journal.live)
             return begun
 
-        self._health.raise_if_held_up()
+        self._health.raise_if_blocked()
         begun: Any = None
         session = 0
-        return await self._writer.do(work, remember, [new.run_id])
+        return await self._writer.do(work, add_live, [new.run_id])
 
     async def run(self, run_id: str) -> Run | None:
         return await self._read(lambda db: queries.run(db, run_id, self._journal.live))
@@ -232,7 +228,7 @@ class SqliteStore:
         return await self._read(lambda db: queries.run_covering(db, ref, seq, self._journal.live))
 
     async def runs(self, ref: SessionRef) -> list[Run]:
-        return await self._read_much(ref.owner, lambda db: queries.runs(db, ref, self._journal.live))
+        return await self._read_limited(ref.owner, lambda db: queries.runs(db, ref, self._journal.live))
 
     async def note_messages(self, run_id: str, messages: int) -> None:
         await self._writer.do(lambda db: queries.note_messages(db, run_id, messages))
@@ -248,54 +244,56 @@ class SqliteStore:
             apply = self._journal.write(db, batch)
 
         runs = [append.run_id for append in batch]
-        await self._writer.do(work, lambda: apply(), runs, comes_again=runs)
+        await self._writer.do(work, lambda: apply(), runs, retried_by=runs)
 
     async def _put_parts(self, run_id: str, result: Result) -> None:
-        """Each part of a large result in a transaction of its own, so that others' commits come in between."""
+        """Write each part of a large result in its own transaction, so that other commits come in between."""
 
         def work(db: sqlite3.Connection, part: int) -> None:
             self._journal.held(run_id)
-            results.put_part(db, run_id, result, part)
+            put_part(db, run_id, result, part)
 
-        for part in range(1, results.last_part(result) + 1):
-            await self._writer.do(partial(work, part=part), comes_again=[run_id], is_last=False)
+        for part in range(1, last_part(result) + 1):
+            await self._writer.do(partial(work, part=part), retried_by=[run_id], is_last=False)
 
     async def records(self, ref: SessionRef, *, after: int, limit: int) -> list[Record]:
-        return await self._read_much(ref.owner, lambda db: queries.records(db, ref, after, limit, self._journal.live))
+        return await self._read_limited(
+            ref.owner, lambda db: queries.records(db, ref, after, limit, self._journal.live)
+        )
 
     async def records_naming(self, run: Run, id_: str) -> list[Record]:
         found: list[Record] = []
         after: int | None = run.first_seq - 1
-        while after is not None:  # in stretches, so that others get their turn
+        while after is not None:  # several short reads, so that other readers come in between
             work = partial(queries.records_naming, run_id=run.run_id, id_=id_, after=after, live=self._journal.live)
-            some, after = await self._read_much(run.ref.owner, work)
-            found += some
+            more, after = await self._read_limited(run.ref.owner, work)
+            found += more
         return found
 
     async def result(self, run_id: str, key: str) -> Result | None:
-        return await self._read(lambda db: results.result(db, run_id, key))
+        return await self._read(lambda db: queries.result(db, run_id, key))
 
     async def put_artifact(self, artifact: Artifact, run_id: str) -> None:
-        await self._writer.do(lambda db: queries.put_artifact(db, artifact, run_id), comes_again=[run_id])
+        await self._writer.do(lambda db: queries.put_artifact(db, artifact, run_id), retried_by=[run_id])
 
     async def artifact(self, artifact_id: str) -> Artifact | None:
         return await self._read(lambda db: queries.artifact(db, artifact_id))
 
-    # memories
+    # Agent memories
 
     async def memory(self, ref: SessionRef, agent: str) -> Memory | None:
-        return await self._read(lambda db: memories.memory(db, ref, agent))
+        return await self._read(lambda db: queries.memory(db, ref, agent))
 
     async def remember(self, ref: SessionRef, memory: Memory) -> None:
-        await self._writer.do(lambda db: memories.remember(db, ref, memory))
+        await self._writer.do(lambda db: queries.remember(db, ref, memory))
 
     async def stale_memories(self, agents: Collection[str], limit: int = 100) -> list[Memory]:
-        return await self._read(lambda db: memories.stale(db, agents, limit))
+        return await self._read(lambda db: queries.stale_memories(db, agents, limit))
 
     async def drop_memory(self, key: str) -> None:
-        await self._writer.do(lambda db: memories.drop(db, key))
+        await self._writer.do(lambda db: queries.drop_memory(db, key))
 
-    # leases and signals
+    # Leases. Only this process uses the file, so a run that it holds is never an orphan, however late it renews leases.
 
     async def renew(self, until: int) -> None:
         def work(_: sqlite3.Connection) -> None:
@@ -305,31 +303,26 @@ class SqliteStore:
 
         await self._writer.do(work)
 
-    # One process has the file, so whatever this one holds is in good hands, however late it is with its renewals.
-
     async def orphans(self, now: int) -> list[Run]:
-        ids = [r.run_id for r in list(self._journal.live.values()) if not r.held and r.lease_until <= now]
+        ids = [live.run_id for live in list(self._journal.live.values()) if _is_orphan(live, now)]
         found = [await self.run(run_id) for run_id in ids]
         return [run for run in found if run is not None]
 
     async def take_over(self, run_id: str, *, until: int, now: int) -> bool:
         def work(_: sqlite3.Connection) -> bool:
             live = self._journal.live.get(run_id)
-            return live is not None and not live.held and live.lease_until <= now
+            return live is not None and _is_orphan(live, now)
 
         def hold() -> None:
             live = self._journal.live.get(run_id)
-            if live is not None and not live.held and live.lease_until <= now:
+            if live is not None and _is_orphan(live, now):
                 live.held, live.lease_until = True, until
 
         return await self._writer.do(work, hold, [run_id])
 
-    async def signal(self, signal: Signal) -> None:
-        self._signals.put_nowait(signal)
 
-    async def signals(self) -> AsyncIterator[Signal]:
-        while True:
-            yield await self._signals.get()
+def _is_orphan(live: LiveRun, now: int) -> bool:
+    return not live.held and live.lease_until <= now
 
 
 def _nothing() -> None: ...

@@ -1,7 +1,7 @@
-"""Moves what is committed from SQLite's log into the database, in a thread of its own: no commit waits for it.
+"""WAL checkpoints in their own thread: moves committed pages from the write-ahead log into the database file.
 
-SQLite itself would do that within a commit now and then, and everybody's would wait while the disk is flushed. If this
-one falls far behind, SQLite does it after all, so that the log has an end.
+SQLite would make checkpoints within a commit, and all runs would wait while the disk is flushed. If this thread falls
+far behind, SQLite does so after all, which bounds the size of the log.
 """
 
 import logging
@@ -10,29 +10,29 @@ import threading
 
 log = logging.getLogger(__name__)
 COMMITS = 200
-"""After so many it is done; SQLite itself counts pages, about five a commit."""
+"""Number of commits between two checkpoints; a commit writes about five pages."""
 MAX_PAGES = 16_000
-"""Pages of the log with which the writer does it itself: 64 MB."""
+"""Size of the log, in pages, at which SQLite makes a checkpoint within a commit: 64 MB."""
 
 
 class Checkpoints:
-    """The thread. The writer tells it of each commit."""
+    """The checkpoint thread. The writer calls `committed` after each commit."""
 
     def __init__(self) -> None:
         self._commits = 0
         self._due = threading.Event()
-        self._over = False
+        self._stopping = False
         self._thread: threading.Thread | None = None
 
     def start(self, db: sqlite3.Connection) -> None:
-        """Begin; the connection is the thread's from now on."""
+        """Start the thread, which then owns the connection."""
         self._thread = threading.Thread(target=self._run, args=(db,), name="limelight-sqlite-checkpoints", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread, from another one."""
+        """End the thread and wait for it."""
         if self._thread is not None:
-            self._over = True
+            self._stopping = True
             self._due.set()
             self._thread.join()
             self._thread = None
@@ -47,10 +47,10 @@ class Checkpoints:
         while True:
             self._due.wait()
             self._due.clear()
-            if self._over:
+            if self._stopping:
                 break
             try:
                 db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-            except sqlite3.Error as error:  # a full disk, say: the log keeps all of it until there is room
+            except sqlite3.Error as error:  # for example a full disk; nothing is lost, the log grows
                 log.debug("no checkpoint: %s", error)
         db.close()

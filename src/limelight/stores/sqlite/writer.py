@@ -1,9 +1,9 @@
-"""The one thread that writes: it takes whatever is queued and commits it as one transaction (group commit).
+"""The writer thread: commits all queued jobs in one transaction (group commit).
 
-It knows nothing of what the jobs do. A job checks first and writes afterwards, so that one which is refused (it
-raises a LimelightError) leaves nothing behind and the others in its transaction go through. A job sees in memory what
-was committed before its transaction, so there is one job of a run in each. One that breaks takes nobody with it: the
-others are tried again by themselves, so a job may be done twice, the first time to no effect.
+A job makes its checks before it writes, so a job that is refused (it raises a LimelightError) leaves no trace and does
+not affect the other jobs of its transaction. In memory a job sees the state before its transaction, so a transaction
+has at most one job of each run. If a job fails in another way, the transaction is rolled back and every job is tried
+again alone; a job may therefore run twice, the first time without effect.
 """
 
 import asyncio
@@ -22,23 +22,23 @@ from limelight.stores.sqlite.health import Health
 
 @dataclass(slots=True)
 class Job:
-    """Something to do inside a transaction, and something to do once that is committed."""
+    """A function to call inside a transaction, and one to call after its commit."""
 
     work: Callable[[sqlite3.Connection], Any]
     committed: Callable[[], None] | None
     runs: frozenset[str]
     future: asyncio.Future[Any]
-    comes_again: frozenset[str]
+    retried_by: frozenset[str]
     is_last: bool
     outcome: Any = None
     refusal: Exception | None = None
 
 
 class Writer:
-    """A thread with a connection of its own. `do` queues a job from the event loop and waits for its commit."""
+    """A thread with its own connection. `do` queues a job from the event loop and waits for its commit."""
 
     def __init__(self, committed: Callable[[], None], health: Health) -> None:
-        """`committed` is called after each transaction, in the thread."""
+        """`committed` is called after each commit, in the writer thread."""
         self._committed = committed
         self._health = health
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
@@ -46,7 +46,7 @@ class Writer:
         self._thread: threading.Thread | None = None
 
     def start(self, db: sqlite3.Connection) -> None:
-        """Begin to write; the connection is the thread's from now on."""
+        """Start the thread, which then owns the connection."""
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, args=(db,), name="limelight-sqlite-writer", daemon=True)
         self._thread.start()
@@ -56,7 +56,7 @@ class Writer:
         return self._thread is not None
 
     async def stop(self) -> None:
-        """Finish what is queued, then end the thread."""
+        """Commit the queued jobs, then end the thread."""
         thread, self._thread = self._thread, None
         if thread is not None:
             self._jobs.put(None)
@@ -68,17 +68,18 @@ class Writer:
         committed: Callable[[], None] | None = None,
         runs: Iterable[str] = (),
         *,
-        comes_again: Iterable[str] = (),
+        retried_by: Iterable[str] = (),
         is_last: bool = True,
     ) -> Any:
-        """Run `work` in the next transaction; return what it returned once that is committed. `runs`: it is theirs.
+        """Run `work` in the next transaction, and return its result after the commit.
 
-        `comes_again`: these runs will try again if it is refused. `is_last`: that is then all that they had to write.
+        The job belongs to `runs`. The runs in `retried_by` will try again if it fails. With `is_last`, they have then
+        written everything that they had to write.
         """
         if self._thread is None:
             raise StoreUnavailable("the database is closed")
         future: asyncio.Future[Any] = self._loop.create_future()
-        job = Job(work, committed, frozenset(runs), future, frozenset(comes_again), is_last)
+        job = Job(work, committed, frozenset(runs), future, frozenset(retried_by), is_last)
         self._jobs.put(job)
         return await job.future
 
@@ -89,7 +90,7 @@ class Writer:
         db.close()
 
     def _next_group(self) -> list[Job]:
-        """What is queued, up to a second job of the same run. Empty if it is time to stop."""
+        """Return the queued jobs up to the second one of the same run; an empty list means stop."""
         if not self._backlog:
             self._backlog.append(self._jobs.get())
         while not self._jobs.empty():
@@ -103,24 +104,25 @@ class Writer:
         return group
 
     def _commit(self, db: sqlite3.Connection, jobs: list[Job]) -> None:
-        waiting = {run for job in jobs for run in job.comes_again}
-        if (refusal := self._health.check(waiting)) is not None:
+        retrying = {run for job in jobs for run in job.retried_by}
+        if (refusal := self._health.check(retrying)) is not None:
             _refuse(jobs, refusal)
             return
         try:
             _transact(db, jobs)
-        except Exception as error:  # a disk that is full, say: all of them wait for better times
+        except Exception as error:
             with suppress(sqlite3.Error):
                 db.rollback()
-            if len(jobs) > 1 and not isinstance(error, sqlite3.OperationalError):  # one of them is at fault
+            # An OperationalError, such as a full disk, concerns all jobs; another error is the fault of one of them.
+            if len(jobs) > 1 and not isinstance(error, sqlite3.OperationalError):
                 for job in jobs:
                     self._commit(db, [job])
                 return
-            refusal = self._health.failed(error, waiting)
+            refusal = self._health.write_failed(error, retrying)
             refusal.__cause__ = error
             _refuse(jobs, refusal)
             return
-        self._health.works({run for job in jobs if job.is_last for run in job.comes_again})
+        self._health.write_succeeded({run for job in jobs if job.is_last for run in job.retried_by})
         for job in jobs:
             if job.committed is not None and job.refusal is None:
                 job.committed()
@@ -145,7 +147,7 @@ def _refuse(jobs: list[Job], refusal: StoreUnavailable) -> None:
 
 def _resolve(jobs: list[Job]) -> None:
     for job in jobs:
-        if job.future.done():  # its waiter was cancelled
+        if job.future.done():  # its caller was cancelled
             continue
         if job.refusal is not None:
             job.future.set_exception(job.refusal)

@@ -1,0 +1,272 @@
+"""Domain types that several layers share: sessions, runs, commits, artifacts, agent memories and signals.
+
+They are values, without I/O and without a clock. Times are milliseconds since the epoch. Events and records are in
+`events.py`, messages in `messages.py`; `stores/base.py` defines the store that keeps these types.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from limelight.events import Decision, Record, RunCancelled, RunFailed, RunFinished, Terminal
+from limelight.messages import Message
+
+LOCAL_OWNER = "local"
+"""Owner of the sessions of requests without an API key, or with a key that has no user name."""
+
+RunState = Literal["queued", "running", "waiting", "finished", "failed", "cancelled"]
+LIVE_STATES: frozenset[RunState] = frozenset({"running", "waiting"})
+ENDED_STATES: frozenset[RunState] = frozenset({"finished", "failed", "cancelled"})
+
+
+# Sessions
+
+
+class SessionRef(NamedTuple):
+    """The identity of a session: session ids are unique per owner."""
+
+    owner: str
+    session_id: str
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation. `run_id` and `run_state` are those of its newest run, None before the first."""
+
+    ref: SessionRef
+    agent: str
+    title: str
+    created_at: int
+    active_at: int
+    turns: int
+    last_seq: int
+    run_id: str | None
+    run_state: RunState | None
+    max_steps: int | None = None
+    """Step limit of this session; None means the agent's own."""
+
+
+class NewSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to create a session without a run."""
+
+    ref: SessionRef
+    agent: str
+    at: int
+    max_steps: int | None = None
+    max_sessions: int = 0
+    """Per-owner session limit; 0 means unlimited."""
+
+
+class Owner(msgspec.Struct, frozen=True, kw_only=True):
+    """A user who has sessions: their number, and the time of the latest activity in one of them."""
+
+    owner: str
+    sessions: int
+    active_at: int
+
+
+# Runs
+
+
+class RunFault(msgspec.Struct, frozen=True):
+    """The reason why a run failed, from its terminal event."""
+
+    code: str
+    message: str
+    error_id: str = ""
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One turn of a session. Its records are `first_seq` … `last_seq` of the session's log."""
+
+    run_id: str
+    ref: SessionRef
+    agent: str
+    turn: int
+    state: RunState
+    started_at: int
+    ended_at: int | None
+    first_seq: int
+    last_seq: int
+    request_id: str = ""
+    error: RunFault | None = None
+    messages: int | None = None
+    """Number of complete messages, if it has been counted; it is counted only after the end of the run."""
+
+    @property
+    def live(self) -> bool:
+        return self.state in LIVE_STATES
+
+
+class NewRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to begin a run. `title` names a session that has no title yet."""
+
+    run_id: str
+    ref: SessionRef
+    agent: str
+    title: str
+    at: int
+    lease_until: int
+    request_id: str = ""
+    create_session: bool = True
+    """Whether a session that does not exist is created."""
+    max_session_bytes: int = 0
+    """Limit on the stored size of the session before the run begins; 0 means unlimited."""
+    max_sessions: int = 0
+    """Per-owner session limit; 0 means unlimited."""
+
+    def to_session(self) -> NewSession:
+        """Return the request for the session that this run needs, if it does not exist."""
+        return NewSession(ref=self.ref, agent=self.agent, at=self.at, max_sessions=self.max_sessions)
+
+    def to_run(self, *, turns: int, last_seq: int) -> Run:
+        """Return the run as it begins in a session with this many turns, whose log ends at `last_seq`."""
+        return Run(
+            run_id=self.run_id,
+            ref=self.ref,
+            agent=self.agent,
+            turn=turns + 1,
+            state="running",
+            started_at=self.at,
+            ended_at=None,
+            first_seq=last_seq + 1,
+            last_seq=last_seq,
+            request_id=self.request_id,
+        )
+
+
+class Begun(msgspec.Struct, frozen=True):
+    """The outcome of a NewRun. `created` is False if the request id already has a run, which is then `run`."""
+
+    run: Run
+    created: bool
+    session_bytes: int = 0
+    """Stored size of the session, as the store measures it."""
+
+
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Options of a request besides its question. They are not part of the log, so no viewer receives them."""
+
+    system: tuple[str, ...] = ()
+    """The texts of the client's system messages."""
+    max_steps: int | None = None
+    user_name: str = ""
+
+    def with_question(self, question: Message) -> list[Message]:
+        """Return the messages for the agent: the system messages, then the question."""
+        return [*(Message(role="system", content=text) for text in self.system), question]
+
+
+def state_after(terminal: Terminal) -> RunState:
+    """Return the state of a run that ends with this event."""
+    match terminal:
+        case RunFinished():
+            return "finished"
+        case RunFailed():
+            return "failed"
+        case RunCancelled():
+            return "cancelled"
+
+
+def fault_of(record: Record) -> RunFault | None:
+    """Return the fault that a terminal record reports; None if the run did not fail."""
+    event = record.event
+    return RunFault(event.code, event.message, event.error_id) if isinstance(event, RunFailed) else None
+
+
+def refers_to(record: Record, id_: str) -> bool:
+    """Whether a record has this `call_id` or `approval_id`. An empty id matches no record."""
+    event = record.event
+    return bool(id_) and id_ in (getattr(event, "call_id", None), getattr(event, "approval_id", None))
+
+
+# Commits
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """A complete value that is too large for the log. `key` is a call id with the kind of the value."""
+
+    key: str
+    media_type: str
+    body: bytes
+
+
+class Append(msgspec.Struct, kw_only=True):
+    """One run's part of a commit. `state` is set if the state of the run changes with these records."""
+
+    run_id: str
+    records: Sequence[Record]
+    results: Sequence[Result] = ()
+    state: RunState | None = None
+
+
+class Artifact(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that an agent created or a user sent."""
+
+    artifact_id: str
+    ref: SessionRef
+    name: str
+    media_type: str
+    body: bytes
+
+
+# Retention
+
+
+class Swept(msgspec.Struct, frozen=True):
+    """The outcome of a sweep: the number of runs and the sessions that it deleted."""
+
+    runs: int
+    sessions: list[SessionRef]
+
+
+class RetentionCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """The number of all sessions and runs, and of those that a sweep would delete."""
+
+    sessions: int
+    runs: int
+    sessions_to_delete: int
+    runs_to_delete: int
+
+
+# Memories of agents
+
+
+class MemoryTurn(msgspec.Struct, frozen=True):
+    """One turn of an agent's memory: the hash of the question, and the run."""
+
+    asked: str
+    run_id: str
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """The conversation state that a framework keeps under `key` in its own storage, and the turns that are in it."""
+
+    key: str
+    agent: str
+    turns: tuple[MemoryTurn, ...] = ()
+
+
+# Signals
+
+
+class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
+    """A request to stop a run."""
+
+    run_id: str
+    reason: str
+    by: str = ""
+
+
+class Decide(msgspec.Struct, frozen=True, tag="decide"):
+    """A user's decision on an approval."""
+
+    run_id: str
+    approval_id: str
+    decision: Decision
+    args: dict[str, Any] | None = None
+    reason: str = ""
+    by: str = ""
+
+
+Signal = Cancel | Decide
