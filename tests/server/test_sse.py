@@ -19,7 +19,7 @@ def test_framing_without_ids_is_for_frames_that_no_log_has() -> None:
     assert sse_framing("message").without_ids([b"1", b"2"]) == b"event: message\ndata: 1\n\nevent: message\ndata: 2\n\n"
 
 
-def test_a_batch_is_encoded_once_for_equal_framings() -> None:
-    batch = FrameBatch(FRAMES)
+def test_a_shared_batch_is_encoded_once_for_equal_framings() -> None:
+    batch = FrameBatch(FRAMES, is_shared=True)
     assert batch.encoded(sse_framing("message")) is batch.encoded(sse_framing("message"))
     assert batch.encoded(sse_framing()) == sse_framing()(FRAMES)

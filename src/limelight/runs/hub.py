@@ -30,19 +30,22 @@ T = TypeVar("T")
 
 
 class FrameBatch:
-    """Consecutive frames that several viewers share, with the encodings that transports have made of them."""
+    """Consecutive frames. If viewers share them, it also keeps the encodings that transports have made of them."""
 
-    __slots__ = ("_encoded", "frames")
+    __slots__ = ("_encoded", "frames", "is_shared")
 
-    def __init__(self, frames: Sequence[Frame]) -> None:
+    def __init__(self, frames: Sequence[Frame], *, is_shared: bool = False) -> None:
         self.frames = frames
+        self.is_shared = is_shared
         self._encoded: dict[Callable[[Sequence[Frame]], Any], Any] = {}
 
     def __bool__(self) -> bool:
         return bool(self.frames)
 
     def encoded(self, framing: Callable[[Sequence[Frame]], T]) -> T:
-        """The frames in a transport's framing. Viewers with the same framing share the result."""
+        """The frames in a transport's framing. Viewers that share the batch and the framing share the result."""
+        if not self.is_shared:
+            return framing(self.frames)
         try:
             return self._encoded[framing]
         except KeyError:
@@ -112,7 +115,7 @@ class FrameBuffer:
         """The frames of Records `seq` + 1 … `until`. Viewers at the same position get the same object."""
         if self._batch[:2] != (seq, until):
             parts = self._frames[seq + 1 - self.base : until + 1 - self.base]
-            self._batch = (seq, until, FrameBatch([frame for part in parts for frame in part]))
+            self._batch = (seq, until, FrameBatch([frame for part in parts for frame in part], is_shared=True))
         return self._batch[2]
 
 

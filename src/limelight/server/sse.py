@@ -120,7 +120,9 @@ class EventStream:
     async def _follow(self, send: Send) -> None:
         while (batch := await self._viewer.next()) is not None and not self._gone:
             if batch:
-                await self._send(send, batch.encoded(self._framing))
+                data = batch.encoded(self._framing)
+                del batch  # while a client does not read, only the bytes are kept
+                await self._send(send, data)
             elif self._over and not self._viewer.is_reading:
                 return
             else:

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from limelight.dialects.base import Frame, GapFrame
 from limelight.dialects.records import JoinedRecordsDialect
+from limelight.runs.hub import FrameBatch
 from limelight.runs.viewer import Format
 
 PACKED = "packed_records"
@@ -26,8 +27,15 @@ class SocketFraming:
         self.packed = packed
 
     def __call__(self, frames: Sequence[Frame]) -> list[str]:
+        return list(self._texts(frames))
+
+    def texts(self, batch: FrameBatch) -> Iterable[str]:
+        """The messages of a batch. Those of a replay are made one by one: a client that does not read holds one."""
+        return batch.encoded(self) if batch.is_shared else self._texts(batch.frames)
+
+    def _texts(self, frames: Sequence[Frame]) -> Iterator[str]:
         messages = self._packed(frames) if self.packed else (addressed(frame, self.session_id) for frame in frames)
-        return [message.decode() for message in messages]
+        return (message.decode() for message in messages)
 
     def _packed(self, frames: Iterable[Frame]) -> Iterator[bytes]:
         """Messages with many records each. A gap has its own message, as without packing."""

@@ -44,7 +44,7 @@ class Line:
     async def show(self, batch: FrameBatch, end: Reply | None = None) -> None:
         """Send messages or Records, and a reply after them, with no other message in between."""
         async with self._lock:
-            for text in batch.encoded(self.framing):
+            for text in self.framing.texts(batch):
                 await self._send(text)
             if end is not None:
                 await self._send(msgspec.json.encode(end).decode())
