@@ -30,7 +30,7 @@ run: setup  ## Serve the built-in agents on http://127.0.0.1:8000 (PORT= changes
 	@exec $(BIN)/limelight serve --port $(PORT)
 
 test: setup page  ## Check style and types, run the tests of the package and of the page (some minutes)
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=line lint test-page test-package
+	@$(MAKE) --no-print-directory --jobs=3 lint test-page test-package
 
 test-package: setup  ## Test the Python package; part of `make test`
 	@$(BIN)/pytest $(or $(ONLY),--ignore=tests/system -n $(WORKERS) --dist worksteal)
