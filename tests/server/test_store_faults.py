@@ -121,10 +121,10 @@ async def test_an_agent_that_is_ahead_has_to_wait(served: Served, database: Path
     run_id = found[0].data["run_id"]
     live = served.parts.sessions.live(run_id)
     assert live is not None
-    backlog = live.execution._buffer  # pyright: ignore[reportPrivateUsage]
-    await eventually(lambda: backlog.uncommitted >= 256)
+    buffer = live.execution._buffer  # pyright: ignore[reportPrivateUsage]
+    await eventually(lambda: buffer.uncommitted >= 256)
     await asyncio.sleep(0.3)
-    assert backlog.uncommitted < 300
+    assert buffer.uncommitted < 300
     before = len(found)
     move(aside, database)
     await eventually(lambda: len(found) > before + 20)

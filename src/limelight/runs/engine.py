@@ -339,14 +339,14 @@ class Execution:
         return event
 
     def _append(self, event: AnyEvent) -> None:
-        if not isinstance(event, Delta):
+        can_wait = isinstance(event, Delta)
+        if not can_wait:
             event = self._durations.timed(event, perf_counter())
         fitted = fit(event, self.run.run_id, self.limits.result_max, self._redaction.whole)
         for part in fitted.events:  # as the log will have them, so that the two never differ
             self.grammar.check(part)
         self._results += fitted.results
         self._byte_budget.spend(fitted.size)
-        can_wait = isinstance(event, Delta)
         if not self._buffer or not can_wait:
             self._committer.schedule(self, can_wait=can_wait)
         self._buffer.append(fitted.events)

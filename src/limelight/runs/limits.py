@@ -8,8 +8,8 @@ import msgspec
 from limelight.errors import TooManyRuns, TooManyStreams
 from limelight.models import LOCAL_OWNER
 
-RETRY_SECONDS = 5
-"""`retry_after` of refusals that end when another run ends."""
+RETRY_AFTER_SECONDS = 5
+"""`retry_after` of refusals that time may lift."""
 
 
 class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,11 +39,11 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
         """Raise TooManyRuns if the owner has `own` runs, or all have `all_`, and no more may begin."""
         if all_ >= self.runs:
             raise TooManyRuns(
-                f"{self.runs} runs go on at once, which is all that this server takes", retry_after=RETRY_SECONDS
+                f"{self.runs} runs go on at once, which is all that this server takes", retry_after=RETRY_AFTER_SECONDS
             )
         if owner != LOCAL_OWNER and own >= self.runs_per_user:
             detail = f"you have {self.runs_per_user} runs at once, which is the limit: wait for one to end, or stop one"
-            raise TooManyRuns(detail, retry_after=RETRY_SECONDS)
+            raise TooManyRuns(detail, retry_after=RETRY_AFTER_SECONDS)
 
     def check_waiting(self, owner: str, own: int) -> None:
         """Raise TooManyRuns if `own` runs of the owner wait for a decision and no more may."""
@@ -51,13 +51,13 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
             detail = (
                 f"{self.waiting_per_user} runs of yours wait for a person, which is the limit: decide, or stop some"
             )
-            raise TooManyRuns(detail, retry_after=RETRY_SECONDS)
+            raise TooManyRuns(detail, retry_after=RETRY_AFTER_SECONDS)
 
     def check_streams(self, owner: str, own: int) -> None:
         """Raise TooManyStreams if the owner has `own` streams and sockets open and no more may be opened."""
         if owner != LOCAL_OWNER and own >= self.streams_per_user:
             detail = f"you have {self.streams_per_user} streams and sockets open, which is the limit: close some"
-            raise TooManyStreams(detail, retry_after=RETRY_SECONDS)
+            raise TooManyStreams(detail, retry_after=RETRY_AFTER_SECONDS)
 
     def sessions_max(self, owner: str) -> int:
         """The owner's session limit for the store, which counts sessions; 0 means unlimited."""

@@ -8,7 +8,7 @@ from collections import Counter
 
 from limelight.errors import TooManyBytes
 from limelight.models import LOCAL_OWNER
-from limelight.runs.limits import RETRY_SECONDS
+from limelight.runs.limits import RETRY_AFTER_SECONDS
 
 
 class Load:
@@ -31,7 +31,7 @@ class Load:
             others = self._held[self._owner] - self._size
             if others > 0 and others + size > self._most:
                 told = f"requests of yours hold {others:,} bytes of {self._most:,}: wait for one of them to begin"
-                raise TooManyBytes(told, retry_after=RETRY_SECONDS)
+                raise TooManyBytes(told, retry_after=RETRY_AFTER_SECONDS)
         self._change(more)
 
     def belong_to(self, owner: str) -> None:

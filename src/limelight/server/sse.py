@@ -74,7 +74,7 @@ class EventStream:
         self._begin = begin
         self._refused = refused
         self._loop = asyncio.get_running_loop()
-        self._nudge: asyncio.Future[None] | None = None
+        self._turn_wake: asyncio.Future[None] | None = None
         self._over = False
         self._gone = False
         self.last_sent = self._loop.time()
@@ -89,8 +89,8 @@ class EventStream:
         self._end_wait_for_turn()
 
     def _end_wait_for_turn(self) -> None:
-        if self._nudge is not None and not self._nudge.done():
-            self._nudge.set_result(None)
+        if self._turn_wake is not None and not self._turn_wake.done():
+            self._turn_wake.set_result(None)
 
     def expel(self) -> None:
         """The stream ends without the last word of its run: who comes again is told why."""
@@ -131,8 +131,8 @@ class EventStream:
     async def _wait_for_turn(self, begin: "asyncio.Task[Any]", send: Send) -> bool:
         """Signs of life until the run begins. False if there is nothing to follow."""
         while not begin.done():
-            self._nudge = self._loop.create_future()
-            waits: set[Awaitable[object]] = {begin, self._nudge}
+            self._turn_wake = self._loop.create_future()
+            waits: set[Awaitable[object]] = {begin, self._turn_wake}
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)  # pyright: ignore[reportArgumentType]
             if self._gone:
                 return False

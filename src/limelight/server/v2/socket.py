@@ -23,7 +23,7 @@ from limelight.errors import (
     Unauthorized,
 )
 from limelight.models import LIVE_STATES, Session, SessionRef
-from limelight.runs.limits import TokenBucket
+from limelight.runs.limits import RETRY_AFTER_SECONDS, TokenBucket
 from limelight.runs.viewer import Format
 from limelight.server.auth.authenticator import Caller
 from limelight.server.heartbeat import Kind
@@ -42,7 +42,6 @@ AGAIN_LATER = 1013
 SESSION_GONE = 4404
 MESSAGES = 200
 MESSAGES_PER_SECOND = 50
-RETRY_SECONDS = 5
 TOO_MANY = f"a socket takes {MESSAGES} messages at once and {MESSAGES_PER_SECOND} per second: send fewer"
 """Every message counts, also pings and those that are not understood."""
 LOST = "the key that opened this socket does not hold any more"
@@ -200,7 +199,7 @@ class SessionSocket:
             message = await self._websocket.receive()
             if message["type"] == "websocket.receive":
                 if not self._messages.spend():
-                    raise TooManyRequests(TOO_MANY, retry_after=RETRY_SECONDS)
+                    raise TooManyRequests(TOO_MANY, retry_after=RETRY_AFTER_SECONDS)
                 if not await self.still_holds():
                     raise Unauthorized(LOST)
                 await answering.answer(message.get("text"))
