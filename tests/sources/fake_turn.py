@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from limelight.events import AnyEvent
 from limelight.messages import Message
-from limelight.sources.base import About, Approval, Turn, User
+from limelight.sources.base import Approval, ApprovalOptions, Turn, User
 
 
 class FakeContext:
@@ -24,10 +24,10 @@ class FakeContext:
     def emit(self, event: AnyEvent) -> None:
         self.emitted.append(event)
 
-    async def approve(self, name: str, args: dict[str, Any], **about: Unpack[About]) -> Approval:
+    async def approve(self, name: str, args: dict[str, Any], **about: Unpack[ApprovalOptions]) -> Approval:
         return Approval("approve", args)
 
-    def approve_blocking(self, name: str, args: dict[str, Any], **about: Unpack[About]) -> Approval:
+    def approve_blocking(self, name: str, args: dict[str, Any], **about: Unpack[ApprovalOptions]) -> Approval:
         return Approval("approve", args)
 
     async def together(self, *asking: Coroutine[Any, Any, Approval]) -> list[Approval]:

@@ -15,7 +15,7 @@ from smolagents import Tool
 
 from limelight import status
 from limelight.events import AgentStarted, RunFinished, Status
-from limelight.sources.base import SPEAKER
+from limelight.sources.base import CURRENT_AGENT_ID
 from tests.sources.agno import agno_scenarios
 from tests.sources.langgraph import langgraph_scenarios
 from tests.sources.live_turn import Played, Stage, theatre
@@ -172,7 +172,7 @@ async def test_a_line_of_an_agent_that_is_not_there_is_the_main_agents(tmp_path:
 
     async def agent(messages: Any, ctx: Any) -> Any:
         """Speaks for somebody who has not begun."""
-        SPEAKER.set(lambda: "helper-1")
+        CURRENT_AGENT_ID.set(lambda: "helper-1")
         status("too early")
         await asyncio.to_thread(status, "from a thread")
         yield "done"

@@ -10,8 +10,8 @@ from limelight import plugins
 from limelight.builtin.agent_config import EXECUTE, Kit
 from limelight.builtin.model_choice import address_of
 from limelight.errors import SetupError
-from limelight.sources.base import Home, Options, Source
-from limelight.sources.lazy import Maker, late, needs_extra
+from limelight.sources.base import AgentResources, Options, Source
+from limelight.sources.lazy import LazyAgent, lazy_source, needs_extra
 
 
 class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,8 +151,8 @@ def make_source(one: BuiltIn, name: str, kit: Kit, options: Options) -> Source:
         raise SetupError(needs_extra(name, one.extra))
     closing: list[Callable[[], Awaitable[None]]] = []
 
-    async def prepare(home: Home) -> Callable[[], object]:
-        model = await address_of(kit.model, home) if "model" in one.honours else kit.model
+    async def prepare(resources: AgentResources) -> Callable[[], object]:
+        model = await address_of(kit.model, resources) if "model" in one.honours else kit.model
         ready = msgspec.structs.replace(kit, model=model, closing=closing)
         module, _, function = one.make.partition(":")
 
@@ -164,5 +164,5 @@ def make_source(one: BuiltIn, name: str, kit: Kit, options: Options) -> Source:
 
         return make
 
-    maker = Maker(name=name, description=one.description, extra=one.extra, prepare=prepare, closing=closing)
-    return late(one.kind, maker, options)
+    agent = LazyAgent(name=name, description=one.description, extra=one.extra, prepare=prepare, cleanups=closing)
+    return lazy_source(one.kind, agent, options)

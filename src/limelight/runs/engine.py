@@ -49,7 +49,7 @@ from limelight.runs.truncation import clean_text, fit, is_plain
 from limelight.runs.unstreamed_texts import WholeTexts
 from limelight.runs.watchdog import Watchdog
 from limelight.runs.write_buffer import Backlog
-from limelight.sources.base import CURRENT, UNSTOPPABLE, FileMade, Item, Turn, filled_in
+from limelight.sources.base import CURRENT, UNSTOPPABLE, FileMade, Item, Turn, with_defaults
 from limelight.stores.base import Append, Artifact, Result, Run, RunState, SessionRef, Store
 
 log = logging.getLogger(__name__)
@@ -315,7 +315,7 @@ class Execution:
         for part in held:
             self._write(part)
         self._close_before(event)
-        self._write(filled_in(event))
+        self._write(with_defaults(event))
         if isinstance(event, ToolStarted) and event.name in self._status:
             self._write(Status(agent_id=event.agent_id, text=self._status[event.name]))
         self._watchdog.pause(self.grammar.waiting)

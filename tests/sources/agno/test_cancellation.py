@@ -19,7 +19,8 @@ from limelight.events import (
     StepStarted,
     ToolStarted,
 )
-from limelight.sources.agno.history import CUT, UNANSWERED
+from limelight.sources.agno.history import TURN_CUT_OFF
+from limelight.sources.history import CUT_OFF
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.sources.agno.agno_scenarios import (
@@ -50,7 +51,7 @@ async def test_after_stop_the_next_turn_works(tmp_path: Path, monkeypatch: pytes
         after = await stage.play("and now?", session_id="a")
         assert after.answer == "I see."
         await stage.play("and then?", session_id="a")
-    cut = [("user", "wait for me"), ("assistant", "[slow]"), ("tool", UNANSWERED), ("assistant", CUT)]
+    cut = [("user", "wait for me"), ("assistant", "[slow]"), ("tool", CUT_OFF), ("assistant", TURN_CUT_OFF)]
     then = [("user", "and now?"), ("assistant", "I see."), ("user", "and then?")]
     assert said(requests[-1]) == [*NAMED, *cut, *then]
     assert not dangling(requests[-1])

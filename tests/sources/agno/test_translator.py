@@ -35,9 +35,8 @@ from limelight.events import (
     ToolStarted,
     Usage,
 )
-from limelight.sources.agno.event_names import DROPS
-from limelight.sources.agno.rejected_calls import Refusal, Refused
-from limelight.sources.agno.translator import STATUS, AgnoTranslator
+from limelight.sources.agno.tool_calls import RejectedCall, Rejection
+from limelight.sources.agno.translator import DROPS, STATUS, AgnoTranslator
 from limelight.sources.base import FileMade, Item
 
 
@@ -101,7 +100,7 @@ def test_text_is_told_in_messages_and_the_answer_repeats_the_last() -> None:
         FinalAnswer(content="One two.", message_id="msg-2"),
         RunFinished(),
     ]
-    assert translator.over and translator.feed(content("late")) == []
+    assert translator.ended and translator.feed(content("late")) == []
 
 
 @pytest.mark.parametrize("kind", [RunContentEvent, TeamRunContentEvent])
@@ -226,9 +225,9 @@ def test_a_delegation_whose_member_waits_is_not_over() -> None:
         event("TeamRunPaused"),
     )
     assert not any(isinstance(item, ToolFinished | AgentFinished) for item in items)
-    call, run, shown = translator.pause(tool("x", "danger"), "r1")
+    call, run, shown = translator.await_approval(tool("x", "danger"), "r1")
     assert shown == [ToolStarted(agent_id="helper", call_id="x", name="danger", args={"a": 1})]
-    assert translator.settle(run, call, "", "rejected") == [
+    assert translator.finish_call(run, call, "", "rejected") == [
         ToolFinished(agent_id="helper", call_id="x", error="rejected")
     ]
     items = fed(
@@ -279,7 +278,7 @@ def test_the_limit_of_steps() -> None:
         translator, event("RunStarted"), event("ModelRequestStarted"), content("Hm."), event("ModelRequestStarted")
     )
     assert items[-2:] == [FinalAnswer(content="Hm.", message_id="msg-1"), RunFinished(code="max_steps")]
-    assert translator.over
+    assert translator.ended
 
 
 @dataclass
@@ -377,7 +376,7 @@ def test_a_refused_call_is_told_in_its_step() -> None:
     """Events of a member may lag behind: those of the request itself come before the refusal."""
     translator = AgnoTranslator()
     fed(translator, event("RunStarted"))
-    translator.refusals.append(Refusal("main", 1, Refused("c9", "nothing", "{", "no such tool")))
+    translator.rejections.append(Rejection("main", 1, RejectedCall("c9", "nothing", "{", "no such tool")))
     items = fed(
         translator,
         event("ModelRequestStarted"),
@@ -390,7 +389,7 @@ def test_a_refused_call_is_told_in_its_step() -> None:
     at = items.index(calls[0])
     assert items[at : at + 2] == calls
     assert items[at - 1] == TextFinished(message_id="msg-1") and isinstance(items[at + 2], StepFinished)
-    assert translator.refusals == []
+    assert translator.rejections == []
 
 
 def test_calls_that_agno_refused_unheard_are_told_at_the_end() -> None:

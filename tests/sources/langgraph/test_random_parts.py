@@ -141,6 +141,6 @@ def test_events_are_legal_whatever_comes(parts: list[Any], how: str) -> None:
     if how == "stops":
         legal(grammar, translator.stopped())
         return
-    legal(grammar, translator.broken("broke") if how == "breaks" else translator.end("answer", None))
+    legal(grammar, translator.failed("broke") if how == "breaks" else translator.end("answer", None))
     assert how == "breaks" or grammar.terminal is not None
     assert not (grammar.calls or grammar.agents or grammar.texts or grammar.reasonings or grammar.steps)

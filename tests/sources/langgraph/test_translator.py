@@ -35,13 +35,12 @@ from limelight.events import (
     Usage,
 )
 from limelight.grammar import Grammar, unseen_result
-from limelight.sources.base import Approval, FileMade
+from limelight.sources.base import Approval, FileMade, with_defaults
 from limelight.sources.langgraph.approvals import interrupt_of, resume_value
-from limelight.sources.langgraph.dropped_parts import DROPS
 from limelight.sources.langgraph.node_messages import is_message_form
 from limelight.sources.langgraph.stream_parts import MODES, call_ids_in, part_of
-from limelight.sources.langgraph.tool_calls import Call
-from limelight.sources.langgraph.translator import SPOKEN, LangGraphTranslator
+from limelight.sources.langgraph.tool_calls import GraphCall
+from limelight.sources.langgraph.translator import DROPS, MODEL_MESSAGES, LangGraphTranslator
 
 META = {"langgraph_node": "model", "langgraph_checkpoint_ns": "model:m1", "ls_model_name": "any"}
 
@@ -69,13 +68,13 @@ class Run:
         return self.of(FinalAnswer)[0]
 
     def broken(self, error: str) -> None:
-        self._take(self.translator.broken(error))
+        self._take(self.translator.failed(error))
 
     def _take(self, items: Any) -> None:
         for item in items:
             if not isinstance(item, FileMade):
                 self.grammar.check(item)
-                self.events.append(item)
+                self.events.append(with_defaults(item))
 
     def of(self, kind: Any) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -152,7 +151,7 @@ def test_a_message_that_comes_back_under_its_id_is_another_one(run: Run) -> None
 
 
 def test_what_was_said_before_is_not_said_again(run: Run) -> None:
-    run.translator.past(["old", None])
+    run.translator.add_earlier(["old", None])
     for message in (AIMessage("old answer", id="old"), HumanMessage("old question", id="q"), RemoveMessage(id="old")):
         run.feed("messages", (message, META))
     assert run.events[1:] == []
@@ -631,15 +630,15 @@ def test_what_a_graph_writes_is_a_status(run: Run, data: Any, text: str | None) 
 # Stops
 
 
-def open_call(name: str, args: Any, raw_id: str) -> Call:
-    return Call(raw_id, "", name, raw_id, [], ready=True, args=args)
+def open_call(name: str, args: Any, raw_id: str) -> GraphCall:
+    return GraphCall("", raw_id, name, raw_id, args)
 
 
 def test_requests_find_their_calls(run: Run) -> None:
     calls = [open_call("rm", {"p": 1}, "a"), open_call("rm", {"p": 2}, "b"), open_call("rm", '{"p": ', "c")]
     requests = [{"name": "rm", "args": {"p": 2}}, {"name": "rm", "args": {"p": 1}}, {"name": "rm", "args": {"p": 3}}]
     stop = interrupt_of("i", {"action_requests": requests}, "", calls)
-    assert [q.call.call_id for q in stop.questions if q.call] == ["b", "a", "c"]
+    assert [q.call.call_id for q in stop.requests if q.call] == ["b", "a", "c"]
     answers = [Approval("approve", {}), Approval("edit", {"p": 9}), Approval("reject", {}, "no")]
     assert resume_value(stop, answers) == {
         "decisions": [
@@ -656,7 +655,7 @@ def test_a_stop_is_taken_once_though_it_is_told_at_every_place(run: Run) -> None
     run.feed("tasks", {"id": "x", "name": "ask", "interrupts": [stop], "error": None, "result": {}}, "sub:1")
     run.feed("tasks", {"id": "1", "name": "sub", "interrupts": [stop], "error": None, "result": {}})
     (waiting,) = run.translator.take_interrupts()
-    assert waiting.questions[0].agent_id == "sub-1"
+    assert waiting.requests[0].agent_id == "sub-1"
     assert run.translator.take_interrupts() == []
     assert not run.of(ApprovalRequested)
 
@@ -666,7 +665,7 @@ def test_a_stop_is_taken_once_though_it_is_told_at_every_place(run: Run) -> None
 
 def test_every_kind_that_the_framework_has_is_translated_or_dropped_on_purpose() -> None:
     messages = {arm.model_fields["type"].default for arm in _message_types()}
-    assert messages - {*SPOKEN, "tool"} == {name.partition(" ")[2] for name in DROPS if _is_type(name)}
+    assert messages - {*MODEL_MESSAGES, "tool"} == {name.partition(" ")[2] for name in DROPS if _is_type(name)}
     assert set(get_args(StreamMode)) - set(MODES) == {n.partition(" ")[2] for n in DROPS if n.startswith("mode ")}
 
 
