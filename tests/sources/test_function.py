@@ -26,9 +26,10 @@ from limelight.events import (
 )
 from limelight.grammar import Grammar
 from limelight.messages import Message
-from limelight.sources.base import Approval, CallIds, FileMade, Item, Turn, first_line
+from limelight.sources.base import Approval, FileMade, Item, Turn, first_line
 from limelight.sources.function import FunctionSource, FunctionTranslator
 from limelight.sources.threads import READ_AHEAD
+from limelight.sources.tool_calls import CallIds
 from tests.sources.fake_turn import FakeContext, new_turn
 from tests.support.wait import eventually
 
@@ -323,7 +324,7 @@ def test_call_ids_never_collide_with_made_up_ones() -> None:
     ids = CallIds()
     raw_ids = ["a", "a", "a-2", "", "call", ""]
     assert list(map(ids.start, raw_ids)) == ["a", "a-2", "a-2-2", "call", "call-2", "call-3"]
-    assert [ids.of(raw) for raw in ("a", "a-2", "", "unknown")] == ["a", "a-2-2", "call", "unknown"]
+    assert [ids.find(raw) for raw in ("a", "a-2", "", "unknown")] == ["a", "a-2-2", "call", "unknown"]
     assert [ids.finish(raw) for raw in ("a", "a", "", "")] == ["a", "a-2", "call", "call-3"]
 
 

@@ -14,9 +14,9 @@ import pytest
 
 from limelight.errors import SetupError
 from limelight.events import FinalAnswer, Status, TextDelta
-from limelight.sources.base import NO_OPTIONS, Home, Options, Source, Turn
+from limelight.sources.base import NO_OPTIONS, AgentResources, Options, Source, Turn
 from limelight.sources.function import FunctionSource
-from limelight.sources.lazy import ONE_AT_A_TIME, Maker, late
+from limelight.sources.lazy import IMPORT_LOCK, LazyAgent, lazy_source
 from tests.builtin.test_agents import stage
 from tests.sources.fake_turn import new_turn
 from tests.stores.sqlite.files import locked
@@ -48,7 +48,7 @@ class Remembering(FunctionSource):
         super().__init__(target, options)
         self.seen: list[object] = [options]
 
-    async def open(self, home: Home) -> None:
+    async def open(self, resources: AgentResources) -> None:
         made.append(self)
 
     async def close(self) -> None:
@@ -65,10 +65,10 @@ made: list[Remembering] = []
 
 
 def late_agent(make: Callable[[], object], extra: str = "bees", options: Options = NO_OPTIONS) -> Source:
-    async def prepare(_: Home) -> Callable[[], object]:
+    async def prepare(_: AgentResources) -> Callable[[], object]:
         return make
 
-    return late(Remembering, Maker(name="bot", description="A bot", extra=extra, prepare=prepare), options)
+    return lazy_source(Remembering, LazyAgent(name="bot", description="A bot", extra=extra, prepare=prepare), options)
 
 
 def test_its_traits_are_known_before() -> None:
@@ -277,15 +277,15 @@ async def test_a_database_that_was_locked_at_the_start_is_opened_later(
 async def test_what_was_opened_for_an_agent_that_fails_is_closed_again() -> None:
     closed: list[str] = []
 
-    async def prepare(_: Home) -> Callable[[], object]:
-        maker.closing.append(close)
+    async def prepare(_: AgentResources) -> Callable[[], object]:
+        agent.cleanups.append(close)
         return lambda: 1 / 0
 
     async def close() -> None:
         closed.append("client")
 
-    maker = Maker(name="bot", description="", extra="", prepare=prepare, closing=[])
-    source = late(Remembering, maker, Options())
+    agent = LazyAgent(name="bot", description="", extra="", prepare=prepare, cleanups=[])
+    source = lazy_source(Remembering, agent, Options())
     with pytest.raises(SetupError, match="ZeroDivisionError"):
         await source.open(NoHome())
     assert closed == ["client"]
@@ -298,7 +298,7 @@ async def test_before_it_is_open_it_does_not_run() -> None:
 
 
 async def test_a_server_answers_before_its_frameworks_are_there(tmp_path: Path) -> None:
-    loading = ONE_AT_A_TIME.acquire(timeout=20)
+    loading = IMPORT_LOCK.acquire(timeout=20)
     try:
         async with stage(tmp_path / "data", "react") as served:
             listed = (await served.http.get("/agents")).json()["agents"]
@@ -308,9 +308,9 @@ async def test_a_server_answers_before_its_frameworks_are_there(tmp_path: Path) 
                 event = frame.data["event"]
                 kinds.append(event["kind"])
                 if loading and event.get("text") == "Loading smolagents ...":
-                    ONE_AT_A_TIME.release()
+                    IMPORT_LOCK.release()
                     loading = False
             assert kinds[-1] == "run_finished"
     finally:
         if loading:
-            ONE_AT_A_TIME.release()
+            IMPORT_LOCK.release()

@@ -15,7 +15,7 @@ import pytest
 from limelight import status
 from limelight.events import RunCancelled, RunFailed, Status
 from limelight.sources.base import CURRENT, UNSTOPPABLE
-from limelight.sources.running_threads import tell_what_goes_on, unstoppable
+from limelight.sources.running_threads import report_running_tools, still_running_text
 from tests.sources.agno import agno_scenarios
 from tests.sources.fake_turn import FakeContext
 from tests.sources.langgraph import langgraph_scenarios
@@ -99,8 +99,8 @@ async def test_a_node_that_is_an_ordinary_function_has_no_name_that_people_know(
 
 def test_several_tools_are_named_once_each() -> None:
     two = "The tools a, b cannot be interrupted and are still running; what they return will be dropped."
-    assert unstoppable(["b", "", "a", "b"]) == two
-    assert unstoppable([""]) == unstoppable([]) == UNSTOPPABLE
+    assert still_running_text(["b", "", "a", "b"]) == two
+    assert still_running_text([""]) == still_running_text([]) == UNSTOPPABLE
 
 
 def _waits(frame: FrameType) -> str | None:
@@ -119,12 +119,12 @@ async def test_a_thread_belongs_to_the_run_that_started_it() -> None:
     CURRENT.set(mine)
     waiting = asyncio.create_task(asyncio.to_thread(wait_for_it))
     await eventually(began.is_set)
-    tell_what_goes_on(others, _waits)
-    tell_what_goes_on(mine, lambda _: None)
+    report_running_tools(others, _waits)
+    report_running_tools(mine, lambda _: None)
     assert others.emitted == mine.emitted == []
-    tell_what_goes_on(mine, _waits)
-    assert mine.emitted == [Status(text=unstoppable(["wait"]))]
+    report_running_tools(mine, _waits)
+    assert mine.emitted == [Status(text=still_running_text(["wait"]))]
     done.set()
     await waiting
-    tell_what_goes_on(mine, _waits)
+    report_running_tools(mine, _waits)
     assert len(mine.emitted) == 1

@@ -10,7 +10,7 @@ import pytest
 
 from limelight.errors import AgentFailed
 from limelight.server.process.executor import AgentThreads
-from limelight.sources.threads import READ_AHEAD, Left, ThreadBridge
+from limelight.sources.threads import READ_AHEAD, ThreadBridge, ThreadCancelled
 from tests.support.wait import eventually
 
 Work = Callable[[ThreadBridge[int]], None]
@@ -31,7 +31,7 @@ async def test_items_come_in_order_and_then_it_is_over() -> None:
 
     bridge = bridge_to(work)
     assert [item async for item in bridge.items()] == list(range(1000))
-    assert await bridge.leave()
+    assert await bridge.cancel()
 
 
 async def test_the_loop_is_woken_once_for_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,14 +121,14 @@ async def test_who_leaves_ends_a_thread_that_puts_something_in() -> None:
                 bridge.put(1)
         except Exception:
             caught.append("as an ordinary error")
-        except Left:
+        except ThreadCancelled:
             caught.append("as Left")
             raise
 
     bridge = bridge_to(work)
     items = bridge.items()
     assert await anext(items) == 1
-    assert await bridge.leave()
+    assert await bridge.cancel()
     assert caught == ["as Left"]
     assert not at_work()
 
@@ -143,16 +143,16 @@ async def test_a_thread_that_does_not_notice_goes_on_and_this_is_said() -> None:
     bridge = bridge_to(work)
     assert await anext(bridge.items()) == 1
     begun = time.monotonic()
-    assert not await bridge.leave()
+    assert not await bridge.cancel()
     assert time.monotonic() - begun < 5
-    assert bridge.left
+    assert bridge.cancelled
     free.set()
     await eventually(lambda: not at_work())
 
 
 async def test_leaving_before_it_began_is_leaving() -> None:
     bridge = bridge_to(lambda b: b.put(1))
-    assert await bridge.leave()
+    assert await bridge.cancel()
     assert not at_work()
 
 

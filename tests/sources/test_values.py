@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from limelight.sources.values import outcome
+from limelight.sources.values import tool_result
 
 PNG = b"\x89PNG\r\n"
 
 
 @pytest.mark.parametrize("mode", ["RGB", "RGBA", "1", "F", "CMYK"])
 def test_a_picture_becomes_a_file_when_somebody_reads_it(mode: str) -> None:
-    result, (file,) = outcome(Image.new(mode, (3, 2)), name="bee", call_id="c1")
+    result, (file,) = tool_result(Image.new(mode, (3, 2)), name="bee", call_id="c1")
     assert (result, file.name, file.media_type, file.call_id) == (
         "[bee.png, 3 x 2 pixels]",
         "bee.png",
@@ -24,7 +24,7 @@ def test_a_picture_becomes_a_file_when_somebody_reads_it(mode: str) -> None:
 
 def test_pictures_among_text_are_named_in_it() -> None:
     parts: list[Any] = ["Look:", Image.new("RGB", (1, 1)), Image.new("RGB", (2, 2)), b"abc"]
-    result, files = outcome(parts, name="bee")
+    result, files = tool_result(parts, name="bee")
     assert result == "Look:\n[bee.png, 1 x 1 pixels]\n[bee-2.png, 2 x 2 pixels]\n[bee-3.bin, 3 bytes]"
     assert [file.name for file in files] == ["bee.png", "bee-2.png", "bee-3.bin"]
 
@@ -41,4 +41,4 @@ class Broken(Image.Image):
 
 
 def test_a_picture_that_is_none_is_its_text() -> None:
-    assert outcome(Broken()) == ("<broken>", [])
+    assert tool_result(Broken()) == ("<broken>", [])

@@ -46,9 +46,9 @@ class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
 
 MODEL = frozenset({"model", "base_url"})
 AHEAD = {
-    "langgraph": ("checkpointer", "async_saver", "threaded_nodes", "graph_input", "history", "final_answer"),
+    "langgraph": ("checkpointer", "langgraph.checkpoint.sqlite.aio", "graph_input", "history", "final_answer"),
     "agno": ("agno.db.sqlite", "agno.media", "history"),
-    "smolagents": ("turn",),
+    "smolagents": ("instrument",),
 }
 """What the sources import when they open or run first: with the agent, in its thread, it does not hold up the loop."""
 DEEP_TOOLS = (

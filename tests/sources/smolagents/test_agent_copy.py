@@ -16,7 +16,7 @@ from limelight.events import RunFinished
 from limelight.messages import Message
 from limelight.sources.base import Turn
 from limelight.sources.smolagents import SmolagentsSource
-from limelight.sources.smolagents.agent_copy import copy_of
+from limelight.sources.smolagents.conversation import copy_agent
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.sources.fake_turn import FakeContext
@@ -78,7 +78,7 @@ def test_a_copy_shares_tools_and_model_and_nothing_that_changes() -> None:
     agent: Any = leading(coding, calling)(Stage("http://127.0.0.1:1/v1", "key"))
     agent.state["known"] = 1
     agent.notes = ["mine"]
-    copied = copy_of(agent)
+    copied = copy_agent(agent)
     assert copied.model is agent.model and copied.tools == agent.tools and copied.tools is not agent.tools
     assert copied.managed_agents["helper"] is not agent.managed_agents["helper"]
     assert copied.state == {"known": 1} and copied.state is not agent.state
@@ -158,4 +158,4 @@ def test_an_executor_that_cannot_be_copied_is_refused_with_the_way_out() -> None
 
     agent = coding(executor=Stubborn())(Stage("http://127.0.0.1:1/v1", "key"))
     with pytest.raises(SetupError, match="__deepcopy__"):
-        copy_of(agent)
+        copy_agent(agent)

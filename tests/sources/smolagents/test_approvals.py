@@ -14,8 +14,8 @@ from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled, 
 from limelight.runs.agents import Agent
 from limelight.sources.base import Options
 from limelight.sources.smolagents import SmolagentsSource
-from limelight.sources.smolagents.observer import Observer
-from limelight.sources.threads import Left
+from limelight.sources.smolagents.signals import Observer
+from limelight.sources.threads import ThreadCancelled
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.sources.live_turn import Stage, Theatre
@@ -184,11 +184,11 @@ def test_a_question_that_was_on_its_way_at_the_end_lets_its_thread_go() -> None:
     """Nobody has taken it out of the bridge, so nobody will answer it."""
 
     class Bridge:
-        left = False
+        cancelled = False
 
         def put(self, signal: object) -> None:
-            self.left = True
+            self.cancelled = True
 
     observer = Observer(cast("Any", Bridge()), ("add",))
-    with pytest.raises(Left):
-        observer.permitted("", 1, "add", {})
+    with pytest.raises(ThreadCancelled):
+        observer.approved_args("", 1, "add", {})

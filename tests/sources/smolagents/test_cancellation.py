@@ -28,7 +28,7 @@ from limelight.events import (
     ToolStarted,
 )
 from limelight.sources.base import UNSTOPPABLE
-from limelight.sources.running_threads import unstoppable
+from limelight.sources.running_threads import still_running_text
 from tests.sources.live_turn import record_of, saying, theatre
 from tests.sources.recorded_requests import recorded
 from tests.sources.smolagents.smolagents_scenarios import DONE, calling, coding, leading, nap
@@ -88,7 +88,7 @@ async def test_stop_in_a_tool_ends_the_run_at_once_and_the_thread_with_the_tool(
         run = await stage.play_until(saying("napping"))
         assert time.monotonic() - begun < 1.2
         assert isinstance(run.terminal, RunCancelled)
-        assert [said.text for said in run.all(Status)] == ["napping", unstoppable(["nap"])]
+        assert [said.text for said in run.all(Status)] == ["napping", still_running_text(["nap"])]
         assert run.call("nap").error == "stopped"
         assert working()
         await eventually(lambda: not working(), 5)
@@ -117,7 +117,7 @@ async def test_stop_names_code_that_goes_on(tmp_path: Path) -> None:
     async with theatre(coding(), script, tmp_path) as stage:
         run = await stage.play_until(lambda e: isinstance(e, ToolOutputDelta))
         await eventually(lambda: not working(), 5)
-    assert run.one(Status).text == unstoppable(["python_interpreter"])
+    assert run.one(Status).text == still_running_text(["python_interpreter"])
 
 
 async def test_calls_of_code_are_closed_before_the_code_that_made_them(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ async def test_calls_of_code_are_closed_before_the_code_that_made_them(tmp_path:
         run = await stage.play_until(saying("napping"))
         await eventually(lambda: not working(), 5)
     assert run.call("nap").ended_at < run.call("python_interpreter").ended_at
-    assert [said.text for said in run.all(Status)] == ["napping", unstoppable(["nap"])]
+    assert [said.text for said in run.all(Status)] == ["napping", still_running_text(["nap"])]
 
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])

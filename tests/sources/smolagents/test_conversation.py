@@ -13,7 +13,7 @@ from limelight.events import ReasoningDelta, RunCancelled, RunFailed, RunFinishe
 from limelight.messages import Message
 from limelight.sources.base import Turn
 from limelight.sources.smolagents import SmolagentsSource
-from limelight.sources.smolagents.conversation import BROKEN_OFF, Conversation
+from limelight.sources.smolagents.conversation import CUT_OFF, Conversation
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.sources.fake_turn import FakeContext, new_turn
@@ -166,7 +166,7 @@ def test_an_agent_that_is_still_at_work_is_left_alone() -> None:
     assert new is not old and new is conversation.agent()
     assert messages_of(new.memory.steps) == [
         ("user", "New task:\nhi"),
-        ("tool-response", f"Observation:\n{BROKEN_OFF}"),
+        ("tool-response", f"Observation:\n{CUT_OFF}"),
     ]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from limelight.sources.smolagents.http_abort import Lines
+from limelight.sources.smolagents.model import AbortableModel
 
 
 class Answer:
@@ -57,27 +57,27 @@ class Model:
 def test_what_the_provider_sends_is_closed() -> None:
     inner, broken = Answer(), Broken()
     for answer in (Answer(), inner, broken):
-        speaking, line = Lines(Model(Wrapped(answer) if answer is inner else answer)).open()
-        assert list(speaking.generate_stream("hello")) == ["hello"]
+        streaming, responses = AbortableModel(Model(Wrapped(answer) if answer is inner else answer)).start_reply()
+        assert list(streaming.generate_stream("hello")) == ["hello"]
         assert answer.closed == 0
-        line.hang_up()
+        responses.close()
         assert answer.closed == 1
 
 
 def test_what_a_model_counts_is_counted_by_the_one_that_was_given() -> None:
     model = Model(Answer())
-    lines = Lines(model)
+    abortable = AbortableModel(model)
     for _ in range(2):
-        speaking, line = lines.open()
-        assert isinstance(speaking, Model) and type(speaking).__name__ == "Model"
-        list(speaking.generate_stream("hello"))
-        assert line.max_attempts == 3
+        streaming, responses = abortable.start_reply()
+        assert isinstance(streaming, Model) and type(streaming).__name__ == "Model"
+        list(streaming.generate_stream("hello"))
+        assert responses.max_attempts == 3
     assert model.asked == 2
     assert type(model.retryer) is Patient
 
 
 def test_a_model_without_a_retryer_is_left_alone() -> None:
     model = object()
-    speaking, line = Lines(model).open()
-    assert speaking is model
-    line.hang_up()
+    streaming, responses = AbortableModel(model).start_reply()
+    assert streaming is model
+    responses.close()

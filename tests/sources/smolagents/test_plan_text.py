@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.runs.truncation import clean_text
-from limelight.sources.smolagents.plan_text import PlanText, plan_of
+from limelight.sources.smolagents.messages import PlanParser, plan_in
 
 WORDS = st.sampled_from(["<end_plan>", "<end_", "plan>", "<", "1. Look", " ", "\n", "\t", "é", "\ud83d", "\ude00"])
 
 
 def fed(pieces: list[str]) -> list[str]:
-    plan = PlanText()
-    return [text for text in [*map(plan.feed, pieces), plan.rest()] if text]
+    plan = PlanParser()
+    return [text for text in [*map(plan.feed, pieces), plan.end()] if text]
 
 
 def test_each_piece_is_given_as_soon_as_it_is_clear() -> None:
@@ -33,4 +33,4 @@ def test_the_pieces_are_the_plan_wherever_it_is_cut(words: list[str], random: Ra
     text = "".join(words)
     cuts = sorted(random.sample(range(len(text) + 1), min(4, len(text) + 1)))
     pieces = [text[start:stop] for start, stop in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    assert "".join(map(clean_text, fed(pieces))) == clean_text(plan_of(text))
+    assert "".join(map(clean_text, fed(pieces))) == clean_text(plan_in(text))

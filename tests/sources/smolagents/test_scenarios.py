@@ -21,7 +21,7 @@ from limelight.events import (
 )
 from limelight.sources.base import Source
 from limelight.sources.smolagents import SmolagentsSource
-from limelight.sources.smolagents.instrument import DROPS, HEARD
+from limelight.sources.smolagents.instrument import DROPS, OBSERVED
 from tests.sources.conformance import Case
 from tests.sources.live_turn import Stage, play
 from tests.sources.smolagents.smolagents_scenarios import (
@@ -67,8 +67,8 @@ def test_agents_of_both_kinds_and_their_subclasses_are_taken() -> None:
 
 def test_all_that_smolagents_yields_is_heard_or_dropped_with_a_reason() -> None:
     yielded = {kind.__name__ for kind in get_args(smolagents_agents.StreamEvent)}
-    assert yielded == HEARD | DROPS.keys()
-    assert not HEARD & DROPS.keys()
+    assert yielded == OBSERVED | DROPS.keys()
+    assert not OBSERVED & DROPS.keys()
 
 
 # With a model that improvises

@@ -24,8 +24,8 @@ from limelight.events import (
     ToolFinished,
     ToolStarted,
 )
-from limelight.sources.smolagents.current_call import Calls
-from limelight.sources.smolagents.outputs import outcome_of
+from limelight.sources.smolagents.files import result_of
+from limelight.sources.smolagents.instrument import StepCalls
 from tests.sources.live_turn import play, theatre
 from tests.sources.smolagents.smolagents_scenarios import (
     DONE,
@@ -111,9 +111,9 @@ class AgentAudio(str):
 
 def test_a_sound_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "a.wav").write_bytes(b"RIFF")
-    made = outcome_of(AgentAudio(tmp_path / "a.wav"), "speak")
+    made = result_of(AgentAudio(tmp_path / "a.wav"), "speak")
     assert [(file.data, file.media_type) for file in made.files] == [(b"RIFF", "audio/wav")]
-    assert outcome_of(AgentAudio("nowhere.wav"), "speak").files == []
+    assert result_of(AgentAudio("nowhere.wav"), "speak").files == []
 
 
 async def test_a_tool_with_an_endless_name_is_called_in_vain(tmp_path: Path) -> None:
@@ -165,16 +165,16 @@ class Fetch(Tool):
 
 
 def test_the_call_that_runs_is_known_by_its_very_arguments() -> None:
-    observer: Any = SimpleNamespace(ticket=itertools.count(1).__next__)
-    calls = Calls(observer)
+    observer: Any = SimpleNamespace(next_call_number=itertools.count(1).__next__)
+    calls = StepCalls(observer)
     made = [SimpleNamespace(name="add", arguments={"a": number}) for number in (1, 1, 2)]
-    tickets = [calls.made(call) for call in made]
-    assert calls.begins("add", made[2].arguments) == tickets[2]
-    assert calls.begins("add", made[1].arguments) == tickets[1]
-    assert calls.unheard(made[0]) == tickets[0] and calls.unheard(made[1]) == 0
-    assert calls.begins("other", {}) == 0
-    assert calls.begins("add", {}) == tickets[0]  # for no arguments smolagents makes an object of its own
-    assert calls.begins("add", made[0].arguments) == 0
+    numbers = [calls.add(call) for call in made]
+    assert calls.start("add", made[2].arguments) == numbers[2]
+    assert calls.start("add", made[1].arguments) == numbers[1]
+    assert calls.not_started(made[0]) == numbers[0] and calls.not_started(made[1]) == 0
+    assert calls.start("other", {}) == 0
+    assert calls.start("add", {}) == numbers[0]  # for no arguments smolagents makes an object of its own
+    assert calls.start("add", made[0].arguments) == 0
 
 
 async def test_an_async_tool_is_awaited(tmp_path: Path) -> None:

@@ -28,31 +28,31 @@ from limelight.events import (
 )
 from limelight.grammar import Grammar
 from limelight.sources.base import FileMade, Item
-from limelight.sources.smolagents.code_blocks import CodeBlocks, Piece
+from limelight.sources.smolagents.messages import CodeParser, Piece
 from limelight.sources.smolagents.signals import (
     AgentBegan,
     AgentEnded,
-    Answered,
+    AnswerAccepted,
     CallEnded,
-    CallMade,
-    CallPrinted,
-    LimitReached,
+    CallOutput,
+    CallReady,
+    ImagesObserved,
+    ModelDelta,
     ModelReplied,
-    ModelSaid,
-    Pictured,
-    Planned,
+    PlanEnded,
     StepBegan,
-    StepBroke,
     StepEnded,
+    StepFailed,
+    StepLimitReached,
 )
-from limelight.sources.smolagents.translator import AnySignal, Translator
-from limelight.sources.values import Outcome
+from limelight.sources.smolagents.translator import AnySignal, SmolagentsTranslator
+from limelight.sources.values import ToolResult
 
 TAGS = ("<code>", "</code>")
 
 
-def said(content: str | None = None, *calls: Any, agent_id: str = "") -> ModelSaid:
-    return ModelSaid(agent_id, SimpleNamespace(content=content, tool_calls=list(calls) or None))
+def said(content: str | None = None, *calls: Any, agent_id: str = "") -> ModelDelta:
+    return ModelDelta(agent_id, SimpleNamespace(content=content, tool_calls=list(calls) or None))
 
 
 def call(index: int, name: str | None = None, arguments: str | None = None, id: str | None = None) -> Any:
@@ -75,15 +75,15 @@ def ended_step(number: int = 1, **fields: Any) -> StepFinished:
     return StepFinished(number=number, duration_ms=1500, input_tokens=3, output_tokens=4, **fields)
 
 
-def answered(value: Any) -> Answered:
-    return Answered("", Outcome(value, []))
+def answered(value: Any) -> AnswerAccepted:
+    return AnswerAccepted("", ToolResult(value, []))
 
 
 def translated(*signals: AnySignal, tags: tuple[str, str] | None = None, structured: bool = False) -> list[Item]:
     """The events of a main agent that begins and gives these signals. They must be a legal part of a run."""
-    translator = Translator()
-    items = translator.feed(AgentBegan("", tags=tags, structured=structured))
-    items += [item for signal in signals for item in translator.feed(signal)]
+    translator = SmolagentsTranslator()
+    began = AgentBegan("", tags=tags, structured=structured)
+    items = [item for signal in (began, *signals) for item in translator.feed(signal)]
     items += translator.end()
     grammar = Grammar()
     grammar.check(RunStarted(agent="a"))
@@ -103,8 +103,8 @@ def test_a_step_with_a_thought_and_a_call() -> None:
         said(None, call(0, "add", '{"a"', "c1")),
         said(None, call(0, None, ": 1}")),
         replied("I add.", (10, 2)),
-        CallMade("", 5, "add", {"a": 1}, "c1"),
-        CallEnded("", 5, Outcome(2, []), None, 0.25),
+        CallReady("", 5, "add", {"a": 1}, "c1"),
+        CallEnded("", 5, ToolResult(2, []), None, 0.25),
         step(),
     )
     assert events == [
@@ -123,7 +123,7 @@ def test_a_step_with_a_thought_and_a_call() -> None:
 
 
 def test_a_call_that_did_not_stream_starts_with_its_arguments() -> None:
-    events = translated(StepBegan("", 1), replied(), CallMade("", 1, "add", '{"a": '), CallEnded("", 1), step())
+    events = translated(StepBegan("", 1), replied(), CallReady("", 1, "add", '{"a": '), CallEnded("", 1), step())
     assert events[1:3] == [
         ToolStarted(call_id="call", name="add", args='{"a": '),
         ToolFinished(call_id="call", duration_ms=None),
@@ -135,8 +135,8 @@ def test_the_answer_is_not_a_call_whether_it_streams_or_not() -> None:
         StepBegan("", 1),
         said(None, call(0, "final_answer", '{"answer": 1}', "c1")),
         replied(),
-        CallMade("", 1, "final_answer", {"answer": 1}, "c1"),
-        CallEnded("", 1, Outcome(1, [])),
+        CallReady("", 1, "final_answer", {"answer": 1}, "c1"),
+        CallEnded("", 1, ToolResult(1, [])),
         step(),
         answered(1),
     )
@@ -148,9 +148,9 @@ def test_the_answer_beside_a_call_does_not_take_its_place() -> None:
         StepBegan("", 1),
         said(None, call(0, "final_answer", "{}", "c1"), call(1, "add", "{}", "c2")),
         replied(),
-        CallMade("", 1, "final_answer", {}, "c1"),
-        CallMade("", 2, "add", {}, "c2"),
-        CallEnded("", 2, Outcome("x", [])),
+        CallReady("", 1, "final_answer", {}, "c1"),
+        CallReady("", 2, "add", {}, "c2"),
+        CallEnded("", 2, ToolResult("x", [])),
         step(error="only one"),
     )
     assert [e.call_id for e in events if isinstance(e, ToolReady)] == ["c2"]
@@ -162,9 +162,9 @@ def test_a_call_without_a_name_takes_nobodys_place() -> None:
         StepBegan("", 1),
         said(None, call(0, None, "{}", "c0"), call(1, "add", "{}", "c1")),
         replied(),
-        CallMade("", 1, "", {"b": 1}, "c0"),
-        CallMade("", 2, "add", {"a": 1}, "c1"),
-        CallEnded("", 2, Outcome("x", [])),
+        CallReady("", 1, "", {"b": 1}, "c0"),
+        CallReady("", 2, "add", {"a": 1}, "c1"),
+        CallEnded("", 2, ToolResult("x", [])),
         step(error="no such tool"),
     )
     assert ToolStarted(call_id="c0", name="", args={"b": 1}) in events
@@ -172,15 +172,15 @@ def test_a_call_without_a_name_takes_nobodys_place() -> None:
 
 
 def test_ids_that_repeat_are_made_unique() -> None:
-    one = (replied(), CallMade("", 1, "add", {}, "call_1"), CallEnded("", 1), step())
-    two = (replied(), CallMade("", 2, "add", {}, "call_1"), CallEnded("", 2), step(2))
+    one = (replied(), CallReady("", 1, "add", {}, "call_1"), CallEnded("", 1), step())
+    two = (replied(), CallReady("", 2, "add", {}, "call_1"), CallEnded("", 2), step(2))
     events = translated(StepBegan("", 1), *one, StepBegan("", 2), *two)
     assert [e.call_id for e in events if isinstance(e, ToolFinished)] == ["call_1", "call_1-2"]
 
 
 def test_an_end_that_is_told_twice_is_one_end() -> None:
     events = translated(
-        StepBegan("", 1), CallMade("", 1, "add", {}), CallEnded("", 1), CallEnded("", 1), step(), step()
+        StepBegan("", 1), CallReady("", 1, "add", {}), CallEnded("", 1), CallEnded("", 1), step(), step()
     )
     assert len([e for e in events if isinstance(e, ToolFinished)]) == 1
     assert len([e for e in events if isinstance(e, StepFinished)]) == 1
@@ -191,10 +191,10 @@ def test_calls_that_were_never_run_end_with_their_step() -> None:
         StepBegan("", 1),
         said(None, call(0, "add", "{", "c1")),
         replied(),
-        StepBroke("", "bad"),
+        StepFailed("", "bad"),
         step(error="bad, really"),
     )
-    assert ToolFinished(call_id="c1", result="Error: bad", error="bad") in events
+    assert ToolFinished(call_id="c1", error="bad") in events
     assert events[-1] == ended_step(error="bad")
 
 
@@ -207,12 +207,12 @@ def test_what_a_model_says_after_its_reply_in_a_step_is_nobodys() -> None:
 
 
 def test_a_plan_is_a_plan_and_no_thought() -> None:
-    def planned(text: str) -> Planned:
+    def planned(text: str) -> PlanEnded:
         message = SimpleNamespace(content=f"{text}\n<end_plan> and more")
         timing = SimpleNamespace(duration=1.5)
         tokens = SimpleNamespace(input_tokens=3, output_tokens=4)
         plan = SimpleNamespace(plan="wrapped", model_output_message=message, timing=timing, token_usage=tokens)
-        return Planned("", plan)
+        return PlanEnded("", plan)
 
     events = translated(
         StepBegan("", 1, "planning"), said("1. Go."), replied("1. Go."), planned("1. Go."),
@@ -229,7 +229,14 @@ def test_a_plan_is_a_plan_and_no_thought() -> None:
 
 def test_at_the_limit_the_answer_streams() -> None:
     events = translated(
-        StepBegan("", 1), step(), LimitReached(""), said("Not "), said("yet."), replied(), step(), answered("Not yet.")
+        StepBegan("", 1),
+        step(),
+        StepLimitReached(""),
+        said("Not "),
+        said("yet."),
+        replied(),
+        step(),
+        answered("Not yet."),
     )
     assert events[2:] == [
         TextDelta(message_id="answer-1", text="Not "),
@@ -241,7 +248,7 @@ def test_at_the_limit_the_answer_streams() -> None:
 
 
 def test_at_the_limit_an_answer_that_is_another_does_not_repeat_the_text() -> None:
-    events = translated(LimitReached(""), said("Not "), answered("Error"))
+    events = translated(StepLimitReached(""), said("Not "), answered("Error"))
     assert FinalAnswer(content="Error") in events
 
 
@@ -253,17 +260,17 @@ def test_agents_at_once_are_told_apart() -> None:
     events = translated(
         StepBegan("", 1),
         replied(),
-        CallMade("", 1, "helper", {}, "a"),
-        CallMade("", 2, "helper", {}, "b"),
+        CallReady("", 1, "helper", {}, "a"),
+        CallReady("", 2, "helper", {}, "b"),
         AgentBegan("helper-1", "helper", "", 1),
         AgentBegan("helper-2", "helper", "", 2),
         StepBegan("helper-1", 1),
         StepBegan("helper-2", 1),
         said("one", agent_id="helper-1"),
         said("two", agent_id="helper-2"),
-        Answered("helper-2", Outcome("report", [])),
+        AnswerAccepted("helper-2", ToolResult("report", [])),
         AgentEnded("helper-2"),
-        CallEnded("", 2, Outcome("report", [])),
+        CallEnded("", 2, ToolResult("report", [])),
         AgentEnded("helper-1", "broken"),
         CallEnded("", 1, error="broken"),
         step(),
@@ -281,12 +288,12 @@ def test_code_streams_as_arguments_of_the_interpreter() -> None:
         StepBegan("", 1),
         *(said(text) for text in ("Now.\n<co", "de>\nprint(", '"ü")\n', "</code>")),
         replied(),
-        CallMade("", 1, "python_interpreter", 'print("ü")', "call_1"),
-        CallPrinted("", 1, "ü\n"),
-        CallMade("", 2, "add", {"a": 1}, inner=True),
-        CallEnded("", 2, Outcome(1, [])),
-        CallEnded("", 1, Outcome("", [])),
-        CallPrinted("", 1, "too late"),
+        CallReady("", 1, "python_interpreter", 'print("ü")', "call_1"),
+        CallOutput("", 1, "ü\n"),
+        CallReady("", 2, "add", {"a": 1}, inner=True),
+        CallEnded("", 2, ToolResult(1, [])),
+        CallEnded("", 1, ToolResult("", [])),
+        CallOutput("", 1, "too late"),
         step(),
         tags=TAGS,
     )
@@ -305,9 +312,9 @@ def test_files_belong_to_their_call_and_pictures_to_their_agent() -> None:
     file = FileMade(name="a.png", data=b"x")
     events = translated(
         StepBegan("", 1),
-        CallMade("", 1, "draw", {}, "c1"),
-        CallEnded("", 1, Outcome("[a.png]", [file])),
-        Pictured("", [file]),
+        CallReady("", 1, "draw", {}, "c1"),
+        CallEnded("", 1, ToolResult("[a.png]", [file])),
+        ImagesObserved("", [file]),
     )
     assert [e for e in events if isinstance(e, FileMade)] == [FileMade(name="a.png", data=b"x", call_id="c1"), file]
 
@@ -342,11 +349,11 @@ def joined(pieces: list[Piece]) -> list[Piece]:
     ],
 )
 def test_thought_and_code_are_told_apart_however_they_are_cut(text: str, expected: list[Piece], size: int) -> None:
-    blocks = CodeBlocks(TAGS)
+    blocks = CodeParser(TAGS)
     pieces = [piece for at in range(0, len(text), size) for piece in blocks.feed(text[at : at + size])]
     assert joined(pieces + blocks.end()) == expected
 
 
 def test_tags_that_are_patterns_are_left_to_smolagents() -> None:
-    blocks = CodeBlocks(("```(?:py|python)", "```"))
+    blocks = CodeParser(("```(?:py|python)", "```"))
     assert blocks.feed("So ```py\nx```") == [Piece("thought", "So ```py\nx```")]

@@ -138,7 +138,8 @@ class AgnoSource(Source):
     # Every token passes each generator between Agno and the engine, so there is only this one.
     async def _run(self, turn: Turn, start: Callable[[], Awaitable[Start]]) -> AsyncGenerator[Item, None]:
         """Translate Agno's stream; when the run is paused, ask for approvals and continue it."""
-        agent, translator, stream, output = await start()
+        agent, translator, stream, first_output = await start()
+        output: Any = first_output
         CURRENT_AGENT_ID.set(lambda: translator.agent_id_of(current_run_id()))
         REJECTIONS.set(translator.rejections)
         try:
