@@ -34,6 +34,7 @@ from limelight.events import (
 )
 from limelight.grammar import CUT_OFF, Grammar, reason_to_close
 from limelight.ids import now_ms, sortable_id
+from limelight.json_values import clean_text
 from limelight.log_context import ids
 from limelight.redaction.events import Redaction
 from limelight.redaction.rules import NOTHING_HIDDEN, Hiding
@@ -45,7 +46,7 @@ from limelight.runs.metrics import UNCOUNTED, Measures
 from limelight.runs.retry import patiently
 from limelight.runs.run_metrics import Meter
 from limelight.runs.run_state import state_after
-from limelight.runs.truncation import clean_text, fit, is_plain
+from limelight.runs.truncation import fit, is_plain
 from limelight.runs.unstreamed_texts import WholeTexts
 from limelight.runs.watchdog import Watchdog
 from limelight.runs.write_buffer import Backlog

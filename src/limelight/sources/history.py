@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from limelight.grammar import args_of
+from limelight.json_values import json_value
 from limelight.messages import Message
-from limelight.sources.values import fields_of, items_of, json_value
+from limelight.sources.values import fields_of, items_of
 
 CUT_OFF = "This call was cut off before it had a result."
 """The result of a call that has none."""

@@ -34,15 +34,12 @@ class AgentMessages:
         self.last_pieces: list[str] = []
         self._ids = ids
         self._text_id: str | None = None
-        self._reasoning_id: str | None = None
+        self.reasoning_id: str | None = None
+        """The id of the open reasoning."""
 
     @property
     def last_text(self) -> str:
         return "".join(self.last_pieces)
-
-    @property
-    def reasoning_open(self) -> bool:
-        return self._reasoning_id is not None
 
     def append(self, text: str) -> TextDelta | None:
         """Add a piece to the open text; None if no text is open. Most tokens take this path."""
@@ -55,21 +52,25 @@ class AgentMessages:
         """Add a piece to the open text, or begin a text with it."""
         if not text:
             return []
-        events = self._end_reasoning()
+        events: list[AnyEvent] = []
         if self._text_id is None:
+            events = self._end_reasoning()
             self._text_id = self.last_id = self._ids.next_text()
             self.last_pieces = []
         self.last_pieces.append(text)
-        return [*events, TextDelta(agent_id=self.agent_id, message_id=self._text_id, text=text)]
+        events.append(TextDelta(agent_id=self.agent_id, message_id=self._text_id, text=text))
+        return events
 
     def reasoning(self, text: str) -> list[AnyEvent]:
         """Add a piece to the open reasoning, or begin one with it."""
         if not text:
             return []
-        events = self._end_text()
-        if self._reasoning_id is None:
-            self._reasoning_id = self._ids.next_reasoning()
-        return [*events, ReasoningDelta(agent_id=self.agent_id, message_id=self._reasoning_id, text=text)]
+        events: list[AnyEvent] = []
+        if self.reasoning_id is None:
+            events = self._end_text()
+            self.reasoning_id = self._ids.next_reasoning()
+        events.append(ReasoningDelta(agent_id=self.agent_id, message_id=self.reasoning_id, text=text))
+        return events
 
     def close(self) -> list[AnyEvent]:
         """End what is open."""
@@ -80,5 +81,5 @@ class AgentMessages:
         return [] if text_id is None else [TextFinished(agent_id=self.agent_id, message_id=text_id)]
 
     def _end_reasoning(self) -> list[AnyEvent]:
-        reasoning_id, self._reasoning_id = self._reasoning_id, None
+        reasoning_id, self.reasoning_id = self.reasoning_id, None
         return [] if reasoning_id is None else [ReasoningFinished(agent_id=self.agent_id, message_id=reasoning_id)]

@@ -16,6 +16,7 @@ import msgspec
 
 from limelight.events import FinalAnswer, JsonValue
 from limelight.grammar import args_of
+from limelight.json_values import json_value
 from limelight.messages import Message, files_of
 from limelight.sources.base import FileMade
 
@@ -61,18 +62,6 @@ def tool_result(value: object, *, name: str = "result", call_id: str = "", agent
     return ToolResult(json_value(converted), files)
 
 
-def json_value(value: object) -> JsonValue:
-    """Convert a value to JSON, or to text if that is not possible; None becomes ""."""
-    if value is None:
-        return ""
-    if isinstance(value, str | int | float | bool):
-        return value
-    try:
-        return msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
-    except Exception:  # the methods of an object may raise anything
-        return safe_text(value)
-
-
 def fields_of(value: object) -> dict[str, Any]:
     """Return the value if it is a dict, else an empty dict: for values of unknown shape."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
@@ -81,14 +70,6 @@ def fields_of(value: object) -> dict[str, Any]:
 def items_of(value: object) -> list[Any]:
     """Return the value if it is a list, else an empty list."""
     return cast("list[Any]", value) if isinstance(value, list) else []
-
-
-def safe_text(value: object) -> str:
-    """Return `str(value)`, or the name of its type if `__str__` raises."""
-    try:
-        return str(value)
-    except Exception as error:
-        return f"<{type(value).__name__}: {type(error).__name__}>"
 
 
 def args_value(value: object) -> dict[str, Any] | str:
@@ -125,17 +106,6 @@ def _source(value: Any) -> str:
     fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     named = fields.get("url") or fields.get("title")
     return str(named) if named else msgspec.json.encode(value).decode()
-
-
-def _plain(value: Any) -> Any:
-    """Convert an object that msgspec does not know: pydantic models to dicts, others to text."""
-    dump = getattr(value, "model_dump", None) or getattr(value, "to_dict", None)
-    if callable(dump) and not isinstance(value, type):
-        try:
-            return dump()
-        except Exception:
-            return safe_text(value)
-    return safe_text(value)
 
 
 def _joined(parts: list[object]) -> object:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.runs.truncation import clean_text
+from limelight.json_values import clean_text
 from limelight.sources.smolagents.messages import PlanParser, plan_in
 
 WORDS = st.sampled_from(["<end_plan>", "<end_", "plan>", "<", "1. Look", " ", "\n", "\t", "é", "\ud83d", "\ude00"])

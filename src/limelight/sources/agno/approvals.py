@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from limelight.events import Decision
+from limelight.json_values import json_value
 from limelight.sources.base import DECISIONS, Approval
-from limelight.sources.values import json_value
+from limelight.sources.values import fields_of
 
 REJECTED = "rejected"
 EDIT_OR_REJECT: tuple[Decision, ...] = ("edit", "reject")
@@ -59,7 +60,7 @@ def link_requirements(output: Any) -> None:
 def approval_request(requirement: Any) -> ApprovalRequest:
     """The request for a requirement."""
     tool = requirement.tool_execution
-    args = cast("dict[str, Any]", json_value(tool.tool_args or {}))
+    args = fields_of(json_value(tool.tool_args or {}))
     if requirement.pause_type == "user_feedback":
         return ApprovalRequest({ask.question: _labels(ask) for ask in tool.user_feedback_schema}, EDIT_OR_REJECT)
     if requirement.pause_type == "external_execution":

@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Any, cast
 
 from limelight.events import AnyEvent, SourceCited
-from limelight.sources.values import safe_text
+from limelight.json_values import safe_text
 
 CONTENT_EVENTS = ("RunContent", "TeamRunContent")
 """The names of events that carry a piece of text."""

@@ -16,12 +16,13 @@ import msgspec
 
 from limelight.events import AnyEvent, Status
 from limelight.grammar import args_of
+from limelight.json_values import json_value, safe_text
 from limelight.sources.agno.agents import AgentRun, AgnoCall
 from limelight.sources.agno.files import Media
 from limelight.sources.base import Item
 from limelight.sources.resume_state import ResumeState
 from limelight.sources.tool_calls import CallIds, ToolCall
-from limelight.sources.values import args_value, json_value, safe_text
+from limelight.sources.values import args_value
 
 DELEGATE_ONE = ("delegate_task_to_member", "execute_task")
 DELEGATE_MANY = ("delegate_task_to_members", "execute_tasks_parallel")

@@ -10,6 +10,7 @@ from typing import Any
 
 from limelight.errors import AgentFailed
 from limelight.events import AgentStarted, AnyEvent, FinalAnswer, RunCancelled, RunFinished, Status
+from limelight.json_values import safe_text
 from limelight.sources.agno.agents import AgentIds, AgentRun, AgnoCall
 from limelight.sources.agno.files import Media
 from limelight.sources.agno.messages import CONTENT_EVENTS, Citations, TextReader, reasoning_text
@@ -17,7 +18,7 @@ from limelight.sources.agno.tool_calls import Rejection, ToolCalls, member_error
 from limelight.sources.base import Item
 from limelight.sources.messages import MessageIds
 from limelight.sources.resume_state import ResumeState
-from limelight.sources.values import final_answer, safe_text
+from limelight.sources.values import final_answer
 
 STATUS = {
     "MemoryUpdateStarted": "Updating the memory",

@@ -15,10 +15,11 @@ import msgspec
 
 from limelight.errors import AgentFailed
 from limelight.events import Decision
+from limelight.json_values import json_value
 from limelight.sources.base import DECISIONS, Approval
 from limelight.sources.langgraph.tool_calls import GraphCall
 from limelight.sources.resume_state import ResumeState
-from limelight.sources.values import args_value, fields_of, items_of, json_value
+from limelight.sources.values import args_value, fields_of, items_of
 
 NO_ANSWER = "Nobody has answered."
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from limelight.errors import AgentFailed, Interrupted, SetupError
 from limelight.events import AnyEvent
+from limelight.json_values import safe_text
 from limelight.sources.base import (
     CURRENT_AGENT_ID,
     NO_OPTIONS,
@@ -29,7 +30,6 @@ from limelight.sources.langgraph.stream_parts import MODES, part_of
 from limelight.sources.langgraph.translator import LangGraphTranslator
 from limelight.sources.resume_state import ResumeState
 from limelight.sources.running_threads import report_running_tools
-from limelight.sources.values import safe_text
 
 MAX_STEPS = "max_steps"
 NOT_SERIALIZABLE = "is not msgpack serializable"

@@ -11,11 +11,12 @@ import msgspec
 
 from limelight.events import AnyEvent, SourceCited
 from limelight.grammar import args_of
+from limelight.json_values import json_value, safe_text
 from limelight.sources.base import Item
 from limelight.sources.langgraph.stream_parts import Namespace
 from limelight.sources.resume_state import ResumeState
 from limelight.sources.tool_calls import CallIds, ToolCall
-from limelight.sources.values import args_value, fields_of, items_of, json_value, safe_text, tool_result
+from limelight.sources.values import args_value, fields_of, items_of, tool_result
 
 
 class ToolRun(msgspec.Struct):

@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import Any, cast
 
 from limelight.events import EVENT_TYPES, AnyEvent, FinalAnswer, Plan, RunFinished, Status, Todo
+from limelight.json_values import json_value, safe_text
 from limelight.sources.base import Item
 from limelight.sources.langgraph.agents import Steps, SubAgent, SubAgents
 from limelight.sources.langgraph.approvals import Interrupt, interrupt_of, restored_interrupt
@@ -34,7 +35,7 @@ from limelight.sources.langgraph.stream_parts import (
 from limelight.sources.langgraph.tool_calls import GraphCall, ToolCalls, ToolRun, take_equal
 from limelight.sources.langgraph.tool_runs import RUN_ID, ToolRuns, match_call, match_given_call
 from limelight.sources.resume_state import ResumeState
-from limelight.sources.values import fields_of, final_answer, json_value, safe_text
+from limelight.sources.values import fields_of, final_answer
 
 MAX_STATUS = 500
 """The most characters of a status that a graph writes."""

@@ -130,7 +130,7 @@ class AgentRun:
             return []
         if self._code_parser is not None:
             return [event for piece in self._code_parser.feed(text) for event in self._add_piece(piece)]
-        if not self._messages.reasoning_open and not text.strip():
+        if self._messages.reasoning_id is None and not text.strip():
             return []
         return self._messages.reasoning(text)
 

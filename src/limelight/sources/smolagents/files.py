@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import msgspec
 from PIL import Image
 
+from limelight.json_values import safe_text
 from limelight.messages import InlineFile, Message, files_of
 from limelight.sources.base import FileMade
-from limelight.sources.values import ToolResult, safe_text, tool_result
+from limelight.sources.values import ToolResult, tool_result
 
 
 def result_of(output: Any, name: str) -> ToolResult:

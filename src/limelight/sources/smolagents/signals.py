@@ -15,9 +15,10 @@ from typing import Any, cast
 
 import msgspec
 
+from limelight.json_values import safe_text
 from limelight.sources.base import Approval, FileMade
 from limelight.sources.threads import ThreadBridge, ThreadCancelled
-from limelight.sources.values import ToolResult, safe_text
+from limelight.sources.values import ToolResult
 
 NO_RESULT = ToolResult("", [])
 CODE = "python_interpreter"
