@@ -7,11 +7,11 @@ import pytest
 from limelight.auth.key_file import Keyring
 from limelight.events import ApprovalRequested, ApprovalResolved, RunFinished, ToolFinished
 from tests.builtin.test_agents import QUESTION, stage
-from tests.sources.live_turn import Played, played
+from tests.sources.live_turn import FinishedRun, checked_run
 from tests.support.server import Frame, Served, asking
 
 
-async def play(served: Served, decision: str) -> Played:
+async def play(served: Served, decision: str) -> FinishedRun:
     """A run whose questions are all answered so."""
     frames: list[Frame] = []
     async for frame in served.ask(QUESTION, format="records", session_id="s"):
@@ -19,7 +19,7 @@ async def play(served: Served, decision: str) -> Played:
         if frame.data["event"]["kind"] == "approval_requested":
             place = f"/runs/{frame.data['run_id']}/approvals/{frame.data['event']['approval_id']}"
             assert (await served.http.post(place, json={"decision": decision})).status_code == 200
-    return played(frames)
+    return checked_run(frames)
 
 
 CASES = [
@@ -60,7 +60,7 @@ async def test_what_is_rejected_does_not_run(tmp_path: Path, agent: str, tool: s
 async def test_an_empty_list_asks_for_nothing(tmp_path: Path, agent: str) -> None:
     async with stage(tmp_path / "data", agent, f"[agents.{agent}]\napprove = []") as served:
         frames = [f async for f in served.ask("an approval about bees", format="records")]
-    assert not played(frames).all(ApprovalRequested)
+    assert not checked_run(frames).all(ApprovalRequested)
 
 
 @pytest.mark.parametrize(("agent", "tool"), [("deep", "ls"), ("agno", "list_files")])

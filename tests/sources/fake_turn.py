@@ -1,4 +1,4 @@
-"""A turn without a run: what a source is given, with nothing behind it."""
+"""A turn and a context for sources, without an engine."""
 
 from collections.abc import Coroutine
 from pathlib import Path
@@ -10,7 +10,7 @@ from limelight.sources.base import Approval, ApprovalOptions, Turn, User
 
 
 class FakeContext:
-    """Not a run: what an agent may ask of one, without an engine behind it."""
+    """A context that approves everything and records events."""
 
     run_id = "run_1"
     session_id = "session_1"

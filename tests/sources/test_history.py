@@ -1,4 +1,4 @@
-"""A past from anywhere is put right: calls, arguments and results are such that every framework takes them."""
+"""Normalization of histories: every framework accepts the calls, arguments and results."""
 
 from typing import Any
 
@@ -28,27 +28,27 @@ def arguments_of(sent: Any) -> str:
     return normalized([QUESTION, asking(call(sent))])[1]["tool_calls"][0]["function"]["arguments"]
 
 
-def test_arguments_are_an_object_or_none() -> None:
+def test_arguments_that_are_not_an_object_become_an_empty_one() -> None:
     assert arguments_of('{"kind":"x"}') == arguments_of({"kind": "x"}) == '{"kind":"x"}'
     odd: list[Any] = ["", '{"kind": ', "[1]", "7", "[" * 100_000, "\ud800", None, 3, [1]]
     assert {arguments_of(sent) for sent in odd} == {"{}"}
 
 
-def test_what_is_no_call_is_left_out() -> None:
+def test_malformed_calls_are_left_out() -> None:
     made = normalized(
         [QUESTION, asking("foo", 3, {}, {"function": "odd"}), Message(role="assistant", tool_calls={"a": 1})]
     )
     assert made == [QUESTION, {"role": "assistant", "content": ""}, {"role": "assistant"}]
 
 
-def test_a_call_without_an_id_gets_one_and_keeps_its_result() -> None:
+def test_call_without_an_id_gets_one_and_keeps_its_result() -> None:
     made = normalized([QUESTION, asking(call("{}", id=None), call("{}", id=7)), result(), result()])
     ids = [one["id"] for one in made[1]["tool_calls"]]
     assert len(set(ids)) == 2 and all(ids)
     assert [one["tool_call_id"] for one in made[2:]] == ids
 
 
-def test_a_result_stays_only_behind_its_call() -> None:
+def test_result_is_kept_only_behind_its_call() -> None:
     past = [
         result(tool_call_id="c1"),
         QUESTION,
@@ -67,7 +67,7 @@ def test_call_without_a_result_gets_one_before_the_results_of_the_others() -> No
     assert messages[2:] == [cut_off("c1"), cut_off("c3"), result(tool_call_id="c2")]
 
 
-def test_what_is_right_stays_as_it_is() -> None:
+def test_valid_history_is_unchanged() -> None:
     past = [
         QUESTION,
         asking(call('{"a":1}')),

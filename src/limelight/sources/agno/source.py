@@ -67,9 +67,9 @@ class AgnoSource(Source):
 
     framework: ClassVar[str] = "agno"
     LACKS: ClassVar[Mapping[Feature, str]] = {
-        "argument_deltas": "Agno tells of a call once its arguments are whole",
+        "argument_deltas": "Agno reports a call when its arguments are complete",
         "code": "Agno has no agent that acts by writing code",
-        "stop_in_a_sync_tool": "Agno runs it in a thread, which cannot be broken off",
+        "stop_in_a_sync_tool": "Agno runs it in a thread, which cannot be interrupted",
     }
     OPTIONS: ClassVar[frozenset[str]] = frozenset({"max_steps"})
     keeps_memory: ClassVar[bool] = True

@@ -47,8 +47,8 @@ class LangGraphSource(Source):
 
     framework: ClassVar[str] = "langgraph"
     LACKS: ClassVar[Mapping[Feature, str]] = {
-        "code": "a graph has no code of its own that it runs; a tool that runs code is shown as a tool",
-        "stop_in_a_sync_tool": "LangChain runs it in a thread, which cannot be broken off",
+        "code": "a graph does not run code itself; a tool that runs code is shown as a tool",
+        "stop_in_a_sync_tool": "LangChain runs it in a thread, which cannot be interrupted",
     }
     OPTIONS: ClassVar[frozenset[str]] = frozenset({"max_steps"})
     keeps_memory: ClassVar[bool] = True

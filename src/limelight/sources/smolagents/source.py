@@ -26,10 +26,10 @@ class SmolagentsSource(Source):
     keeps_memory: ClassVar[bool] = True
     OPTIONS: ClassVar[frozenset[str]] = frozenset({"max_steps", "planning_interval", "approve"})
     LACKS: ClassVar[Mapping[Feature, str]] = {
-        "approvals": "an agent cannot ask by itself; `approve` in its table holds up the tools that are named there",
-        "output_deltas": "a tool says nothing before it returns; code that prints is heard",
-        "stop_in_a_sync_tool": "it runs in a thread, which cannot be broken off; async tools can, code between lines",
-        "memory_after_restart": "steps live in this process; after a restart the log tells the conversation",
+        "approvals": "an agent cannot ask by itself; the setting `approve` names tools that need an approval",
+        "output_deltas": "a tool has no output before it returns; output of code is streamed",
+        "stop_in_a_sync_tool": "it runs in a thread, which cannot be interrupted; async tools and code can",
+        "memory_after_restart": "steps are kept in this process; after a restart the log has the conversation",
     }
 
     def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
