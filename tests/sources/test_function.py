@@ -29,7 +29,6 @@ from limelight.messages import Message
 from limelight.sources.base import Approval, FileMade, Item, Turn, first_line
 from limelight.sources.function import FunctionSource, FunctionTranslator
 from limelight.sources.threads import READ_AHEAD
-from limelight.sources.tool_calls import CallIds
 from tests.sources.fake_turn import FakeContext, new_turn
 from tests.support.wait import eventually
 
@@ -318,14 +317,6 @@ def test_call_without_an_id_gets_one() -> None:
 def test_event_without_a_call_gets_no_call_id() -> None:
     start, sub = ToolStarted(call_id="", name="t", args={}), AgentStarted(agent_id="a", name="n")
     assert translated(start, sub)[1] == sub
-
-
-def test_assigned_call_ids_never_collide() -> None:
-    ids = CallIds()
-    raw_ids = ["a", "a", "a-2", "", "call", ""]
-    assert list(map(ids.start, raw_ids)) == ["a", "a-2", "a-2-2", "call", "call-2", "call-3"]
-    assert [ids.find(raw) for raw in ("a", "a-2", "", "unknown")] == ["a", "a-2-2", "call", "unknown"]
-    assert [ids.finish(raw) for raw in ("a", "a", "", "")] == ["a", "a-2", "call", "call-3"]
 
 
 def test_two_open_calls_with_one_id_end_in_their_order() -> None:

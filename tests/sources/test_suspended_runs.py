@@ -26,7 +26,7 @@ FRAMEWORKS = {"langgraph": langgraph_scenarios.CASES, "agno": agno_scenarios.CAS
 ALL = [(framework, name) for framework in FRAMEWORKS for name, scenario in SCENARIOS.items() if scenario.decide]
 
 
-async def asked(server: AgentServer, wanted: int, **body: Any) -> list[Frame]:
+async def run_until_waiting(server: AgentServer, wanted: int, **body: Any) -> list[Frame]:
     """Start a run, and read its stream until it waits for `wanted` decisions."""
     frames: list[Frame] = []
     async for frame in server.served.ask("go", format="records", **body):
@@ -56,7 +56,7 @@ async def test_decision_after_a_restart_resumes_the_run(framework: str, name: st
     assert scenario.decide is not None
     wanted = 2 if name == "two_approvals" else 1
     async with serve_agent(case.make, case.script, tmp_path) as server:
-        before = await asked(server, wanted)
+        before = await run_until_waiting(server, wanted)
     run_id = record_of(before[0]).run_id
     async with serve_agent(case.make, case.script, tmp_path) as server:
         view = (await server.served.http.get(f"/runs/{run_id}")).json()
@@ -74,7 +74,7 @@ AGNO = agno_scenarios.CASES["two_approvals"]
 @pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
 async def test_decision_before_a_restart_is_applied_after_it(case: Case, tmp_path: Path) -> None:
     async with serve_agent(case.make, case.script, tmp_path) as server:
-        before = await asked(server, 2)
+        before = await run_until_waiting(server, 2)
         run_id = record_of(before[0]).run_id
         first, second = requests(before)
         await decide(server, run_id, first, {"decision": "approve"})
@@ -97,7 +97,7 @@ async def test_duration_of_a_call_excludes_the_wait_for_the_other_approval(
     passed = 0.0
     monkeypatch.setattr("limelight.runs.engine.perf_counter", lambda: time.perf_counter() + passed)
     async with serve_agent(case.make, case.script, tmp_path) as server:
-        before = await asked(server, 2)
+        before = await run_until_waiting(server, 2)
         run_id = record_of(before[0]).run_id
         first, second = requests(before)
         await decide(server, run_id, first, {"decision": "approve"})
@@ -111,10 +111,10 @@ async def test_duration_of_a_call_excludes_the_wait_for_the_other_approval(
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-async def test_duration_of_a_delegation_includes_the_restart(framework: str, tmp_path: Path) -> None:
+async def test_delegation_has_a_duration_after_a_restart(framework: str, tmp_path: Path) -> None:
     case = FRAMEWORKS[framework]["approval_in_sub_agent"]
     async with serve_agent(case.make, case.script, tmp_path) as server:
-        before = await asked(server, 1)
+        before = await run_until_waiting(server, 1)
     run_id = record_of(before[0]).run_id
     async with serve_agent(case.make, case.script, tmp_path) as server:
         await decide(server, run_id, requests(before)[0], {"decision": "approve"})
@@ -130,7 +130,7 @@ async def test_instructions_of_the_request_are_applied_after_a_restart(
     told = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "go"}]
     sent = record_requests(monkeypatch)
     async with serve_agent(case.make, case.script, tmp_path) as server:
-        before = await asked(server, 2, messages=told)
+        before = await run_until_waiting(server, 2, messages=told)
     run_id = record_of(before[0]).run_id
     sent.clear()
     async with serve_agent(case.make, case.script, tmp_path) as server:
@@ -147,7 +147,7 @@ async def stopped(server: AgentServer, run_id: str) -> None:
 @pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
 async def test_stop_ends_a_resumed_run_that_waits(case: Case, tmp_path: Path) -> None:
     async with serve_agent(case.make, case.script, tmp_path) as server:
-        before = await asked(server, 2, session_id="s")
+        before = await run_until_waiting(server, 2, session_id="s")
     run_id = record_of(before[0]).run_id
     async with serve_agent(case.make, case.script, tmp_path) as server:
         assert (await server.served.problem("POST", "/chat", json=asking("x", session_id="s")))[
@@ -163,7 +163,7 @@ async def test_stop_ends_a_resumed_run_that_waits(case: Case, tmp_path: Path) ->
 async def test_request_that_expires_without_a_server_is_rejected_at_the_start(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"approvals__expiry_seconds": 0.3}
     async with serve_agent(LANGGRAPH.make, LANGGRAPH.script, tmp_path, **settings) as server:
-        before = await asked(server, 2)
+        before = await run_until_waiting(server, 2)
     await asyncio.sleep(0.3)  # until the request has expired
     run_id = record_of(before[0]).run_id
     async with serve_agent(LANGGRAPH.make, LANGGRAPH.script, tmp_path, **settings) as server:
@@ -174,7 +174,7 @@ async def test_request_that_expires_without_a_server_is_rejected_at_the_start(tm
 
 async def test_server_without_the_agent_leaves_the_run_open(tmp_path: Path) -> None:
     async with serve_agent(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as server:
-        before = await asked(server, 2)
+        before = await run_until_waiting(server, 2)
     run_id = record_of(before[0]).run_id
     async with serve_agent(LANGGRAPH.make, LANGGRAPH.script, tmp_path, name="other") as server:
         assert (await server.served.http.get(f"/runs/{run_id}")).json()["state"] == "waiting"
@@ -192,7 +192,7 @@ def lose_state(data: Path) -> None:
 
 async def test_resume_of_a_graph_without_saved_state_fails_with_a_reason(tmp_path: Path) -> None:
     async with serve_agent(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as server:
-        before = await asked(server, 2)
+        before = await run_until_waiting(server, 2)
     lose_state(tmp_path)
     run_id = record_of(before[0]).run_id
     async with serve_agent(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as server:
@@ -257,7 +257,7 @@ async def test_run_in_which_a_tool_has_asked_itself_is_interrupted_by_a_restart(
 
     script = langgraph_scenarios.answering("- steps: [{tool_calls: [{name: asks, arguments: {path: /tmp/x}}]}]")
     async with serve_agent(make, script, tmp_path) as server:
-        before = await asked(server, 1)
+        before = await run_until_waiting(server, 1)
     run_id = record_of(before[0]).run_id
     async with serve_agent(make, script, tmp_path) as server:
         run = checked_run([*before, *await rest_of_stream(server, run_id, before[-1].id)])
@@ -269,7 +269,7 @@ async def test_run_in_which_a_tool_has_asked_itself_is_interrupted_by_a_restart(
 async def test_large_edited_arguments_are_complete_after_a_restart(case: Case, tmp_path: Path) -> None:
     edited = {"path": "/tmp/" + "z" * 40_000}
     async with serve_agent(case.make, case.script, tmp_path) as server:
-        before = await asked(server, 2)
+        before = await run_until_waiting(server, 2)
         run_id = record_of(before[0]).run_id
         first, second = requests(before)
         await decide(server, run_id, first, {"decision": "edit", "args": edited})

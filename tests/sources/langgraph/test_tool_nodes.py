@@ -63,7 +63,7 @@ class Kept:
         return convert_to_messages([*state.values["messages"], *state.values.get("results", [])])
 
 
-async def checked_run(make: Callable[[ModelEndpoint], Any], script: str, data: Path) -> FinishedRun:
+async def run_and_compare(make: Callable[[ModelEndpoint], Any], script: str, data: Path) -> FinishedRun:
     """Run a turn, and check that each call in the final state is shown once with its result."""
     kept = Kept(make)
     async with serve_agent(kept, script, data) as server:
@@ -112,7 +112,7 @@ def assert_matches_state(run: FinishedRun, messages: list[BaseMessage]) -> None:
 )
 @pytest.mark.parametrize("script", [ONE, SAME, TWICE], ids=["one", "same", "twice"])
 async def test_tool_that_a_node_runs_is_shown_once_with_its_result(tmp_path: Path, act: Any, script: str) -> None:
-    run = await checked_run(graphs.looping(act), script, tmp_path)
+    run = await run_and_compare(graphs.looping(act), script, tmp_path)
     assert all(finished.result in ("5", '"5"') for finished in run.all(ToolFinished))
     assert run.answer == "All done."
 
@@ -142,18 +142,18 @@ async def test_results_as_tuples_end_the_calls_in_their_order(tmp_path: Path, ma
 
 @pytest.mark.parametrize("act", [graphs.plain_function, graphs.plain_function_dict])
 async def test_call_of_a_plain_function_ends_with_its_message(tmp_path: Path, act: Any) -> None:
-    run = await checked_run(graphs.looping(act), SAME, tmp_path)
+    run = await run_and_compare(graphs.looping(act), SAME, tmp_path)
     assert [finished.result for finished in run.all(ToolFinished)] == ["5", "5"]
 
 
 async def test_run_with_added_arguments_is_matched(tmp_path: Path) -> None:
     script = answering("- steps: [{tool_calls: [{name: slow, arguments: {name: x}, id: c1}]}]")
-    run = await checked_run(graphs.looping(graphs.with_more_arguments), script, tmp_path)
+    run = await run_and_compare(graphs.looping(graphs.with_more_arguments), script, tmp_path)
     assert run.call("slow").result == "x is done"
 
 
 async def test_result_of_a_tool_that_returns_an_object_is_its_message(tmp_path: Path) -> None:
-    run = await checked_run(graphs.looping(graphs.by_args(graphs.dumped_message_of)), TWO, tmp_path)
+    run = await run_and_compare(graphs.looping(graphs.by_args(graphs.dumped_message_of)), TWO, tmp_path)
     assert run.call("weather").result == '{"city": "Oslo", "degrees": 21}'
 
 
@@ -163,7 +163,7 @@ async def test_equal_parallel_calls_have_their_own_durations(tmp_path: Path) -> 
         " {name: slow, arguments: {name: x, seconds: 0.05}, id: c2},"
         " {name: slow, arguments: {name: y, seconds: 0.6}, id: c3}]}]"
     )
-    run = await checked_run(graphs.looping(graphs.gathered), script, tmp_path)
+    run = await run_and_compare(graphs.looping(graphs.gathered), script, tmp_path)
     first, second, third = (run.call("slow", number).finished.duration_ms or 0 for number in range(3))
     assert max(first, second) < 500 <= third
 
@@ -176,13 +176,13 @@ async def test_run_with_converted_arguments_is_matched(tmp_path: Path) -> None:
         "- steps: [{tool_calls: [{name: add, arguments: {a: '2', b: '3'}, id: c1},"
         " {name: add, arguments: {a: '7', b: '3'}, id: c2}]}]"
     )
-    run = await checked_run(graphs.looping(graphs.with_converted_arguments), script, tmp_path)
+    run = await run_and_compare(graphs.looping(graphs.with_converted_arguments), script, tmp_path)
     assert [finished.result for finished in run.all(ToolFinished)] == ["sum: 5", "sum: 10"]
 
 
 async def test_run_with_arguments_of_another_type_is_matched(tmp_path: Path) -> None:
     script = answering("- steps: [{tool_calls: [{name: count, arguments: {items: 'a, b'}, id: c1}]}]")
-    run = await checked_run(graphs.looping(graphs.with_parsed_arguments), script, tmp_path)
+    run = await run_and_compare(graphs.looping(graphs.with_parsed_arguments), script, tmp_path)
     assert run.call("count").result == "count: 2"
 
 
@@ -191,7 +191,7 @@ async def test_tool_with_another_name_than_its_call_is_matched(tmp_path: Path) -
         "- steps: [{tool_calls: [{name: sum, arguments: {a: 2, b: 3}, id: c1},"
         " {name: sum, arguments: {a: 2, b: 3}, id: c2}, {name: forecast, arguments: {city: Oslo}, id: c3}]}]"
     )
-    run = await checked_run(graphs.looping(graphs.with_renamed_tools), script, tmp_path)
+    run = await run_and_compare(graphs.looping(graphs.with_renamed_tools), script, tmp_path)
     assert [finished.result for finished in run.all(ToolFinished)][:2] == ["it is 5", "it is 5"]
 
 
@@ -228,7 +228,7 @@ async def test_calls_without_ids_end_each_with_its_result(tmp_path: Path) -> Non
 )
 @pytest.mark.parametrize("script", [SAME, OTHERS], ids=["same", "others"])
 async def test_each_task_of_a_fan_out_ends_its_own_call(tmp_path: Path, script: str, steps: str, payload: Any) -> None:
-    run = await checked_run(lambda endpoint: graphs.fan_out(endpoint, steps, payload), script, tmp_path)
+    run = await run_and_compare(lambda endpoint: graphs.fan_out(endpoint, steps, payload), script, tmp_path)
     assert all(finished.duration_ms is not None for finished in run.all(ToolFinished))
 
 
@@ -237,7 +237,7 @@ async def test_each_task_of_a_fan_out_ends_its_own_call(tmp_path: Path, script: 
 
 @pytest.mark.parametrize("form", [graphs.error_message_of, graphs.error_dict_of])
 async def test_tool_that_raises_fails_its_call_once(tmp_path: Path, form: Any) -> None:
-    run = await checked_run(graphs.looping(graphs.catching(form)), FAILING, tmp_path)
+    run = await run_and_compare(graphs.looping(graphs.catching(form)), FAILING, tmp_path)
     assert run.call("fail").error == "no such file"
 
 
@@ -272,7 +272,7 @@ async def test_stop_keeps_the_result_of_a_tool_that_has_returned(tmp_path: Path)
 
 
 async def test_call_without_a_result_has_not_failed(tmp_path: Path) -> None:
-    run = await checked_run(graphs.without_results, ONE, tmp_path)
+    run = await run_and_compare(graphs.without_results, ONE, tmp_path)
     finished = run.call("add").finished
     assert (finished.error, finished.result_seen, finished.result) == (None, False, "No result seen")
     assert run.answer == "I did not wait."
@@ -283,19 +283,19 @@ async def test_call_without_a_result_has_not_failed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("act", [graphs.by_args(graphs.message_of), graphs.by_args(graphs.dict_of), graphs.by_call])
 async def test_subgraph_runs_the_calls_of_its_parent(tmp_path: Path, act: Any) -> None:
-    run = await checked_run(lambda endpoint: graphs.tools_in_a_subgraph(endpoint, act), SAME, tmp_path)
+    run = await run_and_compare(lambda endpoint: graphs.tools_in_a_subgraph(endpoint, act), SAME, tmp_path)
     assert {started.agent_id for started in run.all(ToolStarted)} == {""}
 
 
 @pytest.mark.parametrize("act", [graphs.by_args(graphs.message_of), graphs.by_args(graphs.dict_of), graphs.by_call])
 async def test_loop_in_a_subgraph_has_its_own_calls(tmp_path: Path, act: Any) -> None:
-    run = await checked_run(lambda endpoint: graphs.loop_in_a_subgraph(endpoint, act), SAME, tmp_path)
+    run = await run_and_compare(lambda endpoint: graphs.loop_in_a_subgraph(endpoint, act), SAME, tmp_path)
     worker = run.one(AgentStarted)
     assert {started.agent_id for started in run.all(ToolStarted)} == {worker.agent_id}
 
 
 async def test_loop_in_one_node_shows_each_call_once_and_live(tmp_path: Path) -> None:
-    run = await checked_run(graphs.one_node_loop, TWICE, tmp_path)
+    run = await run_and_compare(graphs.one_node_loop, TWICE, tmp_path)
     more = next(event for event in run.all(TextDelta) if event.text.startswith("Once"))
     assert run.at(run.one(ToolFinished, call_id="c1")) < run.at(more)
     assert run.text() == "Once more.All done."
@@ -351,7 +351,7 @@ async def test_messages_of_the_input_are_not_shown_again(tmp_path: Path) -> None
 
 
 async def test_message_that_a_subgraph_returns_is_shown_once(tmp_path: Path) -> None:
-    run = await checked_run(graphs.dicts_in_a_subgraph, "", tmp_path)
+    run = await run_and_compare(graphs.dicts_in_a_subgraph, "", tmp_path)
     worker = run.one(AgentStarted)
     assert (run.text(worker.agent_id), run.text()) == ("I add.", "It is 5.")
     assert run.one(ToolStarted).agent_id == worker.agent_id
@@ -373,7 +373,7 @@ async def test_graph_of_a_tutorial_shows_each_call_once(tmp_path: Path) -> None:
         " {name: multiply, arguments: {a: 2, b: 6}, id: c2}]}]",
         "- steps: [{tool_calls: [{name: multiply, arguments: {a: 7, b: 12}, id: c3}]}]",
     )
-    run = await checked_run(graphs.tutorial, script, tmp_path)
+    run = await run_and_compare(graphs.tutorial, script, tmp_path)
     assert [(f.call_id, f.result) for f in run.all(ToolFinished)] == [("c1", "7"), ("c2", "12"), ("c3", "84")]
     assert run.answer == "All done."
 

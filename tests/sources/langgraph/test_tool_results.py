@@ -115,7 +115,7 @@ def agent(endpoint: ModelEndpoint) -> Any:
     return create_agent(model(endpoint), TOOLS)
 
 
-async def checked_run(
+async def run_with_tool(
     tmp_path: Path, name: str, arguments: str = "{}", make: Callable[[ModelEndpoint], Any] = agent
 ) -> FinishedRun:
     script = answering(f"- steps: [{{tool_calls: [{{name: {name}, arguments: {arguments}}}]}}]")
@@ -135,21 +135,21 @@ async def checked_run(
     ],
 )
 async def test_json_result_stays_json(tmp_path: Path, kind: str, result: str) -> None:
-    run = await checked_run(tmp_path, "plain_result", f"{{kind: {kind}}}")
+    run = await run_with_tool(tmp_path, "plain_result", f"{{kind: {kind}}}")
     assert isinstance(run.terminal, RunFinished)
     call = run.call("plain_result")
     assert (call.result, call.error) == (result, None)
 
 
 async def test_result_that_is_not_json_becomes_text(tmp_path: Path) -> None:
-    run = await checked_run(tmp_path, "plain_result", "{kind: strange}")
+    run = await run_with_tool(tmp_path, "plain_result", "{kind: strange}")
     assert isinstance(run.terminal, RunFinished)
     assert "2026" in str(run.call("plain_result").result)
     assert run.call("plain_result").error is None
 
 
 async def test_result_of_five_megabytes_is_kept(tmp_path: Path) -> None:
-    run = await checked_run(tmp_path, "plain_result", "{kind: long}")
+    run = await run_with_tool(tmp_path, "plain_result", "{kind: long}")
     assert isinstance(run.terminal, RunFinished), run.terminal
     finished = run.call("plain_result").finished
     assert finished.truncated and finished.size >= 5_000_000
@@ -167,14 +167,14 @@ async def test_result_of_five_megabytes_is_kept(tmp_path: Path) -> None:
 async def test_messages_and_commands_become_their_content(
     tmp_path: Path, name: str, result: str, error: str | None
 ) -> None:
-    run = await checked_run(tmp_path, name)
+    run = await run_with_tool(tmp_path, name)
     assert isinstance(run.terminal, RunFinished)
     assert (run.call(name).result, run.call(name).error) == (result, error)
 
 
 @pytest.mark.parametrize("name", ["picture_result", "bytes_beside"])
 async def test_image_blocks_become_files(tmp_path: Path, name: str) -> None:
-    run = await checked_run(tmp_path, name)
+    run = await run_with_tool(tmp_path, name)
     assert isinstance(run.terminal, RunFinished)
     made = run.one(ArtifactMade)
     call = run.call(name)
@@ -184,13 +184,13 @@ async def test_image_blocks_become_files(tmp_path: Path, name: str) -> None:
 
 
 async def test_bytes_become_the_text_of_langchain(tmp_path: Path) -> None:
-    run = await checked_run(tmp_path, "bytes_result")
+    run = await run_with_tool(tmp_path, "bytes_result")
     assert isinstance(run.terminal, RunFinished)
     assert "PNG" in str(run.call("bytes_result").result)
 
 
 async def test_documents_become_sources(tmp_path: Path) -> None:
-    run = await checked_run(tmp_path, "documents_beside")
+    run = await run_with_tool(tmp_path, "documents_beside")
     assert isinstance(run.terminal, RunFinished)
     assert run.call("documents_beside").result == "Two were found."
     first, second = run.all(SourceCited)
@@ -199,14 +199,14 @@ async def test_documents_become_sources(tmp_path: Path) -> None:
 
 
 async def test_result_of_a_returning_tool_is_the_answer(tmp_path: Path) -> None:
-    run = await checked_run(tmp_path, "last_word")
+    run = await run_with_tool(tmp_path, "last_word")
     assert isinstance(run.terminal, RunFinished)
     assert run.answer == "That is all."
     assert run.text() == ""
 
 
 async def test_lone_surrogate_in_a_result_is_shown_and_fails_the_next_request(tmp_path: Path) -> None:
-    run = await checked_run(tmp_path, "broken_text")
+    run = await run_with_tool(tmp_path, "broken_text")
     call = run.call("broken_text")
     assert (call.result, call.error) == ("half � a character", None)
     assert isinstance(run.terminal, RunFailed)
@@ -234,6 +234,6 @@ async def test_tool_with_a_very_long_name_works(tmp_path: Path) -> None:
         rest.__name__ = name
         return create_agent(model(endpoint), [tool(rest)])
 
-    run = await checked_run(tmp_path, name, make=make)
+    run = await run_with_tool(tmp_path, name, make=make)
     assert isinstance(run.terminal, RunFinished)
     assert run.call(name).result == "rested"

@@ -118,7 +118,7 @@ def test_audio_result_is_a_file(tmp_path: Path) -> None:
     assert result_of(AgentAudio("nowhere.wav"), "speak").files == []
 
 
-async def test_tool_with_a_too_long_name_fails_the_run(tmp_path: Path) -> None:
+async def test_unknown_tool_with_a_long_name_fails_and_the_run_continues(tmp_path: Path) -> None:
     name = "a" * 200
     run = await run_agent(
         calling(), f"- steps: [{{tool_calls: [{{name: {name}, arguments: {{}}}}]}}]\n{DONE}", tmp_path

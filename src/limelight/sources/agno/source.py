@@ -7,8 +7,10 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 from limelight.addresses import without_secrets
 from limelight.errors import Interrupted
@@ -46,6 +48,9 @@ from limelight.sources.resume_state import ResumeState
 from limelight.sources.running_threads import report_running_tools
 
 DATABASE = "agno.db"
+DATABASES: WeakValueDictionary[tuple[asyncio.AbstractEventLoop, Path], Any] = WeakValueDictionary()
+"""The open databases. The agents of a server share one: two would both create the tables if their first turns come at
+once, and one would fail to save its turn."""
 CLASSES = {"Agent": "agno.agent", "Team": "agno.team"}
 """The accepted classes, and the modules that define them."""
 SAVE_SECONDS = 2.0
@@ -93,7 +98,10 @@ class AgnoSource(Source):
         if self._target.db is None:
             from agno.db.sqlite import AsyncSqliteDb
 
-            self._db = AsyncSqliteDb(db_file=str(resources.data / DATABASE))
+            file = resources.data / DATABASE
+            key = (asyncio.get_running_loop(), file)
+            self._db = DATABASES.get(key) or AsyncSqliteDb(db_file=str(file))
+            DATABASES[key] = self._db
 
     async def close(self) -> None:
         if self._db is None:

@@ -11,7 +11,8 @@ import copy
 import functools
 import inspect
 import time
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any, cast
 
@@ -186,24 +187,25 @@ class ObservedMethods:
 
     def plan_stream(self, task: str, is_first_step: bool, step: int) -> Iterator[Any]:
         self._observer.emit(StepBegan(self._agent_id, step, "planning"))
-        try:
+        with self._failure_signal():
             for item in self._plan_stream(task, is_first_step=is_first_step, step=step):
                 if type(item).__name__ == "PlanningStep":
                     self._observer.emit(PlanEnded(self._agent_id, item))
                 yield item
-        except (ThreadCancelled, GeneratorExit):
-            raise
-        except BaseException as error:
-            self._observer.emit(StepFailed(self._agent_id, error_text(error)))
-            raise
 
     def step_stream(self, memory_step: Any) -> Iterator[Any]:
         self._calls = StepCalls(self._observer)
         self._observer.emit(StepBegan(self._agent_id, memory_step.step_number))
-        try:
+        with self._failure_signal():
             for item in self._step_stream(memory_step):
                 self._emit_call(item)
                 yield item
+
+    @contextmanager
+    def _failure_signal(self) -> Generator[None]:
+        """Emit a signal if the step raises."""
+        try:
+            yield
         except (ThreadCancelled, GeneratorExit):
             raise
         except BaseException as error:
