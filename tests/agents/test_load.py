@@ -10,9 +10,9 @@ import pytest
 
 from limelight.agents.load import load_agent, wrap
 from limelight.errors import SetupError
-from limelight.sources.async_factory import AwaitedSource
 from limelight.sources.base import Options
 from limelight.sources.function import FunctionSource
+from limelight.sources.lazy import FactorySource
 
 BOTS = dedent(
     '''
@@ -149,7 +149,7 @@ def test_a_module_that_cannot_be_imported_says_why_in_one_line(
 
 async def test_a_coroutine_without_parameters_is_a_factory(folder: Path) -> None:
     source = load_agent("limelight_bots:async_factory").source
-    assert isinstance(source, AwaitedSource)
+    assert isinstance(source, FactorySource)
     await source.open(Nowhere())
     assert (source.framework, source.description, source.keeps_memory) == ("function", "Says hello.", False)
     assert isinstance(load_agent("limelight_bots:any_arguments").source, FunctionSource)

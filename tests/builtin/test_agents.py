@@ -32,7 +32,7 @@ from limelight.events import (
 )
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
-from tests.sources.live_turn import Played, played
+from tests.sources.live_turn import FinishedRun, checked_run
 from tests.support.server import Served, collect, serving
 from tests.system.processes.server_process import free_port
 
@@ -49,23 +49,23 @@ async def serve_agent(data: Path, name: str = "", config: str = "", **settings: 
         yield served
 
 
-async def ask(served: Served, question: str = QUESTION, **body: Any) -> Played:
-    run = played(await collect(served.ask(question, format="records", **body)))
+async def ask(served: Served, question: str = QUESTION, **body: Any) -> FinishedRun:
+    run = checked_run(await collect(served.ask(question, format="records", **body)))
     assert isinstance(run.terminal, RunFinished), run.terminal
     return run
 
 
-def call_names(run: Played) -> list[str]:
+def call_names(run: FinishedRun) -> list[str]:
     """The tool calls, those of sub-agents with the name of the agent."""
     names = {started.agent_id: started.name for started in run.all(AgentStarted)}
     return [f"{names[e.agent_id]}: {e.name}" if e.agent_id else e.name for e in run.all(ToolStarted)]
 
 
-def tool_errors(run: Played) -> list[str]:
+def tool_errors(run: FinishedRun) -> list[str]:
     return [finished.error for finished in run.all(ToolFinished) if finished.error is not None]
 
 
-def shown_text(run: Played) -> str:
+def shown_text(run: FinishedRun) -> str:
     """The text and the answer of the main agent, without reasoning."""
     return "".join(delta.text for delta in run.all(TextDelta) if not delta.agent_id) + str(run.answer)
 
@@ -199,7 +199,7 @@ async def test_unreachable_model_is_named_by_its_address(tmp_path: Path, name: s
     address = f"http://127.0.0.1:{free_port()}/v1"
     environ = {"LIMELIGHT_MODEL": "m", "OPENAI_BASE_URL": address, "OPENAI_API_KEY": "k"}
     async with serving(agents=offered(Settings(), [name], environ=environ).agents, data=tmp_path) as served:
-        run = played(await collect(served.ask("Will it rain?", format="records")))
+        run = checked_run(await collect(served.ask("Will it rain?", format="records")))
     assert isinstance(run.terminal, RunFailed)
     assert address in run.terminal.message
 

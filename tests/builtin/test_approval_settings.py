@@ -7,11 +7,11 @@ import pytest
 from limelight.auth.key_file import Keyring
 from limelight.events import ApprovalRequested, ApprovalResolved, RunFinished, ToolFinished
 from tests.builtin.test_agents import QUESTION, serve_agent
-from tests.sources.live_turn import Played, played
+from tests.sources.live_turn import FinishedRun, checked_run
 from tests.support.server import Frame, Served, asking
 
 
-async def run_with_decisions(served: Served, decision: str) -> Played:
+async def run_with_decisions(served: Served, decision: str) -> FinishedRun:
     """A run in which each approval request gets this decision."""
     frames: list[Frame] = []
     async for frame in served.ask(QUESTION, format="records", session_id="s"):
@@ -19,7 +19,7 @@ async def run_with_decisions(served: Served, decision: str) -> Played:
         if frame.data["event"]["kind"] == "approval_requested":
             path = f"/runs/{frame.data['run_id']}/approvals/{frame.data['event']['approval_id']}"
             assert (await served.http.post(path, json={"decision": decision})).status_code == 200
-    return played(frames)
+    return checked_run(frames)
 
 
 CASES = [
@@ -60,7 +60,7 @@ async def test_rejected_tool_does_not_run(tmp_path: Path, agent: str, tool: str)
 async def test_empty_list_disables_approvals(tmp_path: Path, agent: str) -> None:
     async with serve_agent(tmp_path / "data", agent, f"[agents.{agent}]\napprove = []") as served:
         frames = [f async for f in served.ask("an approval about bees", format="records")]
-    assert not played(frames).all(ApprovalRequested)
+    assert not checked_run(frames).all(ApprovalRequested)
 
 
 @pytest.mark.parametrize(("agent", "tool"), [("deep", "ls"), ("agno", "list_files")])

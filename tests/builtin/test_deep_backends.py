@@ -12,14 +12,16 @@ from limelight.config import load_settings
 from limelight.errors import SetupError
 from limelight.events import ApprovalRequested, RunCancelled, RunFinished
 from tests.builtin.test_agents import serve_agent
-from tests.sources.live_turn import Played, played
+from tests.sources.live_turn import FinishedRun, checked_run
 from tests.support.server import Frame, Served
 from tests.support.wait import eventually
 
 EXECUTE_ON = "[agents.deep]\nexecute = true\n"
 
 
-async def run_command(served: Served, decision: dict[str, Any] | None = None, stop_when: Path | None = None) -> Played:
+async def run_command(
+    served: Served, decision: dict[str, Any] | None = None, stop_when: Path | None = None
+) -> FinishedRun:
     """A run that calls `execute`; the decision can replace the command."""
     frames: list[Frame] = []
     async for frame in served.ask("Please use execute", format="records", session_id="s"):
@@ -31,7 +33,7 @@ async def run_command(served: Served, decision: dict[str, Any] | None = None, st
             if stop_when is not None:
                 await eventually(stop_when.exists)
                 await served.http.post(f"/runs/{run_id}/cancel", json={})
-    return played(frames)
+    return checked_run(frames)
 
 
 def edit_decision(command: str, **args: Any) -> dict[str, Any]:

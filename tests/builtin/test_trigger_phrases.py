@@ -7,7 +7,7 @@ import pytest
 
 from limelight.events import AgentStarted, ApprovalRequested, ApprovalResolved, ToolFinished
 from tests.builtin.test_agents import call_names, serve_agent, tool_errors
-from tests.sources.live_turn import Played, played
+from tests.sources.live_turn import FinishedRun, checked_run
 from tests.support.markdown import rows, sections
 from tests.support.server import Frame, Served
 
@@ -16,7 +16,7 @@ DOCUMENTED = {row[0].strip('"'): row[1:] for row in rows(sections(DOCUMENT, 2)["
 AGENTS = ("deep", "agno", "agno-team", "react", "codact", "demo")
 
 
-async def run_phrase(served: Served, phrase: str, decision: str = "approve") -> Played:
+async def run_phrase(served: Served, phrase: str, decision: str = "approve") -> FinishedRun:
     """A run in which each approval request gets this decision."""
     frames: list[Frame] = []
     async for frame in served.ask(f"{phrase} about bees", format="records", session_id="s"):
@@ -24,14 +24,14 @@ async def run_phrase(served: Served, phrase: str, decision: str = "approve") -> 
         if frame.data["event"]["kind"] == "approval_requested":
             path = f"/runs/{frame.data['run_id']}/approvals/{frame.data['event']['approval_id']}"
             assert (await served.http.post(path, json={"decision": decision})).status_code == 200
-    return played(frames)
+    return checked_run(frames)
 
 
-def is_slow(run: Played) -> bool:
+def is_slow(run: FinishedRun) -> bool:
     return any((finished.duration_ms or 0) >= 2900 for finished in run.all(ToolFinished))
 
 
-EFFECTS: dict[str, Callable[[Played], bool]] = {
+EFFECTS: dict[str, Callable[[FinishedRun], bool]] = {
     "try an error": lambda run: bool(tool_errors(run)),
     "a long answer": lambda run: len(f"{run.text()} {run.answer}".split()) > 1500,
     "a slow tool": is_slow,

@@ -7,7 +7,7 @@ import pytest
 from limelight.agents.load import load_agent
 from limelight.events import RunFinished, Status, ToolFinished
 from limelight.understudy.server import Understudy
-from tests.sources.live_turn import Played, played
+from tests.sources.live_turn import FinishedRun, checked_run
 from tests.support.server import collect, serving
 
 FOLDER = Path(__file__).parents[2] / "examples"
@@ -15,12 +15,12 @@ EXAMPLES = sorted(path.name for path in FOLDER.glob("*.py"))
 QUESTION = "Please compile_notes, and read_note lost.md"
 
 
-async def run(example: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
+async def run(example: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> FinishedRun:
     async with Understudy() as understudy:
         monkeypatch.setenv("OPENAI_BASE_URL", understudy.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", understudy.key)
         async with serving(agents=[load_agent(f"{FOLDER / example}:agent")], data=data) as served:
-            return played(await collect(served.ask(QUESTION, format="records")))
+            return checked_run(await collect(served.ask(QUESTION, format="records")))
 
 
 def test_there_is_one_for_each_framework_and_one_for_a_function() -> None:
@@ -43,6 +43,6 @@ async def test_an_example_shows_a_slow_tool_and_a_missing_file(
     assert (compiled.finished.duration_ms or 0) >= 900
     saying = [status for status in shown.all(Status) if status.text.startswith("Compiling 2 notes")]
     assert len(saying) == 1
-    assert compiled.begun_at < shown.at(saying[0]) < compiled.ended_at
+    assert compiled.started_at < shown.at(saying[0]) < compiled.ended_at
     errors = [finished.error for finished in shown.all(ToolFinished) if finished.error]
     assert len(errors) == 1 and "there is no file lost.md" in errors[0]

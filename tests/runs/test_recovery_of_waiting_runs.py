@@ -40,7 +40,7 @@ class Patient(Source):
         yield FinalAnswer(content="done")
         yield RunFinished()
 
-    def resume(self, turn: Turn, so_far: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
+    def resume(self, turn: Turn, events: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
         return self.run(turn)
 
 

@@ -11,7 +11,7 @@ from limelight.config import load_settings
 from limelight.errors import SetupError
 from limelight.runs.agents import Agent
 from limelight.server.app import create_app
-from limelight.sources.base import Home
+from limelight.sources.base import AgentResources
 from limelight.sources.function import FunctionSource
 
 
@@ -26,7 +26,7 @@ class Watched(FunctionSource):
         super().__init__(hello)
         self._name, self._story, self._all_here, self._error = name, story, all_here, error
 
-    async def open(self, home: Home) -> None:
+    async def open(self, resources: AgentResources) -> None:
         if self._all_here is not None:
             await self._all_here.wait()
         if self._error:

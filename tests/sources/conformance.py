@@ -35,23 +35,23 @@ from limelight.events import (
     Usage,
 )
 from limelight.sources.base import Feature
-from tests.sources.live_turn import Played, Stage
+from tests.sources.live_turn import FinishedRun, ModelEndpoint
 
 ANSWER = "All done."
 
 
 class Case(msgspec.Struct, frozen=True):
-    """One framework's part in a scenario."""
+    """One framework's agent and script for a scenario."""
 
-    make: Callable[[Stage], object]
+    make: Callable[[ModelEndpoint], object]
     script: str
 
 
 class Scenario(msgspec.Struct, frozen=True):
-    """What is played. `feature` is what a framework must have for it; `expect` looks at the run. Somebody stops it at
-    the event that `stop_at` waits for, and answers what is asked with `decide`."""
+    """A scenario. `feature` is what a framework must have for it; `expect` checks the run. `stop_at` selects the event
+    at which the run is stopped, and `decide` answers requests for approval."""
 
-    expect: Callable[[Played], None]
+    expect: Callable[[FinishedRun], None]
     feature: Feature | None = None
     golden: bool = True
     """Whether the events always come in the same order."""
@@ -59,13 +59,13 @@ class Scenario(msgspec.Struct, frozen=True):
     decide: Callable[[ApprovalRequested], dict[str, Any]] | None = None
 
 
-def finished(run: Played) -> None:
+def finished(run: FinishedRun) -> None:
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert ANSWER in str(run.answer)
 
 
-def text(run: Played) -> None:
-    """Two sentences, token by token; the answer repeats what was streamed and says where, or was never streamed."""
+def text(run: FinishedRun) -> None:
+    """Two sentences, token by token; the answer names the message that was streamed, or was not streamed."""
     finished(run)
     answer = run.one(FinalAnswer)
     if answer.message_id is not None:
@@ -76,14 +76,14 @@ def text(run: Played) -> None:
         assert ANSWER not in run.text()
 
 
-def reasoning(run: Played) -> None:
+def reasoning(run: FinishedRun) -> None:
     """The model thinks "Let me think." before it answers."""
     finished(run)
     assert "Let me think." in run.reasoning()
     assert "Let me think." not in run.text()
 
 
-def one_tool(run: Played) -> None:
+def one_tool(run: FinishedRun) -> None:
     """add(2, 3)."""
     finished(run)
     call = run.call("add")
@@ -91,31 +91,31 @@ def one_tool(run: Played) -> None:
     assert str(call.result) == "5"
     assert call.error is None
     assert call.finished.duration_ms is not None
-    assert call.begun_at < call.ended_at
+    assert call.started_at < call.ended_at
 
 
-def argument_deltas(run: Played) -> None:
-    """The same; the arguments were seen to grow."""
+def argument_deltas(run: FinishedRun) -> None:
+    """The same; the arguments were streamed."""
     one_tool(run)
     call = run.call("add")
     assert call.started.args is None
     assert msgspec.json.decode(call.args_text) == {"a": 2, "b": 3}
 
 
-def parallel_tools(run: Played) -> None:
-    """slow("first", 0.4) and slow("second", 0.05) in one reply: both run at once, each is told apart."""
+def parallel_tools(run: FinishedRun) -> None:
+    """slow("first", 0.4) and slow("second", 0.05) in one reply: both run at once, as two calls."""
     finished(run)
     first, second = run.call("slow", 0), run.call("slow", 1)
     if first.args["name"] != "first":
         first, second = second, first
     assert (first.args["name"], second.args["name"]) == ("first", "second")
     assert (first.result, second.result) == ("first is done", "second is done")
-    assert max(first.begun_at, second.begun_at) < min(first.ended_at, second.ended_at)
+    assert max(first.started_at, second.started_at) < min(first.ended_at, second.ended_at)
     assert (first.finished.duration_ms or 0) > (second.finished.duration_ms or 0)
 
 
-def tool_error(run: Played) -> None:
-    """fail("no such file"), after which the agent goes on, or ends, as its framework has it."""
+def tool_error(run: FinishedRun) -> None:
+    """fail("no such file"), after which the agent continues or ends, depending on its framework."""
     call = run.call("fail")
     assert call.args == {"reason": "no such file"}
     assert "no such file" in (call.error or "")
@@ -123,17 +123,17 @@ def tool_error(run: Played) -> None:
     assert isinstance(run.terminal, RunFinished | RunFailed)
 
 
-def malformed_args(run: Played) -> None:
+def malformed_args(run: FinishedRun) -> None:
     """The model sends `{"a": 2, "b": ` for add. Nothing hangs, and the run ends properly."""
     assert isinstance(run.terminal, RunFinished | RunFailed)
 
 
-def unknown_tool(run: Played) -> None:
-    """The model calls `nothing_like_it`, which there is not."""
+def unknown_tool(run: FinishedRun) -> None:
+    """The model calls `nothing_like_it`, which does not exist."""
     assert isinstance(run.terminal, RunFinished | RunFailed)
 
 
-def sub_agent(run: Played) -> None:
+def sub_agent(run: FinishedRun) -> None:
     """The agent gives a task to `helper`, who calls add(2, 3) and reports "The sum is five."."""
     finished(run)
     started = run.agent("helper")
@@ -145,11 +145,11 @@ def sub_agent(run: Played) -> None:
     assert str(call.result) == "5"
     ended = run.one(AgentFinished, agent_id=started.agent_id)
     assert ended.error is None
-    assert run.at(started) < call.begun_at < call.ended_at < run.at(ended)
+    assert run.at(started) < call.started_at < call.ended_at < run.at(ended)
     assert "The sum is five." not in run.text()
 
 
-def parallel_sub_agents(run: Played) -> None:
+def parallel_sub_agents(run: FinishedRun) -> None:
     """Two helpers at once: the first calls slow("first", 2), the second slow("second", 0.05) and is done earlier."""
     finished(run)
     first = next(c for c in (run.call("slow", 0), run.call("slow", 1)) if c.args["name"] == "first")
@@ -157,11 +157,11 @@ def parallel_sub_agents(run: Played) -> None:
     assert first.started.agent_id != second.started.agent_id
     ends = [run.one(AgentFinished, agent_id=c.started.agent_id) for c in (first, second)]
     assert run.at(ends[1]) < run.at(ends[0])
-    assert max(first.begun_at, second.begun_at) < min(first.ended_at, second.ended_at)
+    assert max(first.started_at, second.started_at) < min(first.ended_at, second.ended_at)
     assert run.agent("helper", 0).call_id != run.agent("helper", 1).call_id
 
 
-def plan(run: Played) -> None:
+def plan(run: FinishedRun) -> None:
     """A plan, and an update of it."""
     finished(run)
     plans = run.all(Plan)
@@ -170,8 +170,8 @@ def plan(run: Played) -> None:
     assert all(p.text or p.items for p in plans)
 
 
-def steps(run: Played) -> None:
-    """add(2, 3) and an answer: two steps, numbered, each with what it cost."""
+def steps(run: FinishedRun) -> None:
+    """add(2, 3) and an answer: two numbered steps, each with its usage."""
     finished(run)
     begun, ended = run.all(StepStarted, agent_id=""), run.all(StepFinished, agent_id="")
     assert [s.number for s in begun] == list(range(1, len(begun) + 1)) and len(begun) >= 2
@@ -179,31 +179,31 @@ def steps(run: Played) -> None:
     assert all(s.duration_ms is not None for s in ended)
 
 
-def usage(run: Played) -> None:
+def usage(run: FinishedRun) -> None:
     """The script says input 100 and output 7 for each of two replies."""
     finished(run)
     assert sum(u.input_tokens for u in run.all(Usage)) == 200
     assert sum(u.output_tokens for u in run.all(Usage)) == 14
 
 
-def code(run: Played) -> None:
-    """Code that prints "one", waits, prints "two" and calls add(2, 3): the code, and what it prints, live."""
+def code(run: FinishedRun) -> None:
+    """Code that prints "one", waits, prints "two" and calls add(2, 3): the code and its output are streamed."""
     finished(run)
     call = run.call("python_interpreter")
     assert 'print("one")' in str(call.args)
     assert "one" in call.output and "two" in call.output
     printed = run.all(ToolOutputDelta, call_id=call.call_id)
     assert len(printed) >= 2
-    assert call.begun_at < run.call("add").begun_at < run.call("add").ended_at < call.ended_at
+    assert call.started_at < run.call("add").started_at < run.call("add").ended_at < call.ended_at
 
 
-def output_deltas(run: Played) -> None:
+def output_deltas(run: FinishedRun) -> None:
     """The tool `talk` says "halfway" while it runs."""
     finished(run)
     assert "halfway" in run.call("talk").output
 
 
-def approval(run: Played) -> None:
+def approval(run: FinishedRun) -> None:
     """danger("/tmp/x") is asked for and approved."""
     finished(run)
     asked = run.one(ApprovalRequested)
@@ -211,18 +211,18 @@ def approval(run: Played) -> None:
     assert (asked.name, asked.args, asked.call_id) == ("danger", {"path": "/tmp/x"}, call.call_id)
     assert run.one(ApprovalResolved).decision == "approve"
     assert call.result == "/tmp/x is gone"
-    assert call.begun_at < run.at(asked) < call.ended_at
+    assert call.started_at < run.at(asked) < call.ended_at
 
 
-def approval_edited(run: Played) -> None:
+def approval_edited(run: FinishedRun) -> None:
     """The same, with another path."""
     finished(run)
     assert run.one(ApprovalResolved).args == {"path": "/tmp/y"}
     assert run.call("danger").result == "/tmp/y is gone"
 
 
-def approval_rejected(run: Played) -> None:
-    """The same, refused: the tool does not run, and is seen not to."""
+def approval_rejected(run: FinishedRun) -> None:
+    """The same, rejected: the tool does not run, and its call fails."""
     finished(run)
     assert run.one(ApprovalResolved).decision == "reject"
     call = run.call("danger")
@@ -230,7 +230,7 @@ def approval_rejected(run: Played) -> None:
     assert "is gone" not in str(call.result)
 
 
-def two_approvals(run: Played) -> None:
+def two_approvals(run: FinishedRun) -> None:
     """danger("/tmp/x") and danger("/tmp/y") in one reply: both are asked for before either runs."""
     finished(run)
     asked = run.all(ApprovalRequested)
@@ -238,7 +238,7 @@ def two_approvals(run: Played) -> None:
     assert {run.call("danger", 0).result, run.call("danger", 1).result} == {"/tmp/x is gone", "/tmp/y is gone"}
 
 
-def approval_in_sub_agent(run: Played) -> None:
+def approval_in_sub_agent(run: FinishedRun) -> None:
     """The helper calls danger("/tmp/x"): asked for once, by the helper."""
     finished(run)
     asked = run.one(ApprovalRequested)
@@ -246,43 +246,43 @@ def approval_in_sub_agent(run: Played) -> None:
     assert run.call("danger").result == "/tmp/x is gone"
 
 
-def model_error(run: Played) -> None:
+def model_error(run: FinishedRun) -> None:
     """The model answers with HTTP 500."""
     assert isinstance(run.terminal, RunFailed)
     assert run.terminal.message and run.terminal.error_id
 
 
-def cut_stream(run: Played) -> None:
+def cut_stream(run: FinishedRun) -> None:
     """The connection to the model breaks in the middle of a sentence."""
     assert isinstance(run.terminal, RunFailed)
 
 
-def big_result(run: Played) -> None:
+def big_result(run: FinishedRun) -> None:
     """big(50000)."""
     finished(run)
     assert run.call("big").finished.size >= 50_000
 
 
-def split_unicode(run: Played) -> None:
+def split_unicode(run: FinishedRun) -> None:
     """The answer is "Grüße 👩‍👩‍👧 世界 All done."."""
     finished(run)
     assert "Grüße 👩‍👩‍👧 世界" in str(run.answer)
 
 
-def fifty_tools(run: Played) -> None:
+def fifty_tools(run: FinishedRun) -> None:
     """add(0, 1) … add(49, 1) in one reply."""
     finished(run)
     assert {str(run.call("add", n).result) for n in range(50)} == {str(n + 1) for n in range(50)}
 
 
-def stopped_in_a_tool(run: Played) -> None:
+def stopped_in_a_tool(run: FinishedRun) -> None:
     """Stopped while slow("first", 30) runs."""
     assert isinstance(run.terminal, RunCancelled)
     assert run.call("slow").error is not None
 
 
-def stopped_in_a_sync_tool(run: Played) -> None:
-    """Stopped while nap(1) runs; nothing of it goes on."""
+def stopped_in_a_sync_tool(run: FinishedRun) -> None:
+    """Stopped while nap(1) runs, which ends."""
     assert isinstance(run.terminal, RunCancelled)
     assert run.call("nap").error is not None
     assert [status.text for status in run.all(Status)] == ["napping"]

@@ -1,15 +1,15 @@
-"""What tests of several frameworks need around them."""
+"""Fixtures for the tests of several frameworks."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.sources.recorded_requests import Requests, recorded
+from tests.sources.recorded_requests import Requests, record_requests
 
 
 @pytest.fixture
 async def agno_models() -> AsyncIterator[None]:
-    """The models of Agno's agents are closed in the loop that used them."""
+    """Close the models of Agno's agents in the loop that used them."""
     yield
     from tests.sources.agno.agno_scenarios import close_models
 
@@ -18,5 +18,5 @@ async def agno_models() -> AsyncIterator[None]:
 
 @pytest.fixture
 def requests(monkeypatch: pytest.MonkeyPatch) -> Requests:
-    """What agents send to their models in this test."""
-    return recorded(monkeypatch)
+    """The requests of agents to their models."""
+    return record_requests(monkeypatch)

@@ -1,4 +1,4 @@
-"""A turn without a run: what a source is given, with nothing behind it."""
+"""A turn and a context for sources, without an engine."""
 
 from collections.abc import Coroutine
 from pathlib import Path
@@ -6,11 +6,11 @@ from typing import Any, Unpack
 
 from limelight.events import AnyEvent
 from limelight.messages import Message
-from limelight.sources.base import About, Approval, Turn, User
+from limelight.sources.base import Approval, ApprovalOptions, Turn, User
 
 
 class FakeContext:
-    """Not a run: what an agent may ask of one, without an engine behind it."""
+    """A context that approves everything and records events."""
 
     run_id = "run_1"
     session_id = "session_1"
@@ -24,10 +24,10 @@ class FakeContext:
     def emit(self, event: AnyEvent) -> None:
         self.emitted.append(event)
 
-    async def approve(self, name: str, args: dict[str, Any], **about: Unpack[About]) -> Approval:
+    async def approve(self, name: str, args: dict[str, Any], **about: Unpack[ApprovalOptions]) -> Approval:
         return Approval("approve", args)
 
-    def approve_blocking(self, name: str, args: dict[str, Any], **about: Unpack[About]) -> Approval:
+    def approve_blocking(self, name: str, args: dict[str, Any], **about: Unpack[ApprovalOptions]) -> Approval:
         return Approval("approve", args)
 
     async def together(self, *asking: Coroutine[Any, Any, Approval]) -> list[Approval]:

@@ -1,4 +1,4 @@
-"""A turn of a real agent: served by a real server, its model the understudy over HTTP. What came out, and questions."""
+"""Turns of real agents, which a real server serves and for which the understudy is the model, over HTTP."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -33,22 +33,22 @@ from tests.support.server import Frame, Served, collect, offer, serving
 E = TypeVar("E")
 
 
-class Stage(NamedTuple):
-    """Where the model is: what an agent's model object needs."""
+class ModelEndpoint(NamedTuple):
+    """The address of the model, for an agent's model object."""
 
     base_url: str
     key: str
 
 
-class Played:
-    """The events of one run, in order."""
+class FinishedRun:
+    """The records of one run that has ended."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self.records = list(records)
         self.events: list[AnyEvent] = [record.event for record in records]
 
     def all(self, kind: type[E], **fields: Any) -> list[E]:
-        """The events of a kind whose fields are these."""
+        """The events of a kind with these fields."""
         found = [event for event in self.events if isinstance(event, kind)]
         return [e for e in found if all(getattr(e, name) == value for name, value in fields.items())]
 
@@ -81,27 +81,27 @@ class Played:
     def reasoning(self, agent_id: str = "") -> str:
         return "".join(e.text for e in self.all(ReasoningDelta, agent_id=agent_id))
 
-    def call(self, name: str, number: int = 0) -> "PlayedCall":
+    def call(self, name: str, number: int = 0) -> "FinishedCall":
         started = [e for e in self.all(ToolStarted) if e.name == name]
         assert len(started) > number, f"no call {number} of {name}: {[e.name for e in self.all(ToolStarted)]}"
-        return PlayedCall(self, started[number])
+        return FinishedCall(self, started[number])
 
     def agent(self, name: str, number: int = 0) -> AgentStarted:
         return [e for e in self.all(AgentStarted) if e.name == name][number]
 
 
-class PlayedCall:
-    """One tool call of a run."""
+class FinishedCall:
+    """One tool call of a run that has ended."""
 
-    def __init__(self, played: Played, started: ToolStarted) -> None:
-        self._played = played
+    def __init__(self, run: FinishedRun, started: ToolStarted) -> None:
+        self._run = run
         self.started = started
         self.call_id = started.call_id
-        self.finished = played.one(ToolFinished, call_id=started.call_id)
+        self.finished = run.one(ToolFinished, call_id=started.call_id)
 
     @property
     def args(self) -> Any:
-        ready = self._played.all(ToolReady, call_id=self.call_id)
+        ready = self._run.all(ToolReady, call_id=self.call_id)
         return ready[0].args if ready else self.started.args
 
     @property
@@ -113,41 +113,41 @@ class PlayedCall:
         return self.finished.error
 
     @property
-    def begun_at(self) -> int:
-        return self._played.at(self.started)
+    def started_at(self) -> int:
+        return self._run.at(self.started)
 
     @property
     def ended_at(self) -> int:
-        return self._played.at(self.finished)
+        return self._run.at(self.finished)
 
     @property
     def args_text(self) -> str:
-        return "".join(e.text for e in self._played.all(ToolArgsDelta, call_id=self.call_id))
+        return "".join(e.text for e in self._run.all(ToolArgsDelta, call_id=self.call_id))
 
     @property
     def output(self) -> str:
-        return "".join(e.text for e in self._played.all(ToolOutputDelta, call_id=self.call_id))
+        return "".join(e.text for e in self._run.all(ToolOutputDelta, call_id=self.call_id))
 
 
-class Theatre:
-    """A server with one agent, and its model."""
+class AgentServer:
+    """A server with one agent, and the address of its model."""
 
-    def __init__(self, served: Served, stage: Stage) -> None:
+    def __init__(self, served: Served, endpoint: ModelEndpoint) -> None:
         self.served = served
-        self.stage = stage
+        self.endpoint = endpoint
 
-    async def play(self, question: str = "go", **body: Any) -> Played:
-        """One turn, to its end."""
+    async def run(self, question: str = "go", **body: Any) -> FinishedRun:
+        """Run a turn to its end."""
         messages = body.pop("messages", None) or [{"role": "user", "content": question}]
-        return played(await collect(self._asked(messages, **body)))
+        return checked_run(await collect(self._stream(messages, **body)))
 
-    def _asked(self, messages: list[dict[str, Any]], **body: Any) -> AsyncIterator[Frame]:
+    def _stream(self, messages: list[dict[str, Any]], **body: Any) -> AsyncIterator[Frame]:
         return self.served.stream(
             "POST", "/chat/stream", params={"format": "records"}, json={"messages": messages, **body}
         )
 
-    async def play_deciding(self, decide: Callable[[ApprovalRequested], dict[str, Any]], **body: Any) -> Played:
-        """One turn in which somebody answers every approval that is asked for."""
+    async def run_deciding(self, decide: Callable[[ApprovalRequested], dict[str, Any]], **body: Any) -> FinishedRun:
+        """Run a turn, and decide every request for approval."""
         frames: list[Frame] = []
         async for frame in self.served.ask(body.pop("question", "go"), format="records", **body):
             frames.append(frame)
@@ -156,10 +156,10 @@ class Theatre:
                 url = f"/runs/{record.run_id}/approvals/{record.event.approval_id}"
                 response = await self.served.http.post(url, json=decide(record.event))
                 assert response.status_code == 200, response.text
-        return played(frames)
+        return checked_run(frames)
 
-    async def play_until(self, seen: Callable[[AnyEvent], bool], **body: Any) -> Played:
-        """One turn that is stopped as soon as something has been seen, from outside."""
+    async def run_until(self, seen: Callable[[AnyEvent], bool], **body: Any) -> FinishedRun:
+        """Run a turn, and stop it at the first event for which `seen` is true."""
         frames: list[Frame] = []
         stopped: list[asyncio.Task[Any]] = []
         async for frame in self.served.ask(body.pop("question", "go"), format="records", **body):
@@ -168,13 +168,13 @@ class Theatre:
             if not stopped and seen(record.event):
                 cancelling = self.served.http.post(f"/runs/{record.run_id}/cancel", json={})
                 stopped.append(asyncio.create_task(cancelling))
-        assert stopped, "it was over before anything was seen"
+        assert stopped, "the run ended before the event"
         (await stopped[0]).raise_for_status()
-        return played(frames)
+        return checked_run(frames)
 
 
-def saying(text: str) -> Callable[[AnyEvent], bool]:
-    """For `play_until`: a tool says this when it is at work. That its call is ready does not mean that it has begun."""
+def status_is(text: str) -> Callable[[AnyEvent], bool]:
+    """For `run_until`: whether a tool has emitted this status, because a call that is ready may not have started."""
     return lambda event: isinstance(event, Status) and event.text == text
 
 
@@ -182,9 +182,9 @@ def record_of(frame: Frame) -> Record:
     return msgspec.convert(frame.data, Record)
 
 
-def played(frames: Sequence[Frame]) -> Played:
-    """Check what must hold for every run, of whatever agent: it is legal, and it has exactly one end."""
-    run = Played([record_of(frame) for frame in frames])
+def checked_run(frames: Sequence[Frame]) -> FinishedRun:
+    """Check that the events of a run are legal and have exactly one end, which holds for every agent."""
+    run = FinishedRun([record_of(frame) for frame in frames])
     grammar = Grammar()
     for event in run.events:
         grammar.check(event)
@@ -195,18 +195,20 @@ def played(frames: Sequence[Frame]) -> Played:
 
 
 @asynccontextmanager
-async def theatre(
-    make: Callable[[Stage], object], script: str, data: Path, *, name: str = "agent", **settings: Any
-) -> AsyncGenerator[Theatre]:
-    """Serve the agent that `make` gives for this stage; its model plays the script, or improvises if it is empty."""
+async def serve_agent(
+    make: Callable[[ModelEndpoint], object], script: str, data: Path, *, name: str = "agent", **settings: Any
+) -> AsyncGenerator[AgentServer]:
+    """Serve the agent that `make` returns; its model plays the script, or improvises if that is empty."""
     async with Understudy(parse_scripts(script) if script else ()) as understudy:
-        stage = Stage(understudy.base_url, understudy.key)
-        agent = offer(make(stage), name)
+        endpoint = ModelEndpoint(understudy.base_url, understudy.key)
+        agent = offer(make(endpoint), name)
         async with serving(agents=[agent], data=data, **settings) as served:
-            yield Theatre(served, stage)
+            yield AgentServer(served, endpoint)
 
 
-async def play(make: Callable[[Stage], object], script: str, data: Path, question: str = "go", **body: Any) -> Played:
-    """One turn of an agent, and no more."""
-    async with theatre(make, script, data) as stage:
-        return await stage.play(question, **body)
+async def run_agent(
+    make: Callable[[ModelEndpoint], object], script: str, data: Path, question: str = "go", **body: Any
+) -> FinishedRun:
+    """Serve an agent for one turn."""
+    async with serve_agent(make, script, data) as server:
+        return await server.run(question, **body)

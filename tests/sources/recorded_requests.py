@@ -1,4 +1,4 @@
-"""What an agent really sends to its model."""
+"""Records the requests of agents to the understudy."""
 
 import json
 from typing import Any
@@ -10,8 +10,8 @@ from limelight.understudy import server
 Requests = list[dict[str, Any]]
 
 
-def recorded(monkeypatch: pytest.MonkeyPatch) -> Requests:
-    """The bodies of all requests that reach an understudy from here on, as they come."""
+def record_requests(monkeypatch: pytest.MonkeyPatch) -> Requests:
+    """Record the bodies of all requests to an understudy from now on."""
     requests: Requests = []
     read = server.read_request
 
@@ -23,8 +23,8 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Requests:
     return requests
 
 
-def said(request: dict[str, Any]) -> list[tuple[str, str]]:
-    """The conversation in a request: who said what, without instructions; calls are named after their tools."""
+def conversation_in(request: dict[str, Any]) -> list[tuple[str, str]]:
+    """The roles and texts of a request's messages, without instructions; calls are the names of their tools."""
     return [(m["role"], _content(m)) for m in request["messages"] if m["role"] not in ("system", "developer")]
 
 

@@ -1,4 +1,4 @@
-"""The test class that every source's test file fills in: its source, and a Case for each scenario.
+"""The base class of each framework's scenario tests, which have a source and a Case for each scenario.
 
 class TestMine(SourceSuite):
     source = MySource
@@ -18,7 +18,7 @@ from limelight.deltas import join
 from limelight.events import AnyEvent, ReasoningDelta, TextDelta
 from limelight.sources.base import Source
 from tests.sources.conformance import SCENARIOS, Case, Scenario
-from tests.sources.live_turn import Played, theatre
+from tests.sources.live_turn import FinishedRun, serve_agent
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -34,7 +34,7 @@ class SourceSuite:
         assert case is not None or lacks, f"{self.source.framework} has no case for {name}, and does not say why"
         if case is None:
             return
-        run = await _played(scenario, case, tmp_path)
+        run = await _run(scenario, case, tmp_path)
         if lacks:
             with pytest.raises(AssertionError):
                 scenario.expect(run)
@@ -44,21 +44,21 @@ class SourceSuite:
         if scenario.golden:
             golden(self.source.framework, name, run)
 
-    def test_there_is_no_case_for_a_scenario_that_is_not(self) -> None:
+    def test_every_case_belongs_to_a_scenario(self) -> None:
         assert set(self.cases) <= set(SCENARIOS)
 
 
-async def _played(scenario: Scenario, case: Case, data: Path) -> Played:
-    async with theatre(case.make, case.script, data) as stage:
+async def _run(scenario: Scenario, case: Case, data: Path) -> FinishedRun:
+    async with serve_agent(case.make, case.script, data) as server:
         if scenario.decide is not None:
-            return await stage.play_deciding(scenario.decide)
+            return await server.run_deciding(scenario.decide)
         if scenario.stop_at is not None:
-            return await stage.play_until(scenario.stop_at)
-        return await stage.play()
+            return await server.run_until(scenario.stop_at)
+        return await server.run()
 
 
-def golden(framework: str, name: str, run: Played) -> None:
-    """Compare with the transcript that is kept; `make golden` writes it anew."""
+def golden(framework: str, name: str, run: FinishedRun) -> None:
+    """Compare with the golden transcript; `make golden` writes it."""
     path = GOLDEN / framework / f"{name}.jsonl"
     told = transcript(run)
     if os.environ.get("LIMELIGHT_GOLDEN") == "write":
@@ -68,7 +68,7 @@ def golden(framework: str, name: str, run: Played) -> None:
     assert told == path.read_text(encoding="utf-8")
 
 
-def transcript(run: Played) -> str:
+def transcript(run: FinishedRun) -> str:
     """The events as lines of JSON, without what differs between runs and versions: times, ids, numbers of tokens, and
     how many pieces a text or thought came in, which is as many as there was time to commit."""
     names: dict[str, str] = {}
@@ -91,7 +91,7 @@ def transcript(run: Played) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _told(run: Played) -> Iterator[AnyEvent]:
+def _told(run: FinishedRun) -> Iterator[AnyEvent]:
     for joined in join(run.records):
         is_speech = isinstance(joined.record.event, TextDelta | ReasoningDelta)
         yield from [joined.record.event] if is_speech else (part.event for part in joined.parts)

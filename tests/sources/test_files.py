@@ -1,4 +1,4 @@
-"""Files that take time to be read or made: never on the event loop, and one that cannot be had ends nothing."""
+"""Files that take time to read or encode: not on the event loop, and a failure does not end the run."""
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # The frameworks' own types are partly unknown.
@@ -19,12 +19,12 @@ from limelight.events import ArtifactMade, FinalAnswer, Status
 from limelight.sources.base import FileMade
 from tests.sources.agno import agno_scenarios
 from tests.sources.langgraph import langgraph_scenarios
-from tests.sources.live_turn import Stage, theatre
+from tests.sources.live_turn import ModelEndpoint, serve_agent
 
 pytestmark = pytest.mark.usefixtures("agno_models")
 
 
-async def test_a_file_is_read_in_a_thread(tmp_path: Path) -> None:
+async def test_file_is_read_in_a_thread(tmp_path: Path) -> None:
     readers: list[int] = []
 
     def read() -> bytes:
@@ -35,29 +35,27 @@ async def test_a_file_is_read_in_a_thread(tmp_path: Path) -> None:
         yield FileMade(name="report.txt", data=read, media_type="text/plain")
         yield "Done."
 
-    async with theatre(lambda _: agent, "", tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(lambda _: agent, "", tmp_path) as server:
+        run = await server.run()
         made = run.one(ArtifactMade)
-        kept = await stage.served.http.get(f"/artifacts/{made.artifact_id}")
+        kept = await server.served.http.get(f"/artifacts/{made.artifact_id}")
     assert (made.size, kept.content) == (8, b"a report")
     assert len(readers) == 1 and threading.get_ident() not in readers
 
 
-async def test_a_file_that_cannot_be_read_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
+async def test_unreadable_file_is_reported_and_the_run_continues(tmp_path: Path) -> None:
     async def agent(*_: Any) -> AsyncIterator[Any]:
         yield FileMade(name="report.txt", data=(tmp_path / "nowhere").read_bytes)
         yield "Done."
 
-    async with theatre(lambda _: agent, "", tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(lambda _: agent, "", tmp_path) as server:
+        run = await server.run()
     assert "report.txt cannot be read" in run.one(Status).text
     assert run.all(ArtifactMade) == []
     assert run.one(FinalAnswer).content == "Done."
 
 
-async def test_a_medium_of_agno_that_lies_on_the_disk_is_read_in_a_thread(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_agno_medium_on_the_disk_is_read_in_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     picture, readers = tmp_path / "bee.png", list[int]()
     picture.write_bytes(b"\x89PNG\r\n\x1a\n")
     read_bytes = Path.read_bytes
@@ -73,14 +71,16 @@ async def test_a_medium_of_agno_that_lies_on_the_disk_is_read_in_a_thread(
 
     monkeypatch.setattr(Path, "read_bytes", spied)
     script = agno_scenarios.answering(agno_scenarios.calling("paint", "{}"))
-    async with theatre(lambda stage: agno_scenarios.plain(stage, tools=[paint]), script, tmp_path / "data") as stage:
-        run = await stage.play()
+    async with serve_agent(
+        lambda endpoint: agno_scenarios.plain(endpoint, tools=[paint]), script, tmp_path / "data"
+    ) as server:
+        run = await server.run()
     made = run.one(ArtifactMade)
     assert (made.name, made.media_type, made.size) == ("bee.png", "image/png", 8)
     assert readers and threading.get_ident() not in readers
 
 
-async def test_a_picture_is_encoded_in_a_thread(tmp_path: Path) -> None:
+async def test_image_is_encoded_in_a_thread(tmp_path: Path) -> None:
     encoders: list[int] = []
     picture: Any = Image.new("RGB", (4, 4), "red")
     save = picture.save
@@ -96,12 +96,12 @@ async def test_a_picture_is_encoded_in_a_thread(tmp_path: Path) -> None:
         """Paint."""
         return "painted", picture
 
-    def make(stage: Stage) -> Any:
-        return create_agent(langgraph_scenarios.model(stage), [paint])
+    def make(endpoint: ModelEndpoint) -> Any:
+        return create_agent(langgraph_scenarios.model(endpoint), [paint])
 
     script = langgraph_scenarios.answering("- steps: [{tool_calls: [{name: paint, arguments: {}}]}]")
-    async with theatre(make, script, tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(make, script, tmp_path) as server:
+        run = await server.run()
     made = run.one(ArtifactMade)
     assert (made.name, made.media_type, made.call_id) == ("paint.png", "image/png", run.call("paint").call_id)
     assert encoders and threading.get_ident() not in encoders

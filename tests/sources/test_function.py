@@ -1,4 +1,4 @@
-"""A plain function as an agent: what it may be, what it may yield, and what it leaves for us to say."""
+"""The function source: accepted functions, their items, and the events that the source adds."""
 
 import asyncio
 import threading
@@ -26,15 +26,15 @@ from limelight.events import (
 )
 from limelight.grammar import Grammar
 from limelight.messages import Message
-from limelight.sources.base import Approval, CallIds, FileMade, Item, Turn, first_line
+from limelight.sources.base import Approval, FileMade, Item, Turn, first_line
 from limelight.sources.function import FunctionSource, FunctionTranslator
 from limelight.sources.threads import READ_AHEAD
 from tests.sources.fake_turn import FakeContext, new_turn
 from tests.support.wait import eventually
 
 
-async def play(target: Callable[..., Any], turn: Turn | None = None) -> list[Item]:
-    """All that the source gives, which has to be a legal run."""
+async def run_agent(target: Callable[..., Any], turn: Turn | None = None) -> list[Item]:
+    """The items of a turn, which must be a legal run."""
     items = [item async for item in FunctionSource(target).run(turn or new_turn())]
     grammar = Grammar()
     grammar.check(RunStarted(agent="a"))
@@ -46,7 +46,7 @@ async def play(target: Callable[..., Any], turn: Turn | None = None) -> list[Ite
 
 
 def translated(*items: object) -> list[Item]:
-    """The same without a function around it."""
+    """The items of the translator alone."""
     translator = FunctionTranslator()
     return [*(event for item in items for event in translator.feed(item)), *translator.end()]
 
@@ -55,27 +55,27 @@ def says(message_id: str, *texts: str) -> list[Item]:
     return [*(TextDelta(message_id=message_id, text=text) for text in texts), TextFinished(message_id=message_id)]
 
 
-# What an agent may be
+# Functions
 
 
-async def test_an_async_generator_streams_text() -> None:
+async def test_async_generator_streams_text() -> None:
     async def agent(messages: list[Message], ctx: FakeContext) -> AsyncGenerator[str]:
         yield messages[-1].text
         yield f" {ctx.user.name}"
 
-    assert await play(agent, new_turn("hello")) == [
+    assert await run_agent(agent, new_turn("hello")) == [
         *says("msg-1", "hello", " Ada"),
         FinalAnswer(content="hello Ada", message_id="msg-1"),
         RunFinished(),
     ]
 
 
-async def test_a_coroutine_that_returns_its_answer() -> None:
+async def test_coroutine_returns_its_answer_as_text() -> None:
     async def agent(messages: list[Message], ctx: FakeContext) -> str:
         await asyncio.sleep(0)
         return "an answer"
 
-    assert await play(agent) == [
+    assert await run_agent(agent) == [
         *says("msg-1", "an answer"),
         FinalAnswer(content="an answer", message_id="msg-1"),
         RunFinished(),
@@ -83,21 +83,21 @@ async def test_a_coroutine_that_returns_its_answer() -> None:
 
 
 @pytest.mark.parametrize("answer", [{"a": 1}, [1, 2], 5])
-async def test_a_coroutine_that_returns_a_value_answers_without_text(answer: Any) -> None:
+async def test_coroutine_that_returns_a_value_answers_without_text(answer: Any) -> None:
     async def agent(messages: list[Message], ctx: FakeContext) -> Any:
         return answer
 
-    assert await play(agent) == [FinalAnswer(content=answer), RunFinished()]
+    assert await run_agent(agent) == [FinalAnswer(content=answer), RunFinished()]
 
 
-async def test_a_coroutine_that_returns_nothing_has_an_empty_answer() -> None:
+async def test_coroutine_that_returns_none_has_an_empty_answer() -> None:
     async def agent(messages: list[Message], ctx: FakeContext) -> None:
         return None
 
-    assert await play(agent) == [FinalAnswer(content=""), RunFinished()]
+    assert await run_agent(agent) == [FinalAnswer(content=""), RunFinished()]
 
 
-async def test_an_ordinary_generator_runs_in_a_thread_of_its_own() -> None:
+async def test_sync_generator_runs_in_its_own_thread() -> None:
     threads: list[int] = []
 
     def agent(messages: list[Message], ctx: FakeContext) -> Generator[object]:
@@ -106,7 +106,7 @@ async def test_an_ordinary_generator_runs_in_a_thread_of_its_own() -> None:
         yield Status(text="busy")
         yield "a thread"
 
-    assert await play(agent) == [
+    assert await run_agent(agent) == [
         *says("msg-1", "from "),
         Status(text="busy"),
         *says("msg-2", "a thread"),
@@ -116,17 +116,17 @@ async def test_an_ordinary_generator_runs_in_a_thread_of_its_own() -> None:
     assert threads[0] != threading.get_ident()
 
 
-async def test_a_long_ordinary_generator_gives_everything_in_order() -> None:
+async def test_long_sync_generator_yields_everything_in_order() -> None:
     def agent(messages: list[Message], ctx: FakeContext) -> Generator[str]:
         for number in range(10 * READ_AHEAD):
             yield f"{number} "
 
-    items = await play(agent)
+    items = await run_agent(agent)
     texts = [item.text for item in items if isinstance(item, TextDelta)]
     assert texts == [f"{number} " for number in range(10 * READ_AHEAD)]
 
 
-async def test_an_ordinary_generator_is_not_far_ahead_of_its_reader_and_is_closed_when_that_leaves() -> None:
+async def test_sync_generator_waits_for_its_reader_and_is_closed_with_it() -> None:
     made: list[int] = []
     closed = threading.Event()
 
@@ -146,7 +146,7 @@ async def test_an_ordinary_generator_is_not_far_ahead_of_its_reader_and_is_close
     assert len(made) <= 2 * READ_AHEAD + 5  # those on their way, and those behind them
 
 
-async def test_an_ordinary_generator_sees_stop_between_two_items() -> None:
+async def test_sync_generator_ends_at_stop_between_two_items() -> None:
     turn = new_turn()
 
     def agent(messages: list[Message], ctx: FakeContext) -> Generator[str]:
@@ -160,7 +160,7 @@ async def test_an_ordinary_generator_sees_stop_between_two_items() -> None:
 
 
 @pytest.mark.parametrize("kind", ["async generator", "coroutine", "generator"])
-async def test_an_error_comes_out_as_it_is(kind: str) -> None:
+async def test_exception_of_the_function_is_raised_unchanged(kind: str) -> None:
     async def async_generator(messages: list[Message], ctx: FakeContext) -> AsyncGenerator[str]:
         yield "x"
         raise LookupError("broke")
@@ -174,10 +174,10 @@ async def test_an_error_comes_out_as_it_is(kind: str) -> None:
 
     agents = {"async generator": async_generator, "coroutine": coroutine, "generator": generator}
     with pytest.raises(LookupError, match="broke"):
-        await play(agents[kind])
+        await run_agent(agents[kind])
 
 
-async def test_closing_the_stream_ends_the_agents_work() -> None:
+async def test_closing_the_stream_ends_the_function() -> None:
     ended: list[str] = []
 
     async def agent(messages: list[Message], ctx: FakeContext) -> AsyncGenerator[str]:
@@ -193,7 +193,7 @@ async def test_closing_the_stream_ends_the_agents_work() -> None:
     assert ended == ["yes"]
 
 
-def test_functions_of_these_kinds_are_accepted_and_nothing_else() -> None:
+def test_accepts_only_generators_and_coroutine_functions() -> None:
     async def async_generator() -> AsyncGenerator[str]:
         yield ""
 
@@ -210,7 +210,7 @@ def test_functions_of_these_kinds_are_accepted_and_nothing_else() -> None:
         FunctionSource(5)
 
 
-def test_the_description_is_the_first_line_of_its_docstring() -> None:
+def test_description_is_the_first_line_of_the_docstring() -> None:
     async def agent() -> None:
         """Finds things.
 
@@ -221,20 +221,20 @@ def test_the_description_is_the_first_line_of_its_docstring() -> None:
     assert [first_line(text) for text in (None, "", "\n  a\n  b")] == ["", "", "a"]
 
 
-# What it may yield
+# Items
 
 
-def test_nothing_and_empty_text_say_nothing() -> None:
+def test_none_and_empty_text_give_no_event() -> None:
     assert translated(None, "", None) == [FinalAnswer(content=""), RunFinished()]
 
 
 @pytest.mark.parametrize("item", [5, b"bytes", ["list"], object(), {"kind": "status"}])
-def test_anything_else_is_a_bad_event_that_names_its_type(item: object) -> None:
+def test_item_of_another_type_is_a_bad_event_that_names_it(item: object) -> None:
     with pytest.raises(BadEvent, match=f"an agent yields text, events or files, not {type(item).__name__}"):
         FunctionTranslator().feed(item)
 
 
-def test_any_other_item_ends_the_message_and_the_answer_is_the_last_one() -> None:
+def test_other_item_ends_the_message_and_the_last_message_is_the_answer() -> None:
     assert translated("a", "b", Status(text="s"), "c") == [
         *says("msg-1", "a", "b"),
         Status(text="s"),
@@ -244,7 +244,7 @@ def test_any_other_item_ends_the_message_and_the_answer_is_the_last_one() -> Non
     ]
 
 
-def test_what_a_sub_agent_does_leaves_the_message_open() -> None:
+def test_event_of_a_sub_agent_leaves_the_message_open() -> None:
     sub = AgentStarted(agent_id="a", name="sub")
     assert translated("x", sub, Status(agent_id="a", text="s"), AgentFinished(agent_id="a"), "y") == [
         TextDelta(message_id="msg-1", text="x"),
@@ -258,12 +258,12 @@ def test_what_a_sub_agent_does_leaves_the_message_open() -> None:
     ]
 
 
-def test_text_events_of_its_own_are_the_answer_too() -> None:
+def test_text_events_of_the_function_are_the_answer() -> None:
     delta, other = TextDelta(message_id="mine", text="a"), TextDelta(agent_id="sub", message_id="theirs", text="b")
     assert translated(delta, other, delta)[-2:] == [FinalAnswer(content="aa", message_id="mine"), RunFinished()]
 
 
-def test_an_answer_that_was_never_streamed_stays_without_text() -> None:
+def test_answer_that_was_not_streamed_has_no_message() -> None:
     assert translated(Status(text="s"), FinalAnswer(content={"a": 1})) == [
         Status(text="s"),
         FinalAnswer(content={"a": 1}),
@@ -271,7 +271,7 @@ def test_an_answer_that_was_never_streamed_stays_without_text() -> None:
     ]
 
 
-def test_an_explicit_end_is_kept_and_gets_what_is_missing_before_it() -> None:
+def test_explicit_run_finished_is_kept_and_gets_the_answer_before_it() -> None:
     assert translated("a", RunFinished(code="max_steps")) == [
         *says("msg-1", "a"),
         FinalAnswer(content="a", message_id="msg-1"),
@@ -280,22 +280,22 @@ def test_an_explicit_end_is_kept_and_gets_what_is_missing_before_it() -> None:
     assert translated(FinalAnswer(content="x"), RunFinished()) == [FinalAnswer(content="x"), RunFinished()]
 
 
-def test_an_explicit_failure_is_the_end() -> None:
+def test_explicit_run_failed_is_the_end() -> None:
     failed = RunFailed(code="mine", message="no")
     assert translated("a", failed) == [*says("msg-1", "a"), failed]
 
 
-def test_a_file_is_passed_on_for_the_engine_to_keep() -> None:
+def test_file_is_passed_to_the_engine() -> None:
     file = FileMade(name="a.txt", data=b"x")
     assert translated("a", file)[:3] == [*says("msg-1", "a"), file]
 
 
-# Ids of calls
+# Call ids
 
 OfACall = ToolStarted | ToolArgsDelta | ToolReady | ToolOutputDelta | ToolFinished | FileMade
 
 
-def test_repeated_call_ids_are_made_unique_and_kept_together() -> None:
+def test_repeated_call_ids_become_unique_in_all_events_of_a_call() -> None:
     once = [
         ToolStarted(call_id="call_1", name="t"),
         ToolArgsDelta(call_id="call_1", text="{}"),
@@ -308,31 +308,23 @@ def test_repeated_call_ids_are_made_unique_and_kept_together() -> None:
     assert found == ["call_1"] * 6 + ["call_1-2"] * 6
 
 
-def test_a_call_without_an_id_gets_one() -> None:
+def test_call_without_an_id_gets_one() -> None:
     start, end = ToolStarted(call_id="", name="t", args={}), ToolFinished(call_id="", result="r")
     found = [item.call_id for item in translated(start, end, start, end) if isinstance(item, OfACall)]
     assert found == ["call", "call", "call-2", "call-2"]
 
 
-def test_what_belongs_to_no_call_is_not_given_one() -> None:
+def test_event_without_a_call_gets_no_call_id() -> None:
     start, sub = ToolStarted(call_id="", name="t", args={}), AgentStarted(agent_id="a", name="n")
     assert translated(start, sub)[1] == sub
 
 
-def test_call_ids_never_collide_with_made_up_ones() -> None:
-    ids = CallIds()
-    raw_ids = ["a", "a", "a-2", "", "call", ""]
-    assert list(map(ids.start, raw_ids)) == ["a", "a-2", "a-2-2", "call", "call-2", "call-3"]
-    assert [ids.of(raw) for raw in ("a", "a-2", "", "unknown")] == ["a", "a-2-2", "call", "unknown"]
-    assert [ids.finish(raw) for raw in ("a", "a", "", "")] == ["a", "a-2", "call", "call-3"]
-
-
-def test_two_calls_at_once_under_one_id_end_one_after_the_other() -> None:
+def test_two_open_calls_with_one_id_end_in_their_order() -> None:
     start, end = ToolStarted(call_id="x", name="t", args={}), ToolFinished(call_id="x", result="r")
     found = [item.call_id for item in translated(start, start, end, end) if isinstance(item, OfACall)]
     assert found == ["x", "x-2", "x", "x-2"]
 
 
 @pytest.mark.parametrize(("decision", "goes_on"), [("approve", True), ("edit", True), ("reject", False)])
-def test_an_approval_is_true_if_the_agent_may_go_on(decision: Any, goes_on: bool) -> None:
+def test_approval_is_true_unless_rejected(decision: Any, goes_on: bool) -> None:
     assert bool(Approval(decision, {})) is goes_on

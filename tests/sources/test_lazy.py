@@ -1,4 +1,4 @@
-"""Agents that are made late: what is known before, who waits for them, and what goes wrong."""
+"""Lazy sources: traits before the agent is made, runs that wait for it, and failures."""
 
 import asyncio
 import logging
@@ -14,9 +14,9 @@ import pytest
 
 from limelight.errors import SetupError
 from limelight.events import FinalAnswer, Status, TextDelta
-from limelight.sources.base import NO_OPTIONS, Home, Options, Source, Turn
+from limelight.sources.base import NO_OPTIONS, AgentResources, Options, Source, Turn
 from limelight.sources.function import FunctionSource
-from limelight.sources.lazy import ONE_AT_A_TIME, Maker, late
+from limelight.sources.lazy import IMPORT_LOCK, LazyAgent, lazy_source
 from tests.builtin.test_agents import serve_agent
 from tests.sources.fake_turn import new_turn
 from tests.stores.sqlite.files import locked
@@ -32,12 +32,12 @@ class NoHome:
 
 
 async def hello(messages: Any, ctx: Any) -> AsyncIterator[str]:
-    """Never shown: the maker says what the agent is."""
+    """Not shown: the LazyAgent has the description."""
     yield "hello"
 
 
 class Remembering(FunctionSource):
-    """A source with traits and habits that can be seen."""
+    """A source with traits that records its calls."""
 
     framework = "remembering"
     LACKS = {"code": "it has none"}  # noqa: RUF012
@@ -48,7 +48,7 @@ class Remembering(FunctionSource):
         super().__init__(target, options)
         self.seen: list[object] = [options]
 
-    async def open(self, home: Home) -> None:
+    async def open(self, resources: AgentResources) -> None:
         made.append(self)
 
     async def close(self) -> None:
@@ -65,20 +65,20 @@ made: list[Remembering] = []
 
 
 def late_agent(make: Callable[[], object], extra: str = "bees", options: Options = NO_OPTIONS) -> Source:
-    async def prepare(_: Home) -> Callable[[], object]:
+    async def prepare(_: AgentResources) -> Callable[[], object]:
         return make
 
-    return late(Remembering, Maker(name="bot", description="A bot", extra=extra, prepare=prepare), options)
+    return lazy_source(Remembering, LazyAgent(name="bot", description="A bot", extra=extra, prepare=prepare), options)
 
 
-def test_its_traits_are_known_before() -> None:
+def test_lazy_source_has_the_traits_of_its_framework_before_the_agent_is_made() -> None:
     source = late_agent(lambda: pytest.fail("made too early"))
     assert (source.framework, source.description, source.keeps_memory) == ("remembering", "A bot", True)
     assert (source.LACKS, source.OPTIONS) == (Remembering.LACKS, Remembering.OPTIONS)
     assert not type(source).accepts(hello)
 
 
-async def test_everything_is_left_to_the_real_source() -> None:
+async def test_lazy_source_delegates_every_method_to_the_framework_source() -> None:
     made.clear()
     source = late_agent(lambda: hello, options=Options(max_steps=3))
     await source.open(NoHome())
@@ -93,7 +93,7 @@ async def test_everything_is_left_to_the_real_source() -> None:
     assert real.seen == [Options(max_steps=3), ("forget", "a"), ("rest", "b"), "closed"]
 
 
-async def test_it_is_made_in_a_thread_while_the_loop_goes_on() -> None:
+async def test_agent_is_made_in_a_thread_and_an_early_run_waits_for_it() -> None:
     may_end, threads = threading.Event(), list[threading.Thread]()
 
     def make() -> object:
@@ -117,7 +117,7 @@ async def test_it_is_made_in_a_thread_while_the_loop_goes_on() -> None:
     await source.close()
 
 
-async def test_a_run_that_is_stopped_while_it_waits_leaves_the_agent_to_others() -> None:
+async def test_run_stopped_while_it_waits_does_not_cancel_the_making_of_the_agent() -> None:
     may_end = threading.Event()
 
     def make() -> object:
@@ -138,7 +138,7 @@ async def test_a_run_that_is_stopped_while_it_waits_leaves_the_agent_to_others()
     await source.close()
 
 
-async def test_an_agent_without_a_framework_is_there_at_once() -> None:
+async def test_agent_without_an_extra_is_made_in_open() -> None:
     source = late_agent(lambda: hello, extra="")
     await source.open(NoHome())
     first = await anext(source.run(new_turn("hi")))
@@ -146,7 +146,7 @@ async def test_an_agent_without_a_framework_is_there_at_once() -> None:
     await source.close()
 
 
-async def test_what_is_not_begun_when_the_server_ends_does_not_begin() -> None:
+async def test_close_prevents_the_making_of_an_agent_that_has_not_started() -> None:
     first, second = threading.Event(), list[str]()
     begun = threading.Event()
 
@@ -159,13 +159,13 @@ async def test_what_is_not_begun_when_the_server_ends_does_not_begin() -> None:
     await slow_one.open(NoHome())
     await eventually(begun.is_set)
     await other.open(NoHome())
-    await asyncio.wait_for(other.close(), 10)  # it does not wait for the turn that it will not take
+    await asyncio.wait_for(other.close(), 10)  # it does not wait for the lock
     first.set()
     await slow_one.close()
     assert second == []
 
 
-async def test_nothing_is_made_only_to_let_go_of_memory() -> None:
+async def test_rest_before_the_agent_is_made_does_nothing() -> None:
     made.clear()
     source = late_agent(lambda: hello)
     await source.rest("a")
@@ -184,7 +184,7 @@ async def test_nothing_is_made_only_to_let_go_of_memory() -> None:
         (ValueError("no honey"), "bees", "agent 'bot' cannot be made: ValueError: no honey"),
     ],
 )
-async def test_what_goes_wrong_is_one_line(error: Exception, extra: str, told: str) -> None:
+async def test_failure_to_make_an_agent_is_a_one_line_setup_error(error: Exception, extra: str, told: str) -> None:
     def make() -> object:
         raise error
 
@@ -199,7 +199,7 @@ async def test_what_goes_wrong_is_one_line(error: Exception, extra: str, told: s
     await source.close()
 
 
-async def test_what_goes_wrong_stands_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failure_to_make_an_agent_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     source = late_agent(lambda: 1 / 0)
     with caplog.at_level(logging.ERROR):
         await source.open(NoHome())
@@ -210,7 +210,7 @@ async def test_what_goes_wrong_stands_in_the_log(caplog: pytest.LogCaptureFixtur
     await source.close()
 
 
-async def test_what_went_wrong_and_has_passed_is_forgotten(caplog: pytest.LogCaptureFixture) -> None:
+async def test_next_run_after_a_failure_makes_the_agent_again(caplog: pytest.LogCaptureFixture) -> None:
     wrong = [ZeroDivisionError("for now")]
 
     def make() -> object:
@@ -229,7 +229,7 @@ async def test_what_went_wrong_and_has_passed_is_forgotten(caplog: pytest.LogCap
     await source.close()
 
 
-async def test_those_who_ask_at_once_have_it_made_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_concurrent_runs_after_a_failure_make_the_agent_once(caplog: pytest.LogCaptureFixture) -> None:
     tries: list[int] = []
 
     def make() -> object:
@@ -249,7 +249,7 @@ async def test_those_who_ask_at_once_have_it_made_once(caplog: pytest.LogCapture
     await eventually(lambda: len(caplog.messages) == 2)  # one line for each time
 
 
-async def test_a_database_that_was_locked_at_the_start_is_opened_later(
+async def test_agent_with_a_locked_database_is_opened_by_a_later_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     data = tmp_path / "data"
@@ -274,31 +274,31 @@ async def test_a_database_that_was_locked_at_the_start_is_opened_later(
     assert "end the program that uses it" in first
 
 
-async def test_what_was_opened_for_an_agent_that_fails_is_closed_again() -> None:
+async def test_failure_to_make_an_agent_runs_its_cleanups() -> None:
     closed: list[str] = []
 
-    async def prepare(_: Home) -> Callable[[], object]:
-        maker.closing.append(close)
+    async def prepare(_: AgentResources) -> Callable[[], object]:
+        agent.cleanups.append(close)
         return lambda: 1 / 0
 
     async def close() -> None:
         closed.append("client")
 
-    maker = Maker(name="bot", description="", extra="", prepare=prepare, closing=[])
-    source = late(Remembering, maker, Options())
+    agent = LazyAgent(name="bot", description="", extra="", prepare=prepare, cleanups=[])
+    source = lazy_source(Remembering, agent, Options())
     with pytest.raises(SetupError, match="ZeroDivisionError"):
         await source.open(NoHome())
     assert closed == ["client"]
 
 
-async def test_before_it_is_open_it_does_not_run() -> None:
+async def test_run_before_open_raises() -> None:
     turn: Turn = new_turn("hi")
     with pytest.raises(RuntimeError, match="agent 'bot' is not open"):
         await anext(late_agent(lambda: hello).run(turn))
 
 
-async def test_a_server_answers_before_its_frameworks_are_there(tmp_path: Path) -> None:
-    loading = ONE_AT_A_TIME.acquire(timeout=20)
+async def test_server_answers_requests_while_frameworks_are_imported(tmp_path: Path) -> None:
+    loading = IMPORT_LOCK.acquire(timeout=20)
     try:
         async with serve_agent(tmp_path / "data", "react") as served:
             listed = (await served.http.get("/agents")).json()["agents"]
@@ -308,9 +308,9 @@ async def test_a_server_answers_before_its_frameworks_are_there(tmp_path: Path) 
                 event = frame.data["event"]
                 kinds.append(event["kind"])
                 if loading and event.get("text") == "Loading smolagents ...":
-                    ONE_AT_A_TIME.release()
+                    IMPORT_LOCK.release()
                     loading = False
             assert kinds[-1] == "run_finished"
     finally:
         if loading:
-            ONE_AT_A_TIME.release()
+            IMPORT_LOCK.release()

@@ -1,6 +1,6 @@
-"""Stop while a real model's provider streams: its connection is closed at once, whatever framework holds it.
+"""Stop while a provider streams: every framework's connection is closed at once.
 
-The understudy cannot tell this: the collector of garbage might close the connection some time later unnoticed.
+The understudy would not notice if only the garbage collector closed the connection later.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from tests.support.wait import eventually
 from tests.system.processes.endless_provider import Provider, talking_provider
 
 SOON = 3.0
-"""Seconds: 0.3 are promised, on a machine that has nothing else to do. The provider itself would never end."""
+"""In seconds: 0.3 are promised on an idle machine. The provider itself never ends its stream."""
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def provider() -> Iterator[Provider]:
 
 @pytest.fixture
 def no_collector() -> Iterator[None]:
-    """What only the garbage collector would close stays open."""
+    """Disable the garbage collector, which would close connections."""
     gc.collect()
     gc.disable()
     yield
@@ -37,7 +37,7 @@ def no_collector() -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("agent", ["deep", "agno", "agno-team", "react", "codact"])
-async def test_stop_hangs_up_on_the_provider(agent: str, provider: Provider, tmp_path: Path) -> None:
+async def test_stop_closes_the_connection_to_the_provider(agent: str, provider: Provider, tmp_path: Path) -> None:
     config = f'[agents.{agent}]\nmodel = "m"\nbase_url = "{provider.url}"\n'
     async with serve_agent(tmp_path / "data", agent, config) as served:
         watching = asyncio.create_task(collect(served.ask("go", session_id="s")))

@@ -1,4 +1,4 @@
-"""What goes on in a thread after Stop is said, by name, before the run ends; what was broken off is not."""
+"""Tools that still run in threads after Stop are named in a status; cancelled ones are not."""
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # The frameworks' own types are partly unknown.
@@ -15,12 +15,12 @@ import pytest
 from limelight import status
 from limelight.events import RunCancelled, RunFailed, Status
 from limelight.sources.base import CURRENT, UNSTOPPABLE
-from limelight.sources.running_threads import tell_what_goes_on, unstoppable
+from limelight.sources.running_threads import report_running_tools, still_running_text
 from tests.sources.agno import agno_scenarios
 from tests.sources.fake_turn import FakeContext
 from tests.sources.langgraph import langgraph_scenarios
 from tests.sources.langgraph.graphs import one_node
-from tests.sources.live_turn import Stage, saying, theatre
+from tests.sources.live_turn import ModelEndpoint, serve_agent, status_is
 from tests.sources.smolagents import smolagents_scenarios
 from tests.support.wait import eventually
 
@@ -52,16 +52,16 @@ BOTH = {
 
 
 @pytest.mark.parametrize("who", BOTH)
-async def test_stop_names_the_tool_that_goes_on_and_only_that(who: str, tmp_path: Path) -> None:
+async def test_stop_names_only_the_tool_that_still_runs(who: str, tmp_path: Path) -> None:
     make, script = BOTH[who]
-    async with theatre(make, script, tmp_path) as stage:
-        run = await stage.play_until(saying("napping"))
+    async with serve_agent(make, script, tmp_path) as server:
+        run = await server.run_until(status_is("napping"))
     assert isinstance(run.terminal, RunCancelled)
     assert [said.text for said in run.all(Status)] == ["napping", NAP]
 
 
-async def test_a_tool_that_goes_on_after_another_has_failed_is_named(tmp_path: Path) -> None:
-    """LangGraph ends a run when a tool raises; its neighbour may be in a thread."""
+async def test_tool_that_still_runs_after_another_has_failed_is_named(tmp_path: Path) -> None:
+    """LangGraph ends a run when a tool raises, while another tool may run in a thread."""
     began = threading.Event()
 
     @langgraph_scenarios.tool
@@ -77,38 +77,38 @@ async def test_a_tool_that_goes_on_after_another_has_failed_is_named(tmp_path: P
         time.sleep(seconds)
         return "rested"
 
-    def make(stage: Stage) -> Any:
-        return langgraph_scenarios.create_agent(langgraph_scenarios.model(stage), [later, nap])
+    def make(endpoint: ModelEndpoint) -> Any:
+        return langgraph_scenarios.create_agent(langgraph_scenarios.model(endpoint), [later, nap])
 
-    async with theatre(make, calls("{name: later, arguments: {}}", NAPPING), tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(make, calls("{name: later, arguments: {}}", NAPPING), tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFailed)
     assert [said.text for said in run.all(Status)] == [NAP]
 
 
-async def test_a_node_that_is_an_ordinary_function_has_no_name_that_people_know(tmp_path: Path) -> None:
+async def test_sync_node_that_still_runs_is_reported_without_a_name(tmp_path: Path) -> None:
     def work(_: Any) -> dict[str, Any]:
         status("napping")
         time.sleep(1)
         return {}
 
-    async with theatre(lambda _: one_node(work), "", tmp_path) as stage:
-        run = await stage.play_until(saying("napping"))
+    async with serve_agent(lambda _: one_node(work), "", tmp_path) as server:
+        run = await server.run_until(status_is("napping"))
     assert [said.text for said in run.all(Status)] == ["napping", UNSTOPPABLE]
 
 
-def test_several_tools_are_named_once_each() -> None:
+def test_status_text_names_each_tool_once() -> None:
     two = "The tools a, b cannot be interrupted and are still running; what they return will be dropped."
-    assert unstoppable(["b", "", "a", "b"]) == two
-    assert unstoppable([""]) == unstoppable([]) == UNSTOPPABLE
+    assert still_running_text(["b", "", "a", "b"]) == two
+    assert still_running_text([""]) == still_running_text([]) == UNSTOPPABLE
 
 
 def _waits(frame: FrameType) -> str | None:
     return "wait" if frame.f_code.co_name == "wait_for_it" else None
 
 
-async def test_a_thread_belongs_to_the_run_that_started_it() -> None:
-    """In the loop's own pool of threads, which is another one where Limelight is mounted into an app."""
+async def test_thread_is_reported_for_the_run_that_started_it() -> None:
+    """In the default executor of the loop, which is used if Limelight is mounted into another app."""
     mine, others = FakeContext(), FakeContext()
     began, done = threading.Event(), threading.Event()
 
@@ -119,12 +119,12 @@ async def test_a_thread_belongs_to_the_run_that_started_it() -> None:
     CURRENT.set(mine)
     waiting = asyncio.create_task(asyncio.to_thread(wait_for_it))
     await eventually(began.is_set)
-    tell_what_goes_on(others, _waits)
-    tell_what_goes_on(mine, lambda _: None)
+    report_running_tools(others, _waits)
+    report_running_tools(mine, lambda _: None)
     assert others.emitted == mine.emitted == []
-    tell_what_goes_on(mine, _waits)
-    assert mine.emitted == [Status(text=unstoppable(["wait"]))]
+    report_running_tools(mine, _waits)
+    assert mine.emitted == [Status(text=still_running_text(["wait"]))]
     done.set()
     await waiting
-    tell_what_goes_on(mine, _waits)
+    report_running_tools(mine, _waits)
     assert len(mine.emitted) == 1

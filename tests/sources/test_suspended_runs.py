@@ -1,5 +1,5 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownLambdaType=false, reportUnknownArgumentType=false
-"""A run that waits for a person survives its server, where the framework has kept its state."""
+"""Runs that wait for a person survive their server, if the framework has saved their state."""
 
 import asyncio
 import time
@@ -16,8 +16,8 @@ from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled, 
 from tests.sources.agno import agno_scenarios
 from tests.sources.conformance import SCENARIOS, Case
 from tests.sources.langgraph import langgraph_scenarios
-from tests.sources.live_turn import Stage, Theatre, played, record_of, theatre
-from tests.sources.recorded_requests import recorded
+from tests.sources.live_turn import AgentServer, ModelEndpoint, checked_run, record_of, serve_agent
+from tests.sources.recorded_requests import record_requests
 from tests.support.server import Frame, asking, collect
 
 pytestmark = pytest.mark.usefixtures("agno_models")
@@ -26,10 +26,10 @@ FRAMEWORKS = {"langgraph": langgraph_scenarios.CASES, "agno": agno_scenarios.CAS
 ALL = [(framework, name) for framework in FRAMEWORKS for name, scenario in SCENARIOS.items() if scenario.decide]
 
 
-async def asked(stage: Theatre, wanted: int, **body: Any) -> list[Frame]:
-    """Ask, and read on until nothing more comes because a person has to decide `wanted` times."""
+async def run_until_waiting(server: AgentServer, wanted: int, **body: Any) -> list[Frame]:
+    """Start a run, and read its stream until it waits for `wanted` decisions."""
     frames: list[Frame] = []
-    async for frame in stage.served.ask("go", format="records", **body):
+    async for frame in server.served.ask("go", format="records", **body):
         frames.append(frame)
         if sum(isinstance(record_of(seen).event, ApprovalRequested) for seen in frames) == wanted:
             break
@@ -40,31 +40,31 @@ def requests(frames: list[Frame]) -> list[ApprovalRequested]:
     return [event for frame in frames if isinstance(event := record_of(frame).event, ApprovalRequested)]
 
 
-async def decide(stage: Theatre, run_id: str, request: ApprovalRequested, decision: dict[str, Any]) -> None:
-    response = await stage.served.http.post(f"/runs/{run_id}/approvals/{request.approval_id}", json=decision)
+async def decide(server: AgentServer, run_id: str, request: ApprovalRequested, decision: dict[str, Any]) -> None:
+    response = await server.served.http.post(f"/runs/{run_id}/approvals/{request.approval_id}", json=decision)
     assert response.status_code == 200, response.text
 
 
-async def the_rest(stage: Theatre, run_id: str, after: str) -> list[Frame]:
+async def rest_of_stream(server: AgentServer, run_id: str, after: str) -> list[Frame]:
     params = {"format": "records", "after": after}
-    return await collect(stage.served.stream("GET", f"/runs/{run_id}/stream", params=params))
+    return await collect(server.served.stream("GET", f"/runs/{run_id}/stream", params=params))
 
 
 @pytest.mark.parametrize(("framework", "name"), ALL)
-async def test_a_decision_after_a_restart_resumes_the_run(framework: str, name: str, tmp_path: Path) -> None:
+async def test_decision_after_a_restart_resumes_the_run(framework: str, name: str, tmp_path: Path) -> None:
     scenario, case = SCENARIOS[name], FRAMEWORKS[framework][name]
     assert scenario.decide is not None
     wanted = 2 if name == "two_approvals" else 1
-    async with theatre(case.make, case.script, tmp_path) as stage:
-        before = await asked(stage, wanted)
+    async with serve_agent(case.make, case.script, tmp_path) as server:
+        before = await run_until_waiting(server, wanted)
     run_id = record_of(before[0]).run_id
-    async with theatre(case.make, case.script, tmp_path) as stage:
-        view = (await stage.served.http.get(f"/runs/{run_id}")).json()
+    async with serve_agent(case.make, case.script, tmp_path) as server:
+        view = (await server.served.http.get(f"/runs/{run_id}")).json()
         assert view["state"] == "waiting", view
         for request in requests(before):
-            await decide(stage, run_id, request, scenario.decide(request))
-        after = await the_rest(stage, run_id, before[-1].id)
-    scenario.expect(played([*before, *after]))
+            await decide(server, run_id, request, scenario.decide(request))
+        after = await rest_of_stream(server, run_id, before[-1].id)
+    scenario.expect(checked_run([*before, *after]))
 
 
 LANGGRAPH = langgraph_scenarios.CASES["two_approvals"]
@@ -72,18 +72,18 @@ AGNO = agno_scenarios.CASES["two_approvals"]
 
 
 @pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
-async def test_what_was_decided_before_the_restart_counts(case: Case, tmp_path: Path) -> None:
-    async with theatre(case.make, case.script, tmp_path) as stage:
-        before = await asked(stage, 2)
+async def test_decision_before_a_restart_is_applied_after_it(case: Case, tmp_path: Path) -> None:
+    async with serve_agent(case.make, case.script, tmp_path) as server:
+        before = await run_until_waiting(server, 2)
         run_id = record_of(before[0]).run_id
         first, second = requests(before)
-        await decide(stage, run_id, first, {"decision": "approve"})
-        watching = stage.served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records"})
+        await decide(server, run_id, first, {"decision": "approve"})
+        watching = server.served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records"})
         before = await collect(watching, until=lambda f: isinstance(record_of(f).event, ApprovalResolved))
-    async with theatre(case.make, case.script, tmp_path) as stage:
-        await decide(stage, run_id, second, {"decision": "reject", "reason": "not this one"})
-        after = await the_rest(stage, run_id, before[-1].id)
-    run = played([*before, *after])
+    async with serve_agent(case.make, case.script, tmp_path) as server:
+        await decide(server, run_id, second, {"decision": "reject", "reason": "not this one"})
+        after = await rest_of_stream(server, run_id, before[-1].id)
+    run = checked_run([*before, *after])
     assert isinstance(run.terminal, RunFinished)
     ends = {str(run.call("danger", n).args["path"]): run.call("danger", n) for n in (0, 1)}
     approved, rejected = ends[str(first.args["path"])], ends[str(second.args["path"])]  # pyright: ignore[reportArgumentType]
@@ -91,95 +91,97 @@ async def test_what_was_decided_before_the_restart_counts(case: Case, tmp_path: 
 
 
 @pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
-async def test_waiting_for_the_other_answer_is_no_work(
+async def test_duration_of_a_call_excludes_the_wait_for_the_other_approval(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passed = 0.0
     monkeypatch.setattr("limelight.runs.engine.perf_counter", lambda: time.perf_counter() + passed)
-    async with theatre(case.make, case.script, tmp_path) as stage:
-        before = await asked(stage, 2)
+    async with serve_agent(case.make, case.script, tmp_path) as server:
+        before = await run_until_waiting(server, 2)
         run_id = record_of(before[0]).run_id
         first, second = requests(before)
-        await decide(stage, run_id, first, {"decision": "approve"})
-        watching = stage.served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records"})
+        await decide(server, run_id, first, {"decision": "approve"})
+        watching = server.served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records"})
         before = await collect(watching, until=lambda f: isinstance(record_of(f).event, ApprovalResolved))
         passed = 1000
-        await decide(stage, run_id, second, {"decision": "approve"})
-        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+        await decide(server, run_id, second, {"decision": "approve"})
+        run = checked_run([*before, *await rest_of_stream(server, run_id, before[-1].id)])
     durations = [finished.duration_ms for finished in run.all(ToolFinished)]
     assert len(durations) == 2 and all(took is not None and took < 500_000 for took in durations), durations
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-async def test_a_delegation_is_measured_over_a_restart(framework: str, tmp_path: Path) -> None:
+async def test_delegation_has_a_duration_after_a_restart(framework: str, tmp_path: Path) -> None:
     case = FRAMEWORKS[framework]["approval_in_sub_agent"]
-    async with theatre(case.make, case.script, tmp_path) as stage:
-        before = await asked(stage, 1)
+    async with serve_agent(case.make, case.script, tmp_path) as server:
+        before = await run_until_waiting(server, 1)
     run_id = record_of(before[0]).run_id
-    async with theatre(case.make, case.script, tmp_path) as stage:
-        await decide(stage, run_id, requests(before)[0], {"decision": "approve"})
-        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+    async with serve_agent(case.make, case.script, tmp_path) as server:
+        await decide(server, run_id, requests(before)[0], {"decision": "approve"})
+        run = checked_run([*before, *await rest_of_stream(server, run_id, before[-1].id)])
     assert len(run.all(ToolFinished)) > 1
     assert all(finished.duration_ms is not None for finished in run.all(ToolFinished))
 
 
 @pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
-async def test_instructions_of_the_client_count_after_the_restart(
+async def test_instructions_of_the_request_are_applied_after_a_restart(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "go"}]
-    sent = recorded(monkeypatch)
-    async with theatre(case.make, case.script, tmp_path) as stage:
-        before = await asked(stage, 2, messages=told)
+    sent = record_requests(monkeypatch)
+    async with serve_agent(case.make, case.script, tmp_path) as server:
+        before = await run_until_waiting(server, 2, messages=told)
     run_id = record_of(before[0]).run_id
     sent.clear()
-    async with theatre(case.make, case.script, tmp_path) as stage:
+    async with serve_agent(case.make, case.script, tmp_path) as server:
         for request in requests(before):
-            await decide(stage, run_id, request, {"decision": "approve"})
-        await the_rest(stage, run_id, before[-1].id)
+            await decide(server, run_id, request, {"decision": "approve"})
+        await rest_of_stream(server, run_id, before[-1].id)
     assert sent and all("Be brief." in str(request["messages"]) for request in sent)
 
 
-async def stopped(stage: Theatre, run_id: str) -> None:
-    (await stage.served.http.post(f"/runs/{run_id}/cancel", json={})).raise_for_status()
+async def stopped(server: AgentServer, run_id: str) -> None:
+    (await server.served.http.post(f"/runs/{run_id}/cancel", json={})).raise_for_status()
 
 
 @pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
-async def test_stop_works_while_it_waits_again(case: Case, tmp_path: Path) -> None:
-    async with theatre(case.make, case.script, tmp_path) as stage:
-        before = await asked(stage, 2, session_id="s")
+async def test_stop_ends_a_resumed_run_that_waits(case: Case, tmp_path: Path) -> None:
+    async with serve_agent(case.make, case.script, tmp_path) as server:
+        before = await run_until_waiting(server, 2, session_id="s")
     run_id = record_of(before[0]).run_id
-    async with theatre(case.make, case.script, tmp_path) as stage:
-        assert (await stage.served.problem("POST", "/chat", json=asking("x", session_id="s")))["code"] == "session_busy"
-        await stopped(stage, run_id)
-        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+    async with serve_agent(case.make, case.script, tmp_path) as server:
+        assert (await server.served.problem("POST", "/chat", json=asking("x", session_id="s")))[
+            "code"
+        ] == "session_busy"
+        await stopped(server, run_id)
+        run = checked_run([*before, *await rest_of_stream(server, run_id, before[-1].id)])
         assert isinstance(run.terminal, RunCancelled)
-        again = await stage.play_deciding(lambda _: {"decision": "approve"}, chat_id="s")
+        again = await server.run_deciding(lambda _: {"decision": "approve"}, chat_id="s")
         assert isinstance(again.terminal, RunFinished)
 
 
-async def test_time_runs_out_while_no_server_is_there(tmp_path: Path) -> None:
+async def test_request_that_expires_without_a_server_is_rejected_at_the_start(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"approvals__expiry_seconds": 0.3}
-    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path, **settings) as stage:
-        before = await asked(stage, 2)
-    await asyncio.sleep(0.3)  # the time that has to run out
+    async with serve_agent(LANGGRAPH.make, LANGGRAPH.script, tmp_path, **settings) as server:
+        before = await run_until_waiting(server, 2)
+    await asyncio.sleep(0.3)  # until the request has expired
     run_id = record_of(before[0]).run_id
-    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path, **settings) as stage:
-        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+    async with serve_agent(LANGGRAPH.make, LANGGRAPH.script, tmp_path, **settings) as server:
+        run = checked_run([*before, *await rest_of_stream(server, run_id, before[-1].id)])
     assert [resolved.reason for resolved in run.all(ApprovalResolved)] == ["expired", "expired"]
     assert isinstance(run.terminal, RunFinished)
 
 
-async def test_a_server_without_the_agent_leaves_it_alone(tmp_path: Path) -> None:
-    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as stage:
-        before = await asked(stage, 2)
+async def test_server_without_the_agent_leaves_the_run_open(tmp_path: Path) -> None:
+    async with serve_agent(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as server:
+        before = await run_until_waiting(server, 2)
     run_id = record_of(before[0]).run_id
-    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path, name="other") as stage:
-        assert (await stage.served.http.get(f"/runs/{run_id}")).json()["state"] == "waiting"
-    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as stage:
+    async with serve_agent(LANGGRAPH.make, LANGGRAPH.script, tmp_path, name="other") as server:
+        assert (await server.served.http.get(f"/runs/{run_id}")).json()["state"] == "waiting"
+    async with serve_agent(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as server:
         for request in requests(before):
-            await decide(stage, run_id, request, {"decision": "approve"})
-        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+            await decide(server, run_id, request, {"decision": "approve"})
+        run = checked_run([*before, *await rest_of_stream(server, run_id, before[-1].id)])
     assert isinstance(run.terminal, RunFinished)
 
 
@@ -188,13 +190,13 @@ def lose_state(data: Path) -> None:
         file.unlink()
 
 
-async def test_a_graph_that_has_lost_its_state_fails_clearly(tmp_path: Path) -> None:
-    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as stage:
-        before = await asked(stage, 2)
+async def test_resume_of_a_graph_without_saved_state_fails_with_a_reason(tmp_path: Path) -> None:
+    async with serve_agent(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as server:
+        before = await run_until_waiting(server, 2)
     lose_state(tmp_path)
     run_id = record_of(before[0]).run_id
-    async with theatre(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as stage:
-        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+    async with serve_agent(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as server:
+        run = checked_run([*before, *await rest_of_stream(server, run_id, before[-1].id)])
     assert isinstance(run.terminal, RunFailed)
     assert run.terminal.code == "interrupted"
 
@@ -208,8 +210,8 @@ def one_more(state: Rounds) -> dict[str, int]:
     return {"rounds": state.get("rounds", 0) + 1}
 
 
-def in_rounds(_: Stage) -> Any:
-    """Stops before each of three rounds, with the same words."""
+def in_rounds(_: ModelEndpoint) -> Any:
+    """Interrupts before each of three rounds with the same value."""
     builder = StateGraph(Rounds)
     builder.add_node("work", one_more)
     builder.add_edge(START, "work")
@@ -217,26 +219,26 @@ def in_rounds(_: Stage) -> Any:
     return builder.compile(interrupt_before=["work"])
 
 
-async def test_an_old_answer_does_not_count_for_a_new_question_with_the_same_words(tmp_path: Path) -> None:
+async def test_decision_is_not_applied_to_a_later_request_with_equal_arguments(tmp_path: Path) -> None:
     approve = {"decision": "approve"}
-    async with theatre(in_rounds, "", tmp_path) as stage:
+    async with serve_agent(in_rounds, "", tmp_path) as server:
         before: list[Frame] = []
-        async for frame in stage.served.ask("go", format="records"):
+        async for frame in server.served.ask("go", format="records"):
             before.append(frame)
             if len(requests(before)) == 2:
                 break
             if requests([frame]):
-                await decide(stage, record_of(frame).run_id, requests([frame])[0], approve)
+                await decide(server, record_of(frame).run_id, requests([frame])[0], approve)
     run_id = record_of(before[0]).run_id
-    async with theatre(in_rounds, "", tmp_path) as stage:
-        await decide(stage, run_id, requests(before)[1], approve)
+    async with serve_agent(in_rounds, "", tmp_path) as server:
+        await decide(server, run_id, requests(before)[1], approve)
         after: list[Frame] = []
         params = {"format": "records", "after": before[-1].id}
-        async for frame in stage.served.stream("GET", f"/runs/{run_id}/stream", params=params):
+        async for frame in server.served.stream("GET", f"/runs/{run_id}/stream", params=params):
             after.append(frame)
             for request in requests([frame]):
-                await decide(stage, run_id, request, {"decision": "reject"})
-    run = played([*before, *after])
+                await decide(server, run_id, request, {"decision": "reject"})
+    run = checked_run([*before, *after])
     assert [resolved.decision for resolved in run.all(ApprovalResolved)] == ["approve", "approve", "reject"]
     assert run.answer["rounds"] == 2
 
@@ -249,32 +251,32 @@ async def asks(path: str) -> str:
     return str(bool(await run.approve("asks", {"path": path})))
 
 
-async def test_a_question_that_a_tool_asked_itself_is_interrupted(tmp_path: Path) -> None:
-    def make(stage: Stage) -> Any:
-        return create_agent(langgraph_scenarios.model(stage), [asks])
+async def test_run_in_which_a_tool_has_asked_itself_is_interrupted_by_a_restart(tmp_path: Path) -> None:
+    def make(endpoint: ModelEndpoint) -> Any:
+        return create_agent(langgraph_scenarios.model(endpoint), [asks])
 
     script = langgraph_scenarios.answering("- steps: [{tool_calls: [{name: asks, arguments: {path: /tmp/x}}]}]")
-    async with theatre(make, script, tmp_path) as stage:
-        before = await asked(stage, 1)
+    async with serve_agent(make, script, tmp_path) as server:
+        before = await run_until_waiting(server, 1)
     run_id = record_of(before[0]).run_id
-    async with theatre(make, script, tmp_path) as stage:
-        run = played([*before, *await the_rest(stage, run_id, before[-1].id)])
+    async with serve_agent(make, script, tmp_path) as server:
+        run = checked_run([*before, *await rest_of_stream(server, run_id, before[-1].id)])
     assert isinstance(run.terminal, RunFailed) and run.terminal.code == "interrupted"
     assert run.one(ApprovalResolved).decision == "reject"
 
 
 @pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
-async def test_a_large_edit_counts_as_a_whole_after_a_restart(case: Case, tmp_path: Path) -> None:
+async def test_large_edited_arguments_are_complete_after_a_restart(case: Case, tmp_path: Path) -> None:
     edited = {"path": "/tmp/" + "z" * 40_000}
-    async with theatre(case.make, case.script, tmp_path) as stage:
-        before = await asked(stage, 2)
+    async with serve_agent(case.make, case.script, tmp_path) as server:
+        before = await run_until_waiting(server, 2)
         run_id = record_of(before[0]).run_id
         first, second = requests(before)
-        await decide(stage, run_id, first, {"decision": "edit", "args": edited})
-        watching = stage.served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records"})
+        await decide(server, run_id, first, {"decision": "edit", "args": edited})
+        watching = server.served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records"})
         before = await collect(watching, until=lambda f: isinstance(record_of(f).event, ApprovalResolved))
-    async with theatre(case.make, case.script, tmp_path) as stage:
-        await decide(stage, run_id, second, {"decision": "reject"})
-        await the_rest(stage, run_id, before[-1].id)
-        kept = await stage.served.http.get(f"/runs/{run_id}/tools/{first.call_id}")
+    async with serve_agent(case.make, case.script, tmp_path) as server:
+        await decide(server, run_id, second, {"decision": "reject"})
+        await rest_of_stream(server, run_id, before[-1].id)
+        kept = await server.served.http.get(f"/runs/{run_id}/tools/{first.call_id}")
     assert kept.json()["result"] == f"{edited['path']} is gone"

@@ -1,4 +1,4 @@
-"""Ordinary functions of a framework's own run beside the event loop, not on it."""
+"""Sync functions that a framework would call on the event loop run in threads."""
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportArgumentType=false
 # The frameworks' own types are partly unknown.
@@ -18,24 +18,24 @@ from limelight import current
 from limelight.events import RunFinished
 from tests.sources.agno.agno_scenarios import plain
 from tests.sources.langgraph.langgraph_scenarios import model
-from tests.sources.live_turn import Stage, play
+from tests.sources.live_turn import ModelEndpoint, run_agent
 
 pytestmark = pytest.mark.usefixtures("agno_models")
 SCRIPT = "- steps: [{text: All done.}]"
 Heard = list[tuple[str, str]]
 
 
-def hooked(hook: Callable[..., Any]) -> Callable[[Stage, Heard], Any]:
-    def make(stage: Stage, heard: Heard) -> Any:
-        return create_agent(model(stage), [], middleware=[hook(lambda state, runtime: note(heard))])
+def hooked(hook: Callable[..., Any]) -> Callable[[ModelEndpoint, Heard], Any]:
+    def make(endpoint: ModelEndpoint, heard: Heard) -> Any:
+        return create_agent(model(endpoint), [], middleware=[hook(lambda state, runtime: note(heard))])
 
     return make
 
 
-def nested(stage: Stage, heard: Heard) -> Any:
+def nested(endpoint: ModelEndpoint, heard: Heard) -> Any:
     """A graph with a hook, as a node of another one."""
     builder = StateGraph(MessagesState)
-    builder.add_node("inner", hooked(before_model)(stage, heard))
+    builder.add_node("inner", hooked(before_model)(endpoint, heard))
     builder.add_node("last", lambda _: {"messages": [AIMessage("All done.")]})
     builder.add_edge(START, "inner")
     builder.add_edge("inner", "last")
@@ -47,37 +47,37 @@ def note(heard: Heard) -> None:
     heard.append((threading.current_thread().name, context.session_id if context else ""))
 
 
-def pre_hook(stage: Stage, heard: Heard) -> Any:
+def pre_hook(endpoint: ModelEndpoint, heard: Heard) -> Any:
     def check(run_input: Any) -> None:
         note(heard)
 
-    return plain(stage, pre_hooks=[check])
+    return plain(endpoint, pre_hooks=[check])
 
 
-def post_hook(stage: Stage, heard: Heard) -> Any:
+def post_hook(endpoint: ModelEndpoint, heard: Heard) -> Any:
     def check(run_output: Any) -> None:
         note(heard)
 
-    return plain(stage, post_hooks=[check])
+    return plain(endpoint, post_hooks=[check])
 
 
-def instructions(stage: Stage, heard: Heard) -> Any:
+def instructions(endpoint: ModelEndpoint, heard: Heard) -> Any:
     def tell(agent: Any) -> str:
         note(heard)
         return f"You are {agent.name}."
 
-    return plain(stage, instructions=tell)
+    return plain(endpoint, instructions=tell)
 
 
-def retriever(stage: Stage, heard: Heard) -> Any:
+def retriever(endpoint: ModelEndpoint, heard: Heard) -> Any:
     def find(query: str, num_documents: int | None = None) -> list[dict[str, str]]:
         note(heard)
         return [{"content": query}]
 
-    return plain(stage, knowledge_retriever=find, add_knowledge_to_context=True)
+    return plain(endpoint, knowledge_retriever=find, add_knowledge_to_context=True)
 
 
-CASES: dict[str, Callable[[Stage, Heard], Any]] = {
+CASES: dict[str, Callable[[ModelEndpoint, Heard], Any]] = {
     "before_agent": hooked(before_agent),
     "before_model": hooked(before_model),
     "after_model": hooked(after_model),
@@ -91,9 +91,9 @@ CASES: dict[str, Callable[[Stage, Heard], Any]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-async def test_it_runs_in_a_thread_and_knows_for_whom(case: str, tmp_path: Path) -> None:
+async def test_sync_function_runs_in_a_thread_with_the_context_of_its_run(case: str, tmp_path: Path) -> None:
     heard: Heard = []
-    run = await play(lambda stage: CASES[case](stage, heard), SCRIPT, tmp_path, session_id="a")
+    run = await run_agent(lambda endpoint: CASES[case](endpoint, heard), SCRIPT, tmp_path, session_id="a")
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert run.answer == "All done."
     assert heard and threading.current_thread().name not in {thread for thread, _ in heard}

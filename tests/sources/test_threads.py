@@ -1,4 +1,4 @@
-"""The bridge from a thread to the event loop: order, batches, back-pressure, errors, leaving."""
+"""The bridge from a thread to the event loop: order, batches, back-pressure, errors, cancellation."""
 
 import asyncio
 import threading
@@ -10,7 +10,7 @@ import pytest
 
 from limelight.errors import AgentFailed
 from limelight.server.process.executor import AgentThreads
-from limelight.sources.threads import READ_AHEAD, Left, ThreadBridge
+from limelight.sources.threads import READ_AHEAD, ThreadBridge, ThreadCancelled
 from tests.support.wait import eventually
 
 Work = Callable[[ThreadBridge[int]], None]
@@ -24,17 +24,17 @@ def at_work() -> bool:
     return any(thread.name == "test-bridge" for thread in threading.enumerate())
 
 
-async def test_items_come_in_order_and_then_it_is_over() -> None:
+async def test_items_arrive_in_order_until_the_thread_ends() -> None:
     def work(bridge: ThreadBridge[int]) -> None:
         for number in range(1000):
             bridge.put(number)
 
     bridge = bridge_to(work)
     assert [item async for item in bridge.items()] == list(range(1000))
-    assert await bridge.leave()
+    assert await bridge.cancel()
 
 
-async def test_the_loop_is_woken_once_for_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_loop_is_woken_once_for_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = asyncio.get_running_loop()
     woken: list[object] = []
     call = loop.call_soon_threadsafe
@@ -55,13 +55,13 @@ async def test_the_loop_is_woken_once_for_a_batch(monkeypatch: pytest.MonkeyPatc
     items = bridge.items()
     first = asyncio.ensure_future(anext(items))
     await asyncio.sleep(0)
-    assert released.wait(5)  # the loop stands still meanwhile, so that all items wait
+    assert released.wait(5)  # it blocks the loop, so that all items wait
     assert await first == 0
     assert [item async for item in items] == list(range(1, READ_AHEAD))
     assert len(woken) <= 3
 
 
-async def test_a_thread_that_is_ahead_waits() -> None:
+async def test_thread_that_is_too_far_ahead_waits() -> None:
     put: list[int] = []
 
     def work(bridge: ThreadBridge[int]) -> None:
@@ -78,7 +78,7 @@ async def test_a_thread_that_is_ahead_waits() -> None:
     assert [item async for item in items] == list(range(1, 10 * READ_AHEAD))
 
 
-async def test_the_threads_error_is_raised_after_its_items() -> None:
+async def test_exception_of_the_thread_is_raised_after_its_items() -> None:
     def work(bridge: ThreadBridge[int]) -> None:
         bridge.put(1)
         raise ValueError("no more")
@@ -89,7 +89,7 @@ async def test_the_threads_error_is_raised_after_its_items() -> None:
         await anext(items)
 
 
-async def test_several_threads_may_put_items_in() -> None:
+async def test_several_threads_can_put_items() -> None:
     def work(bridge: ThreadBridge[int]) -> None:
         def some(start: int) -> None:
             for number in range(start, start + 200):
@@ -104,7 +104,7 @@ async def test_several_threads_may_put_items_in() -> None:
     assert sorted([item async for item in bridge_to(work).items()]) == list(range(800))
 
 
-async def test_the_context_is_the_one_that_the_bridge_was_made_in() -> None:
+async def test_thread_runs_in_the_context_of_the_bridges_creator() -> None:
     variable: ContextVar[int] = ContextVar("variable", default=0)
     variable.set(7)
     bridge = bridge_to(lambda b: b.put(variable.get()))
@@ -112,7 +112,7 @@ async def test_the_context_is_the_one_that_the_bridge_was_made_in() -> None:
     assert [item async for item in bridge.items()] == [7]
 
 
-async def test_who_leaves_ends_a_thread_that_puts_something_in() -> None:
+async def test_cancel_ends_a_thread_at_its_next_put() -> None:
     caught: list[str] = []
 
     def work(bridge: ThreadBridge[int]) -> None:
@@ -121,19 +121,19 @@ async def test_who_leaves_ends_a_thread_that_puts_something_in() -> None:
                 bridge.put(1)
         except Exception:
             caught.append("as an ordinary error")
-        except Left:
-            caught.append("as Left")
+        except ThreadCancelled:
+            caught.append("as ThreadCancelled")
             raise
 
     bridge = bridge_to(work)
     items = bridge.items()
     assert await anext(items) == 1
-    assert await bridge.leave()
-    assert caught == ["as Left"]
+    assert await bridge.cancel()
+    assert caught == ["as ThreadCancelled"]
     assert not at_work()
 
 
-async def test_a_thread_that_does_not_notice_goes_on_and_this_is_said() -> None:
+async def test_cancel_returns_false_for_a_thread_that_does_not_notice() -> None:
     free = threading.Event()
 
     def work(bridge: ThreadBridge[int]) -> None:
@@ -143,20 +143,20 @@ async def test_a_thread_that_does_not_notice_goes_on_and_this_is_said() -> None:
     bridge = bridge_to(work)
     assert await anext(bridge.items()) == 1
     begun = time.monotonic()
-    assert not await bridge.leave()
+    assert not await bridge.cancel()
     assert time.monotonic() - begun < 5
-    assert bridge.left
+    assert bridge.cancelled
     free.set()
     await eventually(lambda: not at_work())
 
 
-async def test_leaving_before_it_began_is_leaving() -> None:
+async def test_cancel_before_the_start_returns_true() -> None:
     bridge = bridge_to(lambda b: b.put(1))
-    assert await bridge.leave()
+    assert await bridge.cancel()
     assert not at_work()
 
 
-def test_a_loop_that_is_gone_ends_the_thread() -> None:
+def test_closed_loop_cancels_the_thread() -> None:
     free = threading.Event()
 
     def work(bridge: ThreadBridge[int]) -> None:
@@ -177,7 +177,7 @@ def test_a_loop_that_is_gone_ends_the_thread() -> None:
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
-async def test_a_tool_in_a_thread_of_the_server_cannot_end_the_server(error: BaseException) -> None:
+async def test_exit_in_a_thread_of_the_pool_does_not_end_the_server(error: BaseException) -> None:
     """Raised inside a task, these two would end the event loop itself."""
 
     def leave() -> None:

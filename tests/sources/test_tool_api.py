@@ -1,4 +1,4 @@
-"""A line that a tool says with `limelight.status` is its agent's, in every framework and at any depth."""
+"""`limelight.status` in a tool belongs to the tool's agent, in every framework and at any depth."""
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUntypedFunctionDecorator=false, reportUnknownParameterType=false
@@ -15,10 +15,10 @@ from smolagents import Tool
 
 from limelight import status
 from limelight.events import AgentStarted, RunFinished, Status
-from limelight.sources.base import SPEAKER
+from limelight.sources.base import CURRENT_AGENT_ID
 from tests.sources.agno import agno_scenarios
 from tests.sources.langgraph import langgraph_scenarios
-from tests.sources.live_turn import Played, Stage, theatre
+from tests.sources.live_turn import FinishedRun, ModelEndpoint, serve_agent
 from tests.sources.smolagents import smolagents_scenarios
 from tests.support.server import offer, serving
 
@@ -61,17 +61,19 @@ class TellAsync(Tell):
         return await tell_async(line)
 
 
-def deep(say: Callable[..., Any]) -> Callable[[Stage], object]:
-    return lambda stage: langgraph_scenarios.deep(stage, tools=[tool("tell")(say)])
+def deep(say: Callable[..., Any]) -> Callable[[ModelEndpoint], object]:
+    return lambda endpoint: langgraph_scenarios.deep(endpoint, tools=[tool("tell")(say)])
 
 
-def team(say: Callable[..., Any]) -> Callable[[Stage], object]:
+def team(say: Callable[..., Any]) -> Callable[[ModelEndpoint], object]:
     named = agno_scenarios.tool(name="tell")(say)
-    return lambda stage: agno_scenarios.team(stage, members=[agno_scenarios.plain(stage, name="helper", tools=[named])])
+    return lambda endpoint: agno_scenarios.team(
+        endpoint, members=[agno_scenarios.plain(endpoint, name="helper", tools=[named])]
+    )
 
 
-def managed(make: Callable[..., Callable[[Stage], object]], say: Tool) -> Callable[[Stage], object]:
-    def helper(**options: Any) -> Callable[[Stage], object]:
+def managed(make: Callable[..., Callable[[ModelEndpoint], object]], say: Tool) -> Callable[[ModelEndpoint], object]:
+    def helper(**options: Any) -> Callable[[ModelEndpoint], object]:
         return make(say, **options)
 
     return smolagents_scenarios.leading(smolagents_scenarios.calling, helper)
@@ -95,7 +97,7 @@ MANAGING = """
     - steps: [{tool_calls: [{name: helper, arguments: {task: a small job}}]}]
     - steps: [{tool_calls: [{name: final_answer, arguments: {answer: All done.}}]}]
 """
-HELPERS: dict[str, tuple[Callable[[Stage], object], str]] = {
+HELPERS: dict[str, tuple[Callable[[ModelEndpoint], object], str]] = {
     "langgraph": (deep(tell), langgraph_scenarios.HELPER % ("tell", LINE)),
     "langgraph, async": (deep(tell_async), langgraph_scenarios.HELPER % ("tell", LINE)),
     "agno": (team(tell), agno_scenarios.HELPER % ("tell", LINE)),
@@ -108,10 +110,10 @@ HELPERS: dict[str, tuple[Callable[[Stage], object], str]] = {
 
 
 @pytest.mark.parametrize("who", HELPERS)
-async def test_what_a_helpers_tool_says_is_the_helpers(who: str, tmp_path: Path) -> None:
+async def test_status_of_a_sub_agents_tool_belongs_to_the_sub_agent(who: str, tmp_path: Path) -> None:
     make, script = HELPERS[who]
-    async with theatre(make, script, tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(make, script, tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFinished), run.terminal
     said = run.one(Status, text="from below")
     assert said.agent_id == run.call("tell").started.agent_id == run.one(AgentStarted).agent_id
@@ -139,40 +141,40 @@ TWO_TEAM = TWO_HELPERS % (
 )
 
 
-def both_deep(stage: Stage) -> object:
+def both_deep(endpoint: ModelEndpoint) -> object:
     said = tool("tell")(tell)
     helper: Any = {"name": "helper", "description": "Helps.", "system_prompt": "You help.", "tools": [said]}
     return langgraph_scenarios.create_deep_agent(
-        model=langgraph_scenarios.model(stage), tools=[said], subagents=[helper]
+        model=langgraph_scenarios.model(endpoint), tools=[said], subagents=[helper]
     )
 
 
-def both_team(stage: Stage) -> object:
-    members = [agno_scenarios.plain(stage, name="helper", tools=[tell])]
-    return agno_scenarios.team(stage, members=members, tools=[tell])
+def both_team(endpoint: ModelEndpoint) -> object:
+    members = [agno_scenarios.plain(endpoint, name="helper", tools=[tell])]
+    return agno_scenarios.team(endpoint, members=members, tools=[tell])
 
 
 @pytest.mark.parametrize(("make", "script"), [(both_deep, TWO_DEEP), (both_team, TWO_TEAM)], ids=["langgraph", "agno"])
-async def test_helpers_at_once_and_their_boss_are_told_apart(
-    make: Callable[[Stage], object], script: str, tmp_path: Path
+async def test_statuses_of_parallel_sub_agents_and_the_main_agent_have_their_agent_ids(
+    make: Callable[[ModelEndpoint], object], script: str, tmp_path: Path
 ) -> None:
-    async with theatre(make, script, tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(make, script, tmp_path) as server:
+        run = await server.run()
     callers = {str(call.args["line"]): call.started.agent_id for call in _calls(run)}
     assert {said.text: said.agent_id for said in run.all(Status)} == callers
     assert callers["three"] == "" and len(set(callers.values())) == 3
 
 
-def _calls(run: Played) -> list[Any]:
+def _calls(run: FinishedRun) -> list[Any]:
     return [run.call("tell", number) for number in range(3)]
 
 
-async def test_a_line_of_an_agent_that_is_not_there_is_the_main_agents(tmp_path: Path) -> None:
-    """It may have overtaken the start of its agent; a tool must not fail because of that."""
+async def test_status_of_an_unknown_agent_belongs_to_the_main_agent(tmp_path: Path) -> None:
+    """It may arrive before the start of its agent, and must not fail the tool."""
 
     async def agent(messages: Any, ctx: Any) -> Any:
         """Speaks for somebody who has not begun."""
-        SPEAKER.set(lambda: "helper-1")
+        CURRENT_AGENT_ID.set(lambda: "helper-1")
         status("too early")
         await asyncio.to_thread(status, "from a thread")
         yield "done"

@@ -13,8 +13,8 @@ from zlib import crc32
 from limelight import plugins
 from limelight.errors import SetupError
 from limelight.runs.agents import Agent
-from limelight.sources.async_factory import AwaitedSource, Factory
 from limelight.sources.base import NO_OPTIONS, Options, Source
+from limelight.sources.lazy import AsyncFactory, FactorySource
 
 
 def load_agent(target: str, *, name: str = "", options: Options = NO_OPTIONS) -> Agent:
@@ -34,8 +34,8 @@ def load_agent(target: str, *, name: str = "", options: Options = NO_OPTIONS) ->
 def wrap(thing: object, label: str, options: Options = NO_OPTIONS) -> Source:
     """The source for an agent object, or for what a factory without arguments makes."""
     if inspect.iscoroutinefunction(thing) and not _takes_messages(thing):
-        factory = Factory(thing, label, lambda made: _wrapped(made, label, options))
-        return AwaitedSource(factory, options)
+        factory = AsyncFactory(thing, label, lambda made: _wrapped(made, label, options))
+        return FactorySource(factory, options)
     is_agent = any(kind.accepts(thing) for kind in plugins.find("sources").values())
     if not is_agent and callable(thing) and not isinstance(thing, type) and not _required_parameters(thing):
         thing = _made(thing, label)

@@ -13,8 +13,8 @@ from limelight import plugins
 from limelight.builtin.agent_config import EXECUTE, AgentConfig
 from limelight.builtin.model_choice import resolve_address
 from limelight.errors import SetupError
-from limelight.sources.base import Home, Options, Source
-from limelight.sources.lazy import Maker, late, needs_extra
+from limelight.sources.base import AgentResources, Options, Source
+from limelight.sources.lazy import LazyAgent, lazy_source, needs_extra
 
 
 class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,9 +50,9 @@ class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
 
 MODEL = frozenset({"model", "base_url"})
 PRELOADED_MODULES = {
-    "langgraph": ("checkpointer", "async_saver", "threaded_nodes", "graph_input", "history", "final_answer"),
+    "langgraph": ("checkpointer", "langgraph.checkpoint.sqlite.aio", "graph_input", "history", "final_answer"),
     "agno": ("agno.db.sqlite", "agno.media", "history"),
-    "smolagents": ("turn",),
+    "smolagents": ("instrument",),
 }
 """Modules that a source would import on the event loop when it opens or runs first; they are imported in the thread
 that creates the agent."""
@@ -157,8 +157,8 @@ def make_source(agent: BuiltIn, name: str, config: AgentConfig, options: Options
         raise SetupError(needs_extra(name, agent.extra))
     on_close: list[Callable[[], Awaitable[None]]] = []
 
-    async def prepare(home: Home) -> Callable[[], object]:
-        model = await resolve_address(config.model, home) if "model" in agent.settings else config.model
+    async def prepare(resources: AgentResources) -> Callable[[], object]:
+        model = await resolve_address(config.model, resources) if "model" in agent.settings else config.model
         resolved = msgspec.structs.replace(config, model=model, on_close=on_close)
         module, _, function = agent.factory.partition(":")
 
@@ -170,5 +170,7 @@ def make_source(agent: BuiltIn, name: str, config: AgentConfig, options: Options
 
         return create
 
-    maker = Maker(name=name, description=agent.description, extra=agent.extra, prepare=prepare, closing=on_close)
-    return late(agent.source_type, maker, options)
+    lazy_agent = LazyAgent(
+        name=name, description=agent.description, extra=agent.extra, prepare=prepare, cleanups=on_close
+    )
+    return lazy_source(agent.source_type, lazy_agent, options)

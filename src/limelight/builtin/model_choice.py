@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from limelight.errors import SetupError
-from limelight.sources.base import Home
+from limelight.sources.base import AgentResources
 
 OPENAI = "https://api.openai.com/v1"
 UNDERSTUDY = "understudy"
@@ -59,9 +59,9 @@ def is_address(url: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname) and url.split() == [url]
 
 
-async def resolve_address(choice: ModelChoice, home: Home) -> ModelChoice:
+async def resolve_address(choice: ModelChoice, resources: AgentResources) -> ModelChoice:
     """The choice with an address; the first call for the understudy starts it."""
     if not choice.is_understudy:
         return choice
-    base_url, key = await home.understudy()
+    base_url, key = await resources.understudy()
     return ModelChoice(UNDERSTUDY, base_url, key)

@@ -14,7 +14,7 @@ from limelight.ids import now_ms, sortable_id
 from limelight.models import Decide
 from limelight.redaction.rules import HIDDEN, Hiding, is_hidden_in, restored
 from limelight.runs.engine import Execution
-from limelight.sources.base import DECISIONS, About, Approval, User
+from limelight.sources.base import DECISIONS, Approval, ApprovalOptions, User
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -87,13 +87,15 @@ class RunContext:
         else:
             asyncio.run_coroutine_threadsafe(self._execution.emit_when_ready(event), self._loop).result()
 
-    def approve(self, name: str, args: dict[str, Any], **about: Unpack[About]) -> Coroutine[Any, Any, Approval]:
+    def approve(
+        self, name: str, args: dict[str, Any], **about: Unpack[ApprovalOptions]
+    ) -> Coroutine[Any, Any, Approval]:
         """Ask a person, with `await`. No answer in time is a no."""
         if threading.get_ident() != self._thread:
             raise RuntimeError("this runs in a thread of its own, where nothing can be awaited: use approve_blocking")
         return self._approve(Question(name, args, **about))
 
-    def approve_blocking(self, name: str, args: dict[str, Any], **about: Unpack[About]) -> Approval:
+    def approve_blocking(self, name: str, args: dict[str, Any], **about: Unpack[ApprovalOptions]) -> Approval:
         """The same for code that runs in a thread: it stands still until there is an answer."""
         if threading.get_ident() == self._thread:
             raise RuntimeError("this would stop the whole server: use `await ctx.approve(…)`")

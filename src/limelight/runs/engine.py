@@ -32,6 +32,7 @@ from limelight.events import (
 )
 from limelight.grammar import CUT_OFF, Grammar, reason_to_close
 from limelight.ids import now_ms, sortable_id
+from limelight.json_values import clean_text
 from limelight.log_context import ids
 from limelight.models import Append, Artifact, Result, Run, RunState, SessionRef, state_after
 from limelight.redaction.events import Redaction
@@ -42,11 +43,11 @@ from limelight.runs.error_message import error_message
 from limelight.runs.limits import ByteBudget, RunLimits
 from limelight.runs.metrics import NO_METRICS, RunMetrics, RunTimer
 from limelight.runs.retry import retry_while_unavailable
-from limelight.runs.truncation import clean_text, fit, is_plain
+from limelight.runs.truncation import fit, is_plain
 from limelight.runs.unstreamed_texts import WholeTexts
 from limelight.runs.watchdog import Watchdog
 from limelight.runs.write_buffer import WriteBuffer
-from limelight.sources.base import CURRENT, UNSTOPPABLE, FileMade, Item, Turn, filled_in
+from limelight.sources.base import CURRENT, UNSTOPPABLE, FileMade, Item, Turn, with_defaults
 from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
@@ -305,7 +306,7 @@ class Execution:
         for part in held:
             self._append(part)
         self._close_before(event)
-        self._append(filled_in(event))
+        self._append(with_defaults(event))
         if isinstance(event, ToolStarted) and event.name in self._status:
             self._append(Status(agent_id=event.agent_id, text=self._status[event.name]))
         self._watchdog.pause(self.grammar.waiting)

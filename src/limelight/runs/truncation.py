@@ -6,7 +6,7 @@ engine calls it.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -20,7 +20,6 @@ from limelight.events import (
     ApprovalRequested,
     ApprovalResolved,
     FinalAnswer,
-    JsonValue,
     Plan,
     RunCancelled,
     RunFailed,
@@ -33,6 +32,7 @@ from limelight.events import (
     ToolStarted,
     kind_of,
 )
+from limelight.json_values import MAX_DEPTH, clean_text, is_too_deep, json_value
 from limelight.links import result_url
 from limelight.models import Result
 from limelight.structured_answers import parts_of
@@ -49,15 +49,12 @@ MAX_EVENT = 56 * 1024
 """What no event exceeds as JSON, so that no SSE line exceeds 64 KiB."""
 MAX_NAME = 512
 """The most characters of an id or a name; frames repeat them beside other values."""
-MAX_DEPTH = 200
-"""How deep a value may be nested; readers of JSON give up at different depths, and none of them here."""
 LONGEST_OBJECT = 1024 * 1024
 """Texts beyond this are not looked into: nobody should have to wait for it."""
 TEXT = "text/plain; charset=utf-8"
 _TEXTS: dict[type, str] = {ToolFinished: "result", FinalAnswer: "content", RunStarted: "input"}
 """Fields whose text goes to the results table if it is large."""
 _NAMES = {kind: [f for f in kind.__struct_fields__ if f in ("name", "by") or f.endswith("_id")] for kind in EVENT_TYPES}
-_INSIDE: dict[type, Callable[[Any], Iterable[Any]]] = {dict: dict[Any, Any].values, list: iter, tuple: iter}
 E = TypeVar("E", bound=msgspec.Struct)
 _decode = msgspec.json.Decoder(AnyEvent).decode
 
@@ -132,7 +129,7 @@ def _apart(event: FinalAnswer) -> FinalAnswer | None:
     if isinstance(content, str):
         is_large = MAX_INLINE < len(content) <= LONGEST_OBJECT
     else:
-        content = jsonable(content)
+        content = json_value(content)
         is_large = isinstance(content, dict) and len(msgspec.json.encode(content)) > MAX_INLINE
     if not is_large or (parts := parts_of(content)) is None:
         return None
@@ -171,42 +168,12 @@ def is_plain(text: Any) -> bool:
     return type(text) is str and len(text) * 6 <= MAX_DELTA and (text.isascii() or _writable(text))
 
 
-def jsonable(value: Any) -> JsonValue:
-    """JSON if it can be, else text; None is ""."""
-    if value is None:
-        return ""
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    try:
-        written = _written(value)
-        plain = msgspec.json.decode(written)
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        return _text_for(value)
-    return written.decode() if _too_deep(plain) else plain
-
-
-def clean_text(text: str) -> str:
-    """Halves of surrogate pairs are not text: two that belong together become one character, others U+FFFD."""
-    try:
-        text.encode()
-        return text
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 def preview_of(text: str) -> str:
     """The beginning of a text: 10,000 characters, or less if these take more room than a frame has."""
     preview = text[:PREVIEW_CHARACTERS]
     while json_size(preview) > PREVIEW_BYTES:
         preview = preview[: len(preview) // 2]
     return preview
-
-
-def _written(value: Any) -> bytes:
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        return msgspec.json.encode(_clean(msgspec.to_builtins(value, str_keys=True, enc_hook=str)))
 
 
 def _writable(text: str) -> bool:
@@ -235,7 +202,7 @@ def _as_read_back(event: AnyEvent) -> AnyEvent:
             return _plain(event)
         written = msgspec.json.encode(event)
         nested = written.count(b"[") + written.count(b"{") > MAX_DEPTH
-        if nested and any(_too_deep(getattr(event, name)) for name in event.__struct_fields__):
+        if nested and any(is_too_deep(getattr(event, name)) for name in event.__struct_fields__):
             return _plain(event)
         return _decode(written)
     except msgspec.ValidationError as error:
@@ -246,19 +213,11 @@ def _as_read_back(event: AnyEvent) -> AnyEvent:
 
 def _plain(event: AnyEvent) -> AnyEvent:
     fields = {name: getattr(event, name) for name in event.__struct_fields__}
-    plain = {name: value if value is None else jsonable(value) for name, value in fields.items()}
+    plain = {name: value if value is None else json_value(value) for name, value in fields.items()}
     try:
         return msgspec.convert(plain, type(event))
     except msgspec.ValidationError as error:
         raise BadEvent(f"{kind_of(event)}: {error}") from error
-
-
-def _too_deep(value: Any) -> bool:
-    level, depth = [value], 0
-    while level and depth <= MAX_DEPTH:
-        level = [inner for outer in level if type(outer) in _INSIDE for inner in _INSIDE[type(outer)](outer)]
-        depth += 1
-    return bool(level)
 
 
 def _spill(event: Any, field: str, run_id: str, id_: str, result_max: int, kind: str = "") -> Fitted:
@@ -348,21 +307,3 @@ def _shortened(event: E, field: str) -> E:
     if text is None or len(text) <= SHORT_CHARACTERS:
         return event
     return msgspec.structs.replace(event, **{field: text[: SHORT_CHARACTERS - 1] + "…"})
-
-
-def _text_for(value: Any) -> str:
-    try:
-        return clean_text(str(value))
-    except Exception:  # a value of somebody else's class, or one that is nested too deeply even for this
-        return f"<{type(value).__name__}>"
-
-
-def _clean(value: Any) -> Any:
-    """The same JSON value with text that can be written; the keys of objects too."""
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, dict):
-        return {clean_text(str(k)): _clean(v) for k, v in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    if isinstance(value, list | tuple):
-        return [_clean(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
-    return value

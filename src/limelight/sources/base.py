@@ -1,12 +1,13 @@
-"""What a source is, what it is given, and what all of them share.
+"""The interface between agents and the engine: `Source`, and the `Turn` and `Context` that a source receives.
 
-A source wraps one agent object. For each turn the engine asks it for a stream of Events and takes care of the rest: it
-writes `run_started`, checks the grammar, measures durations, closes what is left open, and turns an exception into
-`run_failed`. A source ends with `final_answer` and `run_finished`. It must not know dialects, stores or HTTP.
+A source wraps one agent object. For each turn the engine asks it for a stream of Events. The engine writes
+`run_started`, checks the grammar, measures durations, closes what is left open, and turns an exception into
+`run_failed`. A source ends its stream with `final_answer` and `run_finished`. It must not know dialects, stores or
+HTTP.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypedDict, Unpack
@@ -18,18 +19,18 @@ from limelight.messages import Message
 
 DECISIONS: tuple[Decision, ...] = ("approve", "edit", "reject")
 UNSTOPPABLE = "A step that cannot be interrupted is still running; what it returns will be dropped."
-"""What a run says if it is stopped and something of it goes on."""
+"""Status of a stopped run in which a step continues that has no known name."""
 
 
 class User(msgspec.Struct, frozen=True):
-    """For whom the agent works. `user_id` is the owner of the session."""
+    """The user for whom the agent works. `user_id` is the owner of the session."""
 
     user_id: str
     name: str = ""
 
 
 class Approval(msgspec.Struct, frozen=True):
-    """A person's word. It is true if the agent may go on; `args` are the ones to use, edited or not."""
+    """A person's decision. It is true unless it is a rejection; `args` are the arguments to use, edited or not."""
 
     decision: Decision
     args: dict[str, Any]
@@ -40,15 +41,15 @@ class Approval(msgspec.Struct, frozen=True):
         return self.decision != "reject"
 
 
-class About(TypedDict, total=False):
-    """What a question may say beside a name and arguments."""
+class ApprovalOptions(TypedDict, total=False):
+    """Optional fields of a request for approval."""
 
     call_id: str
-    """The open tool call that it is about."""
+    """The open tool call that needs the approval."""
     agent_id: str
-    """The sub-agent that asks."""
+    """The sub-agent that asks; "" is the main agent."""
     decisions: Sequence[Decision]
-    """The answers on offer, in place of all."""
+    """The allowed decisions; all by default."""
 
 
 class FileMade(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,22 +57,22 @@ class FileMade(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     data: bytes | Callable[[], bytes]
-    """The bytes, or what reads or makes them, if that takes time: it is called in a thread."""
+    """The bytes, or a function that returns them and is called in a thread."""
     media_type: str = "application/octet-stream"
     call_id: str = ""
     agent_id: str = ""
 
     async def read(self) -> bytes:
-        """The bytes, wherever they come from."""
+        """Return the bytes; call `data` in a thread if it is a function."""
         return self.data if isinstance(self.data, bytes) else await asyncio.to_thread(self.data)
 
 
 Item = AnyEvent | FileMade
-"""What a source yields."""
+"""One element of a source's stream."""
 
 
 class Context(Protocol):
-    """What an agent may know and do during a turn, beside its messages."""
+    """The run that an agent works for: its ids, its user, its workspace, and requests to a person."""
 
     @property
     def run_id(self) -> str: ...
@@ -81,35 +82,37 @@ class Context(Protocol):
     def user(self) -> User: ...
     @property
     def workspace(self) -> Path:
-        """A folder of the session's own."""
+        """The folder of the session."""
         ...
 
     @property
     def cancelled(self) -> bool:
-        """True once somebody pressed Stop. Code that cannot be interrupted looks at it."""
+        """True once the run is stopped. Code that cannot be interrupted polls it."""
         ...
 
     def emit(self, event: AnyEvent) -> None:
-        """Say something from anywhere, also from another thread, without yielding it."""
+        """Add an event to the run without yielding it. Any thread may call this."""
         ...
 
-    def approve(self, name: str, args: dict[str, Any], **about: Unpack[About]) -> Coroutine[Any, Any, Approval]:
-        """Ask a person, and `await` the answer."""
+    def approve(
+        self, name: str, args: dict[str, Any], **options: Unpack[ApprovalOptions]
+    ) -> Coroutine[Any, Any, Approval]:
+        """Ask a person for a decision and wait for it."""
         ...
 
-    def approve_blocking(self, name: str, args: dict[str, Any], **about: Unpack[About]) -> Approval:
-        """The same for an ordinary generator, which runs in a thread of its own."""
+    def approve_blocking(self, name: str, args: dict[str, Any], **options: Unpack[ApprovalOptions]) -> Approval:
+        """Do the same in a thread, which blocks until there is a decision."""
         ...
 
     async def together(self, *asking: Coroutine[Any, Any, Approval]) -> list[Approval]:
-        """Await several answers, for an agent that stands still until it has all: no call of it runs before."""
+        """Await several decisions of an agent that continues when it has all of them: no call of it runs before."""
         ...
 
 
 CURRENT: ContextVar[Context | None] = ContextVar("limelight_context", default=None)
-"""The context of the run that this code is a part of, for tools that know nothing of Limelight but one function."""
-SPEAKER: ContextVar[Callable[[], str]] = ContextVar("limelight_speaker", default=str)
-"""Finds the agent that this code works for, as far as the framework lets it be known; "" is the main one."""
+"""The run that the current code belongs to; `limelight.current()` reads it."""
+CURRENT_AGENT_ID: ContextVar[Callable[[], str]] = ContextVar("limelight_agent_id", default=str)
+"""Returns the id of the agent that the current code works for, if the framework reveals it; "" is the main agent."""
 
 
 async def no_history() -> Sequence[Message]:
@@ -119,19 +122,19 @@ async def no_history() -> Sequence[Message]:
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """One request to an agent.
 
-    An agent without a memory takes `messages` as they are. One that keeps its state does so under `memory_key`: if it
-    has some there, it gets the `question` only; if not, it first gets the `history`.
+    An agent without a memory takes all `messages`. An agent that keeps state keeps it under `memory_key`: if there is
+    state under that key, the agent takes the `question` only; otherwise it takes the `history` first.
     """
 
     messages: Sequence[Message]
-    """What the client sent, all of it."""
+    """All messages of the request."""
     context: Context
     memory_key: str = ""
-    """Names the conversation. The same key means that this turn goes on where the last one with it ended."""
+    """Identifies the conversation: a turn continues from the state of the last turn with the same key."""
     history: Callable[[], Awaitable[Sequence[Message]]] = no_history
-    """The conversation before this turn, without system messages: as the client sent it, else as the log has it."""
+    """Returns the conversation before this turn, without system messages: from the request, or else from the log."""
     max_steps: int | None = None
-    """How many steps the main agent may make; None leaves it to the agent."""
+    """The step limit of the main agent; None leaves the limit to the agent."""
 
     @property
     def question(self) -> Message:
@@ -140,34 +143,34 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def instructions(self) -> str:
-        """What the client's system messages say: it adds to the agent's instructions, for this turn."""
+        """The texts of the request's system messages, which add to the agent's instructions for this turn."""
         return "\n\n".join(message.text for message in self.messages if message.role == "system")
 
 
-class Home(Protocol):
-    """What a server has for its sources."""
+class AgentResources(Protocol):
+    """The resources of a server that its sources may use."""
 
     @property
     def data(self) -> Path:
-        """The data folder, for databases of the frameworks."""
+        """The data folder, in which frameworks keep their databases."""
         ...
 
     async def understudy(self) -> tuple[str, str]:
-        """The address and the key of the stand-in model, which is started when somebody first asks."""
+        """Return the URL and the key of the offline model, which the first call starts."""
         ...
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What the configuration says about one agent, as far as its source has to know."""
+    """The settings of one agent that its source applies."""
 
     max_steps: int | None = None
     planning_interval: int | None = None
     approve: tuple[str, ...] = ()
-    """Tools before which a person is asked, for sources that can hold up a call."""
+    """Tools that need an approval before each call, for sources that can hold a call."""
 
 
 NO_OPTIONS = Options()
-"""The configuration says nothing."""
+"""The default options."""
 
 
 Feature = Literal[
@@ -185,24 +188,24 @@ Feature = Literal[
     "stop_in_a_sync_tool",
     "memory_after_restart",
 ]
-"""What agents of some frameworks show and others cannot."""
+"""Abilities that some frameworks have and others lack."""
 
 
 class Source(Protocol):
-    """One agent of one framework. Found by entry point; `accepts` decides which one takes a target.
+    """One agent of one framework. Sources are found by entry point; `accepts` says which targets a source can wrap.
 
-    The module of a source must not import its framework: it is loaded to find out who takes a target.
+    The module of a source must not import its framework, because every source is loaded to choose one for a target.
     """
 
     framework: ClassVar[str]
     LACKS: ClassVar[Mapping[Feature, str]] = {}
-    """What the framework cannot do, each with the reason in a few words. Tests fail if it is not so."""
+    """Features that the framework lacks, each with a short reason. Tests fail if a framework has such a feature."""
     OPTIONS: ClassVar[frozenset[str]] = frozenset()
-    """The fields of Options that make a difference."""
+    """The fields of Options that the source applies."""
     keeps_memory: ClassVar[bool] = False
-    """Whether state is kept under `memory_key` between turns."""
+    """Whether the source keeps state under `memory_key` between turns."""
     resumes: ClassVar[bool] = False
-    """Whether a run that waits for a person survives its server: `resume` then goes on with it."""
+    """Whether `resume` can continue a run that waited for a person when its server ended."""
 
     @classmethod
     def accepts(cls, target: object) -> bool: ...
@@ -211,79 +214,42 @@ class Source(Protocol):
 
     @property
     def description(self) -> str:
-        """One line about the agent, for lists."""
+        """One line about the agent for lists."""
         ...
 
     @property
     def failed(self) -> bool:
-        """Whether it could not be opened, though the server goes on: who asks is told why, and has it tried again."""
+        """Whether the agent could not be opened while the server runs: the next request gets the reason and retries."""
         return False
 
-    async def open(self, home: Home) -> None:
-        """Called once, before the first turn, in the server's event loop."""
+    async def open(self, resources: AgentResources) -> None:
+        """Prepare the agent. Called once, before the first turn, in the server's event loop."""
 
     async def close(self) -> None:
-        """Called once, after the last turn."""
+        """Release what the agent holds. Called once, after the last turn."""
 
     def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
-        """The turn's events. Closing the generator must end the framework's work."""
+        """Yield the events of a turn. Closing the generator must end the framework's work."""
         ...
 
-    def resume(self, turn: Turn, so_far: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
-        """Go on with a run that waited for a person when its server ended. `so_far` is what its log has.
+    def resume(self, turn: Turn, events: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
+        """Continue a run that waited for a person when its server ended. `events` are the events in its log.
 
-        It asks again what it asked before, by `approve`: that finds the open question, or the answer if there is one.
+        The source calls `approve` again: that finds the open request, or the decision if there is one.
         """
-        raise RuntimeError(f"{self.framework} cannot go on with a run that waited")
+        raise RuntimeError(f"{self.framework} cannot resume a run")
 
     async def forget(self, memory_key: str) -> None:
-        """The conversation is gone for good: remove what is kept of it."""
+        """Delete the state of a conversation that was deleted."""
 
     async def rest(self, memory_key: str) -> None:
-        """The conversation is idle: let go of what is held in memory and can be had again."""
+        """Release memory of an idle conversation that can be restored later."""
 
 
-class CallIds:
-    """Makes the ids of tool calls present and unique within a run, as some frameworks repeat or omit them.
+def with_defaults(event: AnyEvent) -> AnyEvent:
+    """Fill in what a source may leave out of a tool call: its name, the message of an error, the result of a failure.
 
-    Of several calls that are open under one raw id, the oldest is meant: it is the first to end.
-    """
-
-    def __init__(self) -> None:
-        self._open: dict[str, list[str]] = {}
-        self._used: set[str] = set()
-
-    def reserve(self, used: Iterable[str]) -> None:
-        """These ids are taken: they were used before this object was there."""
-        self._used.update(used)
-
-    def start(self, raw: str) -> str:
-        """The id under which a call that begins now is known from here on."""
-        base = raw or "call"
-        call_id, number = base, 1
-        while call_id in self._used:
-            number += 1
-            call_id = f"{base}-{number}"
-        self._used.add(call_id)
-        self._open.setdefault(raw, []).append(call_id)
-        return call_id
-
-    def of(self, raw: str) -> str:
-        """The id of the call that is open under this raw id."""
-        return next(iter(self._open.get(raw, ())), raw)
-
-    def finish(self, raw: str) -> str:
-        """The same, for the call's end."""
-        call_id = self.of(raw)
-        if call_id in self._open.get(raw, ()):
-            self._open[raw].remove(call_id)
-        return call_id
-
-
-def filled_in(event: AnyEvent) -> AnyEvent:
-    """What a source left out of a tool call: a name, the message of an error, a result that repeats it.
-
-    A call that failed has an outcome, so its `result_seen` is true.
+    The error is an outcome, so `result_seen` of a failed call is true.
     """
     match event:
         case ToolStarted() if not event.name:
@@ -299,5 +265,5 @@ def filled_in(event: AnyEvent) -> AnyEvent:
 
 
 def first_line(text: str | None) -> str:
-    """The first line of a docstring, for descriptions."""
+    """Return the first line of a docstring."""
     return (text or "").strip().partition("\n")[0].strip()

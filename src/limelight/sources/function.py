@@ -1,7 +1,7 @@
 """A plain function as an agent: `async def agent(messages, ctx)` that yields text, Events and files.
 
 An async generator is the usual form. A coroutine function that returns its answer works too, and so does an ordinary
-generator, which runs in a thread of its own so that it blocks nobody.
+generator, which runs in its own thread so that it does not block the event loop.
 """
 
 import inspect
@@ -19,18 +19,19 @@ from limelight.events import (
     RunFinished,
     Status,
     TextDelta,
-    TextFinished,
     ToolArgsDelta,
     ToolFinished,
     ToolOutputDelta,
     ToolReady,
     ToolStarted,
 )
-from limelight.sources.base import NO_OPTIONS, UNSTOPPABLE, CallIds, FileMade, Item, Options, Source, Turn, first_line
+from limelight.sources.base import NO_OPTIONS, UNSTOPPABLE, FileMade, Item, Options, Source, Turn, first_line
+from limelight.sources.messages import AgentMessages, MessageIds
 from limelight.sources.threads import ThreadBridge
+from limelight.sources.tool_calls import CallIds
 
 ToolEvent = ToolArgsDelta | ToolReady | ToolOutputDelta | ToolFinished
-"""What always belongs to a call, also if the call has no id of its own."""
+"""Events that always belong to a call, also if their call id is empty."""
 
 
 class FunctionSource(Source):
@@ -57,11 +58,12 @@ class FunctionSource(Source):
 
     async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
         translator = FunctionTranslator()
+        append = translator.messages.append
         items = self._items(turn)
         try:
             async for item in items:
-                if type(item) is str and item:  # most items are text, so they take the short way
-                    yield translator.text(item)
+                if type(item) is str and (delta := append(item)) is not None:  # most items
+                    yield delta
                     continue
                 for event in translator.feed(item):
                     yield event
@@ -74,29 +76,26 @@ class FunctionSource(Source):
         if inspect.isasyncgenfunction(self._target):
             return self._target(turn.messages, turn.context)
         if inspect.iscoroutinefunction(self._target):
-            return _answer_of(self._target(turn.messages, turn.context))
+            return _returned(self._target(turn.messages, turn.context))
         return _in_thread(self._target(turn.messages, turn.context), turn)
 
 
 class FunctionTranslator:
-    """Pure: what a function yields -> Events. Strings become the text of a message that the next other item ends."""
+    """Translates what a function yields into Events. Pure. Any other item ends the message that strings make up."""
 
     def __init__(self) -> None:
-        self._calls = CallIds()
-        self._messages = 0
-        self._open: str | None = None
-        self._last: str | None = None
-        self._text: list[str] = []
+        self.messages = AgentMessages("", MessageIds())
+        self._call_ids = CallIds()
         self._answered = False
         self._ended = False
 
     def feed(self, item: object) -> list[Item]:
         if isinstance(item, str):
-            return [self.text(item)] if item else []
+            return [*self.messages.text(item)]
         if item is None:
             return []
         if isinstance(item, FileMade):
-            return [*self._finish_text(), self._with_unique_id(item)]
+            return [*self.messages.close(), self._with_unique_id(item)]
         if not isinstance(item, EVENT_TYPES):
             raise BadEvent(f"an agent yields text, events or files, not {type(item).__name__}")
         event: AnyEvent = item  # pyright: ignore[reportAssignmentType]
@@ -104,50 +103,40 @@ class FunctionTranslator:
         self._ended |= isinstance(event, TERMINAL_TYPES)
         if isinstance(event, RunFinished):
             return self.end(event)
-        if isinstance(event, TextDelta) and not event.agent_id:
-            if event.message_id != self._last:
-                self._last, self._text = event.message_id, []
-            self._text.append(event.text)
-        return [*self._finish_text(event.agent_id), self._with_unique_id(event)]
+        if event.agent_id:  # an event of a sub-agent leaves the main agent's message open
+            return [self._with_unique_id(event)]
+        if isinstance(event, TextDelta):
+            self._track_text(event)
+        return [*self.messages.close(), self._with_unique_id(event)]
+
+    def _track_text(self, event: TextDelta) -> None:
+        """A text that the function streams by itself may be its answer."""
+        if event.message_id != self.messages.last_id:
+            self.messages.last_id, self.messages.last_pieces = event.message_id, []
+        self.messages.last_pieces.append(event.text)
 
     def end(self, terminal: RunFinished | None = None) -> list[Item]:
-        """What the function leaves for us to say at its end."""
+        """The function has ended, or has yielded `terminal`: add the answer and the end, if they are missing."""
         if self._ended and terminal is None:
             return []
         self._ended = True
-        events: list[Item] = [*self._finish_text()]
+        events: list[Item] = [*self.messages.close()]
         if not self._answered:
             self._answered = True
-            events.append(FinalAnswer(content="".join(self._text), message_id=self._last))
+            events.append(FinalAnswer(content=self.messages.last_text, message_id=self.messages.last_id))
         return [*events, terminal or RunFinished()]
-
-    def text(self, text: str) -> TextDelta:
-        """One more piece of the open message, or the first one of a new message."""
-        if self._open is None:
-            self._messages += 1
-            self._open = self._last = f"msg-{self._messages}"
-            self._text = []
-        self._text.append(text)
-        return TextDelta(message_id=self._open, text=text)
-
-    def _finish_text(self, agent_id: str = "") -> list[Item]:
-        if self._open is None or agent_id:  # what a sub-agent does leaves the main agent's message open
-            return []
-        finished = TextFinished(message_id=self._open)
-        self._open = None
-        return [finished]
 
     def _with_unique_id(self, item: Item) -> Item:
         if isinstance(item, ToolStarted):
-            return msgspec.structs.replace(item, call_id=self._calls.start(item.call_id))
+            return msgspec.structs.replace(item, call_id=self._call_ids.start(item.call_id))
         call_id: str | None = getattr(item, "call_id", None)
         if call_id is None or (not call_id and not isinstance(item, ToolEvent)):  # it belongs to no call
             return item
-        known = self._calls.finish(call_id) if isinstance(item, ToolFinished) else self._calls.of(call_id)
+        known = self._call_ids.finish(call_id) if isinstance(item, ToolFinished) else self._call_ids.find(call_id)
         return item if known == call_id else msgspec.structs.replace(item, call_id=known)
 
 
-async def _answer_of(awaitable: Any) -> AsyncGenerator[object, None]:
+async def _returned(awaitable: Any) -> AsyncGenerator[object, None]:
     answer = await awaitable
     if isinstance(answer, str) or answer is None:
         yield answer
@@ -156,7 +145,7 @@ async def _answer_of(awaitable: Any) -> AsyncGenerator[object, None]:
 
 
 async def _in_thread(items: Iterator[object], turn: Turn) -> AsyncGenerator[object, None]:
-    """Drive an ordinary generator from a thread. Stop is seen between two items; a running one cannot be broken off."""
+    """Drive an ordinary generator from a thread. It notices Stop between two items."""
 
     def drive(bridge: ThreadBridge[object]) -> None:
         try:
@@ -174,5 +163,5 @@ async def _in_thread(items: Iterator[object], turn: Turn) -> AsyncGenerator[obje
         async for item in bridge.items():
             yield item
     finally:
-        if not await bridge.leave():
+        if not await bridge.cancel():
             turn.context.emit(Status(text=UNSTOPPABLE))

@@ -1,8 +1,8 @@
-"""A past that a client or the log tells, in the one form that every framework takes. Pure.
+"""Normalizes a conversation that a client or the log provides, so that every framework accepts it. Pure.
 
-Anything may be in it: calls without an id, arguments that are no object, results of calls that nobody made. Frameworks
-raise on such things, and a conversation whose past is refused is over; so it is put right before they see it. A result
-stays only right behind the message with its call, which is the order that models insist on.
+It may contain anything: calls without an id, arguments that are not an object, results of calls that nobody made.
+Frameworks raise on these, and a conversation whose history is refused cannot continue. A result is kept only right
+behind the message with its call, which is the order that models require; a call without a result gets one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,29 +10,46 @@ from typing import Any
 
 import msgspec
 
+from limelight.grammar import args_of
+from limelight.json_values import json_value
 from limelight.messages import Message
-from limelight.sources.values import fields_of, items_of, json_value
+from limelight.sources.values import fields_of, items_of
+
+CUT_OFF = "This call was cut off before it had a result."
+"""The result of a call that has none."""
 
 
-def put_right(history: Sequence[Message]) -> list[Message]:
-    """The messages, every call with an id, a name and an object as arguments, and every result with a call."""
-    made: list[Message] = []
-    waiting: list[str] = []
-    nameless: list[str] = []
-    """Ids that were made up, for results that name no call either."""
+def normalized(history: Sequence[Message]) -> list[Message]:
+    """The messages, in which every call has an id, a name, an object as arguments and a result."""
+    messages: list[Message] = []
+    open_calls: list[dict[str, Any]] = []
+    """The calls of the last message that have no result."""
+    position = 0
+    """Where their results belong."""
+    generated: list[str] = []
+    """Ids of calls that had none, for results that name no call either."""
     for number, message in enumerate(history):
         if message.role == "tool":
-            call_id = message.get("tool_call_id") or next(iter(nameless), "")
-            if call_id in waiting:
-                waiting.remove(call_id)
-                nameless = [one for one in nameless if one != call_id]
-                made.append(Message({**message, "tool_call_id": call_id}))
+            call_id = message.get("tool_call_id") or next(iter(generated), "")
+            call = next((call for call in open_calls if call["id"] == call_id), None)
+            if call is not None:
+                open_calls.remove(call)
+                generated = [other for other in generated if other != call_id]
+                messages.append(Message({**message, "tool_call_id": call_id}))
             continue
+        messages[position:position] = map(_cut_off, open_calls)
         calls = list(_calls(message, number))
-        nameless = [call["id"] for call, is_named in calls if not is_named]
-        waiting = [call["id"] for call, _ in calls]
-        made.append(_with_calls(message, [call for call, _ in calls]))
-    return made
+        generated = [call["id"] for call, has_id in calls if not has_id]
+        open_calls = [call for call, _ in calls]
+        messages.append(_with_calls(message, [*open_calls]))
+        position = len(messages)
+    messages[position:position] = map(_cut_off, open_calls)
+    return messages
+
+
+def _cut_off(call: dict[str, Any]) -> Message:
+    name = call["function"]["name"]
+    return Message(role="tool", tool_call_id=call["id"], name=name, content=CUT_OFF, status="error")
 
 
 def _with_calls(message: Message, calls: list[dict[str, Any]]) -> Message:
@@ -41,28 +58,26 @@ def _with_calls(message: Message, calls: list[dict[str, Any]]) -> Message:
 
 
 def _calls(message: Message, number: int) -> Iterator[tuple[dict[str, Any], bool]]:
-    """The calls of a message, each with whether it had an id. What is no call is left out."""
+    """The calls of a message, each with whether it had an id. Anything else in the list is left out."""
     for at, sent in enumerate(items_of(message.get("tool_calls")), 1):
         function = fields_of(fields_of(sent).get("function"))
         if not function:
             continue
         call_id = sent.get("id")
-        is_named = isinstance(call_id, str) and bool(call_id)
-        name = str(function.get("name") or "unknown")
-        arguments = _arguments(function.get("arguments"))
+        has_id = isinstance(call_id, str) and bool(call_id)
         call = {
-            "id": call_id if is_named else f"call_{number}_{at}",
+            "id": call_id if has_id else f"call_{number}_{at}",
             "type": "function",
-            "function": {"name": name, "arguments": arguments},
+            "function": {
+                "name": str(function.get("name") or "unknown"),
+                "arguments": _arguments(function.get("arguments")),
+            },
         }
-        yield call, is_named
+        yield call, has_id
 
 
 def _arguments(sent: Any) -> str:
-    """The JSON of the arguments, as it was sent if it is an object's; else that of none."""
+    """The JSON of the arguments: as sent if it is that of an object, else that of an empty object."""
     if not isinstance(sent, str):
         return msgspec.json.encode(json_value(fields_of(sent))).decode()
-    try:
-        return sent if isinstance(msgspec.json.decode(sent), dict) else "{}"
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return "{}"
+    return sent if isinstance(args_of(sent), dict) else "{}"

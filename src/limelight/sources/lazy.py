@@ -1,10 +1,12 @@
-"""A source whose agent is made while the server runs already: to import a framework takes seconds.
+"""Sources whose agent is made after they are: by an async factory, or in the background while the server runs.
 
-What lists and checks need of it (framework, description, what it lacks) is known before; the framework is not imported
-for that. It is imported, and the agent made, in a thread, so that the event loop goes on meanwhile; a run that comes
-too early says so and waits. That a package is missing is known before, too; whatever else goes wrong stands in the log,
-and is told to whoever asks the agent. It may pass, as a lock on the framework's database does, so the next who asks
-has it made anew.
+`FactorySource` stands for a target `async def make()`. The agent is made when the server opens its agents, in their
+event loop, because database connections belong to the loop that opens them. Its framework is known only then.
+
+`LazySource` stands for a built-in agent, whose framework takes seconds to import. Its framework and description are
+known before; the framework is imported, and the agent made, in a thread. A run that comes too early says so and waits.
+A missing package is known before, too. Any other failure is logged and reported to the next request, which also
+retries: the cause may be temporary, such as a lock on the framework's database.
 """
 
 import asyncio
@@ -12,102 +14,183 @@ import logging
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
+from typing import ClassVar
 
 import msgspec
 
 from limelight.errors import LimelightError, SetupError, TryLater
 from limelight.events import AnyEvent, Status
-from limelight.sources.base import NO_OPTIONS, Home, Item, Options, Source, Turn
+from limelight.sources.base import NO_OPTIONS, AgentResources, Item, Options, Source, Turn, first_line
 
 log = logging.getLogger(__name__)
-ONE_AT_A_TIME = threading.Lock()
-"""Two threads that import packages which import each other may see half a module."""
-TURN_SECONDS = 0.05
-"""How often who waits for a turn looks whether it is still needed."""
+TRAITS = ("framework", "LACKS", "OPTIONS", "keeps_memory", "resumes")
+"""The attributes that all agents of a framework share."""
+IMPORT_LOCK = threading.Lock()
+"""Held while an agent is made: two threads that import packages which import each other may see half a module."""
+LOCK_POLL_SECONDS = 0.05
+"""How often a thread that waits for the lock checks whether its agent is still needed."""
 
 
-class Maker(msgspec.Struct, frozen=True, kw_only=True):
-    """How to make an agent, and what to say of it before, or if that fails."""
+class AsyncFactory(msgspec.Struct, frozen=True):
+    """A coroutine function that makes an agent, and how to find the source for it."""
+
+    make: Callable[[], Awaitable[object]]
+    label: str
+    """The target, for error messages."""
+    wrap: Callable[[object], Source]
+
+
+class FactorySource(Source):
+    """Delegates to the source of the agent that an async factory makes."""
+
+    framework: ClassVar[str] = "async factory"
+    OPTIONS: ClassVar[frozenset[str]] = frozenset(msgspec.structs.asdict(NO_OPTIONS))
+
+    def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
+        if not isinstance(target, AsyncFactory):
+            raise TypeError(f"{target!r} makes no agent")
+        self._factory = target
+        self._options = options
+        self._source: Source | None = None
+
+    @classmethod
+    def accepts(cls, target: object) -> bool:
+        return False  # `agents` creates this source itself
+
+    @property
+    def description(self) -> str:
+        return self._source.description if self._source is not None else first_line(self._factory.make.__doc__)
+
+    async def open(self, resources: AgentResources) -> None:
+        try:
+            target = await self._factory.make()
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise SetupError(f"target {self._factory.label!r} cannot be made: {reason}") from error
+        source = self._factory.wrap(target)
+        self._check_options(source)
+        await source.open(resources)
+        self._source = source
+        for trait in TRAITS:
+            setattr(self, trait, getattr(source, trait))
+
+    def _check_options(self, source: Source) -> None:
+        for name, value in msgspec.structs.asdict(self._options).items():
+            if value != getattr(NO_OPTIONS, name) and name not in source.OPTIONS:
+                raise SetupError(
+                    f"target {self._factory.label!r}: {name} makes no difference for this agent, as its framework "
+                    f"({source.framework}) does not have it"
+                )
+
+    @property
+    def _opened(self) -> Source:
+        if self._source is None:
+            raise RuntimeError(f"the agent of {self._factory.label!r} is not open")
+        return self._source
+
+    async def close(self) -> None:
+        if self._source is not None:
+            await self._source.close()
+
+    def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
+        return self._opened.run(turn)
+
+    def resume(self, turn: Turn, events: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
+        return self._opened.resume(turn, events)
+
+    async def forget(self, memory_key: str) -> None:
+        await self._opened.forget(memory_key)
+
+    async def rest(self, memory_key: str) -> None:
+        await self._opened.rest(memory_key)
+
+
+class LazyAgent(msgspec.Struct, frozen=True, kw_only=True):
+    """How to make a built-in agent, and what is known of it before."""
 
     name: str
     description: str
     extra: str
-    prepare: Callable[[Home], Awaitable[Callable[[], object]]]
-    """Finds out where the model is. What it gives makes the agent, and is called in a thread."""
-    closing: list[Callable[[], Awaitable[None]]] = []
-    """What has to be called when the agent is not needed any more; it grows while it is made."""
+    """The extra with its framework; "" if it needs none."""
+    prepare: Callable[[AgentResources], Awaitable[Callable[[], object]]]
+    """Resolves the model's address. Returns the function that makes the agent, which is called in a thread."""
+    cleanups: list[Callable[[], Awaitable[None]]] = []
+    """Functions to call when the agent is closed; `prepare` and the function that it returns add to them."""
 
     def missing(self, module: str) -> str:
+        """The message for a package that is not installed."""
         return needs_extra(self.name, self.extra) if self.extra else f"agent {self.name!r} needs the package {module}"
 
 
 def needs_extra(name: str, extra: str) -> str:
+    """The message for an agent whose extra is not installed."""
     return f"agent {name!r} needs the {extra} extra: pip install 'limelight[{extra}]'"
 
 
-class LateSource(Source):
-    """Begins to make the agent in `open`, and leaves everything to the source of its framework."""
+class LazySource(Source):
+    """Starts to make the agent in `open`, and delegates to the source of its framework."""
 
-    kind: type[Source]
+    source_class: type[Source]
 
     def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
-        if not isinstance(target, Maker):
+        if not isinstance(target, LazyAgent):
             raise TypeError(f"{target!r} makes no agent")
-        self._maker = target
+        self._agent = target
         self._options = options
-        self._made: Source | None = None
-        self._making: asyncio.Task[Source] | None = None
-        self._home: Home | None = None
+        self._source: Source | None = None
+        self._task: asyncio.Task[Source] | None = None
+        """The last attempt to make the agent."""
+        self._resources: AgentResources | None = None
         self._closing = False
 
     @classmethod
     def accepts(cls, target: object) -> bool:
-        return False  # nobody writes a Maker as a target
+        return False  # `lazy_source` creates it
 
     @property
     def description(self) -> str:
-        return self._maker.description
+        return self._agent.description
 
-    async def open(self, home: Home) -> None:
-        """Only begins it, unless there is no framework to be imported."""
+    async def open(self, resources: AgentResources) -> None:
+        """Start to make the agent. Wait for it only if there is no framework to import."""
         self._closing = False
-        self._home = home
-        making = self._begin(home)
-        if not self._maker.extra:
-            await making
-        making.add_done_callback(self._tell)
+        self._resources = resources
+        task = self._start(resources)
+        if not self._agent.extra:
+            await task
+        task.add_done_callback(self._log_failure)
 
-    def _begin(self, home: Home) -> "asyncio.Task[Source]":
-        self._making = asyncio.create_task(self._make(home), name=f"making {self._maker.name}")
-        return self._making
+    def _start(self, resources: AgentResources) -> "asyncio.Task[Source]":
+        self._task = asyncio.create_task(self._make(resources), name=f"making {self._agent.name}")
+        return self._task
 
     @property
     def failed(self) -> bool:
-        """Whether the last attempt to make it went wrong."""
-        making = self._making
-        return making is not None and making.done() and (making.cancelled() or making.exception() is not None)
+        """Whether the last attempt to make the agent failed."""
+        task = self._task
+        return task is not None and task.done() and (task.cancelled() or task.exception() is not None)
 
-    async def _make(self, home: Home) -> Source:
+    async def _make(self, resources: AgentResources) -> Source:
         try:
-            make = await self._maker.prepare(home)
-            made = self.kind(await asyncio.to_thread(self._in_turn, make), self._options)
-            await self._open(made, home)
+            make = await self._agent.prepare(resources)
+            source = self.source_class(await asyncio.to_thread(self._make_locked, make), self._options)
+            await self._open(source, resources)
         except BaseException:
-            await self._let_go()
+            await self._clean_up()
             raise
-        self._made = made
-        return made
+        self._source = source
+        return source
 
-    async def _open(self, made: Source, home: Home) -> None:
+    async def _open(self, source: Source, resources: AgentResources) -> None:
         try:
-            await made.open(home)
+            await source.open(resources)
         except Exception as error:
             words = error.words if isinstance(error, TryLater) else ""
-            told = words or (error.detail if isinstance(error, LimelightError) else f"{type(error).__name__}: {error}")
-            raise SetupError(f"agent {self._maker.name!r} cannot be opened: {told}") from error
+            reason = error.detail if isinstance(error, LimelightError) else f"{type(error).__name__}: {error}"
+            raise SetupError(f"agent {self._agent.name!r} cannot be opened: {words or reason}") from error
 
-    def _in_turn(self, make: Callable[[], object]) -> object:
-        while not ONE_AT_A_TIME.acquire(timeout=TURN_SECONDS):
+    def _make_locked(self, make: Callable[[], object]) -> object:
+        while not IMPORT_LOCK.acquire(timeout=LOCK_POLL_SECONDS):
             self._check_needed()
         try:
             self._check_needed()
@@ -115,59 +198,60 @@ class LateSource(Source):
         except SetupError:
             raise
         except ModuleNotFoundError as error:
-            raise SetupError(self._maker.missing(error.name or "")) from error
+            raise SetupError(self._agent.missing(error.name or "")) from error
         except Exception as error:
-            told = f"{type(error).__name__}: {error}"
-            raise SetupError(f"agent {self._maker.name!r} cannot be made: {told}") from error
+            reason = f"{type(error).__name__}: {error}"
+            raise SetupError(f"agent {self._agent.name!r} cannot be made: {reason}") from error
         finally:
-            ONE_AT_A_TIME.release()
+            IMPORT_LOCK.release()
 
     def _check_needed(self) -> None:
         if self._closing:
-            raise SetupError(f"agent {self._maker.name!r} is not needed any more")
+            raise SetupError(f"agent {self._agent.name!r} is not needed any more")
 
-    def _tell(self, making: "asyncio.Task[Source]") -> None:
-        if not making.cancelled() and (error := making.exception()) is not None and not self._closing:
+    def _log_failure(self, task: "asyncio.Task[Source]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None and not self._closing:
             cause = error.__cause__
             fix = f": {cause.detail}" if isinstance(cause, TryLater) else ""
-            log.error("%s%s; whoever asks the agent next has it tried again", error, fix)
+            log.error("%s%s; the next request to the agent retries", error, fix)
 
     async def _ready(self) -> Source:
-        """The agent's real source, as soon as it is there. Raises what went wrong with it, to each who asks."""
-        if self._making is None or self._home is None:
-            raise RuntimeError(f"agent {self._maker.name!r} is not open")
+        """Return the agent's source, as soon as it is made; retry if the last attempt failed. Raises the failure."""
+        if self._task is None or self._resources is None:
+            raise RuntimeError(f"agent {self._agent.name!r} is not open")
         if self.failed and not self._closing:
-            self._begin(self._home).add_done_callback(self._tell)
-        return await asyncio.shield(self._making)
+            self._start(self._resources).add_done_callback(self._log_failure)
+        return await asyncio.shield(self._task)
 
     async def close(self) -> None:
-        """An import that goes on cannot be ended, so its end is waited for; those that have not begun do not begin."""
+        """Wait for a running import, which cannot be interrupted; one that has not started does not start."""
         self._closing = True
-        if self._making is not None:
+        if self._task is not None:
             with suppress(Exception):
-                await self._making
-            self._making = None
-        if self._made is not None:
-            await self._made.close()
-            self._made = None
-        await self._let_go()
+                await self._task
+            self._task = None
+        if self._source is not None:
+            await self._source.close()
+            self._source = None
+        await self._clean_up()
 
-    async def _let_go(self) -> None:
-        while self._maker.closing:
-            await self._maker.closing.pop()()
+    async def _clean_up(self) -> None:
+        while self._agent.cleanups:
+            await self._agent.cleanups.pop()()
 
     def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
-        return self._made.run(turn) if self._made is not None else self._soon(lambda source: source.run(turn))
+        return self._source.run(turn) if self._source is not None else self._wait(lambda source: source.run(turn))
 
-    def resume(self, turn: Turn, so_far: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
-        if self._made is not None:
-            return self._made.resume(turn, so_far)
-        return self._soon(lambda source: source.resume(turn, so_far))
+    def resume(self, turn: Turn, events: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
+        if self._source is not None:
+            return self._source.resume(turn, events)
+        return self._wait(lambda source: source.resume(turn, events))
 
-    async def _soon(self, play: Callable[[Source], AsyncGenerator[Item, None]]) -> AsyncGenerator[Item, None]:
-        if self._making is not None and (self.failed or not self._making.done()):
-            yield Status(text=f"Loading {self._maker.extra} ...")
-        async with aclosing(play(await self._ready())) as items:
+    async def _wait(self, start: Callable[[Source], AsyncGenerator[Item, None]]) -> AsyncGenerator[Item, None]:
+        """Wait for the agent, with a status, and run the turn."""
+        if self._task is not None and (self.failed or not self._task.done()):
+            yield Status(text=f"Loading {self._agent.extra} ...")
+        async with aclosing(start(await self._ready())) as items:
             async for item in items:
                 yield item
 
@@ -175,19 +259,11 @@ class LateSource(Source):
         await (await self._ready()).forget(memory_key)
 
     async def rest(self, memory_key: str) -> None:
-        if self._made is not None:  # or else it holds nothing in memory
-            await self._made.rest(memory_key)
+        if self._source is not None:  # otherwise it holds nothing in memory
+            await self._source.rest(memory_key)
 
 
-def late(kind: type[Source], maker: Maker, options: Options) -> Source:
-    """A source that has the traits of another kind before it is one."""
-
-    class Late(LateSource):
-        framework = kind.framework
-        LACKS = kind.LACKS
-        OPTIONS = kind.OPTIONS
-        keeps_memory = kind.keeps_memory
-        resumes = kind.resumes
-
-    Late.kind = kind
-    return Late(maker, options)
+def lazy_source(kind: type[Source], agent: LazyAgent, options: Options) -> Source:
+    """Create a LazySource that has the traits of a framework's source before its agent is made."""
+    traits = {trait: getattr(kind, trait) for trait in TRAITS}
+    return type("LazySource", (LazySource,), {**traits, "source_class": kind})(agent, options)

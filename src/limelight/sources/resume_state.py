@@ -1,7 +1,6 @@
-"""What a run had done and left open when its server ended, read off its log. Pure.
+"""The state of a run whose server ended while the run waited for a person, rebuilt from its log. Pure.
 
-A source that goes on with such a run puts its translator into the state that it had; nobody kept that, but the log
-tells all that matters of it.
+A source that resumes such a run restores its translator from this.
 """
 
 from collections.abc import Sequence
@@ -25,8 +24,8 @@ from limelight.events import (
 )
 
 
-class LeftCall(msgspec.Struct):
-    """A call that was open."""
+class OpenCall(msgspec.Struct):
+    """A tool call without a result."""
 
     call_id: str
     agent_id: str
@@ -34,32 +33,36 @@ class LeftCall(msgspec.Struct):
     args: dict[str, Any] | str
 
 
-class SoFar:
-    """Folds a run's events."""
+class ResumeState:
+    """Everything in the events of a run that its translator needs to continue."""
 
     def __init__(self, events: Sequence[AnyEvent]) -> None:
-        self.calls: dict[str, LeftCall] = {}
-        """Open calls, and below open sub-agents and steps: by their ids, steps by their agents."""
+        self.calls: dict[str, OpenCall] = {}
+        """Open calls by call id."""
         self.agents: dict[str, AgentStarted] = {}
+        """Open sub-agents by agent id."""
         self.steps: dict[str, StepStarted] = {}
+        """Open steps by agent id."""
         self.call_ids: set[str] = set()
-        """All that were ever used, and all names of sub-agents below: no id may come again."""
+        """All call ids of the run, and below all names and ids of sub-agents: no id may be used again."""
         self.agent_names: list[str] = []
         self.agent_ids: set[str] = set()
         self.step_numbers: dict[str, int] = {}
+        """The number of each agent's last step."""
         self.message_ids: set[str] = set()
         self.planned: set[str] = set()
+        """The agents that have made a plan."""
         self.requests: list[ApprovalRequested] = []
         for event in events:
-            self._fold(event)
+            self._add(event)
 
-    def _fold(self, event: AnyEvent) -> None:
+    def _add(self, event: AnyEvent) -> None:
         match event:
             case TextDelta() | ReasoningDelta():
                 self.message_ids.add(event.message_id)
             case ToolStarted():
                 self.call_ids.add(event.call_id)
-                self.calls[event.call_id] = LeftCall(event.call_id, event.agent_id, event.name, event.args or {})
+                self.calls[event.call_id] = OpenCall(event.call_id, event.agent_id, event.name, event.args or {})
             case ToolReady() if event.call_id in self.calls:
                 self.calls[event.call_id].args = event.args
             case ToolFinished():

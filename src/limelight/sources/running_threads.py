@@ -1,8 +1,9 @@
-"""What goes on in a thread although its run is over, said in a line before the run ends.
+"""Reports tools that still run in threads after their run has ended.
 
-LangGraph and Agno run ordinary functions in the event loop's pool of threads, and nobody can break off a thread. Each
-thread there works in the context of the run that it was started for; that, and the code on its stack, tell what it
-does for whom. smolagents knows its tools itself. Called by sources when their framework's stream has ended.
+LangGraph and Agno run ordinary functions in the thread pool of the event loop, and a thread cannot be interrupted. Each
+of these threads runs in the contextvars context of the run that started it; that context and the thread's stack show
+which tool of which run it executes. smolagents tracks its tools itself and only uses the text. Sources call this when
+the stream of their framework has ended.
 """
 
 import sys
@@ -15,19 +16,19 @@ from typing import Any
 from limelight.events import Status
 from limelight.sources.base import CURRENT, UNSTOPPABLE, Context
 
-Naming = Callable[[FrameType], str | None]
-"""Which tool a frame runs: its name, "" if it is another step of the agent, None if it is neither."""
+ToolOfFrame = Callable[[FrameType], str | None]
+"""Returns the name of the tool that a frame runs, "" for another step of the agent, None for any other frame."""
 
 
-def tell_what_goes_on(run: Context, naming: Naming) -> None:
-    """Say which tools of a run are still at work in threads, if any are."""
-    names = [name for stack in _stacks_of(run) if (name := _name(stack, naming)) is not None]
+def report_running_tools(run: Context, tool_of_frame: ToolOfFrame) -> None:
+    """Emit a status that names the tools of a run that still run in threads, if there are any."""
+    names = [name for stack in _stacks_of(run) if (name := _outermost_tool(stack, tool_of_frame)) is not None]
     if names:
-        run.emit(Status(text=unstoppable(names)))
+        run.emit(Status(text=still_running_text(names)))
 
 
-def unstoppable(names: Iterable[str]) -> str:
-    """The line for people. Names that are not known are ""."""
+def still_running_text(names: Iterable[str]) -> str:
+    """Return the status text for tools that cannot be interrupted. A name that is not known is ""."""
     known = sorted({name for name in names if name})
     if not known:
         return UNSTOPPABLE
@@ -36,27 +37,26 @@ def unstoppable(names: Iterable[str]) -> str:
     return f"The {tools} {', '.join(known)} cannot be interrupted and {are} still running; what {they} will be dropped."
 
 
-def _name(stack: list[FrameType], naming: Naming) -> str | None:
-    """What a thread does: the outermost tool on its stack."""
-    found = [name for frame in reversed(stack) if (name := naming(frame)) is not None]
+def _outermost_tool(stack: list[FrameType], tool_of_frame: ToolOfFrame) -> str | None:
+    found = [name for frame in reversed(stack) if (name := tool_of_frame(frame)) is not None]
     return next((name for name in found if name), "" if found else None)
 
 
 def _stacks_of(run: Context) -> Iterator[list[FrameType]]:
-    """The stacks of the threads that work for this run, the innermost frame first."""
+    """The stacks of the threads that work for a run, the innermost frame first."""
     for innermost in sys._current_frames().values():  # pyright: ignore[reportPrivateUsage]
         frame: FrameType | None = innermost
         stack: list[FrameType] = []
         while frame is not None:
             stack.append(frame)
-            if _run_of(_work_of(frame)) is run:
+            if _run_of(_work_item(frame)) is run:
                 yield stack
                 break
             frame = frame.f_back
 
 
-def _work_of(frame: FrameType) -> Any:
-    """What a thread of a pool was given to do, if this frame is where that begins: in Python's pool, or in ours."""
+def _work_item(frame: FrameType) -> Any:
+    """The function that a pool thread was given, if it starts in this frame: in Python's pool or in Limelight's."""
     if frame.f_code.co_qualname == "_WorkItem.run":
         work = frame.f_locals.get("self")
         return getattr(work, "fn", None) or next(iter(getattr(work, "task", ())), None)  # `task` from Python 3.14 on
@@ -64,7 +64,7 @@ def _work_of(frame: FrameType) -> Any:
 
 
 def _run_of(work: Any) -> Context | None:
-    """The run that it belongs to: it is the `run` of the context in which it was asked for, with what is to be done."""
+    """The run of a work item: the item is the bound method `run` of a contextvars context, maybe in a partial."""
     function: Any = work.func if isinstance(work, partial) else work
     variables = getattr(function, "__self__", None)
     return variables.get(CURRENT) if isinstance(variables, Variables) else None

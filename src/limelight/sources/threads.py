@@ -1,8 +1,8 @@
 """A bridge from a thread to the event loop, for frameworks and functions that block.
 
-The thread puts items in; the loop iterates over them. Waking the loop is the expensive part, so it is done once for all
-items that are waiting, not once for each. A thread that is too far ahead has to wait. A thread cannot be broken off: it
-is told to leave, by `left`, and looks whenever it puts something in.
+The thread puts items in; the loop iterates over them. Waking the loop is expensive, so the bridge wakes it once for all
+waiting items. A thread that is too far ahead waits. A thread cannot be interrupted: it notices a cancellation when it
+puts an item in, or when it reads `cancelled`.
 """
 
 import asyncio
@@ -15,17 +15,17 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 READ_AHEAD = 64
-"""How many items the thread may be ahead."""
-LEAVING_SECONDS = 0.1
-"""How long a thread that is told to leave may take to notice."""
+"""The most items that the thread may be ahead."""
+CANCEL_SECONDS = 0.1
+"""How long `cancel` waits for the thread to end."""
 
 
-class Left(BaseException):
-    """Raised inside the thread where it stands, once nobody listens any more. No `except Exception` catches it."""
+class ThreadCancelled(BaseException):
+    """Raised inside the thread once it is cancelled. No `except Exception` catches it."""
 
 
 class ThreadBridge(Generic[T]):
-    """Runs `work` in a thread of its own, in this context; what it puts in comes out of `items`."""
+    """Runs `work` in a thread of its own, in the current context; `items` yields what the thread puts in."""
 
     def __init__(self, work: Callable[["ThreadBridge[T]"], None], name: str) -> None:
         self._work = work
@@ -36,27 +36,27 @@ class ThreadBridge(Generic[T]):
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
         self._error: BaseException | None = None
-        self._over = False
-        self.left = False
-        """True once the thread should leave."""
+        self._ended = False
+        self.cancelled = False
+        """True once the thread should end."""
         context = contextvars.copy_context()
-        self._thread = threading.Thread(target=lambda: context.run(self._live), name=name, daemon=True)
+        self._thread = threading.Thread(target=lambda: context.run(self._run), name=name, daemon=True)
 
     def put(self, item: T) -> None:
-        """From the thread: hand over an item. Raises Left if nobody listens any more."""
+        """In the thread: pass an item to the loop. Raises ThreadCancelled once the thread is cancelled."""
         with self._lock:
-            while len(self._waiting) >= READ_AHEAD and not self.left:
+            while len(self._waiting) >= READ_AHEAD and not self.cancelled:
                 self._room.wait()
-            if self.left:
-                raise Left
+            if self.cancelled:
+                raise ThreadCancelled
             self._waiting.append(item)
             if self._awake:
                 return
             self._awake = True
-        self._call(self._wake.set)
+        self._wake_loop()
 
     async def items(self) -> AsyncIterator[T]:
-        """In the loop: start the thread, and give what it puts in until it ends. Its exception is raised here."""
+        """In the loop: start the thread and yield its items until it ends. Raises the exception of the thread."""
         self._thread.start()
         while True:
             await self._wake.wait()
@@ -65,40 +65,40 @@ class ThreadBridge(Generic[T]):
                 self._waiting.clear()
                 self._wake.clear()
                 self._awake = False
-                over = self._over
+                ended = self._ended
                 self._room.notify_all()
             for item in taken:
                 yield item
-            if over:
+            if ended:
                 if self._error is not None:
                     raise self._error
                 return
 
-    async def leave(self) -> bool:
-        """In the loop: tell the thread to leave, and wait a moment. False if it goes on."""
+    async def cancel(self) -> bool:
+        """In the loop: cancel the thread and wait briefly. Returns whether it has ended."""
         with self._lock:
-            self.left = True
+            self.cancelled = True
             self._room.notify_all()
-        if not self._thread.is_alive():  # it has ended, or was never begun
+        if not self._thread.is_alive():  # it has ended, or never started
             return True
-        await asyncio.to_thread(self._thread.join, LEAVING_SECONDS)
+        await asyncio.to_thread(self._thread.join, CANCEL_SECONDS)
         return not self._thread.is_alive()
 
-    def _live(self) -> None:
+    def _run(self) -> None:
         error: BaseException | None = None
         try:
             self._work(self)
-        except Left:
+        except ThreadCancelled:
             pass
         except BaseException as raised:
             error = raised
         with self._lock:
-            self._error, self._over = error, True
+            self._error, self._ended = error, True
             self._awake = True
-        self._call(self._wake.set)
+        self._wake_loop()
 
-    def _call(self, function: Callable[[], None]) -> None:
+    def _wake_loop(self) -> None:
         try:
-            self._loop.call_soon_threadsafe(function)
-        except RuntimeError:  # the loop is closed: nobody is left to tell
-            self.left = True
+            self._loop.call_soon_threadsafe(self._wake.set)
+        except RuntimeError:  # the loop is closed
+            self.cancelled = True

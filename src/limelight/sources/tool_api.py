@@ -1,4 +1,4 @@
-"""For the tools of an agent, whatever its framework: the run that they are a part of, if they are in one.
+"""Functions for the tools of an agent of any framework: the current run, and status lines.
 
     from limelight import status
 
@@ -6,20 +6,20 @@
         status(f"Compiling notes on {topic} …")
         ...
 
-Outside of Limelight `current()` is None and `status` does nothing, so that the same tools work anywhere.
+Outside of a run `current()` is None and `status` does nothing, so that the same tools work without Limelight.
 """
 
 from limelight.events import Status
-from limelight.sources.base import CURRENT, SPEAKER, Context
+from limelight.sources.base import CURRENT, CURRENT_AGENT_ID, Context
 
 
 def current() -> Context | None:
-    """The context of this run: session, user, workspace, whether it was stopped, and a way to ask a person."""
+    """Return the context of the current run: its session, user and workspace, and requests to a person."""
     return CURRENT.get()
 
 
 def status(text: str) -> None:
-    """Say in one line what goes on, as the agent whose tool this is. Works in async tools and in threads."""
+    """Emit a status line as the agent whose tool calls this. Works in async tools and in threads."""
     context = CURRENT.get()
     if context is not None and not context.cancelled:
-        context.emit(Status(agent_id=SPEAKER.get()(), text=text))
+        context.emit(Status(agent_id=CURRENT_AGENT_ID.get()(), text=text))

@@ -1,7 +1,7 @@
-"""What tools return, as the log can keep it: JSON where it can be, text otherwise, and files as files.
+"""Converts what tools and agents return into JSON, text and files, which the log can hold. Pure.
 
-Pure. Sources call `outcome` with whatever object the framework hands them; it never raises, whatever that is, and takes
-no time: a picture becomes a file when somebody reads it.
+Sources call `tool_result` with any object of their framework. It never raises, and it is quick: an image is encoded
+when its file is read.
 """
 
 import base64
@@ -15,103 +15,77 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from limelight.events import FinalAnswer, JsonValue
+from limelight.grammar import args_of
+from limelight.json_values import json_value
 from limelight.messages import Message, files_of
 from limelight.sources.base import FileMade
 
 MAX_SOURCES = 100
-MARKS = (" bytes]", " pixels]")
-"""How a file is named in a result ends."""
-Data = bytes | Callable[[], bytes]
+PLACEHOLDER_ENDS = (" bytes]", " pixels]")
+"""The ends of placeholders, which stand for files in a result."""
 
 
-class File(NamedTuple):
-    """A value that is a file."""
+class InnerFile(NamedTuple):
+    """A file inside of a value."""
 
-    data: Data
+    data: bytes | Callable[[], bytes]
     media_type: str
     name: str
     size: str
+    """The size for people: bytes or pixels."""
 
 
-def _of_bytes(data: bytes, media_type: str, name: str = "") -> File:
-    return File(data, media_type, name, f"{len(data):,} bytes")
-
-
-class Outcome(NamedTuple):
+class ToolResult(NamedTuple):
     """A result that the log can hold, and the files that were in it."""
 
-    result: JsonValue
+    value: JsonValue
     files: list[FileMade]
 
 
-def outcome(value: object, *, name: str = "result", call_id: str = "", agent_id: str = "") -> Outcome:
-    """Take a tool's result apart. A file among it is named in the result, and handed over beside it."""
+def tool_result(value: object, *, name: str = "result", call_id: str = "", agent_id: str = "") -> ToolResult:
+    """Convert what a tool returned. A placeholder replaces each file in it. `name` is for files without a name."""
     files: list[FileMade] = []
 
-    def keep(data: Data, media_type: str, file_name: str, size: str) -> str:
-        suffix = mimetypes.guess_extension(media_type) or ".bin"
+    def extract(part: object) -> object:
+        file = _file_in(part)
+        if file is None:
+            return part
+        suffix = mimetypes.guess_extension(file.media_type) or ".bin"
         number = f"-{len(files) + 1}" if files else ""
-        file_name = file_name or f"{name[:100]}{number}{suffix}"
-        files.append(
-            FileMade(name=file_name, data=data, media_type=media_type, call_id=call_id, agent_id=agent_id),
-        )
-        return f"[{file_name}, {size}]"
-
-    def taken(part: object) -> object:
-        file = _file(part)
-        return part if file is None else keep(*file)
+        file_name = file.name or f"{name[:100]}{number}{suffix}"
+        made = FileMade(name=file_name, data=file.data, media_type=file.media_type, call_id=call_id, agent_id=agent_id)
+        files.append(made)
+        return f"[{file_name}, {file.size}]"
 
     parts = cast("list[object]", value) if isinstance(value, list) else None
-    made = taken(cast("object", value)) if parts is None else _joined([taken(part) for part in parts])
-    return Outcome(json_value(made), files)
-
-
-def json_value(value: object) -> JsonValue:
-    """JSON if it can be, else its text. None is ""."""
-    if value is None:
-        return ""
-    if isinstance(value, str | int | float | bool):
-        return value
-    try:
-        return msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
-    except Exception:  # also what a strange object's own methods raise
-        return safe_text(value)
+    converted = extract(cast("object", value)) if parts is None else _joined([extract(part) for part in parts])
+    return ToolResult(json_value(converted), files)
 
 
 def fields_of(value: object) -> dict[str, Any]:
-    """The value if it is an object, and an empty one if it is not: for shapes that others decide."""
+    """Return the value if it is a dict, else an empty dict: for values of unknown shape."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def items_of(value: object) -> list[Any]:
-    """The value if it is a list, and an empty one if it is not."""
+    """Return the value if it is a list, else an empty list."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
-def safe_text(value: object) -> str:
-    """`str` of anything, also of an object whose own `__str__` fails."""
-    try:
-        return str(value)
-    except Exception as error:
-        return f"<{type(value).__name__}: {type(error).__name__}>"
-
-
 def args_value(value: object) -> dict[str, Any] | str:
-    """Arguments of a call: an object, or the text that they are if they are none."""
+    """Convert the arguments of a call to a JSON object, or to text if they are not one."""
     if value is None or value == "":
         return {}
-    made = json_value(value)
-    if isinstance(made, dict):
-        return made
-    return made if isinstance(made, str) else msgspec.json.encode(made).decode()
+    args = json_value(value)
+    return args if isinstance(args, dict | str) else msgspec.json.encode(args).decode()
 
 
 def final_answer(value: object, message_id: str | None = None) -> FinalAnswer:
-    """The answer of a run. One with title, content and sources is told apart into these."""
-    made = json_value(value)
-    fields = made if isinstance(made, dict) else _object_in(made)
+    """Make the answer of a run. A value with content and a title or sources becomes a structured answer."""
+    answer = json_value(value)
+    fields = answer if isinstance(answer, dict) else _object_in(answer)
     if not fields or "content" not in fields or not fields.keys() & {"title", "sources"}:
-        return FinalAnswer(content=made, message_id=message_id)
+        return FinalAnswer(content=answer, message_id=message_id)
     sources = fields.get("sources")
     listed = cast("list[Any]", sources) if isinstance(sources, list) else [sources] if sources else []
     return FinalAnswer(
@@ -123,42 +97,28 @@ def final_answer(value: object, message_id: str | None = None) -> FinalAnswer:
 
 
 def _object_in(value: JsonValue) -> dict[str, Any]:
-    """The object that a text consists of, if it does."""
-    if not isinstance(value, str) or not value.lstrip().startswith("{"):
-        return {}
-    try:
-        return msgspec.json.decode(value, type=dict[str, Any])
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-        return {}
+    """The JSON object in a text that consists of one, else an empty dict."""
+    return fields_of(args_of(value)) if isinstance(value, str) and value.lstrip().startswith("{") else {}
 
 
 def _source(value: Any) -> str:
-    """A source that is an object: its address, or else its title."""
+    """The URL or the title of a source that is an object, else its JSON."""
     fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     named = fields.get("url") or fields.get("title")
     return str(named) if named else msgspec.json.encode(value).decode()
 
 
-def _plain(value: Any) -> Any:
-    """For what JSON has no form for: pydantic's models as objects, anything else as text."""
-    dump = getattr(value, "model_dump", None) or getattr(value, "to_dict", None)
-    if callable(dump) and not isinstance(value, type):
-        try:
-            return dump()
-        except Exception:
-            return safe_text(value)
-    return safe_text(value)
-
-
 def _joined(parts: list[object]) -> object:
-    """Content that came as a list of text blocks is one text; any other list stays a list."""
+    """Join a list of text blocks and placeholders into one text; any other list stays a list."""
     texts = [_text(part) for part in parts]
-    if parts and all(text is not None for text in texts) and any(not isinstance(part, str) for part in parts):
-        return "\n".join(text for text in texts if text is not None)
-    marked = [part for part in parts if isinstance(part, str) and part.startswith("[") and part.endswith(MARKS)]
-    if marked and all(text is not None for text in texts):
+    has_blocks = any(not isinstance(part, str) or _is_placeholder(part) for part in parts)
+    if has_blocks and all(text is not None for text in texts):
         return "\n".join(text for text in texts if text is not None)
     return parts
+
+
+def _is_placeholder(part: object) -> bool:
+    return isinstance(part, str) and part.startswith("[") and part.endswith(PLACEHOLDER_ENDS)
 
 
 def _text(part: object) -> str | None:
@@ -171,19 +131,23 @@ def _text(part: object) -> str | None:
     return None
 
 
-def _file(value: object) -> File | None:
-    """The value if it is a file: bytes, a picture, or a block of a message."""
+def _file_in(value: object) -> InnerFile | None:
+    """The file that a value is: bytes, a Pillow image, or a content block; None for any other value."""
     if isinstance(value, bytes | bytearray):
-        return _of_bytes(bytes(value), _media_type(bytes(value)))
+        return _bytes_file(bytes(value), _media_type(bytes(value)))
     if isinstance(value, dict):
-        return _block(cast("dict[str, Any]", value))
+        return _block_file(cast("dict[str, Any]", value))
     if any(base.__module__ == "PIL.Image" and base.__name__ == "Image" for base in type(value).__mro__):
-        return _picture(value)
+        return _image_file(value)
     return None
 
 
+def _bytes_file(data: bytes, media_type: str, name: str = "") -> InnerFile:
+    return InnerFile(data, media_type, name, f"{len(data):,} bytes")
+
+
 def _media_type(data: bytes) -> str:
-    """What the first bytes say, for the kinds that a browser shows."""
+    """Recognize the media types that browsers show by their first bytes."""
     kinds = {
         b"\x89PNG\r\n": "image/png",
         b"\xff\xd8\xff": "image/jpeg",
@@ -195,26 +159,26 @@ def _media_type(data: bytes) -> str:
     return next((kind for start, kind in kinds.items() if data.startswith(start)), "application/octet-stream")
 
 
-def _picture(value: Any) -> File | None:
+def _image_file(image: Any) -> InnerFile | None:
     try:
-        width, height = value.size
+        width, height = image.size
     except Exception:
         return None
-    return File(partial(_png, value), "image/png", "", f"{width:,} x {height:,} pixels")
+    return InnerFile(partial(_png, image), "image/png", "", f"{width:,} x {height:,} pixels")
 
 
-def _png(picture: Any) -> bytes:
+def _png(image: Any) -> bytes:
     buffer = io.BytesIO()
     try:
-        picture.save(buffer, format="PNG")
-    except OSError:  # colours that the format does not have
+        image.save(buffer, format="PNG")
+    except OSError:  # PNG does not have this colour mode
         buffer = io.BytesIO()
-        picture.convert("RGB").save(buffer, format="PNG")
+        image.convert("RGB").save(buffer, format="PNG")
     return buffer.getvalue()
 
 
-def _block(block: dict[str, Any]) -> File | None:
-    """The blocks in which models and tools pass files: OpenAI's, Anthropic's and LangChain's forms."""
+def _block_file(block: dict[str, Any]) -> InnerFile | None:
+    """The file in a content block of OpenAI, Anthropic or LangChain."""
     if block.get("type") not in ("image", "image_url", "file", "audio", "video"):
         return None
     source = block.get("source")
@@ -224,11 +188,11 @@ def _block(block: dict[str, Any]) -> File | None:
         media_type = given.get("mime_type") or given.get("media_type") or "application/octet-stream"
         try:
             name = str(block.get("name") or block.get("filename") or "")
-            return _of_bytes(base64.b64decode(data), str(media_type), name)
+            return _bytes_file(base64.b64decode(data), str(media_type), name)
         except (binascii.Error, ValueError):
             return None
     url = block.get("url")
     part = {"type": "image_url", "image_url": {"url": url}} if isinstance(url, str) else block
     found = files_of(Message(role="tool", content=[part]))
     file = found[0] if found else None
-    return None if file is None or file.data is None else _of_bytes(file.data, file.media_type)
+    return None if file is None or file.data is None else _bytes_file(file.data, file.media_type)

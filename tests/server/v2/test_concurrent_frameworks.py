@@ -14,7 +14,7 @@ from limelight.understudy.server import Understudy
 from tests.server.v2.socket_client import socket, types, whole
 from tests.sources.agno import agno_scenarios
 from tests.sources.langgraph import langgraph_scenarios
-from tests.sources.live_turn import Stage
+from tests.sources.live_turn import ModelEndpoint
 from tests.sources.smolagents.smolagents_scenarios import coding
 from tests.support.server import offer, serving
 
@@ -42,7 +42,7 @@ def grind() -> str:
 async def test_pings_are_answered_and_others_talk_while_one_grinds(tmp_path: Path) -> None:
     may_end.clear()
     async with Understudy(parse_scripts(SCRIPT)) as understudy:
-        stage = Stage(understudy.base_url, understudy.key)
+        stage = ModelEndpoint(understudy.base_url, understudy.key)
         cast = [
             offer(coding(grind)(stage), "grinder"),
             offer(langgraph_scenarios.plain(stage), "graph"),

@@ -1,4 +1,4 @@
-"""Agno's part in the scenarios: agents and teams, their tools, and what their model says."""
+"""Agno's cases of the scenarios: agents and teams, their tools, and the scripts of their model."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # Agno's own types are partly unknown.
@@ -18,7 +18,7 @@ from agno.tools import tool
 
 from limelight import status
 from tests.sources.conformance import Case
-from tests.sources.live_turn import Stage
+from tests.sources.live_turn import ModelEndpoint
 
 
 def add(a: int, b: int) -> int:
@@ -57,7 +57,7 @@ def danger(path: str) -> str:
 
 @dataclass
 class Progress(CustomEvent):
-    """What a tool says while it works."""
+    """An event that a tool yields."""
 
     content: str | None = None
     share: float = 0.0
@@ -73,11 +73,11 @@ TOOLS: list[Any] = [add, slow, nap, fail, big, danger, talk]
 
 
 MODELS: list[OpenAILike] = []
-"""All that were made: their connections are the test's to close."""
+"""All models that were made, whose connections the test closes."""
 
 
-def model(stage: Stage) -> OpenAILike:
-    MODELS.append(OpenAILike(id="understudy", base_url=stage.base_url, api_key=stage.key, max_retries=0))
+def model(endpoint: ModelEndpoint) -> OpenAILike:
+    MODELS.append(OpenAILike(id="understudy", base_url=endpoint.base_url, api_key=endpoint.key, max_retries=0))
     return MODELS[-1]
 
 
@@ -88,26 +88,32 @@ async def close_models() -> None:
             await client.close()
 
 
-def plain(stage: Stage, **options: Any) -> Agent:
+def plain(endpoint: ModelEndpoint, **options: Any) -> Agent:
     """One agent with all the tools."""
-    given: dict[str, Any] = {"name": "actor", "model": model(stage), "tools": TOOLS, "telemetry": False, **options}
+    given: dict[str, Any] = {"name": "actor", "model": model(endpoint), "tools": TOOLS, "telemetry": False, **options}
     return Agent(**given)
 
 
-def team(stage: Stage, **options: Any) -> Team:
+def team(endpoint: ModelEndpoint, **options: Any) -> Team:
     """A team whose only member is the helper, unless others are named."""
-    members: list[Any] = options.pop("members", None) or [plain(stage, name="helper")]
-    given: dict[str, Any] = {"name": "boss", "members": members, "model": model(stage), "telemetry": False, **options}
+    members: list[Any] = options.pop("members", None) or [plain(endpoint, name="helper")]
+    given: dict[str, Any] = {
+        "name": "boss",
+        "members": members,
+        "model": model(endpoint),
+        "telemetry": False,
+        **options,
+    }
     return Team(**given)
 
 
-def team_in_team(stage: Stage) -> Team:
-    return team(stage, members=[team(stage, name="inner")])
+def team_in_team(endpoint: ModelEndpoint) -> Team:
+    return team(endpoint, members=[team(endpoint, name="inner")])
 
 
-def planning(stage: Stage) -> Team:
+def planning(endpoint: ModelEndpoint) -> Team:
     """A team that works by tasks."""
-    return team(stage, mode=TeamMode.tasks)
+    return team(endpoint, mode=TeamMode.tasks)
 
 
 def answering(*turns: str) -> str:

@@ -1,4 +1,4 @@
-"""What the model of Agno's agents says in conversations of several turns, and what they then remember."""
+"""Scripts for conversations of several turns with Agno's agents, and the messages that they then have."""
 
 REMEMBER = """
 - match: my name

@@ -1,4 +1,4 @@
-"""Agno: what a person decides, of agents, of members, and of all kinds of pauses."""
+"""Agno: approvals for agents and members, and for every kind of pause."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # Agno's own types are partly unknown.
@@ -23,8 +23,8 @@ from tests.sources.agno.agno_scenarios import (
     team_in_team,
 )
 from tests.sources.conformance import ANSWER
-from tests.sources.live_turn import theatre
-from tests.sources.recorded_requests import recorded, said
+from tests.sources.live_turn import serve_agent
+from tests.sources.recorded_requests import conversation_in, record_requests
 
 pytestmark = pytest.mark.usefixtures("agno_models")
 
@@ -32,26 +32,26 @@ pytestmark = pytest.mark.usefixtures("agno_models")
 async def test_siblings_of_a_call_that_waits_run_first(tmp_path: Path) -> None:
     calls = "{name: danger, arguments: {path: /tmp/x}}, {name: add, arguments: {a: 2, b: 3}}"
     script = answering(f"- steps: [{{tool_calls: [{calls}]}}]", calling("danger", "{path: /tmp/z}"))
-    async with theatre(plain, script, tmp_path) as stage:
-        run = await stage.play_deciding(lambda _: {"decision": "approve"})
+    async with serve_agent(plain, script, tmp_path) as server:
+        run = await server.run_deciding(lambda _: {"decision": "approve"})
     assert run.call("add").ended_at < run.at(run.all(ApprovalRequested)[0])
     assert [run.call("danger", n).result for n in range(2)] == ["/tmp/x is gone", "/tmp/z is gone"]
     assert run.answer == ANSWER
 
 
-async def test_an_edited_call_of_a_member_gets_the_edited_arguments(tmp_path: Path) -> None:
-    async with theatre(team, HELPER % ("danger", "{path: /tmp/x}"), tmp_path) as stage:
-        run = await stage.play_deciding(lambda _: {"decision": "edit", "args": {"path": "/tmp/y"}})
+async def test_edited_call_of_a_member_runs_with_the_edited_arguments(tmp_path: Path) -> None:
+    async with serve_agent(team, HELPER % ("danger", "{path: /tmp/x}"), tmp_path) as server:
+        run = await server.run_deciding(lambda _: {"decision": "edit", "args": {"path": "/tmp/y"}})
     assert run.call("danger").result == "/tmp/y is gone"
     assert run.call("delegate_task_to_member").result == "The sum is five."
 
 
-async def test_a_refused_call_of_a_member_is_told_to_the_member(
+async def test_rejection_of_a_members_call_is_passed_to_the_member(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    requests = recorded(monkeypatch)
-    async with theatre(team, HELPER % ("danger", "{path: /tmp/x}"), tmp_path) as stage:
-        run = await stage.play_deciding(lambda _: {"decision": "reject", "reason": "not today"})
+    requests = record_requests(monkeypatch)
+    async with serve_agent(team, HELPER % ("danger", "{path: /tmp/x}"), tmp_path) as server:
+        run = await server.run_deciding(lambda _: {"decision": "reject", "reason": "not today"})
     assert run.call("danger").error == "rejected: not today"
     assert run.one(AgentFinished).error is None
     assert any("not today" in str(message["content"]) for r in requests for message in r["messages"])
@@ -69,42 +69,42 @@ def elsewhere(command: str) -> str:
     raise AssertionError("it is executed elsewhere")
 
 
-async def test_input_of_the_user_is_an_approval_to_edit(tmp_path: Path) -> None:
+async def test_user_input_is_given_by_an_edit(tmp_path: Path) -> None:
     script = answering(calling("mail", "{subject: Bees}"))
-    async with theatre(lambda stage: plain(stage, tools=[mail]), script, tmp_path) as stage:
-        run = await stage.play_deciding(lambda _: {"decision": "edit", "args": {"subject": "Bees", "to": "Ada"}})
+    async with serve_agent(lambda endpoint: plain(endpoint, tools=[mail]), script, tmp_path) as server:
+        run = await server.run_deciding(lambda _: {"decision": "edit", "args": {"subject": "Bees", "to": "Ada"}})
     asked = run.one(ApprovalRequested)
     assert (asked.args, asked.decisions) == ({"subject": "Bees", "to": ""}, ("edit", "reject"))
     assert run.call("mail").result == "Bees to Ada"
 
 
-async def test_what_is_executed_elsewhere_gets_its_result_by_editing(
+async def test_result_of_an_external_execution_is_given_by_an_edit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    requests = recorded(monkeypatch)
+    requests = record_requests(monkeypatch)
     script = answering(calling("elsewhere", "{command: ls}"))
-    async with theatre(lambda stage: plain(stage, tools=[elsewhere]), script, tmp_path) as stage:
-        run = await stage.play_deciding(lambda _: {"decision": "edit", "args": {"result": "two files"}})
+    async with serve_agent(lambda endpoint: plain(endpoint, tools=[elsewhere]), script, tmp_path) as server:
+        run = await server.run_deciding(lambda _: {"decision": "edit", "args": {"result": "two files"}})
     assert run.one(ApprovalRequested).args == {"command": "ls", "result": ""}
     assert run.call("elsewhere").result == "two files"
-    assert said(requests[-1])[-1] == ("tool", "two files")
+    assert conversation_in(requests[-1])[-1] == ("tool", "two files")
     assert run.answer == ANSWER
 
 
 @pytest.mark.parametrize(("asking", "args"), [(mail, "{subject: Bees}"), (elsewhere, "{command: ls}")])
-async def test_any_question_can_be_refused(
+async def test_every_kind_of_requirement_can_be_rejected(
     asking: Any, args: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    requests = recorded(monkeypatch)
+    requests = record_requests(monkeypatch)
     script = answering(calling(asking.name, args))
-    async with theatre(lambda stage: plain(stage, tools=[asking]), script, tmp_path) as stage:
-        run = await stage.play_deciding(lambda _: {"decision": "reject", "reason": "not today"})
+    async with serve_agent(lambda endpoint: plain(endpoint, tools=[asking]), script, tmp_path) as server:
+        run = await server.run_deciding(lambda _: {"decision": "reject", "reason": "not today"})
     assert run.call(asking.name).error == "rejected: not today"
-    assert "not today" in said(requests[-1])[-1][1]
+    assert "not today" in conversation_in(requests[-1])[-1][1]
     assert run.answer == ANSWER
 
 
-async def test_a_team_in_a_team_waits_for_the_innermost(tmp_path: Path) -> None:
+async def test_nested_teams_wait_for_an_approval_of_the_innermost_member(tmp_path: Path) -> None:
     script = f"""
 - match: "help:"
   turns:
@@ -118,8 +118,8 @@ async def test_a_team_in_a_team_waits_for_the_innermost(tmp_path: Path) -> None:
     - steps: [{{tool_calls: [{delegating("inner", "inner: go")}]}}]
     - steps: [{{text: All done.}}]
 """
-    async with theatre(team_in_team, script, tmp_path) as stage:
-        run = await stage.play_deciding(lambda _: {"decision": "approve"})
+    async with serve_agent(team_in_team, script, tmp_path) as server:
+        run = await server.run_deciding(lambda _: {"decision": "approve"})
     inner, helper = run.agent("inner"), run.agent("helper")
     assert (inner.parent_id, helper.parent_id) == ("", inner.agent_id)
     outer_call, inner_call = run.call("delegate_task_to_member", 0), run.call("delegate_task_to_member", 1)

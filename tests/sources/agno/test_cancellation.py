@@ -1,4 +1,4 @@
-"""Agno: what is stopped, fails or reaches its limit ends down to members and tools, and the next turn works."""
+"""Agno: stopped and failed runs, down to members and tools, and the turn after them."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # Agno's own types are partly unknown.
@@ -19,7 +19,8 @@ from limelight.events import (
     StepStarted,
     ToolStarted,
 )
-from limelight.sources.agno.history import CUT, UNANSWERED
+from limelight.sources.agno.history import TURN_CUT_OFF
+from limelight.sources.history import CUT_OFF
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.sources.agno.agno_scenarios import (
@@ -31,38 +32,38 @@ from tests.sources.agno.agno_scenarios import (
     team,
 )
 from tests.sources.agno.scripts import NAMED, REMEMBER
-from tests.sources.live_turn import Stage, Theatre, saying, theatre
-from tests.sources.recorded_requests import recorded, said
+from tests.sources.live_turn import AgentServer, ModelEndpoint, serve_agent, status_is
+from tests.sources.recorded_requests import conversation_in, record_requests
 from tests.support.server import offer, serving
 from tests.support.wait import eventually
 
 pytestmark = pytest.mark.usefixtures("agno_models")
 
 
-async def test_after_stop_the_next_turn_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = recorded(monkeypatch)
-    async with theatre(plain, REMEMBER, tmp_path) as stage:
-        await stage.play("my name is Ada", session_id="a")
-        stopped = await stage.play_until(
+async def test_turn_after_a_stop_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = record_requests(monkeypatch)
+    async with serve_agent(plain, REMEMBER, tmp_path) as server:
+        await server.run("my name is Ada", session_id="a")
+        stopped = await server.run_until(
             lambda event: isinstance(event, ToolStarted), question="wait for me", session_id="a"
         )
         assert isinstance(stopped.terminal, RunCancelled)
-        after = await stage.play("and now?", session_id="a")
+        after = await server.run("and now?", session_id="a")
         assert after.answer == "I see."
-        await stage.play("and then?", session_id="a")
-    cut = [("user", "wait for me"), ("assistant", "[slow]"), ("tool", UNANSWERED), ("assistant", CUT)]
+        await server.run("and then?", session_id="a")
+    cut = [("user", "wait for me"), ("assistant", "[slow]"), ("tool", CUT_OFF), ("assistant", TURN_CUT_OFF)]
     then = [("user", "and now?"), ("assistant", "I see."), ("user", "and then?")]
-    assert said(requests[-1]) == [*NAMED, *cut, *then]
+    assert conversation_in(requests[-1]) == [*NAMED, *cut, *then]
     assert not dangling(requests[-1])
 
 
-async def test_nothing_is_kept_of_conversations_that_were_stopped_and_never_go_on(tmp_path: Path) -> None:
+async def test_stopped_conversations_leave_nothing_in_memory(tmp_path: Path) -> None:
     async with Understudy(parse_scripts(REMEMBER)) as understudy:
-        stage = Stage(understudy.base_url, understudy.key)
-        agent = offer(plain(stage), "agent")
+        endpoint = ModelEndpoint(understudy.base_url, understudy.key)
+        agent = offer(plain(endpoint), "agent")
         async with serving(agents=[agent], data=tmp_path) as served:
             for number in range(3):
-                await Theatre(served, stage).play_until(
+                await AgentServer(served, endpoint).run_until(
                     lambda event: isinstance(event, ToolStarted), question="wait for me", session_id=f"s{number}"
                 )
             held = [kept for kept in vars(agent.source).values() if isinstance(kept, dict | set | list)]
@@ -70,12 +71,12 @@ async def test_nothing_is_kept_of_conversations_that_were_stopped_and_never_go_o
             await eventually(lambda: not any(held))
 
 
-async def test_after_an_error_of_the_model_the_next_turn_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = recorded(monkeypatch)
-    async with theatre(plain, REMEMBER, tmp_path) as stage:
-        broken = await stage.play("break", session_id="a")
+async def test_turn_after_a_model_error_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = record_requests(monkeypatch)
+    async with serve_agent(plain, REMEMBER, tmp_path) as server:
+        broken = await server.run("break", session_id="a")
         assert isinstance(broken.terminal, RunFailed) and "out of order" in broken.terminal.message
-        assert (await stage.play("and now?", session_id="a")).answer == "I see."
+        assert (await server.run("and now?", session_id="a")).answer == "I see."
     assert not dangling(requests[-1])
 
 
@@ -84,7 +85,7 @@ def dangling(request: dict[str, Any]) -> set[str]:
     return called ^ {m["tool_call_id"] for m in request["messages"] if m["role"] == "tool"}
 
 
-async def test_stop_ends_the_members_and_their_tools(tmp_path: Path) -> None:
+async def test_stop_ends_members_and_their_tools(tmp_path: Path) -> None:
     ended: list[str] = []
 
     async def wait() -> str:
@@ -97,16 +98,16 @@ async def test_stop_ends_the_members_and_their_tools(tmp_path: Path) -> None:
             raise
         return ""
 
-    def make(stage: Stage) -> Any:
-        return team(stage, members=[plain(stage, name="helper", tools=[wait])])
+    def make(endpoint: ModelEndpoint) -> Any:
+        return team(endpoint, members=[plain(endpoint, name="helper", tools=[wait])])
 
-    async with theatre(make, HELPER % ("wait", "{}"), tmp_path) as stage:
-        run = await stage.play_until(saying("waiting"))
+    async with serve_agent(make, HELPER % ("wait", "{}"), tmp_path) as server:
+        run = await server.run_until(status_is("waiting"))
         assert isinstance(run.terminal, RunCancelled)
         await eventually(lambda: ended == ["wait"])
 
 
-async def test_stop_ends_a_tool_that_sends_events(tmp_path: Path) -> None:
+async def test_stop_ends_a_tool_that_yields_events(tmp_path: Path) -> None:
     ended: list[str] = []
 
     async def drip() -> AsyncIterator[str]:
@@ -119,30 +120,30 @@ async def test_stop_ends_a_tool_that_sends_events(tmp_path: Path) -> None:
             ended.append("drip")
 
     script = answering(calling("drip", "{}"))
-    async with theatre(lambda stage: plain(stage, tools=[drip]), script, tmp_path) as stage:
-        await stage.play_until(saying("dripping"))
+    async with serve_agent(lambda endpoint: plain(endpoint, tools=[drip]), script, tmp_path) as server:
+        await server.run_until(status_is("dripping"))
         await eventually(lambda: ended == ["drip"])
 
 
-async def test_stop_while_a_person_thinks(tmp_path: Path) -> None:
-    async with theatre(plain, DANGER, tmp_path) as stage:
-        run = await stage.play_until(lambda event: isinstance(event, ApprovalRequested), session_id="a")
+async def test_stop_ends_a_run_that_waits_for_an_approval(tmp_path: Path) -> None:
+    async with serve_agent(plain, DANGER, tmp_path) as server:
+        run = await server.run_until(lambda event: isinstance(event, ApprovalRequested), session_id="a")
         assert isinstance(run.terminal, RunCancelled)
         assert run.call("danger").error is not None
 
 
-async def test_the_limit_of_steps_keeps_what_was_said(tmp_path: Path) -> None:
+async def test_step_limit_ends_the_run_with_the_last_text(tmp_path: Path) -> None:
     script = (
         "- steps: [{text: First.}, {tool_calls: [{name: add, arguments: {a: 1, b: 1}}]}]\n"
         "- steps: [{text: Second.}, {tool_calls: [{name: add, arguments: {a: 2, b: 2}}]}]\n"
         "- steps: [{text: Third.}]\n- steps: [{text: Fourth.}]"
     )
     async with Understudy(parse_scripts(script)) as understudy:
-        stage = Stage(understudy.base_url, understudy.key)
-        agent = offer(plain(stage), "agent", max_steps=2)
+        endpoint = ModelEndpoint(understudy.base_url, understudy.key)
+        agent = offer(plain(endpoint), "agent", max_steps=2)
         async with serving(agents=[agent], data=tmp_path) as served:
-            run = await Theatre(served, stage).play(session_id="a")
-            again = await Theatre(served, stage).play(session_id="a")
+            run = await AgentServer(served, endpoint).run(session_id="a")
+            again = await AgentServer(served, endpoint).run(session_id="a")
     assert run.terminal == RunFinished(code="max_steps")
     assert run.answer == "Second."
     assert len(run.all(StepStarted)) == 2

@@ -1,4 +1,4 @@
-"""Agno's events, one by one, without Agno's agents: what each of them becomes."""
+"""Agno's translator alone: events in, Events out."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
@@ -35,9 +35,8 @@ from limelight.events import (
     ToolStarted,
     Usage,
 )
-from limelight.sources.agno.event_names import DROPS
-from limelight.sources.agno.rejected_calls import Refusal, Refused
-from limelight.sources.agno.translator import STATUS, AgnoTranslator
+from limelight.sources.agno.tool_calls import RejectedCall, Rejection
+from limelight.sources.agno.translator import DROPS, STATUS, AgnoTranslator
 from limelight.sources.base import FileMade, Item
 
 
@@ -58,25 +57,25 @@ def content(text: Any, run: str = "main", **fields: Any) -> Any:
     return event("RunContent", run, content=text, **fields)
 
 
-def test_every_event_of_agno_is_translated_or_declared() -> None:
+def test_every_event_of_agno_is_handled_or_in_drops() -> None:
     names = {kind.value.removeprefix("Team") for kinds in (RunEvent, TeamRunEvent) for kind in kinds}
     handled = AgnoTranslator().handled
     assert names == handled | DROPS, "decide what becomes of these"
     assert handled & DROPS == frozenset()
 
 
-def test_events_without_a_counterpart_are_silent() -> None:
+def test_dropped_and_unknown_events_give_nothing() -> None:
     translator = AgnoTranslator()
     assert fed(translator, event("RunStarted"), *(event(name) for name in sorted(DROPS))) == []
     assert fed(translator, event("SomethingNew")) == []
 
 
 @pytest.mark.parametrize("name", sorted(STATUS))
-def test_what_goes_on_behind_the_scenes_is_a_line(name: str) -> None:
+def test_background_work_becomes_a_status(name: str) -> None:
     assert fed(AgnoTranslator(), event(f"Team{name}")) == [Status(text=STATUS[name])]
 
 
-def test_text_is_told_in_messages_and_the_answer_repeats_the_last() -> None:
+def test_text_is_streamed_and_the_answer_names_the_last_message() -> None:
     translator = AgnoTranslator()
     items = fed(
         translator,
@@ -101,11 +100,11 @@ def test_text_is_told_in_messages_and_the_answer_repeats_the_last() -> None:
         FinalAnswer(content="One two.", message_id="msg-2"),
         RunFinished(),
     ]
-    assert translator.over and translator.feed(content("late")) == []
+    assert translator.ended and translator.feed(content("late")) == []
 
 
 @pytest.mark.parametrize("kind", [RunContentEvent, TeamRunContentEvent])
-def test_what_comes_beside_a_piece_of_an_open_message_is_told_too(kind: Any) -> None:
+def test_content_beside_a_piece_of_text_is_translated(kind: Any) -> None:
     page = Citations(urls=[UrlCitation(url="https://a.example", title="A")])
     picture = Image(content=b"png", id="p", mime_type="image/png")
     pieces: list[dict[str, Any]] = [
@@ -137,19 +136,19 @@ def test_what_comes_beside_a_piece_of_an_open_message_is_told_too(kind: Any) -> 
     assert translator.end()[-2] == FinalAnswer(content=" fourFive six", message_id="msg-3")
 
 
-def test_an_answer_that_was_never_streamed_has_no_message() -> None:
+def test_answer_that_was_not_streamed_has_no_message() -> None:
     translator = AgnoTranslator()
     fed(translator, event("RunStarted"), event("RunCompleted", content="All."))
     assert translator.end() == [FinalAnswer(content="All."), RunFinished()]
 
 
-def test_an_object_is_the_answer() -> None:
+def test_object_content_is_the_answer() -> None:
     translator = AgnoTranslator()
     fed(translator, event("RunStarted"), content({"sum": 5}, content_type="Sum"), event("RunCompleted", content="x"))
     assert translator.end() == [FinalAnswer(content={"sum": 5}), RunFinished()]
 
 
-def test_durations_are_agnos_only_where_tools_wait_for_each_other() -> None:
+def test_agnos_duration_is_used_only_for_parallel_tools() -> None:
     translator = AgnoTranslator()
     quick = Namespace(duration=0.05)
     together = fed(
@@ -169,7 +168,7 @@ def test_durations_are_agnos_only_where_tools_wait_for_each_other() -> None:
     ]
 
 
-def test_an_error_ends_a_call_once() -> None:
+def test_call_that_fails_twice_is_finished_once() -> None:
     translator = AgnoTranslator()
     failed = tool(result="no", tool_call_error=True)
     items = fed(
@@ -184,7 +183,7 @@ def test_an_error_ends_a_call_once() -> None:
     )[-1] == ToolFinished(call_id="c2", error="gone")
 
 
-def test_ids_that_come_again_are_told_apart() -> None:
+def test_repeated_call_ids_become_unique() -> None:
     translator = AgnoTranslator()
     again = [event("ToolCallStarted", tool=tool()), event("ToolCallCompleted", tool=tool(result="5"))] * 2
     calls = [item.call_id for item in fed(translator, *again) if isinstance(item, ToolStarted | ToolFinished)]
@@ -195,7 +194,7 @@ def delegation(call_id: str, member: str = "helper") -> Any:
     return tool(call_id, "delegate_task_to_member", tool_args={"member_id": member, "task": "help"})
 
 
-def test_two_delegations_that_end_out_of_order() -> None:
+def test_parallel_delegations_may_end_in_any_order() -> None:
     translator = AgnoTranslator()
     items = fed(
         translator,
@@ -214,7 +213,7 @@ def test_two_delegations_that_end_out_of_order() -> None:
     assert [i.agent_id for i in items if isinstance(i, AgentFinished)] == ["helper-2", "helper"]
 
 
-def test_a_delegation_whose_member_waits_is_not_over() -> None:
+def test_delegation_ends_after_its_member_that_waits() -> None:
     translator = AgnoTranslator()
     items = fed(
         translator,
@@ -226,9 +225,9 @@ def test_a_delegation_whose_member_waits_is_not_over() -> None:
         event("TeamRunPaused"),
     )
     assert not any(isinstance(item, ToolFinished | AgentFinished) for item in items)
-    call, run, shown = translator.pause(tool("x", "danger"), "r1")
+    call, run, shown = translator.await_approval(tool("x", "danger"), "r1")
     assert shown == [ToolStarted(agent_id="helper", call_id="x", name="danger", args={"a": 1})]
-    assert translator.settle(run, call, "", "rejected") == [
+    assert translator.finish_call(run, call, "", "rejected") == [
         ToolFinished(agent_id="helper", call_id="x", error="rejected")
     ]
     items = fed(
@@ -240,7 +239,7 @@ def test_a_delegation_whose_member_waits_is_not_over() -> None:
     assert items[-2:] == [AgentFinished(agent_id="helper"), ToolFinished(call_id="d1", result="Well.")]
 
 
-def test_failures_of_members_and_of_the_main_agent() -> None:
+def test_failed_member_fails_its_call_and_failed_main_agent_raises() -> None:
     translator = AgnoTranslator()
     items = fed(
         translator,
@@ -258,7 +257,7 @@ def test_failures_of_members_and_of_the_main_agent() -> None:
         translator.feed(event("TeamRunError", content="no more"))
 
 
-def test_a_model_that_does_not_answer_is_named_by_its_address() -> None:
+def test_connection_error_names_the_address_of_the_model() -> None:
     translator = AgnoTranslator(address="http://127.0.0.1:9/v1")
     with pytest.raises(AgentFailed, match=r"^Connection error: http://127\.0\.0\.1:9/v1$"):
         translator.feed(event("RunError", content="Connection error."))
@@ -266,20 +265,20 @@ def test_a_model_that_does_not_answer_is_named_by_its_address() -> None:
         translator.feed(event("RunError", content="no more"))
 
 
-def test_a_run_that_is_cancelled_by_agno_is_cancelled_once() -> None:
+def test_run_that_agno_cancels_is_cancelled_once() -> None:
     translator = AgnoTranslator()
     items = fed(translator, event("RunStarted"), event("RunCancelled", reason="why not"), event("RunCompleted"))
     assert items == [RunCancelled(reason="why not")]
     assert translator.end() == []
 
 
-def test_the_limit_of_steps() -> None:
+def test_step_limit_ends_the_run() -> None:
     translator = AgnoTranslator(max_steps=1)
     items = fed(
         translator, event("RunStarted"), event("ModelRequestStarted"), content("Hm."), event("ModelRequestStarted")
     )
     assert items[-2:] == [FinalAnswer(content="Hm.", message_id="msg-1"), RunFinished(code="max_steps")]
-    assert translator.over
+    assert translator.ended
 
 
 @dataclass
@@ -287,7 +286,7 @@ class Progress(CustomEvent):
     share: float = 0.0
 
 
-def test_a_custom_event_is_output_of_its_tool_and_not_its_result() -> None:
+def test_custom_event_is_output_of_its_tool_and_not_part_of_the_result() -> None:
     translator = AgnoTranslator()
     sent = Progress(share=0.5)
     noise = str(sent)
@@ -307,7 +306,7 @@ def test_a_custom_event_is_output_of_its_tool_and_not_its_result() -> None:
     ]
 
 
-def test_citations_come_once() -> None:
+def test_citations_are_shown_once() -> None:
     page = Namespace(url="https://bees.example", title="Bees")
     found = Namespace(references=[{"name": "Hives", "content": "A hive is …", "meta_data": {"url": "https://h"}}, "a"])
     cited: dict[str, Any] = {"citations": Namespace(urls=[page], documents=None), "references": [found]}
@@ -319,7 +318,7 @@ def test_citations_come_once() -> None:
     ]
 
 
-def test_media_are_handed_over_once_and_a_link_is_a_source() -> None:
+def test_media_are_yielded_once_and_a_url_is_a_source() -> None:
     drawn = Namespace(id="i1", content=b"\x89PNG", mime_type="image/png", filename="bee.png", url=None)
     linked = Namespace(id="i2", content=None, url="https://bees.example/bee.png", filepath=None)
     done = event("ToolCallCompleted", tool=tool(result="ok"), images=[drawn, linked], videos=None)
@@ -330,7 +329,7 @@ def test_media_are_handed_over_once_and_a_link_is_a_source() -> None:
     ]
 
 
-def test_a_medium_on_the_disk_is_not_read_here() -> None:
+def test_medium_on_the_disk_is_not_read_by_the_translator() -> None:
     stored = Namespace(id="i1", content=None, url=None, filepath="/nowhere/bee.png")
     done = event("ToolCallCompleted", tool=tool(result="ok"), images=[stored])
     items = fed(AgnoTranslator(), event("ToolCallStarted", tool=tool()), done)
@@ -339,7 +338,7 @@ def test_a_medium_on_the_disk_is_not_read_here() -> None:
     assert callable(file.data)
 
 
-def test_thoughts_of_a_reasoning_model() -> None:
+def test_reasoning_steps_are_shown_once() -> None:
     step = Namespace(title="Look", reasoning="Where?", result=None)
     translator = AgnoTranslator()
     items = fed(
@@ -357,7 +356,7 @@ def test_thoughts_of_a_reasoning_model() -> None:
     ]
 
 
-def test_tasks_are_a_plan() -> None:
+def test_tasks_become_a_plan() -> None:
     translator = AgnoTranslator()
     items = fed(
         translator,
@@ -373,11 +372,11 @@ def test_tasks_are_a_plan() -> None:
     ]
 
 
-def test_a_refused_call_is_told_in_its_step() -> None:
-    """Events of a member may lag behind: those of the request itself come before the refusal."""
+def test_rejected_call_is_shown_in_its_step() -> None:
+    """Events of the request itself may arrive after the rejection, and are shown before it."""
     translator = AgnoTranslator()
     fed(translator, event("RunStarted"))
-    translator.refusals.append(Refusal("main", 1, Refused("c9", "nothing", "{", "no such tool")))
+    translator.rejections.append(Rejection("main", 1, RejectedCall("c9", "nothing", "{", "no such tool")))
     items = fed(
         translator,
         event("ModelRequestStarted"),
@@ -390,10 +389,10 @@ def test_a_refused_call_is_told_in_its_step() -> None:
     at = items.index(calls[0])
     assert items[at : at + 2] == calls
     assert items[at - 1] == TextFinished(message_id="msg-1") and isinstance(items[at + 2], StepFinished)
-    assert translator.refusals == []
+    assert translator.rejections == []
 
 
-def test_calls_that_agno_refused_unheard_are_told_at_the_end() -> None:
+def test_rejected_calls_that_were_not_reported_are_shown_at_the_end() -> None:
     translator = AgnoTranslator()
     fed(translator, event("RunStarted"), content("Well."), event("RunCompleted", content="Well."))
     function = {"name": "nothing", "arguments": "{"}

@@ -1,5 +1,5 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownParameterType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false
-"""Graphs of all shapes, as people build them without LangChain's or deepagents' help."""
+"""Hand-written graphs of many shapes, without LangChain's or deepagents' agents."""
 
 import asyncio
 import operator
@@ -18,7 +18,7 @@ from langgraph.types import Command, Send
 from pydantic import BaseModel
 
 from tests.sources.langgraph.langgraph_scenarios import TOOLS, add, model
-from tests.sources.live_turn import Stage
+from tests.sources.live_turn import ModelEndpoint
 
 
 def one_node(node: Any, schema: Any = MessagesState, **options: Any) -> Any:
@@ -28,9 +28,9 @@ def one_node(node: Any, schema: Any = MessagesState, **options: Any) -> Any:
     return builder
 
 
-def chatting(stage: Stage, checkpointer: Any = None) -> Any:
-    """A node that asks a model."""
-    asked = model(stage)
+def chatting(endpoint: ModelEndpoint, checkpointer: Any = None) -> Any:
+    """A node that calls a model."""
+    asked = model(endpoint)
 
     async def chat(state: MessagesState) -> dict[str, Any]:
         return {"messages": [await asked.ainvoke(state["messages"])]}
@@ -38,13 +38,13 @@ def chatting(stage: Stage, checkpointer: Any = None) -> Any:
     return one_node(chat) if checkpointer is None else one_node(chat).compile(checkpointer=checkpointer)
 
 
-def greeting(_: Stage | None) -> Any:
+def greeting(_: ModelEndpoint | None) -> Any:
     return one_node(lambda state: {"messages": [AIMessage("hi")]})
 
 
-def with_subgraph(stage: Stage) -> Any:
+def with_subgraph(endpoint: ModelEndpoint) -> Any:
     """A graph as a node of another, twice in a row."""
-    inner = chatting(stage).compile()
+    inner = chatting(endpoint).compile()
     builder = StateGraph(MessagesState)
     builder.add_node("expert", inner)
     builder.add_node("critic", inner)
@@ -55,8 +55,8 @@ def with_subgraph(stage: Stage) -> Any:
     return builder
 
 
-def parallel_talkers(stage: Stage) -> Any:
-    asked = model(stage)
+def parallel_talkers(endpoint: ModelEndpoint) -> Any:
+    asked = model(endpoint)
 
     def about(what: str) -> Any:
         async def chat(_: MessagesState) -> dict[str, Any]:
@@ -71,9 +71,9 @@ def parallel_talkers(stage: Stage) -> Any:
     return builder
 
 
-def with_tool_node(stage: Stage, tools: Any = TOOLS, **options: Any) -> Any:
+def with_tool_node(endpoint: ModelEndpoint, tools: Any = TOOLS, **options: Any) -> Any:
     """The loop written by hand, all calls of a reply in one task."""
-    asked = model(stage).bind_tools(tools)
+    asked = model(endpoint).bind_tools(tools)
 
     async def chat(state: MessagesState) -> dict[str, Any]:
         return {"messages": [await asked.ainvoke(state["messages"])]}
@@ -87,8 +87,8 @@ def with_tool_node(stage: Stage, tools: Any = TOOLS, **options: Any) -> Any:
     return builder
 
 
-def calling_a_tool(_: Stage) -> Any:
-    """A node that calls a tool as a function; one call fails, and the node goes on."""
+def calling_a_tool(_: ModelEndpoint) -> Any:
+    """A node that calls a tool as a function; one call fails, and the node continues."""
 
     async def work(_: MessagesState) -> dict[str, Any]:
         total = await add.ainvoke({"a": 2, "b": 3})
@@ -138,7 +138,7 @@ class Who:
     mood: str = "good"
 
 
-def with_context(_: Stage) -> Any:
+def with_context(_: ModelEndpoint) -> Any:
     def tell(_: MessagesState, runtime: Runtime[Who]) -> dict[str, Any]:
         who = runtime.context
         return {"messages": [AIMessage(f"{who.user_id} in {who.session_id} is in a {who.mood} mood")]}
@@ -146,7 +146,7 @@ def with_context(_: Stage) -> Any:
     return one_node(tell, context_schema=Who)
 
 
-def endless(_: Stage) -> Any:
+def endless(_: ModelEndpoint) -> Any:
     builder = StateGraph(MessagesState)
     builder.add_node("again", lambda state: {"messages": [AIMessage(f"round {len(state['messages'])}")]})
     builder.add_edge(START, "again")
@@ -183,8 +183,8 @@ async def by_model(question: PydanticState) -> str:
     return question.topic.upper()
 
 
-def with_tasks(stage: Stage) -> Any:
-    asked = model(stage)
+def with_tasks(endpoint: ModelEndpoint) -> Any:
+    asked = model(endpoint)
 
     @task
     async def ask(text: str) -> str:
@@ -200,9 +200,9 @@ def with_tasks(stage: Stage) -> Any:
 # Agents as tools and as neighbours
 
 
-def agents_as_tools(stage: Stage) -> Any:
-    """Tools that ask agents, both in one task."""
-    helper = create_agent(model(stage), [add], name="adder")
+def agents_as_tools(endpoint: ModelEndpoint) -> Any:
+    """Tools that run agents, both in one task."""
+    helper = create_agent(model(endpoint), [add], name="adder")
 
     @tool
     async def delegate(what: str) -> str:
@@ -210,10 +210,10 @@ def agents_as_tools(stage: Stage) -> Any:
         result = await helper.ainvoke({"messages": [("user", f"help: {what}")]})
         return str(result["messages"][-1].content)
 
-    return with_tool_node(stage, [delegate])
+    return with_tool_node(endpoint, [delegate])
 
 
-def handing_over(stage: Stage) -> Any:
+def handing_over(endpoint: ModelEndpoint) -> Any:
     """Two agents; the first hands over to the second by a tool."""
 
     @tool
@@ -225,8 +225,8 @@ def handing_over(stage: Stage) -> Any:
         )
 
     builder = StateGraph(MessagesState)
-    builder.add_node("first", create_agent(model(stage), [transfer], name="first"))
-    builder.add_node("second", create_agent(model(stage), [], name="second"))
+    builder.add_node("first", create_agent(model(endpoint), [transfer], name="first"))
+    builder.add_node("second", create_agent(model(endpoint), [], name="second"))
     builder.add_edge(START, "first")
     return builder
 
@@ -239,7 +239,7 @@ class Gathering(MessagesState):
 
 
 def sending(people: list[dict[str, Any]]) -> Any:
-    """Hands a list of things to a node, which then gets nothing else."""
+    """Sends a list to a node, which is all of its input."""
     builder = StateGraph(Gathering)
     builder.add_node("split", lambda _: {})
     work: Any = lambda given: {"names": [one["name"] for one in given]}  # noqa: E731
@@ -255,15 +255,15 @@ class Shopping(AgentState):
     todos: Any
 
 
-def shopping(stage: Stage, todos: Any) -> Any:
-    """A tool that has `todos` of its own."""
+def shopping(endpoint: ModelEndpoint, todos: Any) -> Any:
+    """A tool with `todos` in another form."""
 
     @tool
     def shop(what: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
         """Note what to buy."""
         return Command(update={"todos": todos, "messages": [ToolMessage("noted", tool_call_id=tool_call_id)]})
 
-    return create_agent(model(stage), [shop], state_schema=Shopping)
+    return create_agent(model(endpoint), [shop], state_schema=Shopping)
 
 
 SHOP = "- steps: [{tool_calls: [{name: shop, arguments: {what: milk}}]}]\n- steps: [{text: All done.}]"
@@ -274,7 +274,7 @@ class Connecting(MessagesState):
 
 
 def connecting(checkpointer: Any) -> Any:
-    """Keeps something in its state that lives in this process only."""
+    """A graph with an object in its state that cannot be serialized."""
     builder = StateGraph(Connecting)
     builder.add_node("open", lambda _: {"connection": threading.Lock()})
     builder.add_node("use", lambda state: {"messages": [AIMessage("connected" if state["connection"] else "")]})

@@ -1,4 +1,4 @@
-"""LangGraph's part in the scenarios: graphs of deepagents and LangChain, their tools, and what their model says."""
+"""LangGraph's cases of the scenarios: graphs of deepagents and LangChain, their tools and scripts."""
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownParameterType=false
 # The frameworks' own types are partly unknown.
@@ -18,7 +18,7 @@ from pydantic import SecretStr
 
 from limelight import status
 from tests.sources.conformance import Case
-from tests.sources.live_turn import Stage
+from tests.sources.live_turn import ModelEndpoint
 
 
 @tool
@@ -72,7 +72,7 @@ TOOLS = [add, slow, fail, big, danger, talk, nap]
 
 
 class ReasoningChatOpenAI(ChatOpenAI):
-    """Keeps the thinking that OpenAI-compatible servers send and ChatOpenAI drops."""
+    """Keeps the reasoning that OpenAI-compatible servers send and ChatOpenAI drops."""
 
     def _convert_chunk_to_generation_chunk(
         self, chunk: Any, default_chunk_class: Any, base_generation_info: Any
@@ -84,28 +84,28 @@ class ReasoningChatOpenAI(ChatOpenAI):
         return made
 
 
-def model(stage: Stage) -> ChatOpenAI:
+def model(endpoint: ModelEndpoint) -> ChatOpenAI:
     """The understudy. Connections are closed after each reply: LangChain keeps its clients beyond the end of a test."""
     return ReasoningChatOpenAI(
         model="understudy",
-        base_url=stage.base_url,
-        api_key=SecretStr(stage.key),
+        base_url=endpoint.base_url,
+        api_key=SecretStr(endpoint.key),
         stream_usage=True,
         max_retries=0,
         default_headers={"Connection": "close"},
     )
 
 
-def plain(stage: Stage, **options: Any) -> Any:
+def plain(endpoint: ModelEndpoint, **options: Any) -> Any:
     """LangChain's agent."""
-    return create_agent(model(stage), TOOLS, **options)
+    return create_agent(model(endpoint), TOOLS, **options)
 
 
-def deep(stage: Stage, **helper: Any) -> Any:
+def deep(endpoint: ModelEndpoint, **helper: Any) -> Any:
     """deepagents' agent, with todos and a helper."""
     helping = {"name": "helper", "description": "Helps.", "system_prompt": "You help.", "tools": TOOLS, **helper}
     return create_deep_agent(
-        model=model(stage),
+        model=model(endpoint),
         tools=TOOLS,
         middleware=[TodoListMiddleware()],
         subagents=[helping],  # pyright: ignore[reportArgumentType]
@@ -129,12 +129,12 @@ def small_graph() -> Any:
     return builder
 
 
-def careful(stage: Stage) -> Any:
-    return plain(stage, middleware=[HumanInTheLoopMiddleware({"danger": True})])
+def careful(endpoint: ModelEndpoint) -> Any:
+    return plain(endpoint, middleware=[HumanInTheLoopMiddleware({"danger": True})])
 
 
-def careful_helper(stage: Stage) -> Any:
-    return deep(stage, interrupt_on={"danger": True})
+def careful_helper(endpoint: ModelEndpoint) -> Any:
+    return deep(endpoint, interrupt_on={"danger": True})
 
 
 def answering(*turns: str) -> str:

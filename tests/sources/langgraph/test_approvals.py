@@ -20,7 +20,7 @@ from limelight.events import (
     ToolFinished,
 )
 from tests.sources.langgraph.langgraph_scenarios import TOOLS, answering, careful, careful_helper, model, plain
-from tests.sources.live_turn import Played, Stage, theatre
+from tests.sources.live_turn import FinishedRun, ModelEndpoint, serve_agent
 
 APPROVE = {"decision": "approve"}
 TWO_DANGERS = """
@@ -43,16 +43,16 @@ TWO_DANGERS = """
 """
 
 
-def finished(run: Played) -> None:
+def finished(run: FinishedRun) -> None:
     assert isinstance(run.terminal, RunFinished), run.terminal
 
 
-async def test_two_helpers_wait_at_once_and_each_gets_its_own_answer(tmp_path: Path) -> None:
+async def test_two_sub_agents_wait_and_each_gets_its_own_decision(tmp_path: Path) -> None:
     def decide(asked: ApprovalRequested) -> dict[str, Any]:
         return APPROVE if asked.args == {"path": "/tmp/one"} else {"decision": "reject", "reason": "not that one"}
 
-    async with theatre(careful_helper, TWO_DANGERS, tmp_path) as stage:
-        run = await stage.play_deciding(decide)
+    async with serve_agent(careful_helper, TWO_DANGERS, tmp_path) as server:
+        run = await server.run_deciding(decide)
     finished(run)
     asked = run.all(ApprovalRequested)
     assert len(asked) == 2 and len({a.agent_id for a in asked}) == 2
@@ -65,8 +65,8 @@ async def test_two_helpers_wait_at_once_and_each_gets_its_own_answer(tmp_path: P
     assert all(a.call_id in (one.call_id, two.call_id) for a in asked)
 
 
-def nested(stage: Stage) -> Any:
-    """A helper that has a helper, who has to ask."""
+def nested(endpoint: ModelEndpoint) -> Any:
+    """A sub-agent with a sub-agent that needs an approval."""
     inner = {
         "name": "inner",
         "description": "x",
@@ -74,9 +74,9 @@ def nested(stage: Stage) -> Any:
         "tools": TOOLS,
         "interrupt_on": {"danger": True},
     }
-    outer = create_deep_agent(model=model(stage), tools=TOOLS, subagents=[inner], name="outer")  # pyright: ignore[reportArgumentType]
+    outer = create_deep_agent(model=model(endpoint), tools=TOOLS, subagents=[inner], name="outer")  # pyright: ignore[reportArgumentType]
     helping = {"name": "outer", "description": "x", "runnable": outer}
-    return create_deep_agent(model=model(stage), tools=TOOLS, subagents=[helping])  # pyright: ignore[reportArgumentType]
+    return create_deep_agent(model=model(endpoint), tools=TOOLS, subagents=[helping])  # pyright: ignore[reportArgumentType]
 
 
 NESTED = """
@@ -94,9 +94,9 @@ NESTED = """
 """
 
 
-async def test_a_helper_of_a_helper_asks_once_and_in_its_own_name(tmp_path: Path) -> None:
-    async with theatre(nested, NESTED, tmp_path) as stage:
-        run = await stage.play_deciding(lambda _: APPROVE)
+async def test_nested_sub_agent_asks_once_with_its_own_agent_id(tmp_path: Path) -> None:
+    async with serve_agent(nested, NESTED, tmp_path) as server:
+        run = await server.run_deciding(lambda _: APPROVE)
     finished(run)
     outer, inner = run.agent("outer"), run.agent("inner")
     assert (outer.parent_id, inner.parent_id) == ("", outer.agent_id)
@@ -107,12 +107,12 @@ async def test_a_helper_of_a_helper_asks_once_and_in_its_own_name(tmp_path: Path
     assert len({e.agent_id for e in run.all(type(outer))}) == 2
 
 
-async def test_several_stops_in_sequence(tmp_path: Path) -> None:
+async def test_sequential_interrupts_are_asked_one_by_one(tmp_path: Path) -> None:
     script = answering(
         *(f"- steps: [{{tool_calls: [{{name: danger, arguments: {{path: /tmp/{n}}}, id: same}}]}}]" for n in range(3))
     )
-    async with theatre(careful, script, tmp_path) as stage:
-        run = await stage.play_deciding(lambda _: APPROVE)
+    async with serve_agent(careful, script, tmp_path) as server:
+        run = await server.run_deciding(lambda _: APPROVE)
     finished(run)
     assert [a.args for a in run.all(ApprovalRequested)] == [{"path": f"/tmp/{n}"} for n in range(3)]
     assert [run.call("danger", n).result for n in range(3)] == [f"/tmp/{n} is gone" for n in range(3)]
@@ -123,29 +123,31 @@ SIBLINGS = answering(
 )
 
 
-async def test_a_harmless_tool_of_the_same_turn_waits_too(tmp_path: Path) -> None:
-    async with theatre(careful, SIBLINGS, tmp_path) as stage:
-        run = await stage.play_deciding(lambda _: APPROVE)
+async def test_other_tool_of_the_same_reply_waits_too(tmp_path: Path) -> None:
+    async with serve_agent(careful, SIBLINGS, tmp_path) as server:
+        run = await server.run_deciding(lambda _: APPROVE)
     finished(run)
     assert run.one(ApprovalRequested).call_id == run.call("danger").call_id
     assert run.at(run.one(ApprovalResolved)) < run.call("add").ended_at
     assert (run.call("add").result, run.call("danger").result) == ("5", "/tmp/x is gone")
 
 
-async def test_a_harmless_tool_runs_though_its_neighbour_was_rejected(tmp_path: Path) -> None:
-    async with theatre(careful, SIBLINGS, tmp_path) as stage:
-        run = await stage.play_deciding(lambda _: {"decision": "reject"})
+async def test_other_tool_runs_though_its_neighbour_was_rejected(tmp_path: Path) -> None:
+    async with serve_agent(careful, SIBLINGS, tmp_path) as server:
+        run = await server.run_deciding(lambda _: {"decision": "reject"})
     finished(run)
     assert (run.call("add").result, run.call("add").error) == ("5", None)
     assert run.call("danger").error
 
 
-# What is offered
+# Allowed decisions
 
 
 def offering(*decisions: Any) -> Any:
-    def make(stage: Stage) -> Any:
-        return plain(stage, middleware=[HumanInTheLoopMiddleware({"danger": {"allowed_decisions": list(decisions)}})])
+    def make(endpoint: ModelEndpoint) -> Any:
+        return plain(
+            endpoint, middleware=[HumanInTheLoopMiddleware({"danger": {"allowed_decisions": list(decisions)}})]
+        )
 
     return make
 
@@ -153,33 +155,33 @@ def offering(*decisions: Any) -> Any:
 DANGER = answering("- steps: [{tool_calls: [{name: danger, arguments: {path: /tmp/x}}]}]")
 
 
-async def test_only_what_the_graph_takes_is_offered(tmp_path: Path) -> None:
-    async with theatre(offering("approve", "reject"), DANGER, tmp_path) as stage:
-        run = await stage.play_deciding(lambda _: APPROVE)
+async def test_request_offers_only_the_decisions_that_the_graph_allows(tmp_path: Path) -> None:
+    async with serve_agent(offering("approve", "reject"), DANGER, tmp_path) as server:
+        run = await server.run_deciding(lambda _: APPROVE)
     finished(run)
     assert run.one(ApprovalRequested).decisions == ("approve", "reject")
 
 
-async def test_a_rejection_may_answer_in_the_tools_place(tmp_path: Path) -> None:
-    async with theatre(offering("respond"), DANGER, tmp_path) as stage:
-        run = await stage.play_deciding(lambda _: {"decision": "reject", "reason": "I did it myself"})
+async def test_rejection_is_the_tools_result_where_only_respond_is_allowed(tmp_path: Path) -> None:
+    async with serve_agent(offering("respond"), DANGER, tmp_path) as server:
+        run = await server.run_deciding(lambda _: {"decision": "reject", "reason": "I did it myself"})
     finished(run)
     assert run.one(ApprovalRequested).decisions == ("reject",)
     assert (run.call("danger").result, run.call("danger").error) == ("I did it myself", None)
 
 
-async def test_nobody_answers_in_time(tmp_path: Path) -> None:
-    async with theatre(careful, DANGER, tmp_path, approvals__expiry_seconds=0.2) as stage:
-        run = await stage.play()
+async def test_expired_request_is_a_rejection(tmp_path: Path) -> None:
+    async with serve_agent(careful, DANGER, tmp_path, approvals__expiry_seconds=0.2) as server:
+        run = await server.run()
     finished(run)
     resolved = run.one(ApprovalResolved)
     assert (resolved.decision, resolved.by, resolved.reason) == ("reject", "system", "expired")
     assert "expired" in (run.call("danger").error or "")
 
 
-async def test_nobody_answers_in_time_where_a_no_is_not_taken(tmp_path: Path) -> None:
-    async with theatre(offering("approve"), DANGER, tmp_path, approvals__expiry_seconds=0.2) as stage:
-        run = await stage.play()
+async def test_expired_request_fails_a_graph_that_allows_no_rejection(tmp_path: Path) -> None:
+    async with serve_agent(offering("approve"), DANGER, tmp_path, approvals__expiry_seconds=0.2) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFailed)
     assert "takes no rejection" in run.terminal.message
 
@@ -213,25 +215,27 @@ def asking(value: Any, *, times: int = 1, **compiling: Any) -> Any:
         (None, APPROVE, {"value": ""}, "True"),
     ],
 )
-async def test_a_graph_may_ask_anything(tmp_path: Path, value: Any, decision: Any, shown: Any, got: str) -> None:
-    async with theatre(lambda _: asking(value), "", tmp_path) as stage:
-        run = await stage.play_deciding(lambda _: decision)
+async def test_interrupt_with_any_value_is_a_request(
+    tmp_path: Path, value: Any, decision: Any, shown: Any, got: str
+) -> None:
+    async with serve_agent(lambda _: asking(value), "", tmp_path) as server:
+        run = await server.run_deciding(lambda _: decision)
     finished(run)
     asked = run.one(ApprovalRequested)
     assert (asked.name, asked.args, asked.call_id) == ("interrupt", shown, "")
     assert run.answer == got
 
 
-async def test_a_node_that_asks_twice(tmp_path: Path) -> None:
+async def test_node_that_interrupts_twice_asks_twice(tmp_path: Path) -> None:
     answers = iter(({"decision": "edit", "args": {"value": 1}}, {"decision": "edit", "args": {"value": 2}}))
-    async with theatre(lambda _: asking("n", times=2), "", tmp_path) as stage:
-        run = await stage.play_deciding(lambda _: next(answers))
+    async with serve_agent(lambda _: asking("n", times=2), "", tmp_path) as server:
+        run = await server.run_deciding(lambda _: next(answers))
     assert run.answer == "1 and 2"
 
 
-async def test_a_graph_that_keeps_nothing_cannot_ask(tmp_path: Path) -> None:
-    async with theatre(lambda _: asking("n", checkpointer=False), "", tmp_path) as stage:
-        run = await stage.play()
+async def test_interrupt_without_a_checkpointer_fails_the_run(tmp_path: Path) -> None:
+    async with serve_agent(lambda _: asking("n", checkpointer=False), "", tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFailed)
     assert "keeps no state" in run.terminal.message
 
@@ -241,29 +245,29 @@ def repeat(state: Asking) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("decision", "answer"), [("approve", "'go'"), ("reject", "")])
-async def test_a_breakpoint_asks_whether_to_go_on(tmp_path: Path, decision: str, answer: str) -> None:
+async def test_breakpoint_asks_whether_to_continue(tmp_path: Path, decision: str, answer: str) -> None:
     builder = StateGraph(Asking)
     builder.add_node("work", repeat)
     builder.add_edge(START, "work")
     graph = builder.compile(interrupt_before=["work"])
-    async with theatre(lambda _: graph, "", tmp_path) as stage:
-        run = await stage.play_deciding(lambda _: {"decision": decision})
+    async with serve_agent(lambda _: graph, "", tmp_path) as server:
+        run = await server.run_deciding(lambda _: {"decision": decision})
     finished(run)
     assert run.one(ApprovalRequested).args == {"next": ["work"]}
     assert run.answer == answer
 
 
-async def test_a_rejected_breakpoint_does_not_answer_with_what_was_said_before(tmp_path: Path) -> None:
+async def test_rejected_breakpoint_does_not_repeat_an_earlier_answer(tmp_path: Path) -> None:
     builder = StateGraph(Asking)
     builder.add_node("work", repeat)
     builder.add_edge(START, "work")
     graph = builder.compile(interrupt_before=["work"])
-    async with theatre(lambda _: graph, "", tmp_path) as stage:
-        run = await stage.play_deciding(lambda _: APPROVE, question="one", session_id="a")
+    async with serve_agent(lambda _: graph, "", tmp_path) as server:
+        run = await server.run_deciding(lambda _: APPROVE, question="one", session_id="a")
         assert run.answer == "'one'"
-        run = await stage.play_deciding(lambda _: {"decision": "reject"}, question="two", session_id="a")
+        run = await server.run_deciding(lambda _: {"decision": "reject"}, question="two", session_id="a")
         assert run.answer == ""
-        run = await stage.play_deciding(lambda _: APPROVE, question="three", session_id="a")
+        run = await server.run_deciding(lambda _: APPROVE, question="three", session_id="a")
         assert run.answer == "'three'"
 
 
@@ -273,15 +277,15 @@ def confirm(what: str) -> str:
     return f"{what}: {interrupt(f'Really {what}?')}, {interrupt('Sure?')}"
 
 
-async def test_a_tool_that_asks_is_the_call_that_waits(tmp_path: Path) -> None:
-    def make(stage: Stage) -> Any:
+async def test_interrupt_inside_of_a_tool_belongs_to_its_call(tmp_path: Path) -> None:
+    def make(endpoint: ModelEndpoint) -> Any:
         from langchain.agents import create_agent
 
-        return create_agent(model(stage), [confirm])
+        return create_agent(model(endpoint), [confirm])
 
     script = answering("- steps: [{tool_calls: [{name: confirm, arguments: {what: leave}}]}]")
-    async with theatre(make, script, tmp_path) as stage:
-        run = await stage.play_deciding(lambda _: APPROVE)
+    async with serve_agent(make, script, tmp_path) as server:
+        run = await server.run_deciding(lambda _: APPROVE)
     finished(run)
     call = run.call("confirm")
     assert [a.args for a in run.all(ApprovalRequested)] == [{"value": "Really leave?"}, {"value": "Sure?"}]
@@ -293,18 +297,18 @@ async def test_a_tool_that_asks_is_the_call_that_waits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("make", "script"), [(careful, DANGER), (careful_helper, TWO_DANGERS)])
-async def test_the_next_turn_works_after_a_stop_while_waiting(tmp_path: Path, make: Any, script: str) -> None:
+async def test_turn_after_a_stop_while_waiting_works(tmp_path: Path, make: Any, script: str) -> None:
     script = "- match: go on\n  turns: [{steps: [{text: I see.}]}]\n" + (
         script
         if script.startswith("\n- match")
         else "- turns:\n" + "\n".join(f"    {line}" for line in script.split("\n"))
     )
-    async with theatre(make, script, tmp_path) as stage:
-        stopped = await stage.play_until(lambda e: isinstance(e, ApprovalRequested), session_id="a")
+    async with serve_agent(make, script, tmp_path) as server:
+        stopped = await server.run_until(lambda e: isinstance(e, ApprovalRequested), session_id="a")
         assert isinstance(stopped.terminal, RunCancelled)
         assert all(e.error == "stopped" for e in stopped.all(ToolFinished))
         assert all(r.decision == "reject" for r in stopped.all(ApprovalResolved))
-        run = await stage.play("go on", session_id="a")
+        run = await server.run("go on", session_id="a")
         finished(run)
         assert run.answer == "I see."
         assert not run.all(ApprovalRequested)

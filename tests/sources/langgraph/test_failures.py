@@ -1,5 +1,5 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-"""LangGraph: what fails, where it is shown, and that the next turn works. And what is stopped, likewise."""
+"""LangGraph: failed and stopped runs, and the turn after them."""
 
 from pathlib import Path
 from typing import Any
@@ -23,20 +23,20 @@ from limelight.events import (
 )
 from tests.sources.langgraph import graphs as graphs
 from tests.sources.langgraph.langgraph_scenarios import answering, deep, model, plain
-from tests.sources.live_turn import Stage, Theatre, theatre
-from tests.sources.recorded_requests import recorded, said
+from tests.sources.live_turn import AgentServer, ModelEndpoint, serve_agent
+from tests.sources.recorded_requests import conversation_in, record_requests
 from tests.support.server import offer, serving
 
 GO_ON = "- match: go on\n  turns: [{steps: [{text: I see.}]}]\n"
 
 
 def begin(*turns: str) -> str:
-    """A script that is played at "go"; "go on" is answered with "I see."."""
+    """A script for the question "go"; the answer to "go on" is "I see."."""
     return GO_ON + "- turns:\n" + "\n".join(f"    {line}" for line in answering(*turns).split("\n"))
 
 
 def helping(first: str, second: str = "") -> str:
-    """One or two helpers, and the steps with which each begins."""
+    """One or two sub-agents, and the first steps of each."""
     calls = [f'{{name: task, arguments: {{description: "help: {n}", subagent_type: helper}}}}' for n in ("one", "two")]
     made = ", ".join(calls if second else calls[:1])
     told = "".join(
@@ -47,8 +47,8 @@ def helping(first: str, second: str = "") -> str:
     return told + begin(f"- steps: [{{tool_calls: [{made}]}}]")
 
 
-async def goes_on(stage: Theatre) -> None:
-    run = await stage.play("go on", session_id="a")
+async def assert_next_turn_works(server: AgentServer) -> None:
+    run = await server.run("go on", session_id="a")
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert run.answer == "I see."
 
@@ -56,29 +56,29 @@ async def goes_on(stage: Theatre) -> None:
 FAIL = "{tool_calls: [{name: fail, arguments: {reason: no such file}}]}"
 
 
-async def test_a_tool_that_raises_ends_the_run_with_its_own_error(tmp_path: Path) -> None:
+async def test_tool_that_raises_fails_the_run_with_its_error(tmp_path: Path) -> None:
     both = "{name: fail, arguments: {reason: no such file}}, {name: slow, arguments: {name: x, seconds: 30}}"
-    async with theatre(plain, begin(f"- steps: [{{tool_calls: [{both}]}}]"), tmp_path) as stage:
-        run = await stage.play(session_id="a")
+    async with serve_agent(plain, begin(f"- steps: [{{tool_calls: [{both}]}}]"), tmp_path) as server:
+        run = await server.run(session_id="a")
         assert isinstance(run.terminal, RunFailed)
         assert run.terminal.message == "ValueError: no such file"
         assert run.call("fail").error == "no such file"
         assert run.call("slow").error == "cut off: ValueError: no such file"
-        await goes_on(stage)
+        await assert_next_turn_works(server)
 
 
-async def test_a_graph_that_handles_errors_goes_on(tmp_path: Path) -> None:
-    def make(stage: Stage) -> Any:
-        return graphs.with_tool_node(stage, handle_tool_errors=True)
+async def test_graph_that_handles_tool_errors_continues(tmp_path: Path) -> None:
+    def make(endpoint: ModelEndpoint) -> Any:
+        return graphs.with_tool_node(endpoint, handle_tool_errors=True)
 
-    async with theatre(make, begin(f"- steps: [{FAIL}]"), tmp_path) as stage:
-        run = await stage.play(session_id="a")
+    async with serve_agent(make, begin(f"- steps: [{FAIL}]"), tmp_path) as server:
+        run = await server.run(session_id="a")
         assert isinstance(run.terminal, RunFinished), run.terminal
         assert "no such file" in (run.call("fail").error or "")
         assert run.answer == "All done."
 
 
-async def test_a_tool_that_is_tried_again_is_one_call(tmp_path: Path) -> None:
+async def test_retried_tool_is_one_call(tmp_path: Path) -> None:
     tries: list[int] = []
 
     @tool
@@ -89,84 +89,84 @@ async def test_a_tool_that_is_tried_again_is_one_call(tmp_path: Path) -> None:
             raise ValueError("not yet")
         return "at last"
 
-    def make(stage: Stage) -> Any:
+    def make(endpoint: ModelEndpoint) -> Any:
         return create_agent(
-            model(stage), [flaky], middleware=[ToolRetryMiddleware(max_retries=2, initial_delay=0, jitter=False)]
+            model(endpoint), [flaky], middleware=[ToolRetryMiddleware(max_retries=2, initial_delay=0, jitter=False)]
         )
 
-    async with theatre(make, begin("- steps: [{tool_calls: [{name: flaky, arguments: {}}]}]"), tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(make, begin("- steps: [{tool_calls: [{name: flaky, arguments: {}}]}]"), tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert len(tries) == 3
     assert len(run.all(ToolStarted)) == 1
     assert (run.call("flaky").result, run.call("flaky").error) == ("at last", None)
 
 
-async def test_a_model_that_is_asked_again_says_it_again(tmp_path: Path) -> None:
-    """A script cannot fail once only: here all tries fail, and each has left a piece of text."""
+async def test_retried_model_streams_its_reply_again(tmp_path: Path) -> None:
+    """A script cannot fail only once: here all attempts fail, and each has streamed a piece of text."""
 
-    def make(stage: Stage) -> Any:
+    def make(endpoint: ModelEndpoint) -> Any:
         retrying = ModelRetryMiddleware(max_retries=1, initial_delay=0, jitter=False, on_failure="continue")
-        return create_agent(model(stage), [], middleware=[retrying])
+        return create_agent(model(endpoint), [], middleware=[retrying])
 
-    async with theatre(make, "- steps: [{text: All is}, {cut: true}]", tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(make, "- steps: [{text: All is}, {cut: true}]", tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFinished), run.terminal
     messages = {e.message_id for e in run.all(TextDelta)}
     assert len(messages) == len(run.all(TextFinished)) == 3
     assert "failed after 2 attempts" in str(run.answer)
 
 
-# Helpers
+# Sub-agents
 
 
-async def test_a_helpers_tool_that_raises_closes_all_around_it(tmp_path: Path) -> None:
-    async with theatre(deep, helping(FAIL), tmp_path) as stage:
-        run = await stage.play(session_id="a")
+async def test_tool_of_a_sub_agent_that_raises_closes_everything_around_it(tmp_path: Path) -> None:
+    async with serve_agent(deep, helping(FAIL), tmp_path) as server:
+        run = await server.run(session_id="a")
         assert isinstance(run.terminal, RunFailed)
         assert "no such file" in run.terminal.message
         assert run.call("fail").error == run.call("task").error == "no such file"
         ended = run.one(AgentFinished)
         assert "no such file" in (ended.error or "")
         assert run.call("fail").ended_at < run.at(ended) < run.call("task").ended_at
-        await goes_on(stage)
+        await assert_next_turn_works(server)
 
 
-async def test_two_helpers_that_fail(tmp_path: Path) -> None:
-    async with theatre(deep, helping(FAIL, FAIL), tmp_path) as stage:
-        run = await stage.play(session_id="a")
+async def test_two_sub_agents_that_fail_end_with_their_errors(tmp_path: Path) -> None:
+    async with serve_agent(deep, helping(FAIL, FAIL), tmp_path) as server:
+        run = await server.run(session_id="a")
         assert isinstance(run.terminal, RunFailed)
         assert all("no such file" in (run.call("task", n).error or "") for n in (0, 1))
         assert all(e.error for e in run.all(AgentFinished))
-        await goes_on(stage)
+        await assert_next_turn_works(server)
 
 
 @pytest.mark.parametrize("fault", ["{error: {status: 500, message: out of order}}", "{text: half}, {cut: true}"])
-async def test_a_helpers_model_that_fails(tmp_path: Path, fault: str) -> None:
-    async with theatre(deep, helping(fault), tmp_path) as stage:
-        run = await stage.play(session_id="a")
+async def test_model_error_of_a_sub_agent_closes_the_sub_agent(tmp_path: Path, fault: str) -> None:
+    async with serve_agent(deep, helping(fault), tmp_path) as server:
+        run = await server.run(session_id="a")
         assert isinstance(run.terminal, RunFailed)
         assert run.one(AgentFinished).error
         assert run.call("task").error
-        await goes_on(stage)
+        await assert_next_turn_works(server)
 
 
 # Limits
 
 
-async def test_no_more_rounds_than_are_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = recorded(monkeypatch)
+async def test_step_limit_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = record_requests(monkeypatch)
     adding = "- steps: [{text: Adding.}, {tool_calls: [{name: add, arguments: {a: 2, b: 3}}]}]"
-    async with theatre(plain, begin(*[adding] * 5), tmp_path) as stage:
-        agent = offer(plain(stage.stage), "limited", max_steps=2)
+    async with serve_agent(plain, begin(*[adding] * 5), tmp_path) as server:
+        agent = offer(plain(server.endpoint), "limited", max_steps=2)
         async with serving(agents=[agent], data=tmp_path / "limited") as served:
-            limited = Theatre(served, stage.stage)
-            run = await limited.play(session_id="a")
+            limited = AgentServer(served, server.endpoint)
+            run = await limited.run(session_id="a")
             assert isinstance(run.terminal, RunFinished)
             assert run.terminal.code == "max_steps"
             assert run.answer == "Adding."
             assert len(run.all(ToolStarted)) == 2
-            await goes_on(limited)
+            await assert_next_turn_works(limited)
     assert len(requests) == 3
 
 
@@ -202,12 +202,12 @@ SLOW = "{tool_calls: [{name: slow, arguments: {name: x, seconds: 30}}]}"
         (deep, helping(TALK, SLOW), helper_talks, ["user", "assistant", "tool", "tool"]),
     ],
 )
-async def test_what_is_kept_after_a_stop(
+async def test_state_after_a_stop_has_a_result_for_every_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Any, script: str, stop_at: Any, left: list[str]
 ) -> None:
-    requests = recorded(monkeypatch)
-    async with theatre(make, script, tmp_path) as stage:
-        stopped = await stage.play_until(stop_at, session_id="a")
+    requests = record_requests(monkeypatch)
+    async with serve_agent(make, script, tmp_path) as server:
+        stopped = await server.run_until(stop_at, session_id="a")
         assert isinstance(stopped.terminal, RunCancelled)
-        await goes_on(stage)
-    assert [role for role, _ in said(requests[-1])] == [*left, "user"]
+        await assert_next_turn_works(server)
+    assert [role for role, _ in conversation_in(requests[-1])] == [*left, "user"]

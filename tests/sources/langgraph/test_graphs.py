@@ -1,4 +1,4 @@
-"""LangGraph: graphs that are no agents of a library, in all the shapes that people give them."""
+"""LangGraph: hand-written graphs of many shapes."""
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
 import asyncio
@@ -26,8 +26,8 @@ from limelight.events import (
 )
 from tests.sources.langgraph import graphs as graphs
 from tests.sources.langgraph.langgraph_scenarios import answering, small_graph
-from tests.sources.live_turn import Played, theatre
-from tests.sources.recorded_requests import recorded, said
+from tests.sources.live_turn import FinishedRun, serve_agent
+from tests.sources.recorded_requests import conversation_in, record_requests
 
 TALK = """
 - match: one
@@ -39,37 +39,37 @@ TALK = """
 """
 
 
-def repeated(run: Played) -> None:
-    """The answer is what was streamed, said once, and it says where."""
+def assert_answer_was_streamed(run: FinishedRun) -> None:
+    """Check that the answer names the message that has streamed it."""
     assert isinstance(run.terminal, RunFinished), run.terminal
     answer = run.one(FinalAnswer)
     assert answer.message_id is not None
     assert "".join(e.text for e in run.all(TextDelta, message_id=answer.message_id)) == answer.content
 
 
-async def test_a_node_that_asks_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = recorded(monkeypatch)
-    async with theatre(graphs.chatting, TALK, tmp_path) as stage:
-        run = await stage.play("hello", session_id="a")
-        repeated(run)
+async def test_node_that_calls_a_model_streams_its_reply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = record_requests(monkeypatch)
+    async with serve_agent(graphs.chatting, TALK, tmp_path) as server:
+        run = await server.run("hello", session_id="a")
+        assert_answer_was_streamed(run)
         assert run.text() == "I see."
-        repeated(await stage.play("go on", session_id="a"))
-    assert said(requests[-1]) == [("user", "hello"), ("assistant", "I see."), ("user", "go on")]
+        assert_answer_was_streamed(await server.run("go on", session_id="a"))
+    assert conversation_in(requests[-1]) == [("user", "hello"), ("assistant", "I see."), ("user", "go on")]
 
 
-async def test_a_node_that_says_something_without_a_model(tmp_path: Path) -> None:
-    async with theatre(graphs.greeting, "", tmp_path) as stage:
+async def test_message_that_a_node_returns_is_shown(tmp_path: Path) -> None:
+    async with serve_agent(graphs.greeting, "", tmp_path) as server:
         for _ in range(2):
-            run = await stage.play(session_id="a")
-            repeated(run)
+            run = await server.run(session_id="a")
+            assert_answer_was_streamed(run)
             assert run.text() == "hi"
 
 
-async def test_a_graph_in_a_graph_is_a_sub_agent_that_ends_with_its_node(tmp_path: Path) -> None:
+async def test_subgraph_is_a_sub_agent_that_ends_with_its_node(tmp_path: Path) -> None:
     script = "- steps: [{text: I say.}]\n- steps: [{text: I doubt.}]"
-    async with theatre(graphs.with_subgraph, script, tmp_path) as stage:
-        run = await stage.play("hello")
-    repeated(run)
+    async with serve_agent(graphs.with_subgraph, script, tmp_path) as server:
+        run = await server.run("hello")
+    assert_answer_was_streamed(run)
     expert, critic = run.all(AgentStarted)
     assert (expert.name, expert.call_id, critic.name) == ("expert", "", "critic")
     assert run.at(run.one(AgentFinished, agent_id=expert.agent_id)) < run.at(critic)
@@ -77,35 +77,35 @@ async def test_a_graph_in_a_graph_is_a_sub_agent_that_ends_with_its_node(tmp_pat
     assert (run.text(expert.agent_id), run.text(critic.agent_id)) == ("I say.", "I doubt.")
 
 
-async def test_parallel_nodes_that_both_stream(tmp_path: Path) -> None:
-    async with theatre(graphs.parallel_talkers, TALK, tmp_path) as stage:
-        run = await stage.play()
-    repeated(run)
+async def test_parallel_nodes_stream_separate_messages(tmp_path: Path) -> None:
+    async with serve_agent(graphs.parallel_talkers, TALK, tmp_path) as server:
+        run = await server.run()
+    assert_answer_was_streamed(run)
     assert len(run.all(TextFinished)) == 2
     assert run.answer == "Second."
 
 
-async def test_a_tool_node_runs_several_calls_in_one_task(tmp_path: Path) -> None:
+async def test_tool_node_with_several_calls_in_one_task_ends_each(tmp_path: Path) -> None:
     calls = "{name: add, arguments: {a: 2, b: 3}}, {name: slow, arguments: {name: x, seconds: 0.1}}"
     script = answering(f"- steps: [{{tool_calls: [{calls}]}}]")
-    async with theatre(graphs.with_tool_node, script, tmp_path) as stage:
-        run = await stage.play()
-    repeated(run)
+    async with serve_agent(graphs.with_tool_node, script, tmp_path) as server:
+        run = await server.run()
+    assert_answer_was_streamed(run)
     assert (run.call("add").result, run.call("slow").result) == ("5", "x is done")
-    assert run.call("slow").begun_at < run.call("add").ended_at < run.call("slow").ended_at
+    assert run.call("slow").started_at < run.call("add").ended_at < run.call("slow").ended_at
 
 
-async def test_a_tool_that_is_called_as_a_function(tmp_path: Path) -> None:
-    async with theatre(graphs.calling_a_tool, "", tmp_path) as stage:
-        run = await stage.play()
-    repeated(run)
+async def test_tool_that_code_calls_as_a_function_is_a_call(tmp_path: Path) -> None:
+    async with serve_agent(graphs.calling_a_tool, "", tmp_path) as server:
+        run = await server.run()
+    assert_answer_was_streamed(run)
     first, second = run.call("add", 0), run.call("add", 1)
     assert (first.args, first.result, first.error) == ({"a": 2, "b": 3}, "5", None)
     assert "valid integer" in (second.error or "")
     assert run.answer == "It is 5 or so."
 
 
-async def test_agents_that_tools_ask_are_told_apart(tmp_path: Path) -> None:
+async def test_agents_that_parallel_tools_run_are_separate_sub_agents(tmp_path: Path) -> None:
     script = """
 - match: "help: first"
   turns: [{steps: [{delay: 0.01}, {text: The first answer.}]}]
@@ -118,9 +118,9 @@ async def test_agents_that_tools_ask_are_told_apart(tmp_path: Path) -> None:
             - {name: delegate, arguments: {what: second}}
     - steps: [{text: All done.}]
 """
-    async with theatre(graphs.agents_as_tools, script, tmp_path) as stage:
-        run = await stage.play()
-    repeated(run)
+    async with serve_agent(graphs.agents_as_tools, script, tmp_path) as server:
+        run = await server.run()
+    assert_answer_was_streamed(run)
     one, two = run.all(AgentStarted)
     assert (one.name, two.name) == ("adder", "adder")
     assert {one.call_id, two.call_id} == {run.call("delegate", 0).call_id, run.call("delegate", 1).call_id}
@@ -128,10 +128,10 @@ async def test_agents_that_tools_ask_are_told_apart(tmp_path: Path) -> None:
     assert run.text() == "All done."
 
 
-async def test_agents_that_hand_over(tmp_path: Path) -> None:
+async def test_handoff_between_agents_shows_both(tmp_path: Path) -> None:
     script = "- steps: [{tool_calls: [{name: transfer, arguments: {}, id: call_t}]}]\n- steps: [{text: All done.}]"
-    async with theatre(graphs.handing_over, script, tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(graphs.handing_over, script, tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFinished), run.terminal
     first, second = run.all(AgentStarted)
     assert (first.name, second.name, second.parent_id) == ("first", "second", "")
@@ -145,46 +145,46 @@ async def test_agents_that_hand_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("schema", [graphs.PydanticState, graphs.DataState])
-async def test_states_that_are_objects(tmp_path: Path, schema: Any) -> None:
-    async with theatre(lambda _: graphs.shouting(schema), "", tmp_path) as stage:
-        assert (await stage.play("rain")).answer == "RAIN"
+async def test_state_that_is_an_object_works(tmp_path: Path, schema: Any) -> None:
+    async with serve_agent(lambda _: graphs.shouting(schema), "", tmp_path) as server:
+        assert (await server.run("rain")).answer == "RAIN"
 
 
-async def test_a_graph_that_takes_no_text_says_what_it_takes(tmp_path: Path) -> None:
+async def test_graph_without_a_text_key_fails_with_its_keys(tmp_path: Path) -> None:
     graph = graphs.one_node(lambda state: {}, graphs.WrongState)
-    async with theatre(lambda _: graph, "", tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(lambda _: graph, "", tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFailed)
     assert "width, height" in run.terminal.message and "`messages`" in run.terminal.message
 
 
 @pytest.mark.parametrize("schema", [graphs.ListState, graphs.AddedState])
-async def test_messages_without_langgraphs_reducer(tmp_path: Path, schema: Any) -> None:
+async def test_messages_without_a_reducer_get_the_history_each_time(tmp_path: Path, schema: Any) -> None:
     seen: list[list[str]] = []
 
     def note(state: Any) -> dict[str, Any]:
         seen.append([message.type for message in state["messages"]])
         return {"messages": [AIMessage("noted")]}
 
-    async with theatre(lambda _: graphs.one_node(note, schema), "", tmp_path) as stage:
+    async with serve_agent(lambda _: graphs.one_node(note, schema), "", tmp_path) as server:
         for _ in range(2):
             told = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}]
-            repeated(await stage.play(messages=told, session_id="a"))
+            assert_answer_was_streamed(await server.run(messages=told, session_id="a"))
     assert seen[0] == ["system", "human"]
     assert "remove" not in seen[1]
     assert [kind for kind in seen[1] if kind != "system"] == ["human", "ai", "human"]
 
 
-async def test_a_graph_with_a_context(tmp_path: Path) -> None:
-    async with theatre(graphs.with_context, "", tmp_path) as stage:
-        run = await stage.play(session_id="a")
+async def test_context_schema_gets_the_ids_of_the_run(tmp_path: Path) -> None:
+    async with serve_agent(graphs.with_context, "", tmp_path) as server:
+        run = await server.run(session_id="a")
     assert run.answer == "local in a is in a good mood"
 
 
-async def test_a_limit_of_the_graph_itself(tmp_path: Path) -> None:
-    async with theatre(graphs.endless, "", tmp_path) as stage:
+async def test_recursion_limit_of_the_graph_ends_the_run_as_max_steps(tmp_path: Path) -> None:
+    async with serve_agent(graphs.endless, "", tmp_path) as server:
         for turn in (1, 2):
-            run = await stage.play(session_id="a")
+            run = await server.run(session_id="a")
             assert isinstance(run.terminal, RunFinished)
             assert run.terminal.code == "max_steps"
             assert str(run.answer).startswith("round"), turn
@@ -194,12 +194,12 @@ async def test_a_limit_of_the_graph_itself(tmp_path: Path) -> None:
 # Checkpointers
 
 
-async def test_a_checkpointer_of_the_graph_itself_is_kept(tmp_path: Path) -> None:
+async def test_own_checkpointer_of_a_graph_is_used(tmp_path: Path) -> None:
     saver = InMemorySaver()
     graph = graphs.greeting(None).compile(checkpointer=saver)  # pyright: ignore[reportArgumentType]
-    async with theatre(lambda _: graph, "", tmp_path) as stage:
-        await stage.play(session_id="a")
-        await stage.play(session_id="a")
+    async with serve_agent(lambda _: graph, "", tmp_path) as server:
+        await server.run(session_id="a")
+        await server.run(session_id="a")
         (state,) = [s for s in saver.storage if len(await _messages(graph, s)) == 4]
         assert state
     assert not (tmp_path / "langgraph.db").exists()
@@ -209,19 +209,21 @@ async def _messages(graph: Any, thread_id: str) -> list[Any]:
     return (await graph.aget_state({"configurable": {"thread_id": thread_id}})).values["messages"]
 
 
-async def test_a_graph_that_keeps_nothing_gets_the_past_each_time(
+async def test_graph_without_a_checkpointer_gets_the_history_each_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    requests = recorded(monkeypatch)
-    async with theatre(lambda stage: graphs.chatting(stage).compile(checkpointer=False), TALK, tmp_path) as stage:
+    requests = record_requests(monkeypatch)
+    async with serve_agent(
+        lambda endpoint: graphs.chatting(endpoint).compile(checkpointer=False), TALK, tmp_path
+    ) as server:
         for _ in range(2):
-            repeated(await stage.play("hello", session_id="a"))
-    assert said(requests[-1]) == [("user", "hello"), ("assistant", "I see."), ("user", "hello")]
+            assert_answer_was_streamed(await server.run("hello", session_id="a"))
+    assert conversation_in(requests[-1]) == [("user", "hello"), ("assistant", "I see."), ("user", "hello")]
 
 
-async def test_a_graph_that_keeps_nothing_and_says_nothing(tmp_path: Path) -> None:
-    async with theatre(lambda _: small_graph().compile(checkpointer=False), "", tmp_path) as stage:
-        assert (await stage.play("hello")).answer == "hello hello"
+async def test_graph_without_a_checkpointer_answers_from_its_values(tmp_path: Path) -> None:
+    async with serve_agent(lambda _: small_graph().compile(checkpointer=False), "", tmp_path) as server:
+        assert (await server.run("hello")).answer == "hello hello"
 
 
 # Functions
@@ -237,79 +239,81 @@ async def test_a_graph_that_keeps_nothing_and_says_nothing(tmp_path: Path) -> No
         (graphs.by_model, ["ONE", "TWO"]),
     ],
 )
-async def test_functions(tmp_path: Path, function: Any, answers: list[Any]) -> None:
-    async with theatre(lambda _: function, "", tmp_path) as stage:
-        runs = [await stage.play(question, session_id="a") for question in ("one", "two")]
+async def test_entrypoint_function_gets_its_input_by_type(tmp_path: Path, function: Any, answers: list[Any]) -> None:
+    async with serve_agent(lambda _: function, "", tmp_path) as server:
+        runs = [await server.run(question, session_id="a") for question in ("one", "two")]
     assert [run.answer for run in runs] == answers
     assert all(run.text() in ("", run.answer) for run in runs)
     assert all(len(run.all(StepStarted)) == 1 for run in runs)
 
 
-async def test_a_function_with_parallel_tasks_that_ask_a_model(tmp_path: Path) -> None:
-    async with theatre(graphs.with_tasks, TALK, tmp_path) as stage:
-        run = await stage.play()
+async def test_parallel_tasks_of_a_function_stream_separate_messages(tmp_path: Path) -> None:
+    async with serve_agent(graphs.with_tasks, TALK, tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert run.answer == "First things first. Second."
     assert not run.all(AgentStarted)
 
 
 @pytest.mark.parametrize("ids", [("a", "b"), (1, 2)])
-async def test_data_with_names_and_ids_is_no_tool_call(tmp_path: Path, ids: tuple[Any, Any]) -> None:
+async def test_data_with_names_and_ids_is_not_a_tool_call(tmp_path: Path, ids: tuple[Any, Any]) -> None:
     people = [{"id": ids[0], "name": "Ann"}, {"id": ids[1], "name": "Bob"}]
-    async with theatre(lambda _: graphs.sending(people), "", tmp_path) as stage:
-        run = await stage.play()
-    repeated(run)
+    async with serve_agent(lambda _: graphs.sending(people), "", tmp_path) as server:
+        run = await server.run()
+    assert_answer_was_streamed(run)
     assert run.answer == "Ann, Bob"
     assert not run.all(ToolStarted)
 
 
 @pytest.mark.parametrize("todos", [["milk", "bread"], [{"item": "milk"}], "milk", None])
-async def test_todos_of_a_tools_own_are_no_plan(tmp_path: Path, todos: Any) -> None:
-    async with theatre(lambda stage: graphs.shopping(stage, todos), graphs.SHOP, tmp_path) as stage:
-        run = await stage.play()
+async def test_todos_in_another_form_are_not_a_plan(tmp_path: Path, todos: Any) -> None:
+    async with serve_agent(lambda endpoint: graphs.shopping(endpoint, todos), graphs.SHOP, tmp_path) as server:
+        run = await server.run()
     assert run.call("shop").result == "noted"
     assert not run.all(Plan)
 
 
-async def test_a_checkpointer_that_cannot_be_awaited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`SqliteSaver` says so itself: its methods run in threads. It keeps the conversation, and forgets it."""
-    requests = recorded(monkeypatch)
+async def test_sync_checkpointer_is_called_in_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`SqliteSaver` raises outside of threads. It keeps the conversation, and `forget` deletes it."""
+    requests = record_requests(monkeypatch)
     connection = sqlite3.connect(tmp_path / "own.db", check_same_thread=False)
     saver = SqliteSaver(connection)
     with closing(connection):
-        async with theatre(lambda stage: graphs.chatting(stage, checkpointer=saver), TALK, tmp_path / "data") as stage:
-            repeated(await stage.play("hello", session_id="a"))
-            repeated(await stage.play("go on", session_id="a"))
-            assert said(requests[-1]) == [("user", "hello"), ("assistant", "I see."), ("user", "go on")]
+        async with serve_agent(
+            lambda endpoint: graphs.chatting(endpoint, checkpointer=saver), TALK, tmp_path / "data"
+        ) as server:
+            assert_answer_was_streamed(await server.run("hello", session_id="a"))
+            assert_answer_was_streamed(await server.run("go on", session_id="a"))
+            assert conversation_in(requests[-1]) == [("user", "hello"), ("assistant", "I see."), ("user", "go on")]
             assert connection.execute("SELECT count(*) FROM checkpoints").fetchone()[0] > 0
-            assert (await stage.served.http.delete("/sessions/a")).status_code == 204
+            assert (await server.served.http.delete("/sessions/a")).status_code == 204
         assert connection.execute("SELECT count(*) FROM checkpoints").fetchone() == (0,)
     assert type(saver) is SqliteSaver
 
 
 @pytest.mark.parametrize("checkpointer", [None, False])
-async def test_a_state_that_cannot_be_kept(tmp_path: Path, checkpointer: Any) -> None:
-    async with theatre(lambda _: graphs.connecting(checkpointer), "", tmp_path) as stage:
-        run = await stage.play(session_id="a")
+async def test_state_that_cannot_be_saved_fails_with_advice(tmp_path: Path, checkpointer: Any) -> None:
+    async with serve_agent(lambda _: graphs.connecting(checkpointer), "", tmp_path) as server:
+        run = await server.run(session_id="a")
     if checkpointer is False:
-        repeated(run)
+        assert_answer_was_streamed(run)
         assert run.answer == "connected"
         return
     assert isinstance(run.terminal, RunFailed)
     assert "checkpointer=False" in run.terminal.message
 
 
-async def test_a_graph_that_a_coroutine_makes(tmp_path: Path) -> None:
-    """It is made in the server's loop: what it opens belongs there."""
+async def test_graph_of_an_async_factory_runs(tmp_path: Path) -> None:
+    """It is made in the server's loop, to which its connections belong."""
     made: list[Any] = []
 
     async def make() -> Any:
         made.append(asyncio.get_running_loop())
         return graphs.greeting(None)
 
-    async with theatre(lambda _: make, "", tmp_path) as stage:
+    async with serve_agent(lambda _: make, "", tmp_path) as server:
         for _ in range(2):
-            repeated(await stage.play(session_id="a"))
-        offered = (await stage.served.http.get("/agents")).json()["agents"]
+            assert_answer_was_streamed(await server.run(session_id="a"))
+        offered = (await server.served.http.get("/agents")).json()["agents"]
     assert offered[0]["framework"] == "langgraph"
     assert made == [asyncio.get_running_loop()]

@@ -1,5 +1,5 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownLambdaType=false
-"""LangGraph: what is said, by whom, and that it is said once. Also by tools, middlewares and the graph's own code."""
+"""LangGraph: messages of agents, tools, middlewares and code of the graph, each of which is shown once."""
 
 import asyncio
 import threading
@@ -30,7 +30,7 @@ from limelight.events import (
     Usage,
 )
 from tests.sources.langgraph.langgraph_scenarios import answering, deep, model, plain
-from tests.sources.live_turn import Stage, theatre
+from tests.sources.live_turn import ModelEndpoint, serve_agent
 from tests.support.wait import eventually
 
 
@@ -46,12 +46,12 @@ def calling(name: str, arguments: str = "{}") -> str:
 # Answers that are objects
 
 
-async def test_an_object_that_the_model_gives_by_a_tool(tmp_path: Path) -> None:
-    def make(stage: Stage) -> Any:
-        return create_agent(model(stage), [], response_format=ToolStrategy(Weather))
+async def test_structured_response_by_a_tool_is_the_answer(tmp_path: Path) -> None:
+    def make(endpoint: ModelEndpoint) -> Any:
+        return create_agent(model(endpoint), [], response_format=ToolStrategy(Weather))
 
-    async with theatre(make, calling("Weather", "{place: Rome, degrees: 30}"), tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(make, calling("Weather", "{place: Rome, degrees: 30}"), tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert run.answer == {"place": "Rome", "degrees": 30}
     assert run.one(FinalAnswer).message_id is None
@@ -59,32 +59,32 @@ async def test_an_object_that_the_model_gives_by_a_tool(tmp_path: Path) -> None:
     assert run.call("Weather").error is None
 
 
-async def test_an_object_that_the_model_writes_is_not_told_twice(tmp_path: Path) -> None:
-    def make(stage: Stage) -> Any:
-        return create_agent(model(stage), [], response_format=ProviderStrategy(Weather))
+async def test_structured_response_as_text_names_its_message(tmp_path: Path) -> None:
+    def make(endpoint: ModelEndpoint) -> Any:
+        return create_agent(model(endpoint), [], response_format=ProviderStrategy(Weather))
 
     script = """- steps: [{text: '{"place": "Rome", "degrees": 30}'}]"""
-    async with theatre(make, script, tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(make, script, tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert run.answer == {"place": "Rome", "degrees": 30}
     assert run.one(FinalAnswer).message_id is not None
 
 
-# Who else asks models
+# Other callers of models
 
 
 class Redacting(AgentMiddleware[Any, Any, Any]):
-    """Changes what the model has said."""
+    """Changes the reply of the model."""
 
     async def aafter_model(self, state: Any, runtime: Any) -> dict[str, Any]:
         last = state["messages"][-1]
         return {"messages": [AIMessage("[redacted]", id=last.id)]}
 
 
-async def test_an_answer_that_was_changed_after_it_was_streamed_is_the_answer(tmp_path: Path) -> None:
-    async with theatre(lambda stage: plain(stage, middleware=[Redacting()]), answering(), tmp_path) as stage:
-        run = await stage.play()
+async def test_answer_that_was_changed_after_streaming_is_the_answer(tmp_path: Path) -> None:
+    async with serve_agent(lambda endpoint: plain(endpoint, middleware=[Redacting()]), answering(), tmp_path) as server:
+        run = await server.run()
     assert (run.answer, run.one(FinalAnswer).message_id) == ("[redacted]", None)
 
 
@@ -92,16 +92,19 @@ SUMMARY = "{text: A summary.}, {usage: {input: 7, output: 3}}"
 TALK = "- match: o\n  turns: [{steps: [{text: I see.}]}]"
 
 
-def summing(stage: Stage, _: Path) -> Any:
+def summing(endpoint: ModelEndpoint, _: Path) -> Any:
     return SummarizationMiddleware(
-        model=model(stage), trigger=("messages", 3), keep=("messages", 1), summary_prompt="Put it briefly: {messages}"
+        model=model(endpoint),
+        trigger=("messages", 3),
+        keep=("messages", 1),
+        summary_prompt="Put it briefly: {messages}",
     )
 
 
-def summing_while_asking(stage: Stage, folder: Path) -> Any:
-    """deepagents' own, which sums up inside of the node in which the agent's model is asked."""
+def summing_while_asking(endpoint: ModelEndpoint, folder: Path) -> Any:
+    """deepagents' middleware, which summarizes inside of the node of the agent's model."""
     return DeepSummarization(
-        model(stage),
+        model(endpoint),
         backend=FilesystemBackend(root_dir=folder, virtual_mode=True),
         trigger=("messages", 3),
         keep=("messages", 1),
@@ -110,39 +113,39 @@ def summing_while_asking(stage: Stage, folder: Path) -> Any:
 
 
 @pytest.mark.parametrize("middleware", [summing, summing_while_asking])
-async def test_a_middleware_that_sums_up_is_not_heard_but_costs(tmp_path: Path, middleware: Any) -> None:
+async def test_reply_to_a_middleware_is_not_shown_but_its_usage_is(tmp_path: Path, middleware: Any) -> None:
     script = f"- match: put it briefly\n  turns: [{{steps: [{SUMMARY}]}}]\n{TALK}"
 
-    def make(stage: Stage) -> Any:
-        return plain(stage, middleware=[middleware(stage, tmp_path)])
+    def make(endpoint: ModelEndpoint) -> Any:
+        return plain(endpoint, middleware=[middleware(endpoint, tmp_path)])
 
-    async with theatre(make, script, tmp_path) as stage:
-        await stage.play("hello", session_id="a")
-        run = await stage.play("go on", session_id="a")
+    async with serve_agent(make, script, tmp_path) as server:
+        await server.run("hello", session_id="a")
+        run = await server.run("go on", session_id="a")
     assert run.text() == run.answer == "I see."
     assert [u.output_tokens for u in run.all(Usage) if u.input_tokens == 7] == [3]
 
 
-async def test_a_tool_that_asks_a_model_prints_what_it_says(tmp_path: Path) -> None:
-    def make(stage: Stage) -> Any:
+async def test_reply_to_a_tool_is_output_of_the_tool(tmp_path: Path) -> None:
+    def make(endpoint: ModelEndpoint) -> Any:
         @tool
         async def consult(what: str) -> str:
             """Ask somebody."""
-            return str((await model(stage).ainvoke(f"tell me: {what}")).content)
+            return str((await model(endpoint).ainvoke(f"tell me: {what}")).content)
 
-        return create_agent(model(stage), [consult])
+        return create_agent(model(endpoint), [consult])
 
     script = '- match: "tell me:"\n  turns: [{steps: [{text: A secret thing.}]}]\n- turns:\n' + "\n".join(
         f"    {line}" for line in answering(calling("consult", "{what: x}")).split("\n")
     )
-    async with theatre(make, script, tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(make, script, tmp_path) as server:
+        run = await server.run()
     assert run.text() == run.answer == "All done."
     assert run.call("consult").output == run.call("consult").result == "A secret thing."
     assert len(run.all(Usage)) == 3
 
 
-# What the graph's own code says
+# Custom data
 
 
 @tool
@@ -166,10 +169,12 @@ def tell() -> str:
     return f"{here.session_id} {here.user.user_id}"
 
 
-async def test_statuses_and_events_from_tools(tmp_path: Path) -> None:
+async def test_tools_can_emit_statuses_and_events(tmp_path: Path) -> None:
     script = answering("- steps: [{tool_calls: [{name: announce, arguments: {}}, {name: tell, arguments: {}}]}]")
-    async with theatre(lambda stage: create_agent(model(stage), [announce, tell]), script, tmp_path) as stage:
-        run = await stage.play(session_id="a")
+    async with serve_agent(
+        lambda endpoint: create_agent(model(endpoint), [announce, tell]), script, tmp_path
+    ) as server:
+        run = await server.run(session_id="a")
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert {s.text for s in run.all(Status)} == {
         "A plain word.",
@@ -182,7 +187,7 @@ async def test_statuses_and_events_from_tools(tmp_path: Path) -> None:
     assert run.call("tell").result == "a local"
 
 
-async def test_sync_tools_do_not_hold_up_the_server(tmp_path: Path) -> None:
+async def test_sync_tools_do_not_block_the_event_loop(tmp_path: Path) -> None:
     entered, may_leave = threading.Event(), threading.Event()
 
     @tool
@@ -191,21 +196,21 @@ async def test_sync_tools_do_not_hold_up_the_server(tmp_path: Path) -> None:
         entered.set()
         return may_leave.wait(10)
 
-    async with theatre(
-        lambda stage: create_agent(model(stage), [block]), answering(calling("block")), tmp_path
-    ) as stage:
-        playing = asyncio.create_task(stage.play())
+    async with serve_agent(
+        lambda endpoint: create_agent(model(endpoint), [block]), answering(calling("block")), tmp_path
+    ) as server:
+        playing = asyncio.create_task(server.run())
         await eventually(entered.is_set)
-        assert (await stage.served.http.get("/health")).status_code == 200
+        assert (await server.served.http.get("/health")).status_code == 200
         may_leave.set()
         run = await playing
     assert run.call("block").result == "true"
 
 
-# Helpers
+# Sub-agents
 
 
-async def test_a_helper_that_is_called_twice_with_the_same_words(tmp_path: Path) -> None:
+async def test_equal_calls_of_a_sub_agent_are_two_sub_agents(tmp_path: Path) -> None:
     same = '{name: task, arguments: {description: "help: now", subagent_type: helper}, id: same}'
     script = f"""
 - match: "help:"
@@ -217,8 +222,8 @@ async def test_a_helper_that_is_called_twice_with_the_same_words(tmp_path: Path)
     - steps: [{{tool_calls: [{same}]}}]
     - steps: [{{text: All done.}}]
 """
-    async with theatre(deep, script, tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(deep, script, tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFinished), run.terminal
     first, second = run.all(AgentStarted)
     assert (first.name, second.name) == ("helper", "helper")
@@ -231,9 +236,9 @@ async def test_a_helper_that_is_called_twice_with_the_same_words(tmp_path: Path)
 
 
 @pytest.mark.parametrize("number", [2, 3])
-async def test_calls_of_one_reply_with_one_id(tmp_path: Path, number: int) -> None:
+async def test_calls_of_one_reply_with_one_id_become_unique(tmp_path: Path, number: int) -> None:
     calls = ", ".join(f"{{name: add, arguments: {{a: {n}, b: 1}}, id: same}}" for n in range(number))
-    async with theatre(plain, answering(f"- steps: [{{tool_calls: [{calls}]}}]"), tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(plain, answering(f"- steps: [{{tool_calls: [{calls}]}}]"), tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert {run.call("add", n).result for n in range(number)} == {str(n + 1) for n in range(number)}

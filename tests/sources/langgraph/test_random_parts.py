@@ -1,5 +1,5 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
-"""LangGraph's translator with parts in any order: whatever a graph streams, the events stay legal."""
+"""LangGraph's translator with random parts: the events are always legal."""
 
 from typing import Any
 
@@ -121,7 +121,7 @@ DATA = st.one_of(
 
 
 def legal(grammar: Grammar, items: Any) -> None:
-    """As the engine does: what is missing before something ends is put in, all else has to be right."""
+    """Check the events as the engine does, which adds only the events that are missing before an end."""
     for item in items:
         if isinstance(item, FileMade):
             continue
@@ -132,7 +132,7 @@ def legal(grammar: Grammar, items: Any) -> None:
 
 
 @given(st.lists(st.tuples(DATA, PLACES), max_size=25), st.sampled_from(["ends", "breaks", "stops"]))
-def test_events_are_legal_whatever_comes(parts: list[Any], how: str) -> None:
+def test_events_are_legal_for_random_parts(parts: list[Any], how: str) -> None:
     translator, grammar = LangGraphTranslator(), Grammar()
     grammar.check(RunStarted(agent="x"))
     for (type_, data), ns in parts:
@@ -141,6 +141,6 @@ def test_events_are_legal_whatever_comes(parts: list[Any], how: str) -> None:
     if how == "stops":
         legal(grammar, translator.stopped())
         return
-    legal(grammar, translator.broken("broke") if how == "breaks" else translator.end("answer", None))
+    legal(grammar, translator.failed("broke") if how == "breaks" else translator.end("answer", None))
     assert how == "breaks" or grammar.terminal is not None
     assert not (grammar.calls or grammar.agents or grammar.texts or grammar.reasonings or grammar.steps)

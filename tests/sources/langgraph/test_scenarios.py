@@ -1,5 +1,5 @@
 # pyright: reportMissingTypeStubs=false
-"""LangGraph: the scenarios that every source passes, and what is its own."""
+"""LangGraph: the scenarios of all sources, and LangGraph's own cases."""
 
 import sqlite3
 import subprocess
@@ -19,8 +19,8 @@ from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.sources.conformance import Case
 from tests.sources.langgraph.langgraph_scenarios import CASES, HELPER, deep, plain, small_graph
-from tests.sources.live_turn import Stage, theatre
-from tests.sources.recorded_requests import recorded, said
+from tests.sources.live_turn import ModelEndpoint, serve_agent
+from tests.sources.recorded_requests import conversation_in, record_requests
 from tests.sources.suite import SourceSuite
 
 
@@ -29,10 +29,10 @@ class TestLangGraph(SourceSuite):
     cases: ClassVar[Mapping[str, Case]] = CASES
 
 
-# Who is taken, and what stays as it was
+# Accepted targets
 
 
-def test_graphs_are_known_without_loading_the_framework() -> None:
+def test_accepts_does_not_import_langgraph() -> None:
     code = (
         "import sys; from limelight.sources.langgraph import LangGraphSource as S; "
         "assert not S.accepts(lambda: 1) and not S.accepts(object()); "
@@ -41,17 +41,17 @@ def test_graphs_are_known_without_loading_the_framework() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
 
 
-def test_compiled_graphs_and_those_to_compile_are_taken() -> None:
+def test_accepts_compiled_and_uncompiled_graphs() -> None:
     builder = small_graph()
     assert LangGraphSource.accepts(builder)
     assert LangGraphSource.accepts(builder.compile())
     assert not LangGraphSource.accepts(StateGraph)
 
 
-async def test_the_given_graph_stays_as_it_was(tmp_path: Path) -> None:
+async def test_runs_do_not_change_the_given_graph(tmp_path: Path) -> None:
     graph = small_graph().compile()
-    async with theatre(lambda _: graph, "", tmp_path) as stage:
-        assert (await stage.play("twice")).answer == "twice twice"
+    async with serve_agent(lambda _: graph, "", tmp_path) as server:
+        assert (await server.run("twice")).answer == "twice twice"
     assert graph.checkpointer is None
 
 
@@ -72,26 +72,28 @@ REMEMBER = """
 FIRST = ("user", "my name is Ada")
 
 
-async def test_a_session_goes_on_and_others_know_nothing_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = recorded(monkeypatch)
-    async with theatre(plain, REMEMBER, tmp_path) as stage:
-        await stage.play("my name is Ada", session_id="a")
-        await stage.play("a number", session_id="a")
-        await stage.play("and now?", session_id="a")
-        await stage.play("who am I?", session_id="b")
+async def test_session_continues_and_other_sessions_are_isolated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = record_requests(monkeypatch)
+    async with serve_agent(plain, REMEMBER, tmp_path) as server:
+        await server.run("my name is Ada", session_id="a")
+        await server.run("a number", session_id="a")
+        await server.run("and now?", session_id="a")
+        await server.run("who am I?", session_id="b")
     calls = [("assistant", "[add]"), ("tool", "5"), ("assistant", "It is five.")]
-    assert said(requests[-2]) == [
+    assert conversation_in(requests[-2]) == [
         FIRST, ("assistant", "Hello Ada."), ("user", "a number"), *calls, ("user", "and now?"),
     ]  # fmt: skip
-    assert said(requests[-1]) == [("user", "who am I?")]
+    assert conversation_in(requests[-1]) == [("user", "who am I?")]
 
 
-async def test_a_session_survives_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = recorded(monkeypatch)
+async def test_session_continues_after_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = record_requests(monkeypatch)
     for question in ("my name is Ada", "and now?"):
-        async with theatre(plain, REMEMBER, tmp_path) as stage:
-            await stage.play(question, session_id="a")
-    assert said(requests[-1]) == [FIRST, ("assistant", "Hello Ada."), ("user", "and now?")]
+        async with serve_agent(plain, REMEMBER, tmp_path) as server:
+            await server.run(question, session_id="a")
+    assert conversation_in(requests[-1]) == [FIRST, ("assistant", "Hello Ada."), ("user", "and now?")]
 
 
 HISTORY: list[dict[str, Any]] = [
@@ -107,40 +109,40 @@ HISTORY: list[dict[str, Any]] = [
 AS_TOLD = [FIRST, ("assistant", "[add]"), ("tool", "2"), ("assistant", "Hello Ada.")]
 
 
-async def test_a_past_that_the_client_sends_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = recorded(monkeypatch)
-    async with theatre(plain, REMEMBER, tmp_path) as stage:
+async def test_history_of_a_request_is_added_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = record_requests(monkeypatch)
+    async with serve_agent(plain, REMEMBER, tmp_path) as server:
         asked = [*HISTORY, {"role": "user", "content": "and now?"}]
-        await stage.play(messages=asked, chat_id="a")
-        assert said(requests[-1]) == [*AS_TOLD, ("user", "and now?")]
+        await server.run(messages=asked, chat_id="a")
+        assert conversation_in(requests[-1]) == [*AS_TOLD, ("user", "and now?")]
         again = [*asked, {"role": "assistant", "content": "I see!"}, {"role": "user", "content": "go on"}]
-        await stage.play(messages=again, chat_id="a")
+        await server.run(messages=again, chat_id="a")
         kept = [*AS_TOLD, ("user", "and now?"), ("assistant", "I see."), ("user", "go on")]
-        assert said(requests[-1]) == kept
+        assert conversation_in(requests[-1]) == kept
         edited = [{"role": "user", "content": "my name is Bob"}, *HISTORY[3:], {"role": "user", "content": "go on"}]
-        await stage.play(messages=edited, chat_id="a")
+        await server.run(messages=edited, chat_id="a")
         expected = [("user", "my name is Bob"), ("assistant", "Hello Ada."), ("user", "go on")]
-        assert said(requests[-1]) == expected
-        await stage.play("my name is Carl", chat_id="a")
-        assert said(requests[-1]) == [("user", "my name is Carl")]
+        assert conversation_in(requests[-1]) == expected
+        await server.run("my name is Carl", chat_id="a")
+        assert conversation_in(requests[-1]) == [("user", "my name is Carl")]
 
 
-async def test_instructions_of_the_client_are_for_one_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = recorded(monkeypatch)
-    async with theatre(plain, REMEMBER, tmp_path) as stage:
+async def test_system_messages_are_applied_for_one_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = record_requests(monkeypatch)
+    async with serve_agent(plain, REMEMBER, tmp_path) as server:
         told = [{"role": "system", "content": "Speak like a pirate."}, {"role": "user", "content": "hello"}]
-        await stage.play(messages=told, session_id="a")
-        await stage.play("go on", session_id="a")
+        await server.run(messages=told, session_id="a")
+        await server.run("go on", session_id="a")
     assert [m["role"] for m in requests[0]["messages"]] == ["system", "user"]
     assert "pirate" not in str(requests[1]["messages"])
 
 
-async def test_what_is_deleted_is_forgotten(tmp_path: Path) -> None:
-    async with theatre(plain, REMEMBER, tmp_path) as stage:
-        await stage.play("my name is Ada", session_id="a")
-        await stage.play("hello", session_id="b")
+async def test_forget_deletes_the_state(tmp_path: Path) -> None:
+    async with serve_agent(plain, REMEMBER, tmp_path) as server:
+        await server.run("my name is Ada", session_id="a")
+        await server.run("hello", session_id="b")
         assert threads(tmp_path) == 2
-        (await stage.served.http.delete("/sessions/a")).raise_for_status()
+        (await server.served.http.delete("/sessions/a")).raise_for_status()
         assert threads(tmp_path) == 1
 
 
@@ -150,53 +152,51 @@ def threads(data: Path) -> int:
 
 
 @pytest.mark.parametrize("tool", ["slow", "nap"])
-async def test_the_next_turn_works_after_a_stop_in_a_tool(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str
-) -> None:
-    requests = recorded(monkeypatch)
+async def test_turn_after_a_stop_in_a_tool_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str) -> None:
+    requests = record_requests(monkeypatch)
     given = "{name: x, seconds: 3}" if tool == "slow" else "{seconds: 3}"
     script = (
         f"- match: begin\n  turns: [{{steps: [{{tool_calls: [{{name: {tool}, arguments: {given}}}]}}]}}]\n{REMEMBER}"
     )
-    async with theatre(plain, script, tmp_path) as stage:
-        stopped = await stage.play_until(lambda e: isinstance(e, ToolReady), question="begin", session_id="a")
+    async with serve_agent(plain, script, tmp_path) as server:
+        stopped = await server.run_until(lambda e: isinstance(e, ToolReady), question="begin", session_id="a")
         assert isinstance(stopped.terminal, RunCancelled)
-        run = await stage.play("go on", session_id="a")
+        run = await server.run("go on", session_id="a")
         assert run.answer == "I see."
-    assert [role for role, _ in said(requests[-1])] == ["user", "assistant", "tool", "user"]
+    assert [role for role, _ in conversation_in(requests[-1])] == ["user", "assistant", "tool", "user"]
 
 
 @pytest.mark.parametrize("fault", ["{error: {status: 500}}", "{text: half}, {cut: true}"])
-async def test_the_next_turn_works_after_a_model_has_failed(tmp_path: Path, fault: str) -> None:
+async def test_turn_after_a_model_error_works(tmp_path: Path, fault: str) -> None:
     script = f"- match: begin\n  turns: [{{steps: [{fault}]}}]\n{REMEMBER}"
-    async with theatre(plain, script, tmp_path) as stage:
-        assert isinstance((await stage.play("begin", session_id="a")).terminal, RunFailed)
-        assert (await stage.play("go on", session_id="a")).answer == "I see."
+    async with serve_agent(plain, script, tmp_path) as server:
+        assert isinstance((await server.run("begin", session_id="a")).terminal, RunFailed)
+        assert (await server.run("go on", session_id="a")).answer == "I see."
 
 
-# What the model gets
+# Requests to the model
 
 
-async def test_the_model_gets_the_same_with_and_without_limelight(
+async def test_model_gets_the_same_requests_with_and_without_limelight(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    requests = recorded(monkeypatch)
+    requests = record_requests(monkeypatch)
     script = HELPER % ("add", "{a: 2, b: 3}")
     async with Understudy(parse_scripts(script)) as understudy:
-        graph = deep(Stage(understudy.base_url, understudy.key))
+        graph = deep(ModelEndpoint(understudy.base_url, understudy.key))
         async for _ in graph.astream({"messages": [("user", "go")]}, stream_mode="messages"):
             pass
     alone = [(r["messages"], r["tools"]) for r in requests]
     requests.clear()
-    async with theatre(deep, script, tmp_path) as stage:
-        await stage.play("go")
+    async with serve_agent(deep, script, tmp_path) as server:
+        await server.run("go")
     assert [(r["messages"], r["tools"]) for r in requests] == alone
 
 
-async def test_files_of_the_question_reach_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = recorded(monkeypatch)
+async def test_sent_files_reach_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = record_requests(monkeypatch)
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
     content = [{"type": "text", "text": "what is this?"}, picture]
-    async with theatre(plain, REMEMBER, tmp_path) as stage:
-        await stage.play(messages=[{"role": "user", "content": content}])
+    async with serve_agent(plain, REMEMBER, tmp_path) as server:
+        await server.run(messages=[{"role": "user", "content": content}])
     assert requests[0]["messages"][-1]["content"] == content

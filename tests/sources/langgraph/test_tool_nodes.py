@@ -21,7 +21,7 @@ from limelight.events import (
 )
 from tests.sources.langgraph import tool_node_graphs as graphs
 from tests.sources.langgraph.langgraph_scenarios import answering
-from tests.sources.live_turn import Played, Stage, theatre
+from tests.sources.live_turn import FinishedRun, ModelEndpoint, serve_agent
 
 ONE = answering("- steps: [{tool_calls: [{name: add, arguments: {a: 2, b: 3}, id: c1}]}]")
 TWO = answering(
@@ -44,15 +44,15 @@ FAILING = answering("- steps: [{tool_calls: [{name: fail, arguments: {reason: no
 
 
 class Kept:
-    """A graph whose final state the test reads."""
+    """A graph with a final state that the test reads."""
 
-    def __init__(self, make: Callable[[Stage], Any]) -> None:
+    def __init__(self, make: Callable[[ModelEndpoint], Any]) -> None:
         self._make = make
         self._saver = InMemorySaver()
         self._graph: Any = None
 
-    def __call__(self, stage: Stage) -> Any:
-        graph = self._make(stage)
+    def __call__(self, endpoint: ModelEndpoint) -> Any:
+        graph = self._make(endpoint)
         compiled = graph.compile() if hasattr(graph, "compile") else graph
         self._graph = compiled.copy({"checkpointer": self._saver})
         return self._graph
@@ -63,16 +63,16 @@ class Kept:
         return convert_to_messages([*state.values["messages"], *state.values.get("results", [])])
 
 
-async def played(make: Callable[[Stage], Any], script: str, data: Path) -> Played:
-    """One turn, in which each call of the final state's messages is shown once, with the content of its result."""
+async def run_and_compare(make: Callable[[ModelEndpoint], Any], script: str, data: Path) -> FinishedRun:
+    """Run a turn, and check that each call in the final state is shown once with its result."""
     kept = Kept(make)
-    async with theatre(kept, script, data) as stage:
-        run = await stage.play()
-        agrees(run, await kept.messages())
+    async with serve_agent(kept, script, data) as server:
+        run = await server.run()
+        assert_matches_state(run, await kept.messages())
     return run
 
 
-def agrees(run: Played, messages: list[BaseMessage]) -> None:
+def assert_matches_state(run: FinishedRun, messages: list[BaseMessage]) -> None:
     assert isinstance(run.terminal, RunFinished), run.terminal
     calls = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
     results = {message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)}
@@ -111,29 +111,29 @@ def agrees(run: Played, messages: list[BaseMessage]) -> None:
     ids=lambda act: getattr(act, "__qualname__", ""),
 )
 @pytest.mark.parametrize("script", [ONE, SAME, TWICE], ids=["one", "same", "twice"])
-async def test_a_tool_that_a_node_runs_is_shown_once_with_its_result(tmp_path: Path, act: Any, script: str) -> None:
-    run = await played(graphs.looping(act), script, tmp_path)
+async def test_tool_that_a_node_runs_is_shown_once_with_its_result(tmp_path: Path, act: Any, script: str) -> None:
+    run = await run_and_compare(graphs.looping(act), script, tmp_path)
     assert all(finished.result in ("5", '"5"') for finished in run.all(ToolFinished))
     assert run.answer == "All done."
 
 
 @pytest.mark.parametrize("make", [graphs.looping(graphs.alone), graphs.other_key, graphs.tuples_of_functions])
-async def test_a_result_alone_or_under_another_key_is_the_result_of_its_call(tmp_path: Path, make: Any) -> None:
+async def test_result_alone_or_under_another_key_ends_its_call(tmp_path: Path, make: Any) -> None:
     kept = Kept(make)
-    async with theatre(kept, ONE, tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(kept, ONE, tmp_path) as server:
+        run = await server.run()
     assert len(run.all(ToolStarted)) == 1
     assert (run.call("add").result, run.call("add").error, run.call("add").finished.result_seen) == ("5", None, True)
 
 
 @pytest.mark.parametrize("make", [graphs.tuples, graphs.tuples_of_functions])
-async def test_results_as_tuples_belong_to_the_calls_in_their_order(tmp_path: Path, make: Any) -> None:
+async def test_results_as_tuples_end_the_calls_in_their_order(tmp_path: Path, make: Any) -> None:
     script = (
         "- steps: [{tool_calls: [{name: add, arguments: {a: 2, b: 3}, id: c1},"
         " {name: add, arguments: {a: 20, b: 30}, id: c2}]}]"
     )
-    async with theatre(make, script, tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(make, script, tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert [(s.call_id, s.name) for s in run.all(ToolStarted)] == [("c1", "add"), ("c2", "add")]
     assert [(f.call_id, f.result, f.error) for f in run.all(ToolFinished)] == [("c1", "5", None), ("c2", "50", None)]
@@ -141,29 +141,29 @@ async def test_results_as_tuples_belong_to_the_calls_in_their_order(tmp_path: Pa
 
 
 @pytest.mark.parametrize("act", [graphs.plain_function, graphs.plain_function_dict])
-async def test_a_plain_function_gets_the_result_of_its_message(tmp_path: Path, act: Any) -> None:
-    run = await played(graphs.looping(act), SAME, tmp_path)
+async def test_call_of_a_plain_function_ends_with_its_message(tmp_path: Path, act: Any) -> None:
+    run = await run_and_compare(graphs.looping(act), SAME, tmp_path)
     assert [finished.result for finished in run.all(ToolFinished)] == ["5", "5"]
 
 
-async def test_arguments_that_the_node_adds_do_not_make_another_call(tmp_path: Path) -> None:
+async def test_run_with_added_arguments_is_matched(tmp_path: Path) -> None:
     script = answering("- steps: [{tool_calls: [{name: slow, arguments: {name: x}, id: c1}]}]")
-    run = await played(graphs.looping(graphs.with_more_arguments), script, tmp_path)
+    run = await run_and_compare(graphs.looping(graphs.with_more_arguments), script, tmp_path)
     assert run.call("slow").result == "x is done"
 
 
-async def test_a_tool_that_returns_an_object_has_the_content_of_its_message(tmp_path: Path) -> None:
-    run = await played(graphs.looping(graphs.by_args(graphs.dumped_message_of)), TWO, tmp_path)
+async def test_result_of_a_tool_that_returns_an_object_is_its_message(tmp_path: Path) -> None:
+    run = await run_and_compare(graphs.looping(graphs.by_args(graphs.dumped_message_of)), TWO, tmp_path)
     assert run.call("weather").result == '{"city": "Oslo", "degrees": 21}'
 
 
-async def test_identical_calls_in_parallel_stay_two_with_their_own_times(tmp_path: Path) -> None:
+async def test_equal_parallel_calls_have_their_own_durations(tmp_path: Path) -> None:
     script = answering(
         "- steps: [{tool_calls: [{name: slow, arguments: {name: x, seconds: 0.05}, id: c1},"
         " {name: slow, arguments: {name: x, seconds: 0.05}, id: c2},"
         " {name: slow, arguments: {name: y, seconds: 0.6}, id: c3}]}]"
     )
-    run = await played(graphs.looping(graphs.gathered), script, tmp_path)
+    run = await run_and_compare(graphs.looping(graphs.gathered), script, tmp_path)
     first, second, third = (run.call("slow", number).finished.duration_ms or 0 for number in range(3))
     assert max(first, second) < 500 <= third
 
@@ -171,41 +171,41 @@ async def test_identical_calls_in_parallel_stay_two_with_their_own_times(tmp_pat
 # Runs that differ from their calls
 
 
-async def test_arguments_that_the_node_converts_do_not_make_another_call(tmp_path: Path) -> None:
+async def test_run_with_converted_arguments_is_matched(tmp_path: Path) -> None:
     script = answering(
         "- steps: [{tool_calls: [{name: add, arguments: {a: '2', b: '3'}, id: c1},"
         " {name: add, arguments: {a: '7', b: '3'}, id: c2}]}]"
     )
-    run = await played(graphs.looping(graphs.with_converted_arguments), script, tmp_path)
+    run = await run_and_compare(graphs.looping(graphs.with_converted_arguments), script, tmp_path)
     assert [finished.result for finished in run.all(ToolFinished)] == ["sum: 5", "sum: 10"]
 
 
-async def test_arguments_of_another_type_do_not_make_another_call(tmp_path: Path) -> None:
+async def test_run_with_arguments_of_another_type_is_matched(tmp_path: Path) -> None:
     script = answering("- steps: [{tool_calls: [{name: count, arguments: {items: 'a, b'}, id: c1}]}]")
-    run = await played(graphs.looping(graphs.with_parsed_arguments), script, tmp_path)
+    run = await run_and_compare(graphs.looping(graphs.with_parsed_arguments), script, tmp_path)
     assert run.call("count").result == "count: 2"
 
 
-async def test_a_tool_with_another_name_than_its_call_is_not_shown_again(tmp_path: Path) -> None:
+async def test_tool_with_another_name_than_its_call_is_matched(tmp_path: Path) -> None:
     script = answering(
         "- steps: [{tool_calls: [{name: sum, arguments: {a: 2, b: 3}, id: c1},"
         " {name: sum, arguments: {a: 2, b: 3}, id: c2}, {name: forecast, arguments: {city: Oslo}, id: c3}]}]"
     )
-    run = await played(graphs.looping(graphs.with_renamed_tools), script, tmp_path)
+    run = await run_and_compare(graphs.looping(graphs.with_renamed_tools), script, tmp_path)
     assert [finished.result for finished in run.all(ToolFinished)][:2] == ["it is 5", "it is 5"]
 
 
-async def test_another_tool_with_the_arguments_of_a_call_has_a_row_of_its_own(tmp_path: Path) -> None:
-    async with theatre(graphs.looping(graphs.with_a_check_of_the_arguments), ONE, tmp_path) as stage:
-        run = await stage.play()
+async def test_helper_tool_with_the_arguments_of_a_call_is_a_call_of_its_own(tmp_path: Path) -> None:
+    async with serve_agent(graphs.looping(graphs.with_a_check_of_the_arguments), ONE, tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert sorted(started.name for started in run.all(ToolStarted)) == ["add", "multiply"]
     assert (run.call("add").result, run.call("multiply").result) == ("sum: 5", 6)
 
 
-async def test_calls_without_ids_are_shown_each_with_its_result(tmp_path: Path) -> None:
-    async with theatre(graphs.calls_without_ids, "", tmp_path) as stage:
-        run = await stage.play()
+async def test_calls_without_ids_end_each_with_its_result(tmp_path: Path) -> None:
+    async with serve_agent(graphs.calls_without_ids, "", tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert [started.args for started in run.all(ToolStarted)] == [{"a": 2, "b": 3}, {"a": 7, "b": 3}]
     assert [(f.result, f.error) for f in run.all(ToolFinished)] == [("sum: 5", None), ("sum: 10", None)]
@@ -228,7 +228,7 @@ async def test_calls_without_ids_are_shown_each_with_its_result(tmp_path: Path) 
 )
 @pytest.mark.parametrize("script", [SAME, OTHERS], ids=["same", "others"])
 async def test_each_task_of_a_fan_out_ends_its_own_call(tmp_path: Path, script: str, steps: str, payload: Any) -> None:
-    run = await played(lambda stage: graphs.fan_out(stage, steps, payload), script, tmp_path)
+    run = await run_and_compare(lambda endpoint: graphs.fan_out(endpoint, steps, payload), script, tmp_path)
     assert all(finished.duration_ms is not None for finished in run.all(ToolFinished))
 
 
@@ -236,21 +236,21 @@ async def test_each_task_of_a_fan_out_ends_its_own_call(tmp_path: Path, script: 
 
 
 @pytest.mark.parametrize("form", [graphs.error_message_of, graphs.error_dict_of])
-async def test_a_tool_that_raises_is_shown_as_failed_once(tmp_path: Path, form: Any) -> None:
-    run = await played(graphs.looping(graphs.catching(form)), FAILING, tmp_path)
+async def test_tool_that_raises_fails_its_call_once(tmp_path: Path, form: Any) -> None:
+    run = await run_and_compare(graphs.looping(graphs.catching(form)), FAILING, tmp_path)
     assert run.call("fail").error == "no such file"
 
 
-async def test_a_tool_that_raises_has_failed_though_its_message_says_nothing_of_it(tmp_path: Path) -> None:
-    async with theatre(graphs.looping(graphs.catching(graphs.dict_of)), FAILING, tmp_path) as stage:
-        run = await stage.play()
+async def test_tool_that_raises_fails_its_call_whatever_its_message_says(tmp_path: Path) -> None:
+    async with serve_agent(graphs.looping(graphs.catching(graphs.dict_of)), FAILING, tmp_path) as server:
+        run = await server.run()
     assert len(run.all(ToolStarted)) == 1
     assert (run.call("fail").error, run.call("fail").result) == ("no such file", "no such file")
 
 
-async def test_a_node_that_raises_leaves_the_result_of_its_tool(tmp_path: Path) -> None:
-    async with theatre(graphs.failing_after_the_tool, ONE, tmp_path) as stage:
-        run = await stage.play()
+async def test_node_that_raises_keeps_the_result_of_its_tool(tmp_path: Path) -> None:
+    async with serve_agent(graphs.failing_after_the_tool, ONE, tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFailed)
     assert len(run.all(ToolStarted)) == 1
     assert (run.call("add").result, run.call("add").error) == ("5", None)
@@ -261,18 +261,18 @@ async def test_stop_keeps_the_result_of_a_tool_that_has_returned(tmp_path: Path)
         "- steps: [{tool_calls: [{name: add, arguments: {a: 2, b: 3}, id: c1},"
         " {name: slow, arguments: {name: x, seconds: 60}, id: c2}]}]"
     )
-    async with theatre(graphs.looping(graphs.by_args(graphs.message_of)), script, tmp_path) as stage:
-        run = await stage.play_until(lambda event: isinstance(event, ToolReady) and event.call_id == "c2")
+    async with serve_agent(graphs.looping(graphs.by_args(graphs.message_of)), script, tmp_path) as server:
+        run = await server.run_until(lambda event: isinstance(event, ToolReady) and event.call_id == "c2")
     assert isinstance(run.terminal, RunCancelled)
     assert (run.call("add").result, run.call("add").error) == ("5", None)
     assert run.call("slow").error == "stopped"
 
 
-# Results that are not seen
+# Calls without a result
 
 
-async def test_a_call_without_a_result_has_not_failed(tmp_path: Path) -> None:
-    run = await played(graphs.without_results, ONE, tmp_path)
+async def test_call_without_a_result_has_not_failed(tmp_path: Path) -> None:
+    run = await run_and_compare(graphs.without_results, ONE, tmp_path)
     finished = run.call("add").finished
     assert (finished.error, finished.result_seen, finished.result) == (None, False, "No result seen")
     assert run.answer == "I did not wait."
@@ -282,29 +282,29 @@ async def test_a_call_without_a_result_has_not_failed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("act", [graphs.by_args(graphs.message_of), graphs.by_args(graphs.dict_of), graphs.by_call])
-async def test_a_subgraph_runs_the_calls_of_the_graph_above(tmp_path: Path, act: Any) -> None:
-    run = await played(lambda stage: graphs.tools_in_a_subgraph(stage, act), SAME, tmp_path)
+async def test_subgraph_runs_the_calls_of_its_parent(tmp_path: Path, act: Any) -> None:
+    run = await run_and_compare(lambda endpoint: graphs.tools_in_a_subgraph(endpoint, act), SAME, tmp_path)
     assert {started.agent_id for started in run.all(ToolStarted)} == {""}
 
 
 @pytest.mark.parametrize("act", [graphs.by_args(graphs.message_of), graphs.by_args(graphs.dict_of), graphs.by_call])
-async def test_a_loop_in_a_subgraph_has_its_own_calls(tmp_path: Path, act: Any) -> None:
-    run = await played(lambda stage: graphs.loop_in_a_subgraph(stage, act), SAME, tmp_path)
+async def test_loop_in_a_subgraph_has_its_own_calls(tmp_path: Path, act: Any) -> None:
+    run = await run_and_compare(lambda endpoint: graphs.loop_in_a_subgraph(endpoint, act), SAME, tmp_path)
     worker = run.one(AgentStarted)
     assert {started.agent_id for started in run.all(ToolStarted)} == {worker.agent_id}
 
 
-async def test_a_loop_in_one_node_shows_each_call_once_and_live(tmp_path: Path) -> None:
-    run = await played(graphs.one_node_loop, TWICE, tmp_path)
+async def test_loop_in_one_node_shows_each_call_once_and_live(tmp_path: Path) -> None:
+    run = await run_and_compare(graphs.one_node_loop, TWICE, tmp_path)
     more = next(event for event in run.all(TextDelta) if event.text.startswith("Once"))
     assert run.at(run.one(ToolFinished, call_id="c1")) < run.at(more)
     assert run.text() == "Once more.All done."
 
 
-async def test_messages_that_come_after_the_run_of_their_tool_do_not_show_it_again(tmp_path: Path) -> None:
+async def test_message_after_the_run_of_its_tool_does_not_show_it_again(tmp_path: Path) -> None:
     kept = Kept(graphs.one_node_without_a_model)
-    async with theatre(kept, "", tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(kept, "", tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFinished)
     assert len(run.all(ToolStarted)) == 1
     assert (run.call("add").args, run.call("add").result) == ({"a": 2, "b": 3}, "5")
@@ -312,18 +312,18 @@ async def test_messages_that_come_after_the_run_of_their_tool_do_not_show_it_aga
     assert run.answer == "It is 5."
 
 
-async def test_a_task_of_the_functional_api_shows_its_tool_once(tmp_path: Path) -> None:
-    async with theatre(lambda _: graphs.functional, "", tmp_path) as stage:
-        run = await stage.play()
+async def test_task_of_the_functional_api_shows_its_tool_once(tmp_path: Path) -> None:
+    async with serve_agent(lambda _: graphs.functional, "", tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFinished)
     assert len(run.all(ToolStarted)) == 1
     assert (run.call("add").args, run.call("add").result) == ({"a": 2, "b": 3}, "5")
     assert run.text() == run.answer == "It is 5."
 
 
-async def test_a_node_that_runs_again_after_a_stop_shows_both_runs(tmp_path: Path) -> None:
-    async with theatre(graphs.asking_after_the_tool, ONE, tmp_path) as stage:
-        run = await stage.play_deciding(lambda _: {"decision": "approve"})
+async def test_node_that_runs_again_after_an_interrupt_shows_both_runs(tmp_path: Path) -> None:
+    async with serve_agent(graphs.asking_after_the_tool, ONE, tmp_path) as server:
+        run = await server.run_deciding(lambda _: {"decision": "approve"})
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert [(f.result, f.error) for f in run.all(ToolFinished)] == [("5", None), ("5", None)]
 
@@ -332,32 +332,32 @@ async def test_a_node_that_runs_again_after_a_stop_shows_both_runs(tmp_path: Pat
 
 
 @pytest.mark.parametrize("schema", [graphs.MessagesState, graphs.AddedState])
-async def test_assistant_messages_are_seen_in_every_form_and_once(tmp_path: Path, schema: Any) -> None:
+async def test_assistant_messages_in_every_form_are_shown_once(tmp_path: Path, schema: Any) -> None:
     script = "- steps: [{text: I think.}]"
-    async with theatre(lambda stage: graphs.with_dict_messages(stage, schema), script, tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(lambda endpoint: graphs.with_dict_messages(endpoint, schema), script, tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFinished)
-    assert said(run) == ["I begin.", "I think.", "I go on.", "I end."]
+    assert texts_of(run) == ["I begin.", "I think.", "I go on.", "I end."]
     assert run.answer == "I end."
 
 
-async def test_messages_that_were_there_are_not_said_again(tmp_path: Path) -> None:
+async def test_messages_of_the_input_are_not_shown_again(tmp_path: Path) -> None:
     script = "- steps: [{text: I think.}]"
-    async with theatre(graphs.with_whole_lists, script, tmp_path) as stage:
+    async with serve_agent(graphs.with_whole_lists, script, tmp_path) as server:
         for _ in range(2):
-            run = await stage.play("go", session_id="a")
+            run = await server.run("go", session_id="a")
             assert isinstance(run.terminal, RunFinished)
-            assert said(run) == ["And more.", "I think.", "And more."]
+            assert texts_of(run) == ["And more.", "I think.", "And more."]
 
 
-async def test_what_a_subgraph_returns_is_said_once(tmp_path: Path) -> None:
-    run = await played(graphs.dicts_in_a_subgraph, "", tmp_path)
+async def test_message_that_a_subgraph_returns_is_shown_once(tmp_path: Path) -> None:
+    run = await run_and_compare(graphs.dicts_in_a_subgraph, "", tmp_path)
     worker = run.one(AgentStarted)
     assert (run.text(worker.agent_id), run.text()) == ("I add.", "It is 5.")
     assert run.one(ToolStarted).agent_id == worker.agent_id
 
 
-def said(run: Played) -> list[str]:
+def texts_of(run: FinishedRun) -> list[str]:
     texts: dict[str, str] = {}
     for event in run.all(TextDelta):
         texts[event.message_id] = texts.get(event.message_id, "") + event.text
@@ -367,13 +367,13 @@ def said(run: Played) -> list[str]:
 # The graph of a tutorial
 
 
-async def test_a_tutorials_graph_shows_each_call_once(tmp_path: Path) -> None:
+async def test_graph_of_a_tutorial_shows_each_call_once(tmp_path: Path) -> None:
     script = answering(
         "- steps: [{tool_calls: [{name: add, arguments: {a: 3, b: 4}, id: c1},"
         " {name: multiply, arguments: {a: 2, b: 6}, id: c2}]}]",
         "- steps: [{tool_calls: [{name: multiply, arguments: {a: 7, b: 12}, id: c3}]}]",
     )
-    run = await played(graphs.tutorial, script, tmp_path)
+    run = await run_and_compare(graphs.tutorial, script, tmp_path)
     assert [(f.call_id, f.result) for f in run.all(ToolFinished)] == [("c1", "7"), ("c2", "12"), ("c3", "84")]
     assert run.answer == "All done."
 
@@ -381,7 +381,7 @@ async def test_a_tutorials_graph_shows_each_call_once(tmp_path: Path) -> None:
 # A supervisor and its workers
 
 
-async def test_workers_that_a_node_runs_show_their_own_tools_once(tmp_path: Path) -> None:
+async def test_workers_of_a_node_show_their_tools_once(tmp_path: Path) -> None:
     script = """
 - match: "work:"
   turns:
@@ -394,8 +394,8 @@ async def test_workers_that_a_node_runs_show_their_own_tools_once(tmp_path: Path
             - {name: delegate, arguments: {topic: two}, id: d2}
     - steps: [{text: All done.}]
 """
-    async with theatre(graphs.supervised, script, tmp_path) as stage:
-        run = await stage.play()
+    async with serve_agent(graphs.supervised, script, tmp_path) as server:
+        run = await server.run()
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert [(f.result, f.error) for f in run.all(ToolFinished, agent_id="")] == [("Found it.", None)] * 2
     workers = run.all(AgentStarted)

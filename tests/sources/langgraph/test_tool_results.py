@@ -1,5 +1,5 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-"""LangGraph: what tools return, in every form that LangChain lets them have."""
+"""LangGraph: results of tools in every form that LangChain allows."""
 
 import base64
 import datetime
@@ -16,7 +16,7 @@ from langgraph.types import Command
 
 from limelight.events import ArtifactMade, RunFailed, RunFinished, SourceCited
 from tests.sources.langgraph.langgraph_scenarios import answering, model
-from tests.sources.live_turn import Played, Stage, theatre
+from tests.sources.live_turn import FinishedRun, ModelEndpoint, serve_agent
 
 PNG = b"\x89PNG\r\n\x1a\n picture"
 DOCUMENTS = [Document("All about bees.", metadata={"title": "Bees", "source": "https://bees.example/"}), Document("x")]
@@ -111,14 +111,16 @@ TOOLS = [
 ]
 
 
-def agent(stage: Stage) -> Any:
-    return create_agent(model(stage), TOOLS)
+def agent(endpoint: ModelEndpoint) -> Any:
+    return create_agent(model(endpoint), TOOLS)
 
 
-async def played(tmp_path: Path, name: str, arguments: str = "{}", make: Callable[[Stage], Any] = agent) -> Played:
+async def run_with_tool(
+    tmp_path: Path, name: str, arguments: str = "{}", make: Callable[[ModelEndpoint], Any] = agent
+) -> FinishedRun:
     script = answering(f"- steps: [{{tool_calls: [{{name: {name}, arguments: {arguments}}}]}}]")
-    async with theatre(make, script, tmp_path) as stage:
-        return await stage.play()
+    async with serve_agent(make, script, tmp_path) as server:
+        return await server.run()
 
 
 @pytest.mark.parametrize(
@@ -132,22 +134,22 @@ async def played(tmp_path: Path, name: str, arguments: str = "{}", make: Callabl
         ("blocks", "one\ntwo"),
     ],
 )
-async def test_values(tmp_path: Path, kind: str, result: str) -> None:
-    run = await played(tmp_path, "plain_result", f"{{kind: {kind}}}")
+async def test_json_result_stays_json(tmp_path: Path, kind: str, result: str) -> None:
+    run = await run_with_tool(tmp_path, "plain_result", f"{{kind: {kind}}}")
     assert isinstance(run.terminal, RunFinished)
     call = run.call("plain_result")
     assert (call.result, call.error) == (result, None)
 
 
-async def test_values_that_json_does_not_know(tmp_path: Path) -> None:
-    run = await played(tmp_path, "plain_result", "{kind: strange}")
+async def test_result_that_is_not_json_becomes_text(tmp_path: Path) -> None:
+    run = await run_with_tool(tmp_path, "plain_result", "{kind: strange}")
     assert isinstance(run.terminal, RunFinished)
     assert "2026" in str(run.call("plain_result").result)
     assert run.call("plain_result").error is None
 
 
-async def test_a_result_of_five_megabytes(tmp_path: Path) -> None:
-    run = await played(tmp_path, "plain_result", "{kind: long}")
+async def test_result_of_five_megabytes_is_kept(tmp_path: Path) -> None:
+    run = await run_with_tool(tmp_path, "plain_result", "{kind: long}")
     assert isinstance(run.terminal, RunFinished), run.terminal
     finished = run.call("plain_result").finished
     assert finished.truncated and finished.size >= 5_000_000
@@ -162,17 +164,17 @@ async def test_a_result_of_five_megabytes(tmp_path: Path) -> None:
         ("failed_result", "Error: no luck", "no luck"),
     ],
 )
-async def test_messages_and_commands_are_their_content(
+async def test_messages_and_commands_become_their_content(
     tmp_path: Path, name: str, result: str, error: str | None
 ) -> None:
-    run = await played(tmp_path, name)
+    run = await run_with_tool(tmp_path, name)
     assert isinstance(run.terminal, RunFinished)
     assert (run.call(name).result, run.call(name).error) == (result, error)
 
 
 @pytest.mark.parametrize("name", ["picture_result", "bytes_beside"])
-async def test_pictures_are_files(tmp_path: Path, name: str) -> None:
-    run = await played(tmp_path, name)
+async def test_image_blocks_become_files(tmp_path: Path, name: str) -> None:
+    run = await run_with_tool(tmp_path, name)
     assert isinstance(run.terminal, RunFinished)
     made = run.one(ArtifactMade)
     call = run.call(name)
@@ -181,14 +183,14 @@ async def test_pictures_are_files(tmp_path: Path, name: str) -> None:
     assert str(call.result).startswith(("Here it is:", "See the file."))
 
 
-async def test_bytes_are_what_langchain_makes_of_them(tmp_path: Path) -> None:
-    run = await played(tmp_path, "bytes_result")
+async def test_bytes_become_the_text_of_langchain(tmp_path: Path) -> None:
+    run = await run_with_tool(tmp_path, "bytes_result")
     assert isinstance(run.terminal, RunFinished)
     assert "PNG" in str(run.call("bytes_result").result)
 
 
-async def test_documents_are_sources(tmp_path: Path) -> None:
-    run = await played(tmp_path, "documents_beside")
+async def test_documents_become_sources(tmp_path: Path) -> None:
+    run = await run_with_tool(tmp_path, "documents_beside")
     assert isinstance(run.terminal, RunFinished)
     assert run.call("documents_beside").result == "Two were found."
     first, second = run.all(SourceCited)
@@ -196,42 +198,42 @@ async def test_documents_are_sources(tmp_path: Path) -> None:
     assert (second.title, second.url) == ("Document", "")
 
 
-async def test_a_tool_may_have_the_last_word(tmp_path: Path) -> None:
-    run = await played(tmp_path, "last_word")
+async def test_result_of_a_returning_tool_is_the_answer(tmp_path: Path) -> None:
+    run = await run_with_tool(tmp_path, "last_word")
     assert isinstance(run.terminal, RunFinished)
     assert run.answer == "That is all."
     assert run.text() == ""
 
 
-async def test_half_a_character_is_shown_and_ends_the_run_where_it_cannot_be_sent(tmp_path: Path) -> None:
-    run = await played(tmp_path, "broken_text")
+async def test_lone_surrogate_in_a_result_is_shown_and_fails_the_next_request(tmp_path: Path) -> None:
+    run = await run_with_tool(tmp_path, "broken_text")
     call = run.call("broken_text")
     assert (call.result, call.error) == ("half � a character", None)
     assert isinstance(run.terminal, RunFailed)
     assert "Unicode" in run.terminal.message or "surrogate" in run.terminal.message
 
 
-async def test_half_a_character_in_a_text(tmp_path: Path) -> None:
+async def test_lone_surrogate_in_a_text_is_replaced(tmp_path: Path) -> None:
     script = '- steps: [{text: "All \\ud800 done."}]'
-    async with theatre(agent, script, tmp_path) as stage:
-        run = await stage.play(session_id="a")
+    async with serve_agent(agent, script, tmp_path) as server:
+        run = await server.run(session_id="a")
         assert isinstance(run.terminal, RunFinished | RunFailed)
         assert "\ud800" not in run.text()
-        again = await stage.play("go on", session_id="a")
+        again = await server.run("go on", session_id="a")
         assert again.terminal
 
 
-async def test_a_tool_with_a_very_long_name(tmp_path: Path) -> None:
+async def test_tool_with_a_very_long_name_works(tmp_path: Path) -> None:
     name = "long_" * 40
 
-    def make(stage: Stage) -> Any:
+    def make(endpoint: ModelEndpoint) -> Any:
         def rest() -> str:
             """Rest."""
             return "rested"
 
         rest.__name__ = name
-        return create_agent(model(stage), [tool(rest)])
+        return create_agent(model(endpoint), [tool(rest)])
 
-    run = await played(tmp_path, name, make=make)
+    run = await run_with_tool(tmp_path, name, make=make)
     assert isinstance(run.terminal, RunFinished)
     assert run.call(name).result == "rested"

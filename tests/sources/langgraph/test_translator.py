@@ -1,5 +1,5 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-"""LangGraph's translator alone: plain parts with real messages in, legal events out."""
+"""LangGraph's translator alone: parts in, legal Events out."""
 
 import inspect
 import re
@@ -35,19 +35,18 @@ from limelight.events import (
     Usage,
 )
 from limelight.grammar import Grammar, unseen_result
-from limelight.sources.base import Approval, FileMade
+from limelight.sources.base import Approval, FileMade, with_defaults
 from limelight.sources.langgraph.approvals import interrupt_of, resume_value
-from limelight.sources.langgraph.dropped_parts import DROPS
 from limelight.sources.langgraph.node_messages import is_message_form
 from limelight.sources.langgraph.stream_parts import MODES, call_ids_in, part_of
-from limelight.sources.langgraph.tool_calls import Call
-from limelight.sources.langgraph.translator import SPOKEN, LangGraphTranslator
+from limelight.sources.langgraph.tool_calls import GraphCall
+from limelight.sources.langgraph.translator import DROPS, MODEL_MESSAGES, LangGraphTranslator
 
 META = {"langgraph_node": "model", "langgraph_checkpoint_ns": "model:m1", "ls_model_name": "any"}
 
 
 class Run:
-    """A translator whose events are held against the grammar."""
+    """A translator with a grammar that checks its events."""
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self.translator = LangGraphTranslator(clock=clock)
@@ -69,13 +68,13 @@ class Run:
         return self.of(FinalAnswer)[0]
 
     def broken(self, error: str) -> None:
-        self._take(self.translator.broken(error))
+        self._take(self.translator.failed(error))
 
     def _take(self, items: Any) -> None:
         for item in items:
             if not isinstance(item, FileMade):
                 self.grammar.check(item)
-                self.events.append(item)
+                self.events.append(with_defaults(item))
 
     def of(self, kind: Any) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -100,7 +99,7 @@ def run() -> Run:
 # Texts
 
 
-def test_pieces_and_their_whole(run: Run) -> None:
+def test_complete_message_after_its_chunks_is_not_shown_again(run: Run) -> None:
     run.say("")
     run.say("All ")
     run.say("done.")
@@ -112,7 +111,7 @@ def test_pieces_and_their_whole(run: Run) -> None:
     assert len(run.of(TextFinished)) == 1
 
 
-def test_blocks_of_the_responses_api_whose_ids_change(run: Run) -> None:
+def test_responses_api_blocks_with_changing_ids_are_one_text(run: Run) -> None:
     run.say([], id="resp_1")
     run.say([{"type": "reasoning", "summary": [{"type": "summary_text", "text": "Let me "}], "index": 0}], id="lc_1")
     run.say([{"type": "reasoning", "summary": [{"type": "summary_text", "text": "think."}], "index": 0}], id="lc_1")
@@ -126,7 +125,7 @@ def test_blocks_of_the_responses_api_whose_ids_change(run: Run) -> None:
     assert (run.of(SourceCited)[0].title, run.of(SourceCited)[0].url) == ("Bees", "https://bees.example/")
 
 
-def test_thinking_between_texts_is_another_thought(run: Run) -> None:
+def test_reasoning_after_text_gets_another_id(run: Run) -> None:
     run.say([{"type": "thinking", "thinking": "First."}])
     run.say([{"type": "text", "text": "One. "}])
     run.say([{"type": "thinking", "thinking": "Second."}])
@@ -136,14 +135,14 @@ def test_thinking_between_texts_is_another_thought(run: Run) -> None:
     assert run.end("One. Two.", "m1").message_id is not None
 
 
-def test_thinking_beside_the_content(run: Run) -> None:
+def test_reasoning_content_is_shown_as_reasoning(run: Run) -> None:
     run.say("", additional_kwargs={"reasoning_content": "Let me think."})
     run.say("Done.")
     run.end("Done.", "m1")
     assert (run.text, run.thoughts) == ("Done.", ["Let me think."])
 
 
-def test_a_message_that_comes_back_under_its_id_is_another_one(run: Run) -> None:
+def test_message_that_reuses_an_id_is_another_message(run: Run) -> None:
     run.say("one", chunk_position="last")
     run.say("two", chunk_position="last")
     assert run.end("two", "m1").message_id == run.of(TextDelta)[1].message_id
@@ -151,20 +150,20 @@ def test_a_message_that_comes_back_under_its_id_is_another_one(run: Run) -> None
     assert len({e.message_id for e in run.of(TextDelta)}) == 2
 
 
-def test_what_was_said_before_is_not_said_again(run: Run) -> None:
-    run.translator.past(["old", None])
+def test_messages_of_earlier_turns_are_not_shown(run: Run) -> None:
+    run.translator.add_earlier(["old", None])
     for message in (AIMessage("old answer", id="old"), HumanMessage("old question", id="q"), RemoveMessage(id="old")):
         run.feed("messages", (message, META))
     assert run.events[1:] == []
 
 
-def test_the_same_answer_of_two_nodes_is_told_by_its_id(run: Run) -> None:
+def test_equal_answers_are_distinguished_by_their_message_id(run: Run) -> None:
     run.say("Yes.", id="a", chunk_position="last")
     run.say("Yes.", id="b", chunk_position="last")
     assert run.end("Yes.", "a").message_id == run.of(TextDelta)[0].message_id
 
 
-def test_an_answer_that_nobody_has_streamed(run: Run) -> None:
+def test_answer_that_was_not_streamed_has_no_message_id(run: Run) -> None:
     run.say("Something else.", chunk_position="last")
     assert run.end("The answer.").message_id is None
 
@@ -174,7 +173,7 @@ def cost(input_tokens: int, output_tokens: int) -> Any:
     return {"input_tokens": input_tokens, "output_tokens": output_tokens, "total_tokens": total}
 
 
-def test_costs_are_told_once(run: Run) -> None:
+def test_usage_is_shown_once(run: Run) -> None:
     run.say("Hi.", usage_metadata=cost(10, 0))
     run.say("", usage_metadata=cost(0, 3), chunk_position="last")
     run.feed("messages", (AIMessage("Hi.", id="m1", usage_metadata=cost(10, 3)), META))
@@ -188,7 +187,7 @@ def chunk(args: str, *, name: str | None = None, id: str | None = None, index: i
     return {"type": "tool_call_chunk", "name": name, "args": args, "id": id, "index": index}
 
 
-def test_a_call_in_pieces(run: Run) -> None:
+def test_streamed_call_starts_runs_and_ends_once(run: Run) -> None:
     run.say("", tool_call_chunks=[chunk("", name="add", id="c1")])
     run.say("", tool_call_chunks=[chunk('{"a": 1, ')])
     run.say("", tool_call_chunks=[chunk('"b": 2}')])
@@ -204,7 +203,7 @@ def test_a_call_in_pieces(run: Run) -> None:
     assert (run.of(ToolReady)[0].args, run.of(ToolFinished)[0].result) == ({"a": 1, "b": 2}, "3")
 
 
-def test_pieces_of_a_call_that_never_began_and_ends_of_others(run: Run) -> None:
+def test_events_of_unknown_calls_are_ignored(run: Run) -> None:
     run.say("", tool_call_chunks=[chunk("{}")])
     run.tool("tool-finished", "nobody", output="x")
     run.tool("tool-error", "nobody", message="x")
@@ -212,20 +211,20 @@ def test_pieces_of_a_call_that_never_began_and_ends_of_others(run: Run) -> None:
     assert run.events[1:] == []
 
 
-def test_an_event_of_tools_that_is_new_is_no_harm(run: Run) -> None:
+def test_unknown_tool_event_is_ignored(run: Run) -> None:
     run.tool("tool-started", tool_name="add", input={})
     run.tool("tool-paused")
     assert [type(event) for event in run.events[1:]] == [ToolStarted]
 
 
-def test_a_call_that_nobody_answers_ends_with_the_run_and_has_not_failed(run: Run) -> None:
+def test_call_without_a_result_ends_with_the_run_and_has_not_failed(run: Run) -> None:
     run.say("", tool_call_chunks=[chunk('{"a": ', name="add", id="c1")])
     run.end("x")
     assert run.of(ToolReady)[0].args == '{"a": '
     assert run.of(ToolFinished) == [unseen_result("", "c1")]
 
 
-def test_a_call_that_is_open_when_the_graph_raises_has_failed(run: Run) -> None:
+def test_call_that_is_open_when_the_graph_raises_fails(run: Run) -> None:
     run.say("", tool_call_chunks=[chunk("{}", name="add", id="c1")])
     run.broken("ValueError: no")
     assert (run.of(ToolFinished)[0].error, run.of(ToolFinished)[0].result_seen) == ("cut off: ValueError: no", True)
@@ -237,7 +236,7 @@ FIRST_RUN, SECOND_RUN = "01a1eb0d-73c6-76d3-bd1c-d5b373334b62", "01a1eb0d-73c7-7
 
 
 def made(run: Run, *calls: tuple[str, Any]) -> None:
-    """The model makes calls of `add`, and a node is given them."""
+    """The model makes calls of `add`, and a node gets them."""
     named: list[Any] = [{"name": "add", "args": args, "id": call_id, "type": "tool_call"} for call_id, args in calls]
     message = AIMessage("", id="m1", tool_calls=named)
     run.feed("messages", (message, META))
@@ -263,7 +262,7 @@ def test_runs_of_a_node_are_matched_by_their_arguments(run: Run) -> None:
     assert sorted(ends(run)) == [("c1", "one", None), ("c2", "two", None)]
 
 
-def test_a_run_with_other_arguments_is_a_call_of_its_own(run: Run) -> None:
+def test_run_with_other_arguments_is_a_call_of_its_own(run: Run) -> None:
     made(run, ("c1", {"a": 1}))
     run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": 2})
     run.tool("tool-finished", FIRST_RUN, output="two")
@@ -273,7 +272,7 @@ def test_a_run_with_other_arguments_is_a_call_of_its_own(run: Run) -> None:
     assert ends(run) == [(FIRST_RUN, "two", None), (SECOND_RUN, "else", None), ("c1", "one", None)]
 
 
-def test_a_run_without_known_arguments_is_matched_by_its_name(run: Run) -> None:
+def test_run_with_unknown_arguments_is_matched_by_name(run: Run) -> None:
     made(run, ("c1", {"a": 1}))
     run.tool("tool-started", FIRST_RUN, tool_name="add")
     run.tool("tool-finished", FIRST_RUN, output="one")
@@ -281,7 +280,7 @@ def test_a_run_without_known_arguments_is_matched_by_its_name(run: Run) -> None:
     assert ends(run) == [("c1", "one", None)]
 
 
-def test_a_run_after_one_that_failed_is_the_same_call_again(run: Run) -> None:
+def test_run_after_a_failed_run_belongs_to_the_same_call(run: Run) -> None:
     made(run, ("c1", {"a": 1}))
     run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": 1})
     run.tool("tool-error", FIRST_RUN, message="no luck")
@@ -291,7 +290,7 @@ def test_a_run_after_one_that_failed_is_the_same_call_again(run: Run) -> None:
     assert ends(run) == [("c1", "one", None)]
 
 
-def test_a_run_after_one_that_returned_is_a_call_of_its_own(run: Run) -> None:
+def test_run_after_a_successful_run_is_a_call_of_its_own(run: Run) -> None:
     made(run, ("c1", {"a": 1}))
     for run_id, output in ((FIRST_RUN, "first"), (SECOND_RUN, "second")):
         run.tool("tool-started", run_id, tool_name="add", input={"a": 1})
@@ -300,7 +299,7 @@ def test_a_run_after_one_that_returned_is_a_call_of_its_own(run: Run) -> None:
     assert sorted(ends(run)) == [(SECOND_RUN, "second", None), ("c1", "first", None)]
 
 
-def test_a_failed_run_of_a_node_fails_its_call_when_the_node_ends(run: Run) -> None:
+def test_failed_run_fails_its_call_when_the_node_ends(run: Run) -> None:
     made(run, ("c1", {"a": 1}))
     run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": 1})
     run.tool("tool-error", FIRST_RUN, message="no luck")
@@ -308,7 +307,7 @@ def test_a_failed_run_of_a_node_fails_its_call_when_the_node_ends(run: Run) -> N
     assert ends(run) == [("c1", "Error: no luck", "no luck")]
 
 
-def test_the_duration_of_a_run_does_not_include_the_rest_of_its_node() -> None:
+def test_duration_of_a_run_excludes_the_rest_of_its_node() -> None:
     now = [0.0]
     run = Run(lambda: now[0])
     made(run, ("c1", {"a": 1}))
@@ -321,7 +320,7 @@ def test_the_duration_of_a_run_does_not_include_the_rest_of_its_node() -> None:
     assert run.of(ToolFinished)[0].duration_ms == 2000
 
 
-def test_a_result_that_no_tool_returned_took_as_long_as_its_node() -> None:
+def test_duration_of_a_call_without_a_run_is_that_of_its_node() -> None:
     now = [0.0]
     run = Run(lambda: now[0])
     made(run, ("c1", {"a": 1}))
@@ -338,7 +337,7 @@ Given = Callable[[Any, Any], Any]
 
 
 def fan_out(run: Run, *calls: tuple[str, Any], given: Given = lambda call, _: {"call": call}) -> None:
-    """The model makes calls of `add`, and each is given to a task of its own, which has its id."""
+    """The model makes calls of `add`, and each gets a task with the id of the call."""
     named: list[Any] = [{"name": "add", "args": args, "id": call_id, "type": "tool_call"} for call_id, args in calls]
     message = AIMessage("", id="m1", tool_calls=named)
     run.feed("messages", (message, META))
@@ -369,7 +368,7 @@ GIVEN: list[Given] = [
 
 
 @pytest.mark.parametrize("given", GIVEN)
-def test_a_run_of_a_parallel_task_waits_for_the_message_of_its_own_task(run: Run, given: Any) -> None:
+def test_run_of_a_parallel_task_ends_with_the_message_of_its_task(run: Run, given: Any) -> None:
     fan_out(run, ("c1", {"a": 1}), ("c2", {"a": 2}), given=given)
     run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": 1})
     run.tool("tool-finished", FIRST_RUN, output="raw")
@@ -382,7 +381,7 @@ def test_a_run_of_a_parallel_task_waits_for_the_message_of_its_own_task(run: Run
 
 
 @pytest.mark.parametrize("given", GIVEN)
-def test_a_run_that_was_matched_to_an_equal_call_moves_to_the_call_of_its_message(run: Run, given: Any) -> None:
+def test_run_matched_to_an_equal_call_moves_to_the_call_of_its_message(run: Run, given: Any) -> None:
     fan_out(run, ("c1", {"a": 1}), ("c2", {"a": 1}), given=given)
     run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": 1})
     run.tool("tool-error", FIRST_RUN, message="no luck")
@@ -394,7 +393,7 @@ def test_a_run_that_was_matched_to_an_equal_call_moves_to_the_call_of_its_messag
     assert ends(run) == [("c2", "Error: c2 done", "c2 done"), ("c1", "c1 done", None)]
 
 
-def test_equal_calls_exchange_runs_when_the_first_message_belongs_to_the_other_run() -> None:
+def test_equal_calls_exchange_runs_when_the_first_message_belongs_to_the_other() -> None:
     now = [0.0]
     run = Run(lambda: now[0])
     fan_out(run, ("c1", {"a": 1}), ("c2", {"a": 1}))
@@ -410,7 +409,7 @@ def test_equal_calls_exchange_runs_when_the_first_message_belongs_to_the_other_r
     assert [finished.duration_ms for finished in run.of(ToolFinished)] == [1000, 5000]
 
 
-def test_a_run_of_a_parallel_task_without_a_message_ends_with_what_it_returned(run: Run) -> None:
+def test_run_of_a_parallel_task_without_a_message_ends_with_its_value(run: Run) -> None:
     fan_out(run, ("c1", {"a": 1}), ("c2", {"a": 2}), given=lambda call, _: {"text": str(call)})
     run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": 1})
     run.tool("tool-finished", FIRST_RUN, output="one")
@@ -420,7 +419,7 @@ def test_a_run_of_a_parallel_task_without_a_message_ends_with_what_it_returned(r
     assert ends(run) == [("c1", "one", None)]
 
 
-def test_a_large_input_of_a_task_is_searched_within_limits(run: Run) -> None:
+def test_search_in_a_large_task_input_is_limited(run: Run) -> None:
     call: Any = {"name": "add", "args": {}, "id": "c1", "type": "tool_call"}
     deep: Any = call
     for _ in range(2000):
@@ -432,7 +431,7 @@ def test_a_large_input_of_a_task_is_searched_within_limits(run: Run) -> None:
 # Runs that differ from their calls
 
 
-def test_a_converted_argument_is_matched_to_the_only_call_with_the_name(run: Run) -> None:
+def test_converted_argument_is_matched_to_the_only_call_with_the_name(run: Run) -> None:
     made(run, ("c1", {"a": "x, y"}), ("c2", {"a": ["z"]}))
     run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": ["x", "y"]})
     run.tool("tool-finished", FIRST_RUN, output="two")
@@ -440,7 +439,7 @@ def test_a_converted_argument_is_matched_to_the_only_call_with_the_name(run: Run
     assert ends(run) == [("c1", "c1 done", None), ("c2", "c2 done", None)]
 
 
-def test_a_converted_argument_that_two_calls_fit_is_a_call_of_its_own(run: Run) -> None:
+def test_converted_argument_that_fits_two_calls_is_a_call_of_its_own(run: Run) -> None:
     made(run, ("c1", {"a": "x"}), ("c2", {"a": "y"}))
     run.tool("tool-started", FIRST_RUN, tool_name="add", input={"a": ["x"]})
     run.tool("tool-finished", FIRST_RUN, output="one")
@@ -449,7 +448,7 @@ def test_a_converted_argument_that_two_calls_fit_is_a_call_of_its_own(run: Run) 
 
 
 @pytest.mark.parametrize("is_live", [True, False])
-def test_a_tool_with_the_name_of_the_call_replaces_one_with_another_name(run: Run, is_live: bool) -> None:
+def test_run_with_the_name_of_the_call_replaces_a_guessed_run(run: Run, is_live: bool) -> None:
     made(run, ("c1", {"a": 1}))
     run.tool("tool-started", FIRST_RUN, tool_name="check", input={"a": 1})
     if not is_live:
@@ -463,7 +462,7 @@ def test_a_tool_with_the_name_of_the_call_replaces_one_with_another_name(run: Ru
     assert ends(run) == [(FIRST_RUN, "fine", None), ("c1", "c1 done", None)]
 
 
-def test_a_tool_with_another_name_that_fails_does_not_fail_a_call_with_a_result(run: Run) -> None:
+def test_failed_run_with_another_name_does_not_fail_a_call_with_a_result(run: Run) -> None:
     made(run, ("c1", {"a": 1}))
     run.tool("tool-started", FIRST_RUN, tool_name="check", input={"a": 1})
     run.tool("tool-error", FIRST_RUN, message="no luck")
@@ -471,7 +470,7 @@ def test_a_tool_with_another_name_that_fails_does_not_fail_a_call_with_a_result(
     assert ends(run) == [("c1", "c1 done", None)]
 
 
-def test_a_tool_without_arguments_is_not_matched_to_a_call_with_another_name(run: Run) -> None:
+def test_run_without_arguments_is_not_matched_to_another_name(run: Run) -> None:
     made(run, ("c1", {}))
     run.tool("tool-started", FIRST_RUN, tool_name="check", input={})
     run.tool("tool-finished", FIRST_RUN, output="fine")
@@ -482,14 +481,14 @@ def test_a_tool_without_arguments_is_not_matched_to_a_call_with_another_name(run
 # Calls without ids
 
 
-def test_calls_without_ids_that_are_streamed_without_an_index_are_two(run: Run) -> None:
+def test_streamed_calls_without_id_and_index_are_two_calls(run: Run) -> None:
     for args in ('{"a": 1}', '{"a": 2}'):
         run.say("", tool_call_chunks=[{**chunk(args, name="add", id=None), "index": None}])
     run.end("x")
     assert [ready.args for ready in run.of(ToolReady)] == [{"a": 1}, {"a": 2}]
 
 
-def test_calls_without_ids_that_a_node_returns_again_are_not_shown_again(run: Run) -> None:
+def test_returned_calls_without_ids_are_not_shown_again(run: Run) -> None:
     calls: list[Any] = [{"name": "add", "args": {"a": 1}, "id": None, "type": "tool_call"}] * 2
     run.feed("messages", (AIMessage("", id="m1", tool_calls=calls), META))
     returning = {"langgraph_node": "edit", "langgraph_checkpoint_ns": "edit:e1"}
@@ -512,7 +511,7 @@ def test_calls_without_ids_that_a_node_returns_again_are_not_shown_again(run: Ru
         dumpd(ToolMessage("one", tool_call_id="c1")),
     ],
 )
-def test_results_in_every_form(run: Run, result: Any, key: str) -> None:
+def test_result_in_every_form_ends_its_call(run: Run, result: Any, key: str) -> None:
     made(run, ("c1", {"a": 1}))
     returned(run, result, key=key)
     assert ends(run) == [("c1", "one", None)]
@@ -532,7 +531,7 @@ REPLY = AIMessage("I add.", id="m1", tool_calls=[{"name": "add", "args": {}, "id
         ("ai", "I add."),
     ],
 )
-def test_a_message_that_was_streamed_is_not_said_again_in_any_form(run: Run, form: Any) -> None:
+def test_streamed_message_is_not_shown_again_in_any_form(run: Run, form: Any) -> None:
     meta = {"langgraph_node": "work", "langgraph_checkpoint_ns": "work:w1"}
     run.feed("tasks", {"id": "w1", "name": "work", "input": {"messages": [HumanMessage("go")]}})
     run.say("I ", meta={**meta, "ls_model_name": "any"})
@@ -550,7 +549,7 @@ def test_a_message_that_was_streamed_is_not_said_again_in_any_form(run: Run, for
 
 
 @pytest.mark.parametrize("key", ["examples", "roles"])
-def test_messages_under_keys_that_hold_no_conversation_are_not_said(run: Run, key: str) -> None:
+def test_messages_under_other_keys_are_not_shown(run: Run, key: str) -> None:
     made(run)
     returned(run, {"role": "assistant", "content": "An example."}, ("ai", "Another."), key=key)
     assert run.text == ""
@@ -560,13 +559,13 @@ def test_messages_under_keys_that_hold_no_conversation_are_not_said(run: Run, ke
     "item",
     [{"role": "assistant"}, ("ai", 3), ("ai", "a", "b"), {"type": "tool"}, {"role": ["ai"], "content": ""}, 7, "ai"],
 )
-def test_data_that_resembles_a_message_is_not_taken_for_one(run: Run, item: Any) -> None:
+def test_data_that_resembles_a_message_is_ignored(run: Run, item: Any) -> None:
     made(run, ("c1", {}))
     returned(run, item)
     assert (run.text, ends(run)) == ("", [])
 
 
-def test_every_form_that_langchain_takes_is_taken() -> None:
+def test_every_message_form_of_langchain_is_recognized() -> None:
     """The forms are those of `convert_to_messages`; a new one fails here."""
     source = inspect.getsource(_convert_to_message)
     assert re.findall(r"isinstance\(message, (\w+)\)", source) == ["BaseMessage", "Sequence", "str", "dict"]
@@ -575,16 +574,16 @@ def test_every_form_that_langchain_takes_is_taken() -> None:
             assert is_message_form(form)
 
 
-def test_invalid_calls_of_a_whole_message(run: Run) -> None:
+def test_invalid_call_is_shown_with_its_text(run: Run) -> None:
     bad: Any = {"type": "invalid_tool_call", "name": "add", "args": '{"a": ', "id": None, "error": "no JSON"}
     run.feed("messages", (AIMessage("", id="m1", invalid_tool_calls=[bad]), META))
     assert (run.of(ToolStarted)[0].name, run.of(ToolStarted)[0].args) == ("add", '{"a": ')
 
 
-# Places
+# Namespaces
 
 
-def test_graphs_of_one_task_are_told_apart(run: Run) -> None:
+def test_graphs_of_one_task_are_separate_sub_agents(run: Run) -> None:
     call = {"name": "delegate", "args": {}, "id": "c1"}
     run.feed("tasks", {"id": "t1", "name": "tools", "input": [call]})
     for at, place in enumerate((["tools:t1"], ["tools:t1", "1"], ["tools:t1", "2"])):
@@ -597,13 +596,13 @@ def test_graphs_of_one_task_are_told_apart(run: Run) -> None:
     assert not run.grammar.agents
 
 
-def test_a_node_that_is_called_planning_says_what_others_say(run: Run) -> None:
-    """A round of the kind `planning` has a plan in it, and only frameworks that plan make such rounds."""
+def test_node_named_planning_is_not_a_planning_step(run: Run) -> None:
+    """A step of the kind `planning` has a plan, and only frameworks that plan have such steps."""
     run.feed("tasks", {"id": "p1", "name": "planning", "input": {}})
     assert [(s.number, s.step_kind) for s in run.of(StepStarted)] == [(1, "plan")]
 
 
-def test_a_tool_node_is_no_round_of_its_own(run: Run) -> None:
+def test_tool_node_is_not_a_step(run: Run) -> None:
     call = {"name": "add", "args": {}, "id": "c1"}
     run.feed("tasks", {"id": "m1", "name": "model", "input": {}})
     run.feed("tasks", {"id": "m1", "name": "model", "result": {}, "error": None, "interrupts": []})
@@ -612,7 +611,7 @@ def test_a_tool_node_is_no_round_of_its_own(run: Run) -> None:
     assert [(s.number, s.step_kind) for s in run.of(StepStarted)] == [(1, "action")]
 
 
-def test_values_of_a_graph_are_its_own(run: Run) -> None:
+def test_values_of_a_subgraph_are_ignored(run: Run) -> None:
     run.feed("values", {"a": 1})
     run.feed("values", {"b": 1}, "sub:1")
     assert run.translator.values == {"a": 1}
@@ -622,24 +621,24 @@ def test_values_of_a_graph_are_its_own(run: Run) -> None:
     ("data", "text"),
     [("word", "word"), ({"progress": "half"}, "half"), (3, "3"), (object, "object"), ("", None), (None, None)],
 )
-def test_what_a_graph_writes_is_a_status(run: Run, data: Any, text: str | None) -> None:
+def test_custom_data_becomes_a_status(run: Run, data: Any, text: str | None) -> None:
     run.feed("custom", data)
     told = [s.text for s in run.of(Status)]
     assert told == ([] if text is None else told) and (text is None or text in told[0])
 
 
-# Stops
+# Interrupts
 
 
-def open_call(name: str, args: Any, raw_id: str) -> Call:
-    return Call(raw_id, "", name, raw_id, [], ready=True, args=args)
+def open_call(name: str, args: Any, raw_id: str) -> GraphCall:
+    return GraphCall("", raw_id, name, raw_id, args)
 
 
-def test_requests_find_their_calls(run: Run) -> None:
+def test_action_requests_are_matched_to_their_calls(run: Run) -> None:
     calls = [open_call("rm", {"p": 1}, "a"), open_call("rm", {"p": 2}, "b"), open_call("rm", '{"p": ', "c")]
     requests = [{"name": "rm", "args": {"p": 2}}, {"name": "rm", "args": {"p": 1}}, {"name": "rm", "args": {"p": 3}}]
     stop = interrupt_of("i", {"action_requests": requests}, "", calls)
-    assert [q.call.call_id for q in stop.questions if q.call] == ["b", "a", "c"]
+    assert [q.call.call_id for q in stop.requests if q.call] == ["b", "a", "c"]
     answers = [Approval("approve", {}), Approval("edit", {"p": 9}), Approval("reject", {}, "no")]
     assert resume_value(stop, answers) == {
         "decisions": [
@@ -650,23 +649,23 @@ def test_requests_find_their_calls(run: Run) -> None:
     }
 
 
-def test_a_stop_is_taken_once_though_it_is_told_at_every_place(run: Run) -> None:
+def test_interrupt_reported_in_every_namespace_is_taken_once(run: Run) -> None:
     stop = {"id": "i1", "value": "Sure?"}
     run.feed("tasks", {"id": "x", "name": "ask", "input": {}}, "sub:1")
     run.feed("tasks", {"id": "x", "name": "ask", "interrupts": [stop], "error": None, "result": {}}, "sub:1")
     run.feed("tasks", {"id": "1", "name": "sub", "interrupts": [stop], "error": None, "result": {}})
     (waiting,) = run.translator.take_interrupts()
-    assert waiting.questions[0].agent_id == "sub-1"
+    assert waiting.requests[0].agent_id == "sub-1"
     assert run.translator.take_interrupts() == []
     assert not run.of(ApprovalRequested)
 
 
-# What is left out
+# Drops
 
 
-def test_every_kind_that_the_framework_has_is_translated_or_dropped_on_purpose() -> None:
+def test_every_message_type_and_mode_is_translated_or_in_drops() -> None:
     messages = {arm.model_fields["type"].default for arm in _message_types()}
-    assert messages - {*SPOKEN, "tool"} == {name.partition(" ")[2] for name in DROPS if _is_type(name)}
+    assert messages - {*MODEL_MESSAGES, "tool"} == {name.partition(" ")[2] for name in DROPS if _is_type(name)}
     assert set(get_args(StreamMode)) - set(MODES) == {n.partition(" ")[2] for n in DROPS if n.startswith("mode ")}
 
 
@@ -679,7 +678,7 @@ def _message_types() -> list[Any]:
     return [*(get_args(arm)[0] for arm in get_args(annotated)), RemoveMessage]
 
 
-def test_every_event_of_tools_is_known() -> None:
+def test_every_tool_event_of_langgraph_is_handled() -> None:
     emitted = set(re.findall(r'"event": "(tool-[a-z-]+)"', inspect.getsource(_tools)))
     handled = set(re.findall(r'case "(tool-[a-z-]+)"', inspect.getsource(LangGraphTranslator)))
     assert emitted == handled
@@ -688,7 +687,7 @@ def test_every_event_of_tools_is_known() -> None:
 # Speed
 
 
-def test_a_token_costs_little() -> None:
+def test_translation_of_a_token_is_fast() -> None:
     """A generous bound, far above what is measured, so that it holds on a busy machine."""
     for ns in ((), ("tools:t1",)):
         meta = {**META, "langgraph_checkpoint_ns": "|".join([*ns, "model:m1"])}

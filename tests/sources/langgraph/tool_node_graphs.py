@@ -18,7 +18,7 @@ from langgraph.types import Command, Send, interrupt
 from typing_extensions import TypedDict
 
 from tests.sources.langgraph.langgraph_scenarios import add, fail, model, slow
-from tests.sources.live_turn import Stage
+from tests.sources.live_turn import ModelEndpoint
 
 Update = Any
 Act = Callable[[Any], Awaitable[Update]]
@@ -68,7 +68,7 @@ def calls_of(state: Any) -> list[Any]:
 
 
 def loop(
-    stage: Stage,
+    endpoint: ModelEndpoint,
     act: Any,
     schema: Any = MessagesState,
     *,
@@ -76,7 +76,7 @@ def loop(
     after: str = "think",
 ) -> Any:
     """A model node, a tool node, and an edge back, or to the end."""
-    asked = model(stage).bind_tools(TOOLS)
+    asked = model(endpoint).bind_tools(TOOLS)
 
     async def think(state: Any) -> Update:
         return {"messages": [await asked.ainvoke(prompt(state))]}
@@ -117,7 +117,7 @@ def envelope_of(call: Any, result: Any) -> dict[str, Any]:
 
 
 def dumped_message_of(call: Any, result: Any) -> ToolMessage:
-    """As LangGraph's how-to for a ReAct agent writes it: the content is not what the tool returned."""
+    """As in LangGraph's how-to for a ReAct agent: the content is not what the tool returned."""
     return ToolMessage(content=json.dumps(result), name=call["name"], tool_call_id=call["id"])
 
 
@@ -225,9 +225,9 @@ def plain_function_dict(state: Any) -> Update:
     return {"messages": [dict_of(call, f"{sum(call['args'].values())}") for call in calls_of(state)]}
 
 
-def without_results(stage: Stage) -> Any:
-    """The last node says something and returns no result for the calls."""
-    return loop(stage, lambda _: {"messages": [AIMessage("I did not wait.")]}, after=END)
+def without_results(endpoint: ModelEndpoint) -> Any:
+    """The last node returns a message, and no result for the calls."""
+    return loop(endpoint, lambda _: {"messages": [AIMessage("I did not wait.")]}, after=END)
 
 
 def catching(form: Callable[[Any, str], Any]) -> Act:
@@ -251,37 +251,37 @@ def error_dict_of(call: Any, error: str) -> dict[str, Any]:
     return {"role": "tool", "content": f"Error: {error}", "tool_call_id": call["id"], "status": "error"}
 
 
-def looping(act: Any, schema: Any = MessagesState) -> Callable[[Stage], Any]:
-    return lambda stage: loop(stage, act, schema)
+def looping(act: Any, schema: Any = MessagesState) -> Callable[[ModelEndpoint], Any]:
+    return lambda endpoint: loop(endpoint, act, schema)
 
 
 # Results elsewhere than in `messages`
 
 
-def other_key(stage: Stage) -> Any:
+def other_key(endpoint: ModelEndpoint) -> Any:
     async def act(state: Any) -> Update:
         return {"results": [dict_of(call, await add.ainvoke(call["args"])) for call in calls_of(state)]}
 
-    return loop(stage, act, ResultsState, prompt=lambda state: [*state["messages"], *state.get("results", [])])
+    return loop(endpoint, act, ResultsState, prompt=lambda state: [*state["messages"], *state.get("results", [])])
 
 
-def tuples(stage: Stage) -> Any:
-    """A tuple cannot name its call, so no model takes it: the graph answers by itself."""
+def tuples(endpoint: ModelEndpoint) -> Any:
+    """A tuple cannot name its call, so no model accepts it: the graph answers by itself."""
 
     async def act(state: Any) -> Update:
         return {"messages": [("tool", await add.ainvoke(call["args"])) for call in calls_of(state)]}
 
-    return _answering_itself(stage, act)
+    return _answering_itself(endpoint, act)
 
 
-def tuples_of_functions(stage: Stage) -> Any:
+def tuples_of_functions(endpoint: ModelEndpoint) -> Any:
     return _answering_itself(
-        stage, lambda state: {"messages": [("tool", str(sum(call["args"].values()))) for call in calls_of(state)]}
+        endpoint, lambda state: {"messages": [("tool", str(sum(call["args"].values()))) for call in calls_of(state)]}
     )
 
 
-def _answering_itself(stage: Stage, act: Any) -> Any:
-    asked = model(stage).bind_tools(TOOLS)
+def _answering_itself(endpoint: ModelEndpoint, act: Any) -> Any:
+    asked = model(endpoint).bind_tools(TOOLS)
 
     async def think(state: Any) -> Update:
         return {"messages": [await asked.ainvoke(state["messages"])]}
@@ -300,7 +300,7 @@ def _answering_itself(stage: Stage, act: Any) -> Any:
 
 
 class Order:
-    """Lets the tasks of a fan-out reach their steps in this order alone."""
+    """Lets the tasks of a fan-out reach their steps only in this order."""
 
     def __init__(self, *steps: str) -> None:
         self._left = list(steps)
@@ -326,13 +326,13 @@ def call_in_depth(call: Any, _: Any) -> Any:
 
 
 def call_as_text(call: Any, _: Any) -> Any:
-    """The call cannot be found in this."""
+    """A text in which the call cannot be found."""
     return {"text": json.dumps(call)}
 
 
-def fan_out(stage: Stage, steps: str, payload: Callable[[Any, Any], Any]) -> Any:
-    """A task of its own for each call, by `Send`. The message is not what the tool returned."""
-    asked, order = model(stage).bind_tools(TOOLS), Order(*steps.split(", "))
+def fan_out(endpoint: ModelEndpoint, steps: str, payload: Callable[[Any, Any], Any]) -> Any:
+    """One task for each call, by `Send`. The message is not what the tool returned."""
+    asked, order = model(endpoint).bind_tools(TOOLS), Order(*steps.split(", "))
 
     async def think(state: Any) -> Update:
         return {"messages": [await asked.ainvoke(state["messages"])]}
@@ -356,7 +356,7 @@ def fan_out(stage: Stage, steps: str, payload: Callable[[Any, Any], Any]) -> Any
     return builder
 
 
-def calls_without_ids(_: Stage) -> Any:
+def calls_without_ids(_: ModelEndpoint) -> Any:
     """The model gives its calls no ids."""
     calls: list[Any] = [{"name": "add", "args": args, "id": None} for args in ({"a": 2, "b": 3}, {"a": 7, "b": 3})]
     asked = FakeMessagesListChatModel(responses=[AIMessage("", tool_calls=calls)])
@@ -380,17 +380,17 @@ def calls_without_ids(_: Stage) -> Any:
 # Subgraphs
 
 
-def tools_in_a_subgraph(stage: Stage, act: Any) -> Any:
+def tools_in_a_subgraph(endpoint: ModelEndpoint, act: Any) -> Any:
     """The model is in the graph, the node that runs its calls is in a subgraph."""
     inner = StateGraph(MessagesState)
     inner.add_node("act", act)
     inner.add_edge(START, "act")
-    return loop(stage, inner.compile())
+    return loop(endpoint, inner.compile())
 
 
-def loop_in_a_subgraph(stage: Stage, act: Any) -> Any:
+def loop_in_a_subgraph(endpoint: ModelEndpoint, act: Any) -> Any:
     builder = StateGraph(MessagesState)
-    builder.add_node("worker", loop(stage, act))
+    builder.add_node("worker", loop(endpoint, act))
     builder.add_edge(START, "worker")
     return builder
 
@@ -398,9 +398,9 @@ def loop_in_a_subgraph(stage: Stage, act: Any) -> Any:
 # All in one node
 
 
-def one_node_loop(stage: Stage) -> Any:
-    """The node asks the model, runs the tools and asks again; it returns all of that at its end."""
-    asked = model(stage).bind_tools(TOOLS)
+def one_node_loop(endpoint: ModelEndpoint) -> Any:
+    """The node calls the model, runs the tools and calls it again; it returns all messages at its end."""
+    asked = model(endpoint).bind_tools(TOOLS)
 
     async def work(state: MessagesState) -> Update:
         new: list[Any] = [await asked.ainvoke(state["messages"])]
@@ -416,7 +416,7 @@ def one_node_loop(stage: Stage) -> Any:
     return builder
 
 
-def one_node_without_a_model(_: Stage) -> Any:
+def one_node_without_a_model(_: ModelEndpoint) -> Any:
     """As a graph with a provider's own client: LangChain sees the runs of tools, and no model."""
 
     async def work(_: MessagesState) -> Update:
@@ -452,7 +452,7 @@ async def functional(_: list[Any]) -> list[Any]:
 # Stops
 
 
-def asking_after_the_tool(stage: Stage) -> Any:
+def asking_after_the_tool(endpoint: ModelEndpoint) -> Any:
     """The node runs again when it resumes, and so does its tool."""
 
     async def act(state: Any) -> Update:
@@ -460,24 +460,24 @@ def asking_after_the_tool(stage: Stage) -> Any:
         interrupt("Shall I go on?")
         return {"messages": made}
 
-    return loop(stage, act)
+    return loop(endpoint, act)
 
 
-def failing_after_the_tool(stage: Stage) -> Any:
+def failing_after_the_tool(endpoint: ModelEndpoint) -> Any:
     async def act(state: Any) -> Update:
         for call in calls_of(state):
             await add.ainvoke(call["args"])
         raise RuntimeError("the node failed")
 
-    return loop(stage, act)
+    return loop(endpoint, act)
 
 
 # Messages of the assistant
 
 
-def with_dict_messages(stage: Stage, schema: Any = MessagesState) -> Any:
+def with_dict_messages(endpoint: ModelEndpoint, schema: Any = MessagesState) -> Any:
     """Assistant messages in all forms. The model's own reply is streamed, and returned as a dict."""
-    asked = model(stage)
+    asked = model(endpoint)
 
     async def think(_: Any) -> Update:
         reply = await asked.ainvoke([("user", "go")])
@@ -493,9 +493,9 @@ def with_dict_messages(stage: Stage, schema: Any = MessagesState) -> Any:
     return builder
 
 
-def with_whole_lists(stage: Stage) -> Any:
+def with_whole_lists(endpoint: ModelEndpoint) -> Any:
     """Without a reducer each node returns all messages, also those that were there."""
-    asked = model(stage)
+    asked = model(endpoint)
 
     async def think(state: Any) -> Update:
         reply = await asked.ainvoke([("user", "go")])
@@ -513,8 +513,8 @@ def with_whole_lists(stage: Stage) -> Any:
     return builder
 
 
-def dicts_in_a_subgraph(_: Stage) -> Any:
-    """What a subgraph says is in the update of its node too, as other objects."""
+def dicts_in_a_subgraph(_: ModelEndpoint) -> Any:
+    """Messages of a subgraph are in the update of its node, too, as other objects."""
     inner = StateGraph(MessagesState)
     call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 2, "b": 3}'}}
     asked = {"role": "assistant", "content": "I add.", "tool_calls": [call]}
@@ -538,11 +538,11 @@ class CountingState(TypedDict):
     llm_calls: int
 
 
-def tutorial(stage: Stage) -> Any:
+def tutorial(endpoint: ModelEndpoint) -> Any:
     """An agent in the manner of LangGraph's quickstart: ordinary functions, arguments by `invoke`, counted calls."""
     tools = [add, multiply]
     tools_by_name = {one.name: one for one in tools}
-    model_with_tools = model(stage).bind_tools(tools)
+    model_with_tools = model(endpoint).bind_tools(tools)
 
     def llm_call(state: CountingState) -> Update:
         prompt = [SystemMessage("You do arithmetic."), *state["messages"]]
@@ -585,9 +585,9 @@ def delegate(topic: str) -> str:
     raise AssertionError("the node runs a graph in place of this tool")
 
 
-def supervised(stage: Stage) -> Any:
-    """A supervisor whose node runs workers, which are graphs, at once; no key but one is called `messages`."""
-    leading, working = model(stage).bind_tools([delegate]), model(stage).bind_tools([add, slow])
+def supervised(endpoint: ModelEndpoint) -> Any:
+    """A supervisor with a node that runs workers, which are graphs, in parallel; only one key is `messages`."""
+    leading, working = model(endpoint).bind_tools([delegate]), model(endpoint).bind_tools([add, slow])
 
     async def work(state: WorkerState) -> Update:
         return Command(update={"worker_messages": [await working.ainvoke(state["worker_messages"])]}, goto="use_tools")

@@ -1,4 +1,4 @@
-"""smolagents' part in the scenarios: its agents, their tools, and what their model says."""
+"""smolagents' cases of the scenarios: its agents, their tools, and the scripts of their model."""
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUntypedFunctionDecorator=false, reportUnknownParameterType=false, reportUnknownArgumentType=false
@@ -15,7 +15,7 @@ from smolagents import CodeAgent, OpenAIModel, Tool, ToolCallingAgent, tool
 
 from limelight import status
 from tests.sources.conformance import Case
-from tests.sources.live_turn import Stage
+from tests.sources.live_turn import ModelEndpoint
 
 
 @tool
@@ -109,7 +109,7 @@ ODD: dict[str, Callable[[], Any]] = {
     "bytes": lambda: b"\x00\x01\x02",
     "image": lambda: Image.new("RGB", (4, 4), "red"),
 }
-"""What a tool may return that no JSON can hold, or nobody wants to read."""
+"""Unusual results of a tool."""
 
 
 @tool
@@ -125,39 +125,43 @@ def odd(kind: str) -> Any:
 TOOLS = [add, slow, fail, big]
 
 
-def model_at(stage: Stage, **options: Any) -> Any:
+def model_at(endpoint: ModelEndpoint, **options: Any) -> Any:
     return OpenAIModel(
-        model_id="understudy", api_base=stage.base_url, api_key=stage.key, client_kwargs={"max_retries": 0}, **options
+        model_id="understudy",
+        api_base=endpoint.base_url,
+        api_key=endpoint.key,
+        client_kwargs={"max_retries": 0},
+        **options,
     )
 
 
-def calling(*tools: Any, **options: Any) -> Callable[[Stage], object]:
-    """A maker of ToolCallingAgents with these tools, or with all of the cast's."""
+def calling(*tools: Any, **options: Any) -> Callable[[ModelEndpoint], object]:
+    """A factory of ToolCallingAgents with these tools, or with all."""
 
-    def make(stage: Stage) -> object:
-        return ToolCallingAgent(tools=list(tools) or TOOLS, model=model_at(stage), **options)
+    def make(endpoint: ModelEndpoint) -> object:
+        return ToolCallingAgent(tools=list(tools) or TOOLS, model=model_at(endpoint), **options)
 
     return make
 
 
-def coding(*tools: Any, **options: Any) -> Callable[[Stage], object]:
+def coding(*tools: Any, **options: Any) -> Callable[[ModelEndpoint], object]:
     """The same for CodeAgents."""
 
-    def make(stage: Stage) -> object:
+    def make(endpoint: ModelEndpoint) -> object:
         options.setdefault("additional_authorized_imports", ["time"])
-        return CodeAgent(tools=list(tools) or TOOLS, model=model_at(stage), **options)
+        return CodeAgent(tools=list(tools) or TOOLS, model=model_at(endpoint), **options)
 
     return make
 
 
 def leading(
-    manager: Callable[..., Callable[[Stage], object]], helper: Callable[..., Callable[[Stage], object]]
-) -> Callable[[Stage], object]:
-    """A maker of agents of the one kind that manage a helper of the other."""
+    manager: Callable[..., Callable[[ModelEndpoint], object]], helper: Callable[..., Callable[[ModelEndpoint], object]]
+) -> Callable[[ModelEndpoint], object]:
+    """A factory of agents of one kind that manage a helper of the other."""
 
-    def make(stage: Stage) -> object:
-        managed = helper(name="helper", description="Helps.")(stage)
-        return manager(managed_agents=[managed])(stage)
+    def make(endpoint: ModelEndpoint) -> object:
+        managed = helper(name="helper", description="Helps.")(endpoint)
+        return manager(managed_agents=[managed])(endpoint)
 
     return make
 
@@ -244,7 +248,7 @@ PARALLEL_SUB_AGENTS = """
     - steps: [{tool_calls: [{name: final_answer, arguments: {answer: All done.}}]}]
 """
 
-# The second plan is asked for without the first: its request looks like that of the first action, and gets its text.
+# The request for the second plan does not contain the first: it looks like that of the first action, and gets its text.
 PLAN = """
 - match: facts survey
   turns: [{steps: [{text: "1. Add. 2. Give the answer."}]}]

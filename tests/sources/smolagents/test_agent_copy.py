@@ -1,4 +1,4 @@
-"""smolagents: the user's agent stays as it was; what changes, and what an executor holds, belongs to a copy."""
+"""smolagents: turns change a copy, with its own executor, and not the user's agent."""
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -16,11 +16,11 @@ from limelight.events import RunFinished
 from limelight.messages import Message
 from limelight.sources.base import Turn
 from limelight.sources.smolagents import SmolagentsSource
-from limelight.sources.smolagents.agent_copy import copy_of
+from limelight.sources.smolagents.conversation import copy_agent
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.sources.fake_turn import FakeContext
-from tests.sources.live_turn import Stage, theatre
+from tests.sources.live_turn import ModelEndpoint, serve_agent
 from tests.sources.smolagents.smolagents_scenarios import (
     CODE,
     SUB_AGENT,
@@ -34,7 +34,7 @@ from tests.sources.smolagents.smolagents_scenarios import (
 
 
 def snapshot(agent: Any) -> dict[str, Any]:
-    """All that a run may change in an agent."""
+    """The attributes of an agent that a run may change."""
     executor = getattr(agent, "python_executor", None)
     return {
         "attributes": dict(vars(agent)),
@@ -55,16 +55,18 @@ def snapshot(agent: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("make", "script"), [(leading(calling, calling), SUB_AGENT), (coding(), CODE), (leading(coding, coding), CODE)]
 )
-async def test_the_users_agent_stays_as_it_was(make: Callable[[Stage], Any], script: str, tmp_path: Path) -> None:
+async def test_turns_do_not_change_the_users_agent(
+    make: Callable[[ModelEndpoint], Any], script: str, tmp_path: Path
+) -> None:
     made: list[Any] = []
 
-    def keep(stage: Stage) -> object:
-        made.append(make(stage))
+    def keep(endpoint: ModelEndpoint) -> object:
+        made.append(make(endpoint))
         return made[0]
 
-    async with theatre(keep, script, tmp_path) as stage:
+    async with serve_agent(keep, script, tmp_path) as server:
         before = snapshot(made[0])
-        run = await stage.play(
+        run = await server.run(
             messages=[
                 {"role": "system", "content": "Be brief."},
                 {"role": "user", "content": "go"},
@@ -74,11 +76,11 @@ async def test_the_users_agent_stays_as_it_was(make: Callable[[Stage], Any], scr
         assert snapshot(made[0]) == before
 
 
-def test_a_copy_shares_tools_and_model_and_nothing_that_changes() -> None:
-    agent: Any = leading(coding, calling)(Stage("http://127.0.0.1:1/v1", "key"))
+def test_copy_shares_only_tools_and_model() -> None:
+    agent: Any = leading(coding, calling)(ModelEndpoint("http://127.0.0.1:1/v1", "key"))
     agent.state["known"] = 1
     agent.notes = ["mine"]
-    copied = copy_of(agent)
+    copied = copy_agent(agent)
     assert copied.model is agent.model and copied.tools == agent.tools and copied.tools is not agent.tools
     assert copied.managed_agents["helper"] is not agent.managed_agents["helper"]
     assert copied.state == {"known": 1} and copied.state is not agent.state
@@ -88,7 +90,7 @@ def test_a_copy_shares_tools_and_model_and_nothing_that_changes() -> None:
     assert [update.__self__ for update in updates] == [copied.monitor]
 
 
-async def test_callbacks_and_subclasses_work_on_the_copy(tmp_path: Path) -> None:
+async def test_callbacks_and_subclass_attributes_belong_to_the_copy(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
 
     class Counting(ToolCallingAgent):
@@ -103,20 +105,20 @@ async def test_callbacks_and_subclasses_work_on_the_copy(tmp_path: Path) -> None
 
     made: list[Any] = []
 
-    def make(stage: Stage) -> object:
-        made.append(Counting(tools=TOOLS, model=model_at(stage), step_callbacks=[note]))
+    def make(endpoint: ModelEndpoint) -> object:
+        made.append(Counting(tools=TOOLS, model=model_at(endpoint), step_callbacks=[note]))
         return made[0]
 
-    async with theatre(make, TWO_TURNS, tmp_path) as stage:
-        await stage.play("hello", session_id="a")
-        await stage.play("hello", session_id="a")
-        await stage.play("hello", session_id="b")
+    async with serve_agent(make, TWO_TURNS, tmp_path) as server:
+        await server.run("hello", session_id="a")
+        await server.run("hello", session_id="a")
+        await server.run("hello", session_id="b")
     assert seen == [(1, 1), (2, 1), (1, 1)]
     assert made[0].rounds == 0
 
 
 class Container(PythonExecutor):
-    """An executor that holds something outside of this process."""
+    """An executor with a resource outside of this process."""
 
     def __init__(self) -> None:
         self.cleaned: list[str] = []
@@ -138,10 +140,10 @@ class Container(PythonExecutor):
 
 
 @pytest.mark.parametrize("key", ["", "k"])
-async def test_what_an_executor_holds_is_given_back(key: str) -> None:
+async def test_rest_cleans_up_the_executor(key: str) -> None:
     container = Container()
     async with Understudy(parse_scripts("- steps: [{text: '<code>x</code>'}]\n")) as understudy:
-        made = coding(executor=container)(Stage(understudy.base_url, understudy.key))
+        made = coding(executor=container)(ModelEndpoint(understudy.base_url, understudy.key))
         source = SmolagentsSource(made)
         turn = Turn(messages=[Message(role="user", content="hello")], context=FakeContext(), memory_key=key)
         async for _ in source.run(turn):
@@ -151,11 +153,11 @@ async def test_what_an_executor_holds_is_given_back(key: str) -> None:
     assert container.cleaned == ["cleaned"]
 
 
-def test_an_executor_that_cannot_be_copied_is_refused_with_the_way_out() -> None:
+def test_executor_that_cannot_be_copied_is_an_error_with_the_fix() -> None:
     class Stubborn(Container):
         def __deepcopy__(self, memo: Any) -> "Container":
             raise TypeError("cannot")
 
-    agent = coding(executor=Stubborn())(Stage("http://127.0.0.1:1/v1", "key"))
+    agent = coding(executor=Stubborn())(ModelEndpoint("http://127.0.0.1:1/v1", "key"))
     with pytest.raises(SetupError, match="__deepcopy__"):
-        copy_of(agent)
+        copy_agent(agent)

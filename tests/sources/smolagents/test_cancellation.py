@@ -1,4 +1,4 @@
-"""Stop, and not standing in each other's way: threads end, nothing more is asked or done, and others go on."""
+"""smolagents: Stop ends threads, and nothing more is requested or run; agents do not block each other."""
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUntypedFunctionDecorator=false, reportUnknownArgumentType=false
@@ -28,9 +28,9 @@ from limelight.events import (
     ToolStarted,
 )
 from limelight.sources.base import UNSTOPPABLE
-from limelight.sources.running_threads import unstoppable
-from tests.sources.live_turn import record_of, saying, theatre
-from tests.sources.recorded_requests import recorded
+from limelight.sources.running_threads import still_running_text
+from tests.sources.live_turn import record_of, serve_agent, status_is
+from tests.sources.recorded_requests import record_requests
 from tests.sources.smolagents.smolagents_scenarios import DONE, calling, coding, leading, nap
 from tests.support.wait import eventually
 
@@ -38,14 +38,14 @@ TALK = "- steps: [{delay: 0.02}, {text: '" + "word " * 500 + "'}]\n" + DONE
 
 
 def working() -> list[str]:
-    """The threads in which agents are at work."""
+    """The threads of agents that run."""
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("limelight-run_")]
 
 
-async def test_stop_while_the_model_talks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = recorded(monkeypatch)
-    async with theatre(calling(), TALK, tmp_path) as stage:
-        run = await stage.play_until(lambda e: isinstance(e, ReasoningDelta))
+async def test_stop_during_a_reply_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = record_requests(monkeypatch)
+    async with serve_agent(calling(), TALK, tmp_path) as server:
+        run = await server.run_until(lambda e: isinstance(e, ReasoningDelta))
         await eventually(lambda: not working(), 2)  # the reply would take ten seconds
         assert len(requests) == 1
     assert isinstance(run.terminal, RunCancelled)
@@ -53,10 +53,10 @@ async def test_stop_while_the_model_talks(tmp_path: Path, monkeypatch: pytest.Mo
     assert Status(text=UNSTOPPABLE) not in run.events
 
 
-async def test_stop_while_the_model_writes_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = recorded(monkeypatch)
-    async with theatre(calling(planning_interval=3), TALK, tmp_path) as stage:
-        run = await stage.play_until(lambda e: isinstance(e, PlanDelta))
+async def test_stop_during_a_plan_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = record_requests(monkeypatch)
+    async with serve_agent(calling(planning_interval=3), TALK, tmp_path) as server:
+        run = await server.run_until(lambda e: isinstance(e, PlanDelta))
         await eventually(lambda: not working(), 2)
         assert len(requests) == 1
     assert isinstance(run.terminal, RunCancelled)
@@ -64,15 +64,17 @@ async def test_stop_while_the_model_writes_a_plan(tmp_path: Path, monkeypatch: p
     assert [(step.step_kind, step.error) for step in run.all(StepFinished)] == [("planning", "stopped")]
 
 
-async def test_stop_while_a_managed_agent_talks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = recorded(monkeypatch)
+async def test_stop_during_a_reply_of_a_managed_agent_ends_both_agents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = record_requests(monkeypatch)
     script = (
         "- match: a long tale\n  turns: [{steps: [{delay: 0.02}, {text: '" + "word " * 500 + "'}]}]\n"
         "- turns:\n    - steps: [{tool_calls: [{name: helper, arguments: {task: a long tale}},"
         " {name: helper, arguments: {task: again a long tale}}]}]\n"
     )
-    async with theatre(leading(calling, calling), script, tmp_path) as stage:
-        run = await stage.play_until(lambda e: isinstance(e, ReasoningDelta))
+    async with serve_agent(leading(calling, calling), script, tmp_path) as server:
+        run = await server.run_until(lambda e: isinstance(e, ReasoningDelta))
         await eventually(lambda: not working(), 2)
         assert len(requests) <= 3
     assert isinstance(run.terminal, RunCancelled)
@@ -81,29 +83,29 @@ async def test_stop_while_a_managed_agent_talks(tmp_path: Path, monkeypatch: pyt
 async def test_stop_in_a_tool_ends_the_run_at_once_and_the_thread_with_the_tool(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    requests = recorded(monkeypatch)
+    requests = record_requests(monkeypatch)
     script = f"- steps: [{{tool_calls: [{{name: nap, arguments: {{seconds: 1.2}}}}]}}]\n{DONE}"
-    async with theatre(calling(nap), script, tmp_path) as stage:
+    async with serve_agent(calling(nap), script, tmp_path) as server:
         begun = time.monotonic()
-        run = await stage.play_until(saying("napping"))
+        run = await server.run_until(status_is("napping"))
         assert time.monotonic() - begun < 1.2
         assert isinstance(run.terminal, RunCancelled)
-        assert [said.text for said in run.all(Status)] == ["napping", unstoppable(["nap"])]
+        assert [said.text for said in run.all(Status)] == ["napping", still_running_text(["nap"])]
         assert run.call("nap").error == "stopped"
         assert working()
         await eventually(lambda: not working(), 5)
-        assert len(requests) == 1  # nobody asked the model how to go on
+        assert len(requests) == 1  # no further request to the model
 
 
-async def test_stop_while_the_model_is_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request that waits for its first word cannot be broken off; the run ends all the same, and then the thread."""
-    requests = recorded(monkeypatch)
-    async with theatre(calling(), "- steps: [{delay: 2.5}, {text: late}]\n", tmp_path) as stage:
-        playing = asyncio.create_task(stage.play(session_id="s"))
+async def test_stop_before_the_first_token_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that waits for its first token cannot be interrupted; the run ends at once, and the thread later."""
+    requests = record_requests(monkeypatch)
+    async with serve_agent(calling(), "- steps: [{delay: 2.5}, {text: late}]\n", tmp_path) as server:
+        playing = asyncio.create_task(server.run(session_id="s"))
         await eventually(lambda: requests)
         await asyncio.sleep(0.5)  # the head of the reply is there by now, and then comes silence
-        run_id = (await stage.served.http.get("/sessions/s")).json()["run_id"]
-        (await stage.served.http.post(f"/runs/{run_id}/cancel", json={})).raise_for_status()
+        run_id = (await server.served.http.get("/sessions/s")).json()["run_id"]
+        (await server.served.http.post(f"/runs/{run_id}/cancel", json={})).raise_for_status()
         run = await playing
         assert isinstance(run.terminal, RunCancelled)
         assert run.one(Status).text == UNSTOPPABLE
@@ -111,30 +113,30 @@ async def test_stop_while_the_model_is_silent(tmp_path: Path, monkeypatch: pytes
     assert run.reasoning() == ""
 
 
-async def test_stop_names_code_that_goes_on(tmp_path: Path) -> None:
-    """Between two lines code can be left; inside of one, nobody can."""
+async def test_stop_names_code_that_is_still_running(tmp_path: Path) -> None:
+    """Code can be stopped between two lines, but not inside of one."""
     script = '- steps: [{text: "<code>\\nimport time\\nprint(1)\\ntime.sleep(1.5)\\n</code>"}]'
-    async with theatre(coding(), script, tmp_path) as stage:
-        run = await stage.play_until(lambda e: isinstance(e, ToolOutputDelta))
+    async with serve_agent(coding(), script, tmp_path) as server:
+        run = await server.run_until(lambda e: isinstance(e, ToolOutputDelta))
         await eventually(lambda: not working(), 5)
-    assert run.one(Status).text == unstoppable(["python_interpreter"])
+    assert run.one(Status).text == still_running_text(["python_interpreter"])
 
 
-async def test_calls_of_code_are_closed_before_the_code_that_made_them(tmp_path: Path) -> None:
+async def test_stop_closes_calls_of_code_before_the_code(tmp_path: Path) -> None:
     script = '- steps: [{text: "<code>\\nnap(1)\\n</code>"}]'
-    async with theatre(coding(nap), script, tmp_path) as stage:
-        run = await stage.play_until(saying("napping"))
+    async with serve_agent(coding(nap), script, tmp_path) as server:
+        run = await server.run_until(status_is("napping"))
         await eventually(lambda: not working(), 5)
     assert run.call("nap").ended_at < run.call("python_interpreter").ended_at
-    assert [said.text for said in run.all(Status)] == ["napping", unstoppable(["nap"])]
+    assert [said.text for said in run.all(Status)] == ["napping", still_running_text(["nap"])]
 
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
 @pytest.mark.parametrize("make", [calling, coding])
-async def test_a_tool_that_exits_ends_its_run_and_not_the_server(
+async def test_tool_that_exits_ends_its_run_and_not_the_server(
     make: Any, kind: type[BaseException], tmp_path: Path
 ) -> None:
-    """It was run, so its call says how it ended, and so does the code that called it."""
+    """Its call ends with the error, and so does the code that made the call."""
 
     @tool
     def leave(why: str) -> str:
@@ -150,15 +152,15 @@ async def test_a_tool_that_exits_ends_its_run_and_not_the_server(
     last = '- match: still\n  turns: [{steps: [{text: "<code>\\nfinal_answer(1)\\n</code>"}]}]\n'
     if make is calling:
         last = "- match: still\n  turns: [{steps: [{tool_calls: [{name: final_answer, arguments: {answer: 1}}]}]}]\n"
-    async with theatre(make(leave), (code if make is coding else call) + last, tmp_path) as stage:
-        run = await stage.play("go", session_id="a")
+    async with serve_agent(make(leave), (code if make is coding else call) + last, tmp_path) as server:
+        run = await server.run("go", session_id="a")
         assert run.one(RunFailed).message == f"{kind.__name__}: bored"
         assert {call.name for call in run.all(ToolStarted)} >= {"leave"}
         assert {call.error for call in run.all(ToolFinished)} == {f"{kind.__name__}: bored"}
-        assert (await stage.play("still there?", session_id="a")).answer == 1
+        assert (await server.run("still there?", session_id="a")).answer == 1
 
 
-async def test_calls_that_have_not_begun_when_it_is_stopped_are_never_run(tmp_path: Path) -> None:
+async def test_calls_that_have_not_started_at_stop_are_never_run(tmp_path: Path) -> None:
     ran: list[str] = []
     let_go = threading.Event()
 
@@ -176,8 +178,8 @@ async def test_calls_that_have_not_begun_when_it_is_stopped_are_never_run(tmp_pa
 
     calls = ", ".join(f"{{name: one_at_a_time, arguments: {{name: n{n}}}}}" for n in range(6))
     script = f"- steps: [{{tool_calls: [{calls}]}}]\n{DONE}"
-    async with theatre(calling(one_at_a_time, max_tool_threads=1), script, tmp_path) as stage:
-        await stage.play_until(saying("begun"))
+    async with serve_agent(calling(one_at_a_time, max_tool_threads=1), script, tmp_path) as server:
+        await server.run_until(status_is("begun"))
         let_go.set()
         await eventually(lambda: not working(), 5)
     assert ran == ["n0"]
@@ -202,21 +204,21 @@ class Dream(Tool):
 
 
 @pytest.mark.parametrize("make", [calling, coding])
-async def test_async_tools_are_broken_off(make: Any, tmp_path: Path) -> None:
+async def test_stop_cancels_async_tools(make: Any, tmp_path: Path) -> None:
     dream = Dream()
     dream.ended = []
     call = "- steps: [{tool_calls: [{name: dream, arguments: {seconds: 30}}]}]\n"
     code = '- steps: [{text: "<code>\\ndream(30)\\n</code>"}]\n'
-    async with theatre(make(dream), code if make is coding else call, tmp_path) as stage:
-        run = await stage.play_until(saying("dreaming"))
+    async with serve_agent(make(dream), code if make is coding else call, tmp_path) as server:
+        run = await server.run_until(status_is("dreaming"))
         await eventually(lambda: not working(), 2)
     assert isinstance(run.terminal, RunCancelled)
     assert dream.ended == ["awake"]
     assert Status(text=UNSTOPPABLE) not in run.events
 
 
-async def test_one_agents_tool_holds_nobody_else_up(tmp_path: Path) -> None:
-    """While one run sleeps in a tool that blocks, another streams to its end, and the server answers."""
+async def test_blocking_tool_does_not_block_other_agents(tmp_path: Path) -> None:
+    """While one run sleeps in a blocking tool, another streams to its end, and the server answers."""
     script = (
         "- match: nap\n  turns:\n"
         "    - steps: [{tool_calls: [{name: slow, arguments: {name: it, seconds: 3}}]}]\n"
@@ -224,18 +226,18 @@ async def test_one_agents_tool_holds_nobody_else_up(tmp_path: Path) -> None:
         "- match: talk\n  turns:\n    - steps: [{delay: 0.005}, {text: " + "word " * 20 + "},"
         " {tool_calls: [{name: final_answer, arguments: {answer: Said.}}]}]\n"
     )
-    async with theatre(calling(), script, tmp_path) as stage:
+    async with serve_agent(calling(), script, tmp_path) as server:
         napping = asyncio.Event()
 
         async def nap() -> None:
-            async for frame in stage.served.ask("nap", format="records", session_id="a"):
+            async for frame in server.served.ask("nap", format="records", session_id="a"):
                 if isinstance(record_of(frame).event, ToolReady):
                     napping.set()
 
         sleeper = asyncio.create_task(nap())
         await asyncio.wait_for(napping.wait(), 10)
-        run = await stage.play("talk", session_id="b")
-        health = await stage.served.http.get("/health")
+        run = await server.run("talk", session_id="b")
+        health = await server.served.http.get("/health")
         assert not sleeper.done()
         await sleeper
     assert health.status_code == 200

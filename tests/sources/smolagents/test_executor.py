@@ -1,4 +1,4 @@
-"""Agents that act by writing code: the code while it is written, what it prints, the tools and agents that it calls."""
+"""smolagents: code agents. Code and its output are streamed; its tools and agents are calls inside of it."""
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUntypedFunctionDecorator=false, reportUnknownArgumentType=false
@@ -25,14 +25,14 @@ from limelight.events import (
     ToolStarted,
 )
 from tests.sources.conformance import SCENARIOS, Case
-from tests.sources.live_turn import Played, theatre
+from tests.sources.live_turn import FinishedRun, serve_agent
 from tests.sources.smolagents.smolagents_scenarios import CODE, CUT_STREAM, MODEL_ERROR, calling, coding, leading, odd
 from tests.sources.suite import golden
 from tests.support.wait import eventually
 
 
 def writing(*blocks: str, thought: str = "Now.") -> str:
-    """A script whose turns write these pieces of code, one each, and then the answer."""
+    """A script with one piece of code in each turn, and then the answer."""
     turns = [*blocks, 'final_answer("All done.")']
     return "".join(_turn(f"{thought}\n<code>\n{code}\n</code>") for code in turns)
 
@@ -70,20 +70,20 @@ CODE_CASES = {
 }
 
 
-async def play(make: Any, script: str, data: Path, **body: Any) -> Played:
-    async with theatre(make, script, data) as stage:
-        return await stage.play(**body)
+async def run_agent(make: Any, script: str, data: Path, **body: Any) -> FinishedRun:
+    async with serve_agent(make, script, data) as server:
+        return await server.run(**body)
 
 
 @pytest.mark.parametrize("name", CODE_CASES)
-async def test_the_scenarios_are_played_by_code_too(name: str, tmp_path: Path) -> None:
-    run = await play(CODE_CASES[name].make, CODE_CASES[name].script, tmp_path)
+async def test_code_agent_plays_the_scenarios(name: str, tmp_path: Path) -> None:
+    run = await run_agent(CODE_CASES[name].make, CODE_CASES[name].script, tmp_path)
     SCENARIOS[name].expect(run)
     golden("smolagents_code", name, run)
 
 
-async def test_the_code_is_seen_while_it_is_written(tmp_path: Path) -> None:
-    run = await play(coding(), writing('x = "é\\\\n"\n\nprint(x)'), tmp_path)
+async def test_code_is_streamed_as_arguments(tmp_path: Path) -> None:
+    run = await run_agent(coding(), writing('x = "é\\\\n"\n\nprint(x)'), tmp_path)
     call = run.call("python_interpreter")
     assert call.started.args is None
     assert len(run.all(ToolArgsDelta, call_id=call.call_id)) > 3
@@ -91,76 +91,78 @@ async def test_the_code_is_seen_while_it_is_written(tmp_path: Path) -> None:
     assert run.reasoning() == "Now.Now."
 
 
-async def test_prints_are_heard_while_the_code_runs(tmp_path: Path) -> None:
+async def test_prints_are_streamed_while_code_runs(tmp_path: Path) -> None:
     """The run is stopped after the first line, and the second is never printed."""
     script = writing('print("one")\nwhile True:\n    pass')
-    async with theatre(coding(), script, tmp_path) as stage:
-        run = await stage.play_until(lambda e: isinstance(e, ToolOutputDelta))
+    async with serve_agent(coding(), script, tmp_path) as server:
+        run = await server.run_until(lambda e: isinstance(e, ToolOutputDelta))
     assert run.call("python_interpreter").output == "one\n"
     assert isinstance(run.terminal, RunCancelled)
 
 
-async def test_prints_of_functions_and_of_failing_code_are_heard(tmp_path: Path) -> None:
+async def test_prints_of_functions_and_of_failing_code_are_streamed(tmp_path: Path) -> None:
     script = writing('def greet():\n    print("from inside")\n    return 1 / 0\ngreet()')
-    call = (await play(coding(), script, tmp_path)).call("python_interpreter")
+    call = (await run_agent(coding(), script, tmp_path)).call("python_interpreter")
     assert call.output == "from inside\n"
     assert "ZeroDivisionError" in (call.error or "")
 
 
-async def test_an_error_in_code_is_the_calls_and_the_steps(tmp_path: Path) -> None:
-    run = await play(coding(), writing('fail("no luck")'), tmp_path)
+async def test_error_in_code_fails_the_call_and_the_step(tmp_path: Path) -> None:
+    run = await run_agent(coding(), writing('fail("no luck")'), tmp_path)
     assert run.call("fail").error == "ValueError: no luck"
     assert "no luck" in (run.call("python_interpreter").error or "")
     assert "no luck" in (run.all(StepFinished)[0].error or "")
     assert isinstance(run.terminal, RunFinished)
 
 
-async def test_an_error_that_code_catches_is_only_the_tools(tmp_path: Path) -> None:
-    run = await play(coding(), writing('try:\n    fail("no luck")\nexcept ValueError:\n    print("caught")'), tmp_path)
+async def test_error_that_code_catches_fails_only_the_tool_call(tmp_path: Path) -> None:
+    run = await run_agent(
+        coding(), writing('try:\n    fail("no luck")\nexcept ValueError:\n    print("caught")'), tmp_path
+    )
     assert run.call("fail").error == "ValueError: no luck"
     assert run.call("python_interpreter").error is None
     assert run.call("python_interpreter").output == "caught\n"
 
 
-async def test_no_code_at_all_is_a_thought_and_an_error(tmp_path: Path) -> None:
+async def test_reply_without_code_is_reasoning_and_a_step_error(tmp_path: Path) -> None:
     script = _turn("I have no code to show, sorry!") + writing()
-    run = await play(coding(), script, tmp_path)
+    run = await run_agent(coding(), script, tmp_path)
     assert run.reasoning().startswith("I have no code to show, sorry!")
     assert run.all(StepFinished)[0].error
     assert run.answer == "All done."
 
 
-async def test_an_empty_block_leaves_no_call_open(tmp_path: Path) -> None:
-    run = await play(coding(), _turn("Hm.\n<code>\n</code>") + writing(), tmp_path)
+async def test_empty_code_block_leaves_no_call_open(tmp_path: Path) -> None:
+    run = await run_agent(coding(), _turn("Hm.\n<code>\n</code>") + writing(), tmp_path)
     assert [c.name for c in run.all(ToolStarted)] == ["python_interpreter"]
     assert run.all(StepFinished)[0].error
 
 
-async def test_code_in_a_fence_is_shown_when_it_runs(tmp_path: Path) -> None:
-    run = await play(coding(), _turn("So:\n```python\nadd(2, 3)\n```") + writing(), tmp_path)
+async def test_code_in_a_markdown_fence_is_shown_when_it_runs(tmp_path: Path) -> None:
+    run = await run_agent(coding(), _turn("So:\n```python\nadd(2, 3)\n```") + writing(), tmp_path)
     assert run.call("python_interpreter").args == {"code": "add(2, 3)"}
 
 
-async def test_other_tags_are_known(tmp_path: Path) -> None:
+async def test_custom_code_tags_are_recognized(tmp_path: Path) -> None:
     script = _turn("So:\n```python\nadd(2, 3)\n```\n") + _turn('```python\nfinal_answer("All done.")\n```')
-    run = await play(coding(code_block_tags="markdown"), script, tmp_path)
+    run = await run_agent(coding(code_block_tags="markdown"), script, tmp_path)
     assert run.reasoning() == "So:"
     assert run.call("python_interpreter").started.args is None
     assert run.call("python_interpreter").args == {"code": "add(2, 3)"}
 
 
-async def test_thought_and_code_that_come_as_an_object(tmp_path: Path) -> None:
+async def test_structured_reply_gives_reasoning_and_code(tmp_path: Path) -> None:
     def turn(thought: str, code: str) -> str:
         return _turn(msgspec.json.encode({"thought": thought, "code": code}).decode())
 
     script = turn("I add.", "add(2, 3)") + turn("I answer.", 'final_answer("All done.")')
-    run = await play(coding(use_structured_outputs_internally=True), script, tmp_path)
+    run = await run_agent(coding(use_structured_outputs_internally=True), script, tmp_path)
     assert run.reasoning() == "I add.I answer."
     assert [call.args for call in run.all(ToolReady)] == []
     assert run.call("python_interpreter").args == {"code": "add(2, 3)"}
 
 
-async def test_helpers_that_code_calls_are_under_their_calls(tmp_path: Path) -> None:
+async def test_managed_agents_that_code_calls_belong_to_their_calls(tmp_path: Path) -> None:
     script = """
 - match: job one
   turns: [{steps: [{text: "One.\\n<code>\\nfinal_answer(1)\\n</code>"}]}]
@@ -168,18 +170,18 @@ async def test_helpers_that_code_calls_are_under_their_calls(tmp_path: Path) -> 
   turns: [{steps: [{text: "Two.\\n<code>\\nfinal_answer(2)\\n</code>"}]}]
 - turns:
 """ + "".join(f"    {line}\n" for line in writing('helper("job one")\nhelper(task="job two")').splitlines())
-    run = await play(leading(coding, coding), script, tmp_path)
+    run = await run_agent(leading(coding, coding), script, tmp_path)
     outer = run.call("python_interpreter")
     for number, (name, said) in enumerate([("helper-1", "One."), ("helper-2", "Two.")]):
         started, call = run.agent("helper", number), run.call("helper", number)
         assert (started.agent_id, started.call_id, started.parent_id) == (name, call.call_id, "")
         assert run.reasoning(name) == said
         ended = run.one(AgentFinished, agent_id=name)
-        assert outer.begun_at < call.begun_at < run.at(started) < run.at(ended) < call.ended_at < outer.ended_at
+        assert outer.started_at < call.started_at < run.at(started) < run.at(ended) < call.ended_at < outer.ended_at
         assert call.args == {"task": f"job {'one' if number == 0 else 'two'}"}
 
 
-async def test_tools_that_code_calls_know_whose_run_it_is(tmp_path: Path) -> None:
+async def test_tools_that_code_calls_have_the_context_of_their_run(tmp_path: Path) -> None:
     @tool
     def whose(question: str) -> str:
         """Say for whom this is.
@@ -190,12 +192,12 @@ async def test_tools_that_code_calls_know_whose_run_it_is(tmp_path: Path) -> Non
         context = current()
         return context.session_id if context else "nobody's"
 
-    run = await play(coding(whose), writing('whose("this")'), tmp_path, session_id="mine")
+    run = await run_agent(coding(whose), writing('whose("this")'), tmp_path, session_id="mine")
     assert run.call("whose").result == "mine"
 
 
-async def test_a_picture_that_code_ends_with_is_an_artifact(tmp_path: Path) -> None:
-    run = await play(coding(odd), writing('picture = odd("image")\npicture'), tmp_path)
+async def test_image_result_of_code_is_an_artifact(tmp_path: Path) -> None:
+    run = await run_agent(coding(odd), writing('picture = odd("image")\npicture'), tmp_path)
     assert [made.call_id for made in run.all(ArtifactMade)] == [
         run.call("odd").call_id,
         run.call("python_interpreter").call_id,
@@ -203,7 +205,7 @@ async def test_a_picture_that_code_ends_with_is_an_artifact(tmp_path: Path) -> N
 
 
 class Elsewhere(PythonExecutor):
-    """An executor that is not smolagents' own: nothing is heard of the code but its end."""
+    """An executor other than smolagents' own, of which only the end is observed."""
 
     def send_tools(self, tools: dict[str, Any]) -> None:
         assert all(type(tool).__module__.startswith(("smolagents", "tests")) for tool in tools.values())
@@ -215,33 +217,33 @@ class Elsewhere(PythonExecutor):
         return CodeOutput(output="All done." if final else 7, logs="" if final else "far away\n", is_final_answer=final)
 
 
-async def test_another_executor_is_heard_at_the_end(tmp_path: Path) -> None:
-    call = (await play(coding(executor=Elsewhere()), writing("1 + 6"), tmp_path)).call("python_interpreter")
+async def test_output_of_another_executor_is_shown_at_its_end(tmp_path: Path) -> None:
+    call = (await run_agent(coding(executor=Elsewhere()), writing("1 + 6"), tmp_path)).call("python_interpreter")
     assert (call.output, call.result) == ("far away\n", 7)
 
 
-async def test_code_that_loops_for_ever_is_stopped(tmp_path: Path) -> None:
-    async with theatre(coding(), writing("while True:\n    x = 1"), tmp_path) as stage:
-        run = await stage.play_until(lambda e: isinstance(e, ToolReady))
+async def test_stop_ends_an_endless_loop_in_code(tmp_path: Path) -> None:
+    async with serve_agent(coding(), writing("while True:\n    x = 1"), tmp_path) as server:
+        run = await server.run_until(lambda e: isinstance(e, ToolReady))
         await eventually(lambda: not working())
     assert isinstance(run.terminal, RunCancelled)
     assert not any("cannot be interrupted" in str(event) for event in run.events)
 
 
 def working() -> list[str]:
-    """The threads in which agents are at work."""
+    """The threads of agents that run."""
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("limelight-run_")]
 
 
-async def test_variables_live_as_long_as_the_conversation(tmp_path: Path) -> None:
+async def test_variables_of_code_are_kept_between_turns(tmp_path: Path) -> None:
     script = """
 - match: remember
   turns: [{steps: [{text: "<code>\\nkept = 7\\ndef more():\\n    return kept + 1\\nfinal_answer('ok')\\n</code>"}]}]
 - match: recall
   turns: [{steps: [{text: "<code>\\nkept = 8\\nfinal_answer(more())\\n</code>"}]}]
 """
-    async with theatre(coding(max_steps=2), script, tmp_path) as stage:
-        await stage.play("remember", session_id="a")
-        assert (await stage.play("recall", session_id="a")).answer == 9
-        other = await stage.play("recall", session_id="b")
+    async with serve_agent(coding(max_steps=2), script, tmp_path) as server:
+        await server.run("remember", session_id="a")
+        assert (await server.run("recall", session_id="a")).answer == 9
+        other = await server.run("recall", session_id="b")
     assert "more" in (other.all(StepFinished)[0].error or "")

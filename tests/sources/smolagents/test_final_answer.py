@@ -1,4 +1,4 @@
-"""smolagents: which answer counts, what form it has, and what becomes of it at the limit of steps."""
+"""smolagents: accepted answers, their form, and answers at the step limit."""
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUntypedFunctionDecorator=false, reportUnknownArgumentType=false
@@ -22,7 +22,7 @@ from limelight.sources.smolagents import SmolagentsSource
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.sources.fake_turn import new_turn
-from tests.sources.live_turn import Stage, play
+from tests.sources.live_turn import ModelEndpoint, run_agent
 from tests.sources.smolagents.smolagents_scenarios import (
     DONE,
     PLAN,
@@ -35,56 +35,56 @@ def answering(answer: str) -> str:
     return f"- steps:\n    - tool_calls: [{{name: final_answer, arguments: {{answer: {answer}}}}}]\n"
 
 
-async def test_a_structured_answer_is_told_apart(tmp_path: Path) -> None:
+async def test_answer_with_title_and_sources_is_a_structured_answer(tmp_path: Path) -> None:
     script = answering(
         '{title: Bees, content: They dance., sources: ["https://a.example", {url: "https://b.example"}]}'
     )
-    answer = (await play(calling(), script, tmp_path)).one(FinalAnswer)
+    answer = (await run_agent(calling(), script, tmp_path)).one(FinalAnswer)
     assert (answer.title, answer.content) == ("Bees", "They dance.")
     assert answer.sources == ("https://a.example", "https://b.example")
 
 
-async def test_a_structured_answer_that_comes_as_text_is_told_apart_too(tmp_path: Path) -> None:
+async def test_answer_as_json_text_is_a_structured_answer(tmp_path: Path) -> None:
     script = answering("""'{"title": "Bees", "content": "They dance."}'""")
-    answer = (await play(calling(), script, tmp_path)).one(FinalAnswer)
+    answer = (await run_agent(calling(), script, tmp_path)).one(FinalAnswer)
     assert (answer.title, answer.content) == ("Bees", "They dance.")
 
 
 async def test_smolagents_drops_reasoning_content(tmp_path: Path) -> None:
-    """As the documents say; what the model writes beside it is the thought."""
+    """As the documentation says; the content beside it is the reasoning."""
     answer = "{tool_calls: [{name: final_answer, arguments: {answer: All done.}}]}"
-    run = await play(calling(), f"- steps: [{{reasoning: Hidden.}}, {{text: Shown.}}, {answer}]", tmp_path)
+    run = await run_agent(calling(), f"- steps: [{{reasoning: Hidden.}}, {{text: Shown.}}, {answer}]", tmp_path)
     assert (run.reasoning(), run.answer) == ("Shown.", "All done.")
 
 
-async def test_a_list_is_a_list(tmp_path: Path) -> None:
-    run = await play(calling(), answering("[1, two, {three: 3}]"), tmp_path)
+async def test_answer_that_is_a_list_stays_a_list(tmp_path: Path) -> None:
+    run = await run_agent(calling(), answering("[1, two, {three: 3}]"), tmp_path)
     assert run.answer == [1, "two", {"three": 3}]
 
 
-async def test_an_answer_of_nothing_is_an_answer(tmp_path: Path) -> None:
-    run = await play(calling(), answering("null"), tmp_path)
+async def test_empty_answer_is_an_answer(tmp_path: Path) -> None:
+    run = await run_agent(calling(), answering("null"), tmp_path)
     assert run.answer == ""
     assert isinstance(run.terminal, RunFinished)
 
 
-async def test_the_answer_is_no_tool_call(tmp_path: Path) -> None:
-    run = await play(calling(), TEXT, tmp_path)
+async def test_final_answer_is_not_shown_as_a_tool_call(tmp_path: Path) -> None:
+    run = await run_agent(calling(), TEXT, tmp_path)
     assert run.all(ToolStarted) == []
     assert run.all(TextDelta) == []
 
 
-async def test_an_answer_that_a_check_rejects_is_not_final(tmp_path: Path) -> None:
+async def test_answer_that_a_check_rejects_is_not_final(tmp_path: Path) -> None:
     def is_long(answer: Any, memory: Any, agent: Any) -> bool:
         return len(answer) > 5
 
-    run = await play(calling(final_answer_checks=[is_long]), answering("no") + DONE, tmp_path)
+    run = await run_agent(calling(final_answer_checks=[is_long]), answering("no") + DONE, tmp_path)
     assert run.answer == "All done."
     first, second = run.all(StepFinished)
     assert "is_long" in (first.error or "") and second.error is None
 
 
-async def test_what_a_check_asks_the_model_is_not_the_agents_thought(tmp_path: Path) -> None:
+async def test_reply_to_a_check_is_not_reasoning_of_the_agent(tmp_path: Path) -> None:
     def judged(answer: Any, memory: Any, agent: Any) -> bool:
         return "fine" in agent.model.generate([{"role": "user", "content": "judge this"}]).content
 
@@ -96,27 +96,27 @@ async def test_what_a_check_asks_the_model_is_not_the_agents_thought(tmp_path: P
         - text: I answer.
         - tool_calls: [{name: final_answer, arguments: {answer: All done.}}]
 """
-    run = await play(calling(final_answer_checks=[judged]), script, tmp_path)
+    run = await run_agent(calling(final_answer_checks=[judged]), script, tmp_path)
     assert run.reasoning() == "I answer."
     assert run.text() == ""
     assert Usage(model="understudy", input_tokens=5, output_tokens=3) in run.events
 
 
-async def test_an_answer_beside_another_tool_is_not_final(tmp_path: Path) -> None:
+async def test_answer_beside_another_tool_call_is_not_final(tmp_path: Path) -> None:
     script = """
 - steps:
     - tool_calls:
         - {name: final_answer, arguments: {answer: Too early.}}
         - {name: add, arguments: {a: 1, b: 1}}
 """
-    run = await play(calling(), script + DONE, tmp_path)
+    run = await run_agent(calling(), script + DONE, tmp_path)
     assert run.answer == "All done."
     assert run.call("add").result == 2
     assert "do not perform any other tool calls" in (run.all(StepFinished)[0].error or "")
 
 
-async def test_text_without_a_call_is_a_thought_and_the_agent_goes_on(tmp_path: Path) -> None:
-    run = await play(calling(), "- steps:\n    - text: Just talking.\n" + DONE, tmp_path)
+async def test_reply_without_a_call_is_reasoning_and_the_agent_continues(tmp_path: Path) -> None:
+    run = await run_agent(calling(), "- steps:\n    - text: Just talking.\n" + DONE, tmp_path)
     assert run.reasoning() == "Just talking."
     assert run.all(StepFinished)[0].error
     assert run.answer == "All done."
@@ -129,8 +129,8 @@ ADDING = """
 """
 
 
-async def test_at_the_limit_the_answer_is_kept_and_no_step_is_told_twice(tmp_path: Path) -> None:
-    run = await play(calling(max_steps=2), ADDING, tmp_path)
+async def test_step_limit_gives_the_answer_and_no_step_twice(tmp_path: Path) -> None:
+    run = await run_agent(calling(max_steps=2), ADDING, tmp_path)
     assert run.terminal == RunFinished(code="max_steps")
     assert [s.number for s in run.all(StepStarted)] == [s.number for s in run.all(StepFinished)] == [1, 2]
     assert [c.name for c in run.all(ToolStarted)] == ["add", "add"]
@@ -141,24 +141,24 @@ async def test_at_the_limit_the_answer_is_kept_and_no_step_is_told_twice(tmp_pat
 
 
 async def configured(options: Options, script: str) -> list[Item]:
-    """All that a source with these options gives for one turn."""
+    """The items of one turn of a source with these options."""
     async with Understudy(parse_scripts(script)) as understudy:
-        source = SmolagentsSource(calling()(Stage(understudy.base_url, understudy.key)), options)
+        source = SmolagentsSource(calling()(ModelEndpoint(understudy.base_url, understudy.key)), options)
         return [item async for item in source.run(new_turn("go"))]
 
 
-async def test_the_limit_can_be_configured() -> None:
+async def test_step_limit_can_be_configured() -> None:
     items = await configured(Options(max_steps=2), ADDING)
     assert items[-1] == RunFinished(code="max_steps")
 
 
-async def test_a_model_that_fails_at_the_limit_leaves_what_smolagents_says(tmp_path: Path) -> None:
+async def test_model_error_at_the_step_limit_gives_smolagents_own_answer(tmp_path: Path) -> None:
     script = "\n".join(ADDING.strip().splitlines()[:1]) + "\n- steps: [{error: {status: 500, message: On fire.}}]\n"
-    run = await play(calling(max_steps=1), script, tmp_path)
+    run = await run_agent(calling(max_steps=1), script, tmp_path)
     assert run.terminal == RunFinished(code="max_steps")
     assert "On fire." in run.answer
 
 
-async def test_plans_can_be_configured() -> None:
+async def test_planning_interval_can_be_configured() -> None:
     items = await configured(Options(planning_interval=1), PLAN)
     assert len([item for item in items if isinstance(item, Plan)]) == 2

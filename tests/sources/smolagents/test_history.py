@@ -1,4 +1,4 @@
-"""smolagents: a past that somebody else kept, as steps of the agent's memory."""
+"""smolagents: a history as steps of the agent's memory."""
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -8,7 +8,7 @@ from limelight.sources.smolagents.history import steps_of
 from tests.sources.smolagents.smolagents_scenarios import messages_of
 
 
-def test_an_answer_is_the_call_that_it_was() -> None:
+def test_answer_becomes_a_final_answer_call() -> None:
     past = [Message(role="user", content="hi"), Message(role="assistant", content="Hello!")]
     task, call, result = messages_of(steps_of(past, None))
     assert task == ("user", "New task:\nhi")
@@ -16,13 +16,13 @@ def test_an_answer_is_the_call_that_it_was() -> None:
     assert result == ("tool-response", "Observation:\nHello!")
 
 
-def test_an_answer_of_a_code_agent_is_code() -> None:
+def test_answer_of_a_code_agent_becomes_code() -> None:
     past = [Message(role="user", content="hi"), Message(role="assistant", content='It\'s "here".')]
     steps = messages_of(steps_of(past, ("<code>", "</code>")))
     assert steps[1] == ("assistant", "<code>\nfinal_answer('It\\'s \"here\".')\n</code>")
 
 
-def test_what_code_has_called_is_not_told_beside_the_code() -> None:
+def test_calls_of_code_are_left_out_beside_the_code() -> None:
     def called(name: str, arguments: str, call_id: str) -> list[Message]:
         call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
         return [
@@ -40,7 +40,7 @@ def test_what_code_has_called_is_not_told_beside_the_code() -> None:
     assert text.count("add(1, 2)") == 2  # as it was written, and as it was called
 
 
-def test_a_past_of_odd_shape_is_taken_as_far_as_it_goes() -> None:
+def test_malformed_history_is_converted_as_far_as_possible() -> None:
     past = [
         Message(role="tool", tool_call_id="nobody", content="lost"),
         Message(role="assistant", content=None, tool_calls=[{"function": {"name": "add", "arguments": "{broken"}}, 7]),
@@ -57,7 +57,7 @@ def test_a_past_of_odd_shape_is_taken_as_far_as_it_goes() -> None:
     assert steps[1] == ("user", "New task:\nhi")
 
 
-def test_code_that_gives_the_answer_is_told_once_with_what_it_printed() -> None:
+def test_code_with_the_answer_is_one_step_with_its_output() -> None:
     code = {"name": "python_interpreter", "arguments": '{"code": "print(1)\\nfinal_answer(\'done\')"}'}
     past = [
         Message(role="user", content="hi"),

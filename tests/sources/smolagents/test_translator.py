@@ -1,9 +1,7 @@
-"""The translator by itself: signals in, events out, without threads and without smolagents."""
+"""smolagents' translator alone: signals in, Events out, without threads and smolagents."""
 
 from types import SimpleNamespace
 from typing import Any
-
-import pytest
 
 from limelight.events import (
     AgentFinished,
@@ -28,31 +26,30 @@ from limelight.events import (
 )
 from limelight.grammar import Grammar
 from limelight.sources.base import FileMade, Item
-from limelight.sources.smolagents.code_blocks import CodeBlocks, Piece
 from limelight.sources.smolagents.signals import (
     AgentBegan,
     AgentEnded,
-    Answered,
+    AnswerAccepted,
     CallEnded,
-    CallMade,
-    CallPrinted,
-    LimitReached,
+    CallOutput,
+    CallReady,
+    ImagesObserved,
+    ModelDelta,
     ModelReplied,
-    ModelSaid,
-    Pictured,
-    Planned,
+    PlanEnded,
     StepBegan,
-    StepBroke,
     StepEnded,
+    StepFailed,
+    StepLimitReached,
 )
-from limelight.sources.smolagents.translator import AnySignal, Translator
-from limelight.sources.values import Outcome
+from limelight.sources.smolagents.translator import AnySignal, SmolagentsTranslator
+from limelight.sources.values import ToolResult
 
 TAGS = ("<code>", "</code>")
 
 
-def said(content: str | None = None, *calls: Any, agent_id: str = "") -> ModelSaid:
-    return ModelSaid(agent_id, SimpleNamespace(content=content, tool_calls=list(calls) or None))
+def delta(content: str | None = None, *calls: Any, agent_id: str = "") -> ModelDelta:
+    return ModelDelta(agent_id, SimpleNamespace(content=content, tool_calls=list(calls) or None))
 
 
 def call(index: int, name: str | None = None, arguments: str | None = None, id: str | None = None) -> Any:
@@ -75,15 +72,15 @@ def ended_step(number: int = 1, **fields: Any) -> StepFinished:
     return StepFinished(number=number, duration_ms=1500, input_tokens=3, output_tokens=4, **fields)
 
 
-def answered(value: Any) -> Answered:
-    return Answered("", Outcome(value, []))
+def answered(value: Any) -> AnswerAccepted:
+    return AnswerAccepted("", ToolResult(value, []))
 
 
 def translated(*signals: AnySignal, tags: tuple[str, str] | None = None, structured: bool = False) -> list[Item]:
-    """The events of a main agent that begins and gives these signals. They must be a legal part of a run."""
-    translator = Translator()
-    items = translator.feed(AgentBegan("", tags=tags, structured=structured))
-    items += [item for signal in signals for item in translator.feed(signal)]
+    """The items for these signals of the main agent, which must be a legal part of a run."""
+    translator = SmolagentsTranslator()
+    began = AgentBegan("", tags=tags, structured=structured)
+    items = [item for signal in (began, *signals) for item in translator.feed(signal)]
     items += translator.end()
     grammar = Grammar()
     grammar.check(RunStarted(agent="a"))
@@ -95,16 +92,16 @@ def translated(*signals: AnySignal, tags: tuple[str, str] | None = None, structu
     return items
 
 
-def test_a_step_with_a_thought_and_a_call() -> None:
+def test_step_has_reasoning_and_a_streamed_call() -> None:
     events = translated(
         StepBegan("", 1),
-        said("I "),
-        said("add."),
-        said(None, call(0, "add", '{"a"', "c1")),
-        said(None, call(0, None, ": 1}")),
+        delta("I "),
+        delta("add."),
+        delta(None, call(0, "add", '{"a"', "c1")),
+        delta(None, call(0, None, ": 1}")),
         replied("I add.", (10, 2)),
-        CallMade("", 5, "add", {"a": 1}, "c1"),
-        CallEnded("", 5, Outcome(2, []), None, 0.25),
+        CallReady("", 5, "add", {"a": 1}, "c1"),
+        CallEnded("", 5, ToolResult(2, []), None, 0.25),
         step(),
     )
     assert events == [
@@ -122,100 +119,100 @@ def test_a_step_with_a_thought_and_a_call() -> None:
     ]
 
 
-def test_a_call_that_did_not_stream_starts_with_its_arguments() -> None:
-    events = translated(StepBegan("", 1), replied(), CallMade("", 1, "add", '{"a": '), CallEnded("", 1), step())
+def test_call_that_was_not_streamed_starts_with_its_arguments() -> None:
+    events = translated(StepBegan("", 1), replied(), CallReady("", 1, "add", '{"a": '), CallEnded("", 1), step())
     assert events[1:3] == [
         ToolStarted(call_id="call", name="add", args='{"a": '),
         ToolFinished(call_id="call", duration_ms=None),
     ]
 
 
-def test_the_answer_is_not_a_call_whether_it_streams_or_not() -> None:
+def test_final_answer_is_not_a_call_streamed_or_not() -> None:
     events = translated(
         StepBegan("", 1),
-        said(None, call(0, "final_answer", '{"answer": 1}', "c1")),
+        delta(None, call(0, "final_answer", '{"answer": 1}', "c1")),
         replied(),
-        CallMade("", 1, "final_answer", {"answer": 1}, "c1"),
-        CallEnded("", 1, Outcome(1, [])),
+        CallReady("", 1, "final_answer", {"answer": 1}, "c1"),
+        CallEnded("", 1, ToolResult(1, [])),
         step(),
         answered(1),
     )
     assert events == [StepStarted(number=1), ended_step(), FinalAnswer(content=1), RunFinished()]
 
 
-def test_the_answer_beside_a_call_does_not_take_its_place() -> None:
+def test_final_answer_beside_a_call_does_not_take_its_index() -> None:
     events = translated(
         StepBegan("", 1),
-        said(None, call(0, "final_answer", "{}", "c1"), call(1, "add", "{}", "c2")),
+        delta(None, call(0, "final_answer", "{}", "c1"), call(1, "add", "{}", "c2")),
         replied(),
-        CallMade("", 1, "final_answer", {}, "c1"),
-        CallMade("", 2, "add", {}, "c2"),
-        CallEnded("", 2, Outcome("x", [])),
+        CallReady("", 1, "final_answer", {}, "c1"),
+        CallReady("", 2, "add", {}, "c2"),
+        CallEnded("", 2, ToolResult("x", [])),
         step(error="only one"),
     )
     assert [e.call_id for e in events if isinstance(e, ToolReady)] == ["c2"]
     assert events[-1] == ended_step(error="only one")
 
 
-def test_a_call_without_a_name_takes_nobodys_place() -> None:
+def test_call_without_a_name_does_not_take_another_index() -> None:
     events = translated(
         StepBegan("", 1),
-        said(None, call(0, None, "{}", "c0"), call(1, "add", "{}", "c1")),
+        delta(None, call(0, None, "{}", "c0"), call(1, "add", "{}", "c1")),
         replied(),
-        CallMade("", 1, "", {"b": 1}, "c0"),
-        CallMade("", 2, "add", {"a": 1}, "c1"),
-        CallEnded("", 2, Outcome("x", [])),
+        CallReady("", 1, "", {"b": 1}, "c0"),
+        CallReady("", 2, "add", {"a": 1}, "c1"),
+        CallEnded("", 2, ToolResult("x", [])),
         step(error="no such tool"),
     )
     assert ToolStarted(call_id="c0", name="", args={"b": 1}) in events
     assert ToolReady(call_id="c1", args={"a": 1}) in events
 
 
-def test_ids_that_repeat_are_made_unique() -> None:
-    one = (replied(), CallMade("", 1, "add", {}, "call_1"), CallEnded("", 1), step())
-    two = (replied(), CallMade("", 2, "add", {}, "call_1"), CallEnded("", 2), step(2))
+def test_repeated_call_ids_become_unique() -> None:
+    one = (replied(), CallReady("", 1, "add", {}, "call_1"), CallEnded("", 1), step())
+    two = (replied(), CallReady("", 2, "add", {}, "call_1"), CallEnded("", 2), step(2))
     events = translated(StepBegan("", 1), *one, StepBegan("", 2), *two)
     assert [e.call_id for e in events if isinstance(e, ToolFinished)] == ["call_1", "call_1-2"]
 
 
-def test_an_end_that_is_told_twice_is_one_end() -> None:
+def test_call_that_ends_twice_is_finished_once() -> None:
     events = translated(
-        StepBegan("", 1), CallMade("", 1, "add", {}), CallEnded("", 1), CallEnded("", 1), step(), step()
+        StepBegan("", 1), CallReady("", 1, "add", {}), CallEnded("", 1), CallEnded("", 1), step(), step()
     )
     assert len([e for e in events if isinstance(e, ToolFinished)]) == 1
     assert len([e for e in events if isinstance(e, StepFinished)]) == 1
 
 
-def test_calls_that_were_never_run_end_with_their_step() -> None:
+def test_calls_that_were_never_run_fail_with_their_step() -> None:
     events = translated(
         StepBegan("", 1),
-        said(None, call(0, "add", "{", "c1")),
+        delta(None, call(0, "add", "{", "c1")),
         replied(),
-        StepBroke("", "bad"),
+        StepFailed("", "bad"),
         step(error="bad, really"),
     )
-    assert ToolFinished(call_id="c1", result="Error: bad", error="bad") in events
+    assert ToolFinished(call_id="c1", error="bad") in events
     assert events[-1] == ended_step(error="bad")
 
 
-def test_what_a_model_says_after_its_reply_in_a_step_is_nobodys() -> None:
+def test_second_reply_in_a_step_is_not_shown() -> None:
     events = translated(
-        StepBegan("", 1), said("A."), replied("A."), said("judging"), replied("judging", (1, 1)), step()
+        StepBegan("", 1), delta("A."), replied("A."), delta("judging"), replied("judging", (1, 1)), step()
     )
     assert [e.text for e in events if isinstance(e, ReasoningDelta)] == ["A."]
     assert Usage(model="m", input_tokens=1, output_tokens=1) in events
 
 
-def test_a_plan_is_a_plan_and_no_thought() -> None:
-    def planned(text: str) -> Planned:
+def test_planning_step_gives_a_plan_and_no_reasoning() -> None:
+    def planned(text: str) -> PlanEnded:
         message = SimpleNamespace(content=f"{text}\n<end_plan> and more")
         timing = SimpleNamespace(duration=1.5)
         tokens = SimpleNamespace(input_tokens=3, output_tokens=4)
         plan = SimpleNamespace(plan="wrapped", model_output_message=message, timing=timing, token_usage=tokens)
-        return Planned("", plan)
+        return PlanEnded("", plan)
 
     events = translated(
-        StepBegan("", 1, "planning"), said("1. Go."), replied("1. Go."), planned("1. Go."),
+        StepBegan("", 1, "planning"), delta("1. Go."), replied("1. Go."), planned("1. Go."),
         StepBegan("", 1), step(), StepBegan("", 2, "planning"), planned("2. Stay."),
     )  # fmt: skip
     assert events[:4] == [
@@ -227,9 +224,16 @@ def test_a_plan_is_a_plan_and_no_thought() -> None:
     assert events[-2:] == [Plan(text="2. Stay.", update=True), ended_step(2, step_kind="planning")]
 
 
-def test_at_the_limit_the_answer_streams() -> None:
+def test_answer_at_the_step_limit_is_streamed() -> None:
     events = translated(
-        StepBegan("", 1), step(), LimitReached(""), said("Not "), said("yet."), replied(), step(), answered("Not yet.")
+        StepBegan("", 1),
+        step(),
+        StepLimitReached(""),
+        delta("Not "),
+        delta("yet."),
+        replied(),
+        step(),
+        answered("Not yet."),
     )
     assert events[2:] == [
         TextDelta(message_id="answer-1", text="Not "),
@@ -240,30 +244,30 @@ def test_at_the_limit_the_answer_streams() -> None:
     ]
 
 
-def test_at_the_limit_an_answer_that_is_another_does_not_repeat_the_text() -> None:
-    events = translated(LimitReached(""), said("Not "), answered("Error"))
+def test_answer_that_differs_from_the_streamed_text_has_no_message_id() -> None:
+    events = translated(StepLimitReached(""), delta("Not "), answered("Error"))
     assert FinalAnswer(content="Error") in events
 
 
-def test_without_an_answer_there_is_no_end() -> None:
+def test_run_without_an_answer_has_no_terminal_event() -> None:
     assert translated(StepBegan("", 1), step()) == [StepStarted(number=1), ended_step()]
 
 
-def test_agents_at_once_are_told_apart() -> None:
+def test_events_of_parallel_agents_have_their_own_ids() -> None:
     events = translated(
         StepBegan("", 1),
         replied(),
-        CallMade("", 1, "helper", {}, "a"),
-        CallMade("", 2, "helper", {}, "b"),
+        CallReady("", 1, "helper", {}, "a"),
+        CallReady("", 2, "helper", {}, "b"),
         AgentBegan("helper-1", "helper", "", 1),
         AgentBegan("helper-2", "helper", "", 2),
         StepBegan("helper-1", 1),
         StepBegan("helper-2", 1),
-        said("one", agent_id="helper-1"),
-        said("two", agent_id="helper-2"),
-        Answered("helper-2", Outcome("report", [])),
+        delta("one", agent_id="helper-1"),
+        delta("two", agent_id="helper-2"),
+        AnswerAccepted("helper-2", ToolResult("report", [])),
         AgentEnded("helper-2"),
-        CallEnded("", 2, Outcome("report", [])),
+        CallEnded("", 2, ToolResult("report", [])),
         AgentEnded("helper-1", "broken"),
         CallEnded("", 1, error="broken"),
         step(),
@@ -276,17 +280,17 @@ def test_agents_at_once_are_told_apart() -> None:
     assert not [e for e in events if isinstance(e, FinalAnswer)]
 
 
-def test_code_streams_as_arguments_of_the_interpreter() -> None:
+def test_code_is_streamed_as_arguments_of_the_interpreter() -> None:
     events = translated(
         StepBegan("", 1),
-        *(said(text) for text in ("Now.\n<co", "de>\nprint(", '"ü")\n', "</code>")),
+        *(delta(text) for text in ("Now.\n<co", "de>\nprint(", '"ü")\n', "</code>")),
         replied(),
-        CallMade("", 1, "python_interpreter", 'print("ü")', "call_1"),
-        CallPrinted("", 1, "ü\n"),
-        CallMade("", 2, "add", {"a": 1}, inner=True),
-        CallEnded("", 2, Outcome(1, [])),
-        CallEnded("", 1, Outcome("", [])),
-        CallPrinted("", 1, "too late"),
+        CallReady("", 1, "python_interpreter", 'print("ü")', "call_1"),
+        CallOutput("", 1, "ü\n"),
+        CallReady("", 2, "add", {"a": 1}, inner=True),
+        CallEnded("", 2, ToolResult(1, [])),
+        CallEnded("", 1, ToolResult("", [])),
+        CallOutput("", 1, "too late"),
         step(),
         tags=TAGS,
     )
@@ -301,52 +305,12 @@ def test_code_streams_as_arguments_of_the_interpreter() -> None:
     assert ToolStarted(call_id="call", name="add", args={"a": 1}) in events
 
 
-def test_files_belong_to_their_call_and_pictures_to_their_agent() -> None:
+def test_files_belong_to_their_call_and_observed_images_to_their_agent() -> None:
     file = FileMade(name="a.png", data=b"x")
     events = translated(
         StepBegan("", 1),
-        CallMade("", 1, "draw", {}, "c1"),
-        CallEnded("", 1, Outcome("[a.png]", [file])),
-        Pictured("", [file]),
+        CallReady("", 1, "draw", {}, "c1"),
+        CallEnded("", 1, ToolResult("[a.png]", [file])),
+        ImagesObserved("", [file]),
     )
     assert [e for e in events if isinstance(e, FileMade)] == [FileMade(name="a.png", data=b"x", call_id="c1"), file]
-
-
-# Thought and code
-
-
-def joined(pieces: list[Piece]) -> list[Piece]:
-    made: list[Piece] = []
-    for piece in pieces:
-        if made and made[-1].kind == piece.kind:
-            made[-1] = Piece(piece.kind, made[-1].text + piece.text)
-        else:
-            made.append(piece)
-    return made
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Hm. <code>\nx = 1\n</code>", [Piece("thought", "Hm."), Piece("code", "x = 1")]),
-        ("<code>a < b</cod", [Piece("code", "a < b")]),
-        ("a <b> c <", [Piece("thought", "a <b> c <")]),
-        (
-            "<code> a\n\nb </code> and <code>\nc",
-            [Piece("code", "a\n\nb"), Piece("thought", "and"), Piece("code", "\n\nc")],
-        ),
-        ("<code>  </code> after", [Piece("thought", "after")]),
-        ("<<code>x</code>", [Piece("thought", "<"), Piece("code", "x")]),
-        ("", []),
-    ],
-)
-def test_thought_and_code_are_told_apart_however_they_are_cut(text: str, expected: list[Piece], size: int) -> None:
-    blocks = CodeBlocks(TAGS)
-    pieces = [piece for at in range(0, len(text), size) for piece in blocks.feed(text[at : at + size])]
-    assert joined(pieces + blocks.end()) == expected
-
-
-def test_tags_that_are_patterns_are_left_to_smolagents() -> None:
-    blocks = CodeBlocks(("```(?:py|python)", "```"))
-    assert blocks.feed("So ```py\nx```") == [Piece("thought", "So ```py\nx```")]

@@ -1,4 +1,4 @@
-"""Agno's agents and teams as a source."""
+"""Source for Agno agents and teams."""
 
 from limelight.sources.agno.source import AgnoSource
 

@@ -1,74 +1,100 @@
-"""One run of one agent or team, as far as it has been seen: its talk, its steps, its open calls.
+"""The agents of a turn: their messages, steps, open tool calls and task plans. Pure.
 
-Pure. Agno calls every delegation a run of its own, with a parent; so a team in a team is a tree of these.
+Agno gives every delegation a run of its own, with a parent run. A team inside a team is therefore a tree of AgentRuns.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
-from limelight.events import AgentFinished, StepFinished, StepStarted, Usage
-from limelight.sources.agno.messages import Ids, Talk
-from limelight.sources.base import Item
+from limelight.events import AgentFinished, AnyEvent, Plan, StepFinished, StepStarted, Todo, TodoStatus, Usage
+from limelight.sources.messages import AgentMessages, MessageIds
+from limelight.sources.tool_calls import ToolCall
+from limelight.sources.values import args_value
+
+TODO_STATUSES: dict[str, TodoStatus] = {"in_progress": "in_progress", "completed": "completed", "failed": "completed"}
+"""Agno's statuses of tasks; any other means pending."""
 
 
-class Call:
-    """A tool call that is open."""
+class AgentIds:
+    """Assigns the ids of the sub-agents of a turn: the name of the member, with a number from the second run on."""
 
-    def __init__(self, call_id: str, name: str, args: Any) -> None:
-        self.call_id = call_id
-        self.name = name
-        self.args: dict[str, Any] = args if isinstance(args, dict) else {}
-        self.alone = True
-        """Whether no other call ran beside it."""
-        self.waits = False
-        """Whether a person decides about it."""
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+
+    def reserve(self, used: Iterable[str]) -> None:
+        self._used.update(used)
+
+    def assign(self, name: str) -> str:
+        agent_id, number = name, 1
+        while agent_id in self._used:
+            number += 1
+            agent_id = f"{name}-{number}"
+        self._used.add(agent_id)
+        return agent_id
+
+
+class AgnoCall(ToolCall):
+    """A tool call, with the members of the team that it started."""
+
+    def __init__(self, agent_id: str, call_id: str, name: str, args: Any) -> None:
+        super().__init__(agent_id, call_id, name, args_value(args))
+        self.parallel = False
+        """Whether another call ran at the same time."""
+        self.awaits_approval = False
         self.members: list[AgentRun] = []
-        """Whom it gave work to."""
-        self.noise: list[str] = []
-        """What Agno adds to the result of a tool that sends events of its own."""
-        self.held: Any = None
+        self.event_texts: list[str] = []
+        """The texts that Agno appends to the result for the custom events of the tool."""
+        self.held_result: Any = None
         self.is_held = False
-        """Whether its result came while a member still waits for a person, and is held back until then."""
+        """Whether the result arrived while a member waits for a person, and is held back until the member has ended."""
 
 
 class AgentRun:
-    """A run: of the main agent if it has no parent, else of a member."""
+    """One of Agno's runs: the main agent's, or with a parent a member's."""
 
     def __init__(
-        self, agent_id: str, ids: Ids, parent: "AgentRun | None" = None, spawned_by: Call | None = None
+        self,
+        agent_id: str,
+        message_ids: MessageIds,
+        parent: "AgentRun | None" = None,
+        spawned_by: AgnoCall | None = None,
+        name: str = "",
     ) -> None:
         self.agent_id = agent_id
+        self.name = name
         self.parent = parent
         self.spawned_by = spawned_by
-        self.talk = Talk(agent_id, ids)
-        self.calls: dict[str, Call] = {}
-        """Open calls by the ids that Agno knows them by."""
-        self.name = ""
-        self.begun = False
-        self.steps = 0
-        self.thinks = False
-        """Whether pieces of the thought that goes on were seen."""
+        self.messages = AgentMessages(agent_id, message_ids)
+        self.calls: dict[str, AgnoCall] = {}
+        """Open calls by Agno's ids."""
+        self.started = False
         self.paused = False
-        self.over = False
+        self.ended = False
         self.error: str | None = None
+        self.steps = 0
+        self.reasoning_streamed = False
+        """Whether pieces of the current reasoning were streamed."""
         self.last_tool = ""
         self.answer: Any = None
-        """An answer that is no text: an object of the output schema."""
+        """An answer that is not text but an object of the output schema."""
         self._step_open = False
         self._tokens: tuple[int | None, int | None] = (None, None)
+        self._tasks: dict[str, Todo] = {}
+        self._last_plan: tuple[Todo, ...] | None = None
 
     def restore_steps(self, number: int, is_open: bool) -> None:
-        """Count on from the steps that a run had before its server ended."""
+        """Restore the step count of a run whose server ended."""
         self.steps, self._step_open = number, is_open
 
-    def begin_step(self) -> list[Item]:
-        """A request to the model begins a step; it lasts until the next one, so that its tools are in it."""
+    def start_step(self) -> list[AnyEvent]:
+        """Start a step. It lasts until the next request to the model, so that it includes the tools of this one."""
         events = self.end_step()
         self.steps += 1
         self._step_open = True
         return [*events, StepStarted(agent_id=self.agent_id, number=self.steps)]
 
-    def end_step(self, error: str | None = None) -> list[Item]:
-        events = self.talk.pause()
+    def end_step(self, error: str | None = None) -> list[AnyEvent]:
+        events = self.messages.close()
         if not self._step_open:
             return events
         self._step_open = False
@@ -82,9 +108,9 @@ class AgentRun:
         )
         return [*events, finished]
 
-    def used(self, model: str, input_tokens: int | None, output_tokens: int | None) -> list[Item]:
+    def add_usage(self, model: str, input_tokens: int | None, output_tokens: int | None) -> list[AnyEvent]:
         self._tokens = (input_tokens, output_tokens)
-        events = self.talk.pause()
+        events = self.messages.close()
         if input_tokens is None and output_tokens is None:
             return events
         usage = Usage(
@@ -92,7 +118,26 @@ class AgentRun:
         )
         return [*events, usage]
 
-    def end(self, error: str | None = None) -> list[Item]:
-        """The run of a member is over."""
-        self.over, self.error = True, error
+    def update_plan(self, event: Any) -> list[AnyEvent]:
+        """Update the plan of a team that works by tasks: the event has all `tasks`, or one with its `task_id`."""
+        for task in getattr(event, "tasks", None) or ():
+            self._tasks[task.id] = _todo(task.title, task.status)
+        task_id = getattr(event, "task_id", "")
+        if task_id:
+            known = self._tasks.get(task_id)
+            title = event.title or (known.content if known else "")
+            self._tasks[task_id] = _todo(title, event.status)
+        items = tuple(self._tasks.values())
+        if not items or items == self._last_plan:
+            return []
+        update, self._last_plan = self._last_plan is not None, items
+        return [Plan(agent_id=self.agent_id, items=items, update=update)]
+
+    def end(self, error: str | None = None) -> list[AnyEvent]:
+        """End the run of a member."""
+        self.ended, self.error = True, error
         return [*self.end_step(error), AgentFinished(agent_id=self.agent_id, error=error)]
+
+
+def _todo(title: str, status: str) -> Todo:
+    return Todo(f"{title} (failed)" if status == "failed" else title, TODO_STATUSES.get(status, "pending"))

@@ -1,9 +1,9 @@
-"""What Agno waits for a person to decide, as approvals, and the answers as Agno takes them. Pure, but for its objects.
+"""Requests for approval out of Agno's requirements, and the decisions in Agno's form. Changes Agno's objects; no I/O.
 
-Four kinds of pause become one kind of question. A confirmation: approve, edit the arguments, reject. Input of the user:
-the fields are the arguments, and editing them is the answer. Choices among options: the same, question by question. A
-tool that is executed elsewhere: editing gives its `result`. Agno can refuse a confirmation only, so the others are
-turned into a confirmation that is refused.
+Agno pauses for four reasons. A confirmation: approve, edit the arguments, or reject. User input: the fields are the
+arguments, and an edit fills them in. User feedback, a choice among options: the same for each question. External
+execution: an edit gives the `result`. Agno can reject only confirmations, so a rejection turns the others into one
+first.
 """
 
 from collections.abc import Collection
@@ -12,30 +12,31 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from limelight.events import Decision
+from limelight.json_values import json_value
 from limelight.sources.base import DECISIONS, Approval
-from limelight.sources.values import json_value
+from limelight.sources.values import fields_of
 
 REJECTED = "rejected"
-WITHOUT_ANSWER: tuple[Decision, ...] = ("edit", "reject")
-"""The decisions on offer where a plain yes would leave something open."""
+EDIT_OR_REJECT: tuple[Decision, ...] = ("edit", "reject")
+"""The allowed decisions where an approval alone would leave values missing."""
 
 
-class Question(NamedTuple):
-    """What a person is asked."""
+class ApprovalRequest(NamedTuple):
+    """What a person decides about."""
 
     args: dict[str, Any]
     decisions: tuple[Decision, ...] = DECISIONS
 
 
-class Settled(NamedTuple):
-    """A call that Agno will not run, and says nothing more about."""
+class CallOutcome(NamedTuple):
+    """The end of a call that Agno will neither run nor report."""
 
     result: Any = ""
     error: str | None = None
 
 
 def open_requirements(output: Any) -> list[Any]:
-    """What a paused run waits for, each call once."""
+    """The unresolved requirements of a paused run, one for each call."""
     found: dict[str, Any] = {}
     for requirement in getattr(output, "requirements", None) or ():
         if requirement.tool_execution is not None and not requirement.is_resolved():
@@ -43,77 +44,77 @@ def open_requirements(output: Any) -> list[Any]:
     return list(found.values())
 
 
-def waits_for(output: Any, call_ids: Collection[str]) -> bool:
-    """Whether a run is the one that waits for decisions about some of these calls, and no member's."""
+def is_waiting_for(output: Any, call_ids: Collection[str]) -> bool:
+    """Whether this is a main run, not a member's, that waits for decisions about some of these calls."""
     if not output.is_paused or output.parent_run_id:
         return False
     return any(r.tool_execution.tool_call_id in call_ids for r in open_requirements(output))
 
 
-def tie_together(output: Any) -> None:
-    """Of a run that was read from the database, a call and what is required of it are two copies of one thing: what a
-    person says of the one must count for the other."""
+def link_requirements(output: Any) -> None:
+    """Let calls and requirements of a run from the database share objects, so that a decision applies to both."""
     required = {r.tool_execution.tool_call_id: r.tool_execution for r in output.requirements or () if r.tool_execution}
     output.tools = [required.get(tool.tool_call_id, tool) for tool in output.tools or ()]
 
 
-def question(requirement: Any) -> Question:
+def approval_request(requirement: Any) -> ApprovalRequest:
+    """The request for a requirement."""
     tool = requirement.tool_execution
-    given = cast("dict[str, Any]", json_value(tool.tool_args or {}))
+    args = fields_of(json_value(tool.tool_args or {}))
     if requirement.pause_type == "user_feedback":
-        return Question({ask.question: _labels(ask) for ask in tool.user_feedback_schema}, WITHOUT_ANSWER)
+        return ApprovalRequest({ask.question: _labels(ask) for ask in tool.user_feedback_schema}, EDIT_OR_REJECT)
     if requirement.pause_type == "external_execution":
-        return Question({**given, "result": ""}, WITHOUT_ANSWER)
+        return ApprovalRequest({**args, "result": ""}, EDIT_OR_REJECT)
     if requirement.pause_type == "user_input":
         fields = {field.name: json_value(field.value) for field in tool.user_input_schema or ()}
-        asked_for = fields if tool.tool_name == "get_user_input" else {**given, **fields}
-        complete = all(field.value is not None for field in tool.user_input_schema or ())
-        return Question(asked_for, DECISIONS if complete else WITHOUT_ANSWER)
-    return Question(given)
+        shown = fields if tool.tool_name == "get_user_input" else {**args, **fields}
+        is_complete = all(field.value is not None for field in tool.user_input_schema or ())
+        return ApprovalRequest(shown, DECISIONS if is_complete else EDIT_OR_REJECT)
+    return ApprovalRequest(args)
 
 
-def answer(requirement: Any, approval: Approval) -> Settled | None:
-    """Tell Agno. What is settled thereby will not be heard of again; None means that the tool runs now."""
+def apply_decision(requirement: Any, approval: Approval) -> CallOutcome | None:
+    """Resolve a requirement. Returns the outcome of a call that is over by that; None if the tool runs now."""
     tool = requirement.tool_execution
     if approval.decision == "reject":
-        return _refuse(requirement, approval.reason)
+        return _reject(requirement, approval.reason)
     if requirement.pause_type == "user_feedback":
-        chosen = {asked: _list(options) for asked, options in approval.args.items()}
+        chosen = {question: _list(options) for question, options in approval.args.items()}
         requirement.provide_user_feedback(chosen)
         tool.answered = True
-        return Settled(chosen)
+        return CallOutcome(chosen)
     if requirement.pause_type == "external_execution":
         result = approval.args.get("result", "")
         requirement.set_external_execution_result(result if isinstance(result, str) else _json(result))
-        return Settled(result)
+        return CallOutcome(result)
     if requirement.pause_type == "user_input":
-        return _input(requirement, approval.args)
+        return _provide_input(requirement, approval.args)
     if approval.decision == "edit":
         tool.tool_args = approval.args
     requirement.confirm()
     return None
 
 
-def _input(requirement: Any, values: dict[str, Any]) -> Settled | None:
+def _provide_input(requirement: Any, values: dict[str, Any]) -> CallOutcome | None:
     tool = requirement.tool_execution
-    asked_for = {field.name for field in tool.user_input_schema or ()}
+    fields = {field.name for field in tool.user_input_schema or ()}
     requirement.provide_user_input(values)
     tool.answered = True
-    if tool.tool_name == "get_user_input":  # Agno's own: the answer is the result
-        return Settled(values)
-    rest = {name: value for name, value in values.items() if name not in asked_for}
-    tool.tool_args = {**(tool.tool_args or {}), **rest}
+    if tool.tool_name == "get_user_input":  # a tool of Agno's, whose result is the input
+        return CallOutcome(values)
+    others = {name: value for name, value in values.items() if name not in fields}
+    tool.tool_args = {**(tool.tool_args or {}), **others}
     return None
 
 
-def _refuse(requirement: Any, reason: str) -> Settled:
+def _reject(requirement: Any, reason: str) -> CallOutcome:
     tool = requirement.tool_execution
     tool.requires_user_input = tool.external_execution_required = False
     tool.user_input_schema = tool.user_feedback_schema = None
     requirement.user_input_schema = requirement.user_feedback_schema = None
     tool.requires_confirmation = True
     requirement.reject(note=reason or None)
-    return Settled(error=f"{REJECTED}: {reason}" if reason else REJECTED)
+    return CallOutcome(error=f"{REJECTED}: {reason}" if reason else REJECTED)
 
 
 def _labels(ask: Any) -> list[str]:

@@ -1,7 +1,7 @@
-"""Images, videos, audio and files between Agno and us: what tools and models make, and what the user sends along.
+"""Images, videos, audio and files: those that tools and models make, and those that the user sends.
 
-What comes out is duck-typed, so that the translator needs no Agno, and no file is read here: a medium that lies on the
-disk is read by whoever stores it. Only `sent_along` imports Agno.
+Agno's media are read by attribute, so that the translator needs no Agno; only `media_arguments` imports it. No file is
+read here: the engine reads a medium on the disk when it stores it.
 """
 
 import mimetypes
@@ -15,34 +15,34 @@ from limelight.sources.base import FileMade, Item
 from limelight.sources.values import items_of
 
 DEFAULT_TYPES = {"Image": "image/png", "Video": "video/mp4", "Audio": "audio/mpeg"}
-"""By the class of the medium, where it does not say itself."""
+"""The media types of Agno's classes, for media that name none."""
 
 
 class Media:
-    """Hands over each medium once: Agno repeats all that a run has made so far with every tool."""
+    """Yields each medium once, because Agno repeats all media of a run with every tool."""
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
 
-    def of(self, event: Any, agent_id: str, call_id: str = "") -> list[Item]:
-        """The new ones among an event's media."""
+    def feed(self, event: Any, agent_id: str, call_id: str = "") -> list[Item]:
+        """The new media of an event, as files, or as sources if only their URL is known."""
         items: list[Item] = []
         for name in ("images", "videos", "audio", "files", "image", "response_audio"):
             value = getattr(event, name, None)
-            if value is None:  # with nearly every token
+            if value is None:
                 continue
             for medium in items_of(value) or [value]:
-                items += self._made(medium, agent_id, call_id)
+                items += self._add(medium, agent_id, call_id)
         return items
 
-    def _made(self, medium: Any, agent_id: str, call_id: str) -> list[Item]:
+    def _add(self, medium: Any, agent_id: str, call_id: str) -> list[Item]:
         key = str(getattr(medium, "id", None) or id(medium))
         if medium is None or key in self._seen:
             return []
         data = _bytes_of(medium)
         url = getattr(medium, "url", None)
         if data is None and not url:
-            return []  # nothing but a reference to a store of the user's own
+            return []  # a reference to a store of the user's
         self._seen.add(key)
         if data is None:
             return [SourceCited(agent_id=agent_id, title=_name_of(medium), url=str(url))]
@@ -52,17 +52,17 @@ class Media:
         return [made]
 
 
-def sent_along(message: Message) -> dict[str, Any]:
-    """The images and files of a user's message, as arguments for Agno."""
+def media_arguments(message: Message) -> dict[str, Any]:
+    """The images and files of a user's message as keyword arguments for Agno."""
     from agno.media import File, Image
 
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for file in files_of(message):
         if file.media_type.startswith("image/"):
-            given.setdefault("images", []).append(_image(Image, file))
+            arguments.setdefault("images", []).append(_image(Image, file))
         elif file.data is not None or file.url:
-            given.setdefault("files", []).append(_document(File, file))
-    return given
+            arguments.setdefault("files", []).append(_document(File, file))
+    return arguments
 
 
 def _image(make: Any, file: InlineFile) -> Any:
@@ -72,9 +72,9 @@ def _image(make: Any, file: InlineFile) -> Any:
 
 
 def _document(make: Any, file: InlineFile) -> Any:
-    where = {"url": file.url} if file.data is None else {"content": file.data}
+    content = {"url": file.url} if file.data is None else {"content": file.data}
     known = file.media_type if file.media_type in make.valid_mime_types() else None
-    return make(**where, mime_type=known, filename=file.name, name=file.name)
+    return make(**content, mime_type=known, filename=file.name, name=file.name)
 
 
 def _bytes_of(medium: Any) -> bytes | Callable[[], bytes] | None:

@@ -1,7 +1,7 @@
-"""A conversation's past in Agno's database: whether it is there, how it gets there, how it goes.
+"""The history of a conversation in Agno's database: written for a new session, and repaired after a cancelled run.
 
-Agno keeps a session of runs, each with its messages. A past that somebody else kept is written as such runs, one for
-each question, before the first run of ours; from then on it is Agno's own. Imports Agno, so only methods import it.
+Agno keeps a session of runs, each with its messages. A history from elsewhere is written as such runs, one for each
+question, before the first run of Agno's own. This module imports Agno, so it is imported only when an agent runs.
 """
 
 import inspect
@@ -16,92 +16,83 @@ from agno.run.team import TeamRunInput, TeamRunOutput
 from agno.session import AgentSession, TeamSession
 
 from limelight.messages import Message
-from limelight.sources.agno.files import sent_along
-from limelight.sources.history import put_right
+from limelight.sources.agno.files import media_arguments
+from limelight.sources.history import CUT_OFF, normalized
 from limelight.sources.values import fields_of
 
-UNANSWERED = "This call was cut off before it had a result."
 GIVEN = "limelight_past"
-"""How a session is marked that began with a past."""
-CUT = "(This turn was cut off here.)"
-CUT_OFF = (RunStatus.cancelled, RunStatus.paused)
-"""How Agno marks a run that was stopped. It leaves such runs out of the history; a failed one stays out, for what broke
-it may be among its messages."""
+"""The metadata key of a session that began with a given history."""
+TURN_CUT_OFF = "(This turn was cut off here.)"
+CANCELLED = (RunStatus.cancelled, RunStatus.paused)
+"""The statuses of a stopped run, which Agno leaves out of the history. A failed run stays out, because its messages may
+contain what made it fail."""
 
 
-async def begin(agent: Any, session_id: str, user_id: str, past: Sequence[Message]) -> None:
-    """Write a past into a session that has none."""
+async def start_session(agent: Any, session_id: str, user_id: str, history: Sequence[Message]) -> None:
+    """Create a session with a given history."""
     is_team = hasattr(agent, "members")
     owner = {"team_id": agent.id} if is_team else {"agent_id": agent.id}
     session = (TeamSession if is_team else AgentSession)(
         session_id=session_id, user_id=user_id, session_data={"session_state": {}}, metadata={GIVEN: True}, **owner
     )
     await agent.asave_session(session)
-    for index, messages in enumerate(turns_of(past)):
+    for index, messages in enumerate(turns_of(history)):
         run = _run(is_team, owner, session_id, user_id, messages)
-        saved = agent.db.upsert_run(run, session_id=session_id, user_id=user_id, run_index=index)
-        if inspect.isawaitable(saved):
-            await saved
+        await _save(agent.db.upsert_run(run, session_id=session_id, user_id=user_id, run_index=index))
 
 
-def was_given(session: Any) -> bool:
-    """Whether a session began with a past of ours."""
+def has_given_history(session: Any) -> bool:
+    """Whether a session began with a given history."""
     return bool(fields_of(session.metadata).get(GIVEN))
 
 
-async def mend(agent: Any, session: Any) -> None:
-    """Let the agent remember a turn that was stopped: what was asked and done, every call with an answer."""
+async def repair_session(agent: Any, session: Any) -> None:
+    """Add a stopped turn to the agent's history, with a result for every call."""
     last = next((run for run in reversed(session.runs or ()) if run.parent_run_id is None), None)
-    if last is None or last.status not in CUT_OFF or not last.messages:
+    if last is None or last.status not in CANCELLED or not last.messages:
         return
-    last.messages = _mended(last.messages)
+    last.messages = _completed(last.messages)
     last.status = RunStatus.completed
-    saved = agent.db.upsert_run(last, session_id=session.session_id, user_id=session.user_id)
+    await _save(agent.db.upsert_run(last, session_id=session.session_id, user_id=session.user_id))
+
+
+async def _save(saved: Any) -> None:
+    """Await the result of a database, if that is async."""
     if inspect.isawaitable(saved):
         await saved
 
 
-def _mended(messages: list[AgnoMessage]) -> list[AgnoMessage]:
+def _completed(messages: list[AgnoMessage]) -> list[AgnoMessage]:
+    """The messages with a result for every call and with an answer at the end."""
     answered = {message.tool_call_id for message in messages if message.role == "tool"}
-    made: list[AgnoMessage] = []
+    completed: list[AgnoMessage] = []
     for message in messages:
-        made.append(message)
+        completed.append(message)
         ids = [call.get("id") for call in message.tool_calls or ()]
-        made += [AgnoMessage(role="tool", tool_call_id=i, content=UNANSWERED) for i in ids if i not in answered]
-    return made if made[-1].role == "assistant" else [*made, AgnoMessage(role="assistant", content=CUT)]
+        completed += [AgnoMessage(role="tool", tool_call_id=i, content=CUT_OFF) for i in ids if i not in answered]
+    has_answer = completed[-1].role == "assistant"
+    return completed if has_answer else [*completed, AgnoMessage(role="assistant", content=TURN_CUT_OFF)]
 
 
-def turns_of(past: Sequence[Message]) -> list[list[Message]]:
-    """The past in turns: each begins with a question, and every call in it has its answer."""
+def turns_of(history: Sequence[Message]) -> list[list[Message]]:
+    """The normalized history in turns, each of which begins with a question."""
     turns: list[list[Message]] = []
-    for message in put_right(past):
+    for message in normalized(history):
         if message.role == "user" or not turns:
             turns.append([])
         turns[-1].append(message)
-    return [whole(turn) for turn in turns]
-
-
-def whole(turn: Sequence[Message]) -> list[Message]:
-    """A turn that a model accepts: calls without an answer get one."""
-    answered = {message.get("tool_call_id") for message in turn if message.role == "tool"}
-    made: list[Message] = []
-    for message in turn:
-        made.append(message)
-        ids = [call.get("id") for call in message.get("tool_calls") or ()]
-        made += [Message(role="tool", tool_call_id=i, content=UNANSWERED) for i in ids if i not in answered]
-    return made
+    return turns
 
 
 def _run(is_team: bool, owner: dict[str, Any], session_id: str, user_id: str, turn: list[Message]) -> Any:
-    said = [message.text for message in turn if message.role == "assistant"]
+    answers = [message.text for message in turn if message.role == "assistant"]
     make: Any = TeamRunOutput if is_team else RunOutput
-    asked = (TeamRunInput if is_team else RunInput)(input_content=turn[0].text)
     return make(
         run_id=str(uuid4()),
         session_id=session_id,
         user_id=user_id,
-        input=asked,
-        content=said[-1] if said else "",
+        input=(TeamRunInput if is_team else RunInput)(input_content=turn[0].text),
+        content=answers[-1] if answers else "",
         messages=[_message(message) for message in turn],
         status=RunStatus.completed,
         **owner,
@@ -116,4 +107,4 @@ def _message(message: Message) -> AgnoMessage:
         "tool_call_id": message.get("tool_call_id"),
         "tool_name": message.get("name") if message.role == "tool" else None,
     }
-    return AgnoMessage(**fields, **(sent_along(message) if message.role == "user" else {}))
+    return AgnoMessage(**fields, **(media_arguments(message) if message.role == "user" else {}))

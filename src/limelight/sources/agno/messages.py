@@ -1,98 +1,101 @@
-"""What one agent says: messages and thoughts that open with their first piece and are ended by whatever comes next.
+"""Texts, reasoning steps and citations in Agno's events. Pure: events are read by attribute, without importing Agno."""
 
-Pure. One Talk belongs to one agent; the Ids are shared by all agents of a run, so that no id comes twice.
-"""
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, cast
 
-from collections.abc import Iterable
-from typing import Any
+from limelight.events import AnyEvent, SourceCited
+from limelight.json_values import safe_text
 
-from limelight.events import ReasoningDelta, ReasoningFinished, TextDelta, TextFinished
-from limelight.sources.base import Item
+CONTENT_EVENTS = ("RunContent", "TeamRunContent")
+"""The names of events that carry a piece of text."""
+OTHER_CONTENT = (
+    "reasoning_content",
+    "citations",
+    "references",
+    "images",
+    "videos",
+    "audio",
+    "files",
+    "image",
+    "response_audio",
+)
+"""The fields of these events that may carry something besides text."""
 
 
-class Ids:
-    """Numbers the messages and names the agents of one run."""
+class TextReader:
+    """Reads the text of events that carry nothing else, which most events are.
+
+    One `attrgetter` for each class of events reads all fields at once, which is much cheaper than one after the other.
+    """
 
     def __init__(self) -> None:
-        self._messages = 0
-        self._agents: set[str] = set()
+        self._getters: dict[type, Callable[[Any], tuple[Any, ...]]] = {}
 
-    def restore(self, messages: int, agents: Iterable[str]) -> None:
-        """Count on from what a run had before its server ended."""
-        self._messages = messages
-        self._agents.update(agents)
-
-    def message(self) -> str:
-        self._messages += 1
-        return f"msg-{self._messages}"
-
-    def agent(self, name: str) -> str:
-        """The name itself, or with a number if somebody has it already: a member can be asked twice."""
-        agent_id, number = name, 1
-        while agent_id in self._agents:
-            number += 1
-            agent_id = f"{name}-{number}"
-        self._agents.add(agent_id)
-        return agent_id
+    def read(self, event: object) -> str:
+        """The text of an event; "" if it has none, or something besides it."""
+        getter = self._getters.get(type(event))
+        if getter is None:
+            getter = self._getters[type(event)] = _getter(type(event))
+        text, *others = getter(event)
+        return text if type(text) is str and not any(others) else ""
 
 
-class Talk:
-    """The open message and the open thought of one agent, and the last message that it said."""
-
-    def __init__(self, agent_id: str, ids: Ids) -> None:
-        self.agent_id = agent_id
-        self.last: str | None = None
-        """The id of the last message."""
-        self._ids = ids
-        self._pieces: list[str] = []
-        self._text_id: str | None = None
-        self._thought_id: str | None = None
-
-    @property
-    def last_text(self) -> str:
-        return "".join(self._pieces)
-
-    def say(self, text: str) -> list[Item]:
-        if not text:
-            return []
-        events = self._end_thought()
-        if self._text_id is None:
-            self._text_id = self.last = self._ids.message()
-            self._pieces = []
-        self._pieces.append(text)
-        return [*events, TextDelta(agent_id=self.agent_id, message_id=self._text_id, text=text)]
-
-    def goes_on(self, text: str) -> TextDelta | None:
-        """One more piece of the open message, if there is one: the same as `say` makes of it, and quicker."""
-        if self._text_id is None:
-            return None
-        self._pieces.append(text)
-        return TextDelta(agent_id=self.agent_id, message_id=self._text_id, text=text)
-
-    def think(self, text: str) -> list[Item]:
-        if not text:
-            return []
-        events = self._end_text()
-        if self._thought_id is None:
-            self._thought_id = self._ids.message()
-        return [*events, ReasoningDelta(agent_id=self.agent_id, message_id=self._thought_id, text=text)]
-
-    def pause(self) -> list[Item]:
-        """End what is open."""
-        return [*self._end_thought(), *self._end_text()]
-
-    def _end_text(self) -> list[Item]:
-        text_id, self._text_id = self._text_id, None
-        return [] if text_id is None else [TextFinished(agent_id=self.agent_id, message_id=text_id)]
-
-    def _end_thought(self) -> list[Item]:
-        thought_id, self._thought_id = self._thought_id, None
-        return [] if thought_id is None else [ReasoningFinished(agent_id=self.agent_id, message_id=thought_id)]
+def _getter(kind: type) -> Callable[[Any], tuple[Any, ...]]:
+    others = [name for name in OTHER_CONTENT if name in getattr(kind, "__dataclass_fields__", {})]
+    if not others:  # an unknown class, which may carry content in other fields
+        return lambda _: ("",)
+    return attrgetter("content", *others)
 
 
-def thought_text(step: Any) -> str:
-    """One step of a chain of thoughts."""
+def reasoning_text(step: Any) -> str:
+    """The text of one step of a chain of reasoning."""
     title = getattr(step, "title", None)
     parts = [f"**{title}**" if title else "", *(getattr(step, name, None) or "" for name in ("reasoning", "result"))]
     text = "\n".join(part for part in parts if part)
     return f"{text}\n\n" if text else ""
+
+
+class Citations:
+    """Cites each source once, because Agno repeats citations at the end of a run."""
+
+    def __init__(self) -> None:
+        self._cited: set[tuple[str, str, str]] = set()
+
+    def feed(self, event: Any, agent_id: str) -> list[AnyEvent]:
+        """The new sources among the model's citations and the references to a knowledge base."""
+        citations, references = getattr(event, "citations", None), getattr(event, "references", None)
+        if citations is None and references is None:
+            return []
+        events: list[AnyEvent] = []
+        for source in [*_citations(citations), *_references(references)]:
+            if source not in self._cited:
+                self._cited.add(source)
+                title, url, text = source
+                events.append(SourceCited(agent_id=agent_id, title=title, url=url, text=text))
+        return events
+
+
+def _citations(citations: Any) -> list[tuple[str, str, str]]:
+    pages = [(c.title or c.url or "", c.url or "", "") for c in getattr(citations, "urls", None) or ()]
+    documents = [
+        (c.document_title or c.file_name or "", "", c.cited_text or "")
+        for c in getattr(citations, "documents", None) or ()
+    ]
+    return [*pages, *documents]
+
+
+def _references(groups: Any) -> list[tuple[str, str, str]]:
+    return [_reference(one) for group in groups or () for one in getattr(group, "references", None) or ()]
+
+
+def _reference(reference: object) -> tuple[str, str, str]:
+    if not isinstance(reference, dict):
+        text = safe_text(reference)
+        return text.partition("\n")[0][:100], "", text
+    fields = cast("dict[str, Any]", reference)
+    meta: dict[str, Any] = fields.get("meta_data") or {}
+    url = str(fields.get("url") or meta.get("url") or "")
+    text = safe_text(fields.get("content") or "")
+    title = str(fields.get("name") or fields.get("title") or meta.get("name") or url or text[:100])
+    return title, url, text

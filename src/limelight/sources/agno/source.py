@@ -1,39 +1,65 @@
-"""An Agno agent or team as an agent of ours: a copy of it for each turn, its stream translated, its pauses asked for.
+"""Runs an Agno agent or team: copies it for each turn, translates its stream, and asks a person where it pauses.
 
-It must not import Agno: it is loaded to find out who takes a target. What needs Agno is imported where it is used.
+This module must not import Agno, because it is loaded to choose the source of a target.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 from limelight.addresses import without_secrets
 from limelight.errors import Interrupted
 from limelight.events import AnyEvent
-from limelight.sources.agno.agent_copy import for_turn, with_past
-from limelight.sources.agno.approvals import answer, open_requirements, question, tie_together, waits_for
-from limelight.sources.agno.cancellation import cancel_tools, name_at_work, tasks_that_write
-from limelight.sources.agno.current_run import run_id_here
-from limelight.sources.agno.files import sent_along
-from limelight.sources.agno.rejected_calls import REFUSALS
+from limelight.sources.agno.approvals import (
+    apply_decision,
+    approval_request,
+    is_waiting_for,
+    link_requirements,
+    open_requirements,
+)
+from limelight.sources.agno.files import media_arguments
+from limelight.sources.agno.instrument import (
+    REJECTIONS,
+    cancel_tools,
+    copy_for_turn,
+    current_run_id,
+    enable_history,
+    saving_tasks,
+    tool_of_frame,
+)
 from limelight.sources.agno.translator import AgnoTranslator
-from limelight.sources.base import NO_OPTIONS, SPEAKER, Feature, Home, Item, Options, Source, Turn, first_line
-from limelight.sources.resume_state import SoFar
-from limelight.sources.running_threads import tell_what_goes_on
+from limelight.sources.base import (
+    CURRENT_AGENT_ID,
+    NO_OPTIONS,
+    AgentResources,
+    Feature,
+    Item,
+    Options,
+    Source,
+    Turn,
+    first_line,
+)
+from limelight.sources.resume_state import ResumeState
+from limelight.sources.running_threads import report_running_tools
 
 DATABASE = "agno.db"
-KINDS = {"Agent": "agno.agent", "Team": "agno.team"}
-"""The classes that are taken, and where they are defined."""
-WRITING_SECONDS = 2.0
-"""How long Agno may take to write a run down that was cut off."""
-STREAMED: dict[str, Any] = {"stream": True, "stream_events": True, "yield_run_output": True}
+DATABASES: WeakValueDictionary[tuple[asyncio.AbstractEventLoop, Path], Any] = WeakValueDictionary()
+"""The open databases. The agents of a server share one: two would both create the tables if their first turns come at
+once, and one would fail to save its turn."""
+CLASSES = {"Agent": "agno.agent", "Team": "agno.team"}
+"""The accepted classes, and the modules that define them."""
+SAVE_SECONDS = 2.0
+"""How long to wait for Agno to save a run that was cancelled."""
+STREAM_OPTIONS: dict[str, Any] = {"stream": True, "stream_events": True, "yield_run_output": True}
 
 
-class Scene(NamedTuple):
-    """Where a turn begins: Agno's stream, or its run that waits for a person."""
+class Start(NamedTuple):
+    """Where a turn starts: with a stream of Agno's, or with the output of a run that waits for a person."""
 
     agent: Any
     translator: AgnoTranslator
@@ -46,9 +72,9 @@ class AgnoSource(Source):
 
     framework: ClassVar[str] = "agno"
     LACKS: ClassVar[Mapping[Feature, str]] = {
-        "argument_deltas": "Agno tells of a call once its arguments are whole",
+        "argument_deltas": "Agno reports a call when its arguments are complete",
         "code": "Agno has no agent that acts by writing code",
-        "stop_in_a_sync_tool": "Agno runs it in a thread, which cannot be broken off",
+        "stop_in_a_sync_tool": "Agno runs it in a thread, which cannot be interrupted",
     }
     OPTIONS: ClassVar[frozenset[str]] = frozenset({"max_steps"})
     keeps_memory: ClassVar[bool] = True
@@ -57,77 +83,80 @@ class AgnoSource(Source):
     def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
         self._target: Any = target
         self._db: Any = None
-        self._writing: dict[asyncio.Task[Any], str] = {}
-        """What Agno still writes down of runs that were cut off, by the task that does it: of which conversation."""
+        self._saving: dict[asyncio.Task[Any], str] = {}
+        """The tasks in which Agno saves cancelled runs, with the memory key of each."""
 
     @classmethod
     def accepts(cls, target: object) -> bool:
-        return any(f"{base.__module__}.".startswith(f"{KINDS.get(base.__name__)}.") for base in type(target).__mro__)
+        return any(f"{base.__module__}.".startswith(f"{CLASSES.get(base.__name__)}.") for base in type(target).__mro__)
 
     @property
     def description(self) -> str:
         return first_line(self._target.description or self._target.role)
 
-    async def open(self, home: Home) -> None:
+    async def open(self, resources: AgentResources) -> None:
         if self._target.db is None:
             from agno.db.sqlite import AsyncSqliteDb
 
-            self._db = AsyncSqliteDb(db_file=str(home.data / DATABASE))
+            file = resources.data / DATABASE
+            key = (asyncio.get_running_loop(), file)
+            self._db = DATABASES.get(key) or AsyncSqliteDb(db_file=str(file))
+            DATABASES[key] = self._db
 
     async def close(self) -> None:
         if self._db is None:
             return
-        await self._written_down(*self._writing.values())
+        await self._wait_until_saved(*self._saving.values())
         await self._db.close()
 
     async def forget(self, memory_key: str) -> None:
-        await self._written_down(memory_key)
-        await for_turn(self._target, self._db, "").adelete_session(memory_key)
+        await self._wait_until_saved(memory_key)
+        await copy_for_turn(self._target, self._db, "").adelete_session(memory_key)
 
     def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
-        return self._play(turn, partial(self._begin, turn))
+        return self._run(turn, partial(self._start, turn))
 
-    def resume(self, turn: Turn, so_far: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
-        return self._play(turn, partial(self._find_again, turn, SoFar(so_far)))
+    def resume(self, turn: Turn, events: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
+        return self._run(turn, partial(self._restart, turn, ResumeState(events)))
 
-    async def _begin(self, turn: Turn) -> Scene:
-        agent = for_turn(self._target, self._db, turn.instructions)
-        await self._recall(agent, turn)
-        asked = turn.question
-        stream = agent.arun(asked.text, run_id=str(uuid4()), **sent_along(asked), **self._known(turn))
-        return Scene(agent, AgnoTranslator(turn.max_steps, _address_of(agent)), stream=stream)
+    async def _start(self, turn: Turn) -> Start:
+        agent = copy_for_turn(self._target, self._db, turn.instructions)
+        await self._load_history(agent, turn)
+        question = turn.question
+        media = media_arguments(question)
+        stream = agent.arun(question.text, run_id=str(uuid4()), **media, **self._run_arguments(turn))
+        return Start(agent, AgnoTranslator(turn.max_steps, _model_address(agent)), stream=stream)
 
-    async def _find_again(self, turn: Turn, left: SoFar) -> Scene:
-        agent = for_turn(self._target, self._db, "")
+    async def _restart(self, turn: Turn, state: ResumeState) -> Start:
+        agent = copy_for_turn(self._target, self._db, "")
         session = await agent.aget_session(turn.memory_key)
-        asked = {request.call_id for request in left.requests}
-        paused = [run for run in (session.runs if session else None) or () if waits_for(run, asked)]
+        call_ids = {request.call_id for request in state.requests}
+        paused = [run for run in (session.runs if session else None) or () if is_waiting_for(run, call_ids)]
         if not paused:
             raise Interrupted("Agno's database does not have the run any more that waited")
-        tie_together(paused[-1])
-        translator = AgnoTranslator(turn.max_steps, _address_of(agent))
-        translator.restore(left, paused[-1].run_id)
-        return Scene(agent, translator, output=paused[-1])
+        link_requirements(paused[-1])
+        translator = AgnoTranslator(turn.max_steps, _model_address(agent))
+        translator.restore(state, paused[-1].run_id)
+        return Start(agent, translator, output=paused[-1])
 
-    def _known(self, turn: Turn) -> dict[str, Any]:
-        who = {"session_id": turn.memory_key, "user_id": turn.context.user.user_id}
-        return {**who, "dependencies": self._dependencies(turn), **STREAMED}
+    def _run_arguments(self, turn: Turn) -> dict[str, Any]:
+        ids = {"session_id": turn.memory_key, "user_id": turn.context.user.user_id}
+        return {**ids, "dependencies": self._dependencies(turn), **STREAM_OPTIONS}
 
-    # One generator from Agno to the engine, and none in between: every token goes through all of them.
-    async def _play(self, turn: Turn, set_up: Callable[[], Awaitable[Scene]]) -> AsyncGenerator[Item, None]:
-        """Follow Agno's stream; where there is none, or it ends in a pause, ask people first and then go on."""
-        scene = await set_up()
-        agent, translator, stream = scene.agent, scene.translator, scene.stream
-        output: Any = scene.output
-        SPEAKER.set(lambda: translator.agent_of(run_id_here()))
-        REFUSALS.set(translator.refusals)
+    # Every token passes each generator between Agno and the engine, so there is only this one.
+    async def _run(self, turn: Turn, start: Callable[[], Awaitable[Start]]) -> AsyncGenerator[Item, None]:
+        """Translate Agno's stream; when the run is paused, ask for approvals and continue it."""
+        agent, translator, stream, first_output = await start()
+        output: Any = first_output
+        CURRENT_AGENT_ID.set(lambda: translator.agent_id_of(current_run_id()))
+        REJECTIONS.set(translator.rejections)
         try:
             while stream is not None or getattr(output, "is_paused", False):
                 if stream is None:
-                    async for item in self._decided(turn, translator, output):
+                    async for item in self._decide(turn, translator, output):
                         yield item
-                    requirements = output.requirements
-                    stream = agent.acontinue_run(run_response=output, requirements=requirements, **self._known(turn))
+                    arguments = self._run_arguments(turn)
+                    stream = agent.acontinue_run(run_response=output, requirements=output.requirements, **arguments)
                     output = None
                 async with aclosing(stream):
                     async for event in stream:
@@ -136,44 +165,47 @@ class AgnoSource(Source):
                             continue
                         for item in translator.feed(event):
                             yield item
-                        if translator.over:
+                        if translator.ended:
                             return
                 stream = None
             for item in translator.end(output):
                 yield item
         finally:
             cancel_tools(translator.run_ids)
-            for task in tasks_that_write(turn.memory_key):
-                self._writing[task] = turn.memory_key
-                task.add_done_callback(lambda done: self._writing.pop(done, None))
-            tell_what_goes_on(turn.context, name_at_work)
+            for task in saving_tasks(turn.memory_key):
+                self._saving[task] = turn.memory_key
+                task.add_done_callback(lambda done: self._saving.pop(done, None))
+            report_running_tools(turn.context, tool_of_frame)
 
-    async def _written_down(self, *memory_keys: str) -> None:
-        """Wait until Agno has written down what was cut off in these conversations."""
-        writing = [task for task, key in self._writing.items() if key in memory_keys]
-        if writing:
-            await asyncio.wait(writing, timeout=WRITING_SECONDS)
+    async def _wait_until_saved(self, *memory_keys: str) -> None:
+        """Wait until Agno has saved the cancelled runs of these conversations."""
+        tasks = [task for task, key in self._saving.items() if key in memory_keys]
+        if tasks:
+            await asyncio.wait(tasks, timeout=SAVE_SECONDS)
 
-    async def _recall(self, agent: Any, turn: Turn) -> None:
-        """Give the agent the conversation's past, if it has nothing of it yet. An agent that looks at no past, but was
-        sent one, gets that and what follows: who sends a conversation means it."""
-        from limelight.sources.agno.history import begin, mend, was_given
+    async def _load_history(self, agent: Any, turn: Turn) -> None:
+        """Write the history into Agno's session, if that is new.
 
-        await self._written_down(turn.memory_key)
+        A client that sends a history expects the agent to use it: so the agent does, in this turn and in later ones,
+        even if its own setting is to use no history.
+        """
+        from limelight.sources.agno.history import has_given_history, repair_session, start_session
+
+        await self._wait_until_saved(turn.memory_key)
         session = await agent.aget_session(turn.memory_key)
         if session is None:
-            past = await turn.history()
-            if past:
-                with_past(agent)
-                await begin(agent, turn.memory_key, turn.context.user.user_id, past)
+            history = await turn.history()
+            if history:
+                enable_history(agent)
+                await start_session(agent, turn.memory_key, turn.context.user.user_id, history)
         elif not agent.add_history_to_context:
-            if was_given(session):
-                with_past(agent)
-        elif self._db is not None:  # a database of the user's own stays as Agno writes it
-            await mend(agent, session)
+            if has_given_history(session):
+                enable_history(agent)
+        elif self._db is not None:  # a database of the user's is left as Agno writes it
+            await repair_session(agent, session)
 
     def _dependencies(self, turn: Turn) -> dict[str, Any] | None:
-        """Who asks, for tools. Not if the model would be told: it gets what it would get without us."""
+        """The session and the user for tools; None if Agno would add them to the prompt, which must stay the same."""
         if self._target.add_dependencies_to_context:
             return None
         context = turn.context
@@ -181,26 +213,26 @@ class AgnoSource(Source):
         own: dict[str, Any] = self._target.dependencies or {}
         return {name: value for name, value in ours.items() if name not in own}
 
-    async def _decided(self, turn: Turn, translator: AgnoTranslator, output: Any) -> AsyncGenerator[Item, None]:
-        """Show the calls that wait, ask for all of them at once, and tell Agno what was said."""
+    async def _decide(self, turn: Turn, translator: AgnoTranslator, output: Any) -> AsyncGenerator[Item, None]:
+        """Show the calls of a paused run, ask for all approvals at once, and pass the decisions to Agno."""
         waiting: list[Any] = []
         for requirement in open_requirements(output):
-            call, run, events = translator.pause(requirement.tool_execution, requirement.member_run_id)
+            call, run, events = translator.await_approval(requirement.tool_execution, requirement.member_run_id)
             for event in events:
                 yield event
             waiting.append((requirement, call, run))
-        asking: list[Any] = []
+        requests: list[Any] = []
         for requirement, call, run in waiting:
-            args, decisions = question(requirement)
+            args, decisions = approval_request(requirement)
             ids = {"call_id": call.call_id, "agent_id": run.agent_id}
-            asking.append(turn.context.approve(call.name, args, decisions=decisions, **ids))
-        approvals = await turn.context.together(*asking)
+            requests.append(turn.context.approve(call.name, args, decisions=decisions, **ids))
+        approvals = await turn.context.together(*requests)
         for (requirement, call, run), approval in zip(waiting, approvals, strict=True):
-            settled = answer(requirement, approval)
-            for event in translator.settle(run, call, settled.result, settled.error) if settled else ():
+            outcome = apply_decision(requirement, approval)
+            for event in translator.finish_call(run, call, outcome.result, outcome.error) if outcome else ():
                 yield event
 
 
-def _address_of(agent: Any) -> str:
-    """Where its model is, if that is said."""
+def _model_address(agent: Any) -> str:
+    """The address of the agent's model, if it has one."""
     return without_secrets(str(getattr(getattr(agent, "model", None), "base_url", None) or ""))

@@ -1,156 +1,221 @@
-"""The calls of Agno's tools: how they begin, what they say, how they end. Pure.
+"""The tool calls of a turn: which of Agno's events starts, continues or ends which call. Pure.
 
-Which run a call belongs to is the translator's affair; what happens to it stands here.
+Agno reports no event for a call that it rejects: of an unknown tool, or with arguments that are not JSON. The model of
+the turn's copy reports these (`instrument`); any that are missed there are found at the end, in the messages of the
+run.
+
+A tool may yield custom events. Agno appends the `str` of each to the tool's result, where it is removed again.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
+from typing import Any, NamedTuple, cast
 
-from limelight.events import Status, ToolFinished, ToolOutputDelta, ToolStarted
-from limelight.sources.agno.agents import AgentRun, Call
-from limelight.sources.agno.custom_events import custom_text, noises_of, without_noise
+import msgspec
+
+from limelight.events import AnyEvent, Status
+from limelight.grammar import args_of
+from limelight.json_values import json_value, safe_text
+from limelight.sources.agno.agents import AgentRun, AgnoCall
 from limelight.sources.agno.files import Media
-from limelight.sources.agno.rejected_calls import Refused, refused_calls
-from limelight.sources.base import CallIds, Item
-from limelight.sources.resume_state import SoFar
-from limelight.sources.values import args_value, json_value, safe_text
+from limelight.sources.base import Item
+from limelight.sources.resume_state import ResumeState
+from limelight.sources.tool_calls import CallIds, ToolCall
+from limelight.sources.values import args_value
 
-DELEGATING = ("delegate_task_to_member", "delegate_task_to_members", "execute_task", "execute_tasks_parallel")
+DELEGATE_ONE = ("delegate_task_to_member", "execute_task")
+DELEGATE_MANY = ("delegate_task_to_members", "execute_tasks_parallel")
 """Agno's own tools that start members."""
+EVENT_FIELDS = frozenset(
+    {"created_at", "event", "agent_id", "agent_name", "team_id", "team_name", "run_id", "parent_run_id", "session_id"}
+    | {"workflow_id", "workflow_run_id", "step_id", "step_name", "step_index", "nested_depth", "tools", "tool_call_id"}
+)
+"""The fields of every event of Agno's; a custom event has others, which its author has defined."""
 
 
-class Calling:
+class RejectedCall(NamedTuple):
+    """A call that Agno has rejected."""
+
+    raw_id: str
+    name: str
+    args: dict[str, Any] | str
+    error: str
+
+
+class Rejection(NamedTuple):
+    """A rejected call, with Agno's id of its run and the number of requests to the model until then."""
+
+    run_id: str
+    requests: int
+    call: RejectedCall
+
+
+class ToolCalls:
     """All calls of one turn."""
 
     def __init__(self, media: Media) -> None:
         self._media = media
         self._ids = CallIds()
-        self._known: set[str] = set()
+        self._shown: set[str] = set()
         """The raw ids of all calls that were shown."""
 
-    def restore(self, so_far: SoFar, runs: Mapping[str, AgentRun]) -> None:
-        """Know again which calls were open when the server of a run ended; people are asked about some of them."""
-        self._ids.reserve(so_far.call_ids)
-        self._known.update(so_far.call_ids)
-        asked = {request.call_id for request in so_far.requests}
-        for left in so_far.calls.values():
-            call = Call(left.call_id, left.name, left.args)
-            call.waits, call.is_held = left.call_id in asked, left.call_id not in asked
+    def restore(self, state: ResumeState, runs: Mapping[str, AgentRun]) -> None:
+        """Restore the open calls of a run whose server ended; those without a request for approval are held."""
+        self._ids.reserve(state.call_ids)
+        self._shown.update(state.call_ids)
+        asked = {request.call_id for request in state.requests}
+        for left in state.calls.values():
+            call = AgnoCall(left.agent_id, left.call_id, left.name, left.args)
+            call.awaits_approval, call.is_held = left.call_id in asked, left.call_id not in asked
             runs[left.agent_id].calls[left.call_id] = call
 
-    def begin(self, run: AgentRun, tool: Any) -> tuple[Call, list[Item]]:
-        """A call, and what shows it. One that waited for a person is there already."""
-        raw = tool.tool_call_id or ""
-        if raw in run.calls and run.calls[raw].waits:
-            call = run.calls[raw]
-            call.waits = False
+    def start(self, run: AgentRun, tool: Any) -> tuple[AgnoCall, list[AnyEvent]]:
+        """Start a call, and return it with its events. A call that waited for a person was shown before."""
+        raw_id = tool.tool_call_id or ""
+        if raw_id in run.calls and run.calls[raw_id].awaits_approval:
+            call = run.calls[raw_id]
+            call.awaits_approval = False
             return call, []
-        call = Call(self._ids.start(raw), tool.tool_name or "", tool.tool_args)
-        call.alone = not run.calls
+        call = AgnoCall(run.agent_id, self._ids.start(raw_id), tool.tool_name or "", tool.tool_args)
+        call.parallel = bool(run.calls)
         for other in run.calls.values():
-            other.alone = False
-        run.calls[raw] = call
-        self._known.add(raw)
-        started = ToolStarted(
-            agent_id=run.agent_id, call_id=call.call_id, name=call.name, args=args_value(tool.tool_args)
-        )
-        return call, [*run.talk.pause(), started]
+            other.parallel = True
+        run.calls[raw_id] = call
+        self._shown.add(raw_id)
+        return call, [*run.messages.close(), *call.start()]
 
-    def completed(self, run: AgentRun, event: Any) -> list[Item]:
+    def await_approval(self, run: AgentRun, tool: Any) -> tuple[AgnoCall, list[AnyEvent]]:
+        """Start a call that waits for a person, unless it was shown before."""
+        raw_id = tool.tool_call_id or ""
+        if raw_id in run.calls:
+            return run.calls[raw_id], []
+        call, events = self.start(run, tool)
+        call.awaits_approval = True
+        return call, events
+
+    def complete(self, run: AgentRun, event: Any) -> list[Item]:
         tool = event.tool
         call = run.calls.get(tool.tool_call_id or "")
         if call is None:
             return []
-        files = self._media.of(event, run.agent_id, call.call_id)
-        if any(member.paused and not member.over for member in call.members):
-            call.held, call.is_held = tool.result, True
+        files = self._media.feed(event, run.agent_id, call.call_id)
+        if any(member.paused and not member.ended for member in call.members):
+            call.held_result, call.is_held = tool.result, True
             return files
-        error = safe_text(tool.result) if tool.tool_call_error else error_among(call)
-        return [*files, *self.finish(run, call, tool.result, error, _duration(call, tool))]
+        error = safe_text(tool.result) if tool.tool_call_error else member_error(call)
+        return [*files, *self.finish(run, call, tool.result, error, _duration_ms(call, tool))]
 
-    def failed(self, run: AgentRun, event: Any) -> list[Item]:
+    def fail(self, run: AgentRun, event: Any) -> list[Item]:
         call = run.calls.get(event.tool.tool_call_id or "")
-        if call is None:  # its end has said so
+        if call is None:  # it was completed with an error
             return []
         return self.finish(run, call, "", safe_text(event.error or event.tool.result))
 
     def finish(
-        self, run: AgentRun, call: Call, result: Any, error: str | None = None, duration_ms: int | None = None
+        self, run: AgentRun, call: AgnoCall, result: Any, error: str | None = None, duration_ms: int | None = None
     ) -> list[Item]:
-        raw = next((raw for raw, known in run.calls.items() if known is call), call.call_id)
-        run.calls.pop(raw, None)
+        raw_id = next((raw_id for raw_id, known in run.calls.items() if known is call), call.call_id)
+        run.calls.pop(raw_id, None)
         run.last_tool = call.name
-        self._ids.finish(raw)
-        finished = ToolFinished(
-            agent_id=run.agent_id,
-            call_id=call.call_id,
-            result="" if error is not None else json_value(without_noise(result, call.noise)),
-            error=error,
-            duration_ms=duration_ms,
-        )
-        return [finished]
+        self._ids.finish(raw_id)
+        value = "" if error is not None else json_value(_without(result, call.event_texts))
+        return call.finish(value, error=error, duration_ms=duration_ms)
 
-    def owner(self, run: AgentRun, raw_id: str, runs: Iterable[AgentRun]) -> tuple[AgentRun, Call | None]:
-        """The call with this id, and whose it is: this run's, or else any other's."""
-        for candidate in (run, *(runs if raw_id else ())):
-            if raw_id in candidate.calls:
-                return candidate, candidate.calls[raw_id]
-        return run, None
-
-    def custom(self, run: AgentRun, call: Call | None, event: Any) -> list[Item]:
-        """An event of a tool's own: its output, or a line for people if no tool is at work."""
-        text = custom_text(event)
-        if call is None or call.waits:
+    def custom_event(self, run: AgentRun, event: Any, runs: Iterable[AgentRun]) -> list[AnyEvent]:
+        """Show a custom event as output of its tool, or as a status if no tool runs."""
+        text = _custom_text(event)
+        run, call = _owner(run, getattr(event, "tool_call_id", None) or "", runs)
+        if call is None or call.awaits_approval:
             return [Status(agent_id=run.agent_id, text=text)] if text else []
-        call.noise += noises_of(event)
-        call.alone = True  # its duration as Agno has it is not the one of its work
-        return [ToolOutputDelta(agent_id=run.agent_id, call_id=call.call_id, text=f"{text}\n")] if text else []
+        call.event_texts += _appended_texts(event)
+        call.parallel = False  # Agno's duration is not that of the tool's work
+        return call.output(f"{text}\n") if text else []
 
-    def wait(self, run: AgentRun, tool: Any) -> tuple[Call, list[Item]]:
-        """A call that waits for a person."""
-        raw = tool.tool_call_id or ""
-        if raw in run.calls:
-            return run.calls[raw], []
-        call, events = self.begin(run, tool)
-        call.waits = True
-        return call, events
-
-    def refused(self, run: AgentRun, call: Refused) -> list[Item]:
-        """A call that Agno does not tell about, because it knew no such tool or could not read the arguments."""
-        self._known.add(call.raw_id)
-        call_id = self._ids.start(call.raw_id)
+    def reject(self, run: AgentRun, call: RejectedCall) -> list[Item]:
+        """Show a rejected call."""
+        self._shown.add(call.raw_id)
+        rejected = ToolCall(run.agent_id, self._ids.start(call.raw_id), call.name, call.args)
         self._ids.finish(call.raw_id)
-        return [
-            *run.talk.pause(),
-            ToolStarted(agent_id=run.agent_id, call_id=call_id, name=call.name, args=call.args),
-            ToolFinished(agent_id=run.agent_id, call_id=call_id, error=call.error),
-        ]
+        return [*run.messages.close(), *rejected.start(), *rejected.finish(error=call.error)]
 
-    def never_shown(self, run: AgentRun, output: Any) -> list[Item]:
-        """Refused calls of a run that nobody has told about."""
-        return [item for call in list(refused_calls(output, self._known)) for item in self.refused(run, call)]
+    def reject_missed(self, run: AgentRun, output: Any) -> list[Item]:
+        """Show the rejected calls in the messages of a run that were not shown before."""
+        messages = [m for m in getattr(output, "messages", None) or () if not getattr(m, "from_history", False)]
+        missed = list(rejected_calls(messages, self._shown))
+        return [item for call in missed for item in self.reject(run, call)]
 
 
-def spawning(parent: AgentRun, names: set[str]) -> Call | None:
-    """The open call that a member works for: the one that names it, and has nobody yet."""
-    calls = [call for call in parent.calls.values() if not call.waits]
-    delegating = [call for call in calls if call.name in DELEGATING]
-    free = [call for call in delegating if not call.members]
-    named = [call for call in free if call.args.get("member_id") in names]
-    many = [call for call in delegating if call.name in ("delegate_task_to_members", "execute_tasks_parallel")]
+def rejected_calls(messages: Iterable[Any], shown: set[str]) -> Iterator[RejectedCall]:
+    """The calls in these messages that have a result but were not shown."""
+    messages = list(messages)
+    results = {m.tool_call_id: safe_text(m.content or "") for m in messages if m.role == "tool"}
+    for message in messages:
+        for call in message.tool_calls or ():
+            raw_id = str(call.get("id") or "")
+            if raw_id in shown or raw_id not in results:
+                continue
+            function: dict[str, Any] = call.get("function") or {}
+            sent = function.get("arguments")
+            args = args_of(sent) if isinstance(sent, str) else args_value(sent)
+            yield RejectedCall(raw_id, str(function.get("name") or ""), args, results[raw_id].removeprefix("Error: "))
+
+
+def spawning_call(parent: AgentRun, names: set[str]) -> AgnoCall | None:
+    """The open call that has started a member: one that names it and has no member yet, if there is one."""
+    calls = [call for call in parent.calls.values() if not call.awaits_approval]
+    many = [call for call in calls if call.name in DELEGATE_MANY]
+    free = [call for call in calls if call.name in DELEGATE_ONE + DELEGATE_MANY and not call.members]
+    named = [call for call in free if isinstance(call.args, dict) and call.args.get("member_id") in names]
     found = named or many or free or (calls if len(calls) == 1 else [])
     return found[0] if found else None
 
 
-def error_among(call: Call) -> str | None:
-    """Why a call failed whose members failed, all of them: Agno counts it as a success."""
+def member_error(call: AgnoCall) -> str | None:
+    """The error of a call whose members have all failed, which Agno counts as a success."""
     errors = [member.error for member in call.members]
     return errors[0] if errors and all(error is not None for error in errors) else None
 
 
-def _duration(call: Call, tool: Any) -> int | None:
-    """Agno's own measure for tools that ran beside others, which all end with the slowest. Else ours is as good."""
+def _owner(run: AgentRun, raw_id: str, runs: Iterable[AgentRun]) -> tuple[AgentRun, AgnoCall | None]:
+    """The run that has an open call with this id, and the call: this run by preference, else any other."""
+    for candidate in (run, *(runs if raw_id else ())):
+        if raw_id in candidate.calls:
+            return candidate, candidate.calls[raw_id]
+    return run, None
+
+
+def _duration_ms(call: AgnoCall, tool: Any) -> int | None:
+    """Agno's duration for a call that ran beside others, because Agno ends all of them with the slowest."""
     seconds = getattr(getattr(tool, "metrics", None), "duration", None)
-    if call.alone or call.members or not seconds:
+    if not call.parallel or call.members or not seconds:
         return None
     return round(seconds * 1000)
+
+
+def _custom_text(event: Any) -> str:
+    """The text of a custom event: its content, or else its own fields as JSON."""
+    content: Any = getattr(event, "content", None)
+    if isinstance(content, str) and content:
+        return content
+    own = cast("dict[str, Any]", vars(event))
+    fields = {name: value for name, value in own.items() if name not in EVENT_FIELDS and value is not None}
+    return msgspec.json.encode(json_value(fields)).decode() if fields else ""
+
+
+def _appended_texts(event: Any) -> list[str]:
+    """What Agno may have appended to the result: the text of the event before Agno filled in its fields."""
+    without_call = copy(event)
+    without_call.tool_call_id = None
+    blank = copy(event)
+    for field in dataclasses.fields(event):
+        if field.name in EVENT_FIELDS - {"event"} and field.default is not dataclasses.MISSING:
+            setattr(blank, field.name, field.default)
+    return list(dict.fromkeys([safe_text(blank), safe_text(without_call)]))
+
+
+def _without(result: Any, texts: list[str]) -> Any:
+    if isinstance(result, str):
+        for text in texts:
+            result = result.replace(text, "", 1)
+    return result

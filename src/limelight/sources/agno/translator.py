@@ -1,138 +1,164 @@
-"""Agno's events -> Events. Pure: no loop, no clock, and no Agno, for events are known by their names.
+"""Translates Agno's events into Events. Pure: no event loop, no clock, and no Agno, because events are known by name.
 
-The twins of teams have the same names with "Team" before them. Each run of an agent or team within the turn is an
-AgentRun; the one without a parent is the main agent's. `feed` takes every event in turn; `pause` and `settle` show
-what a person has to decide; `end` says what is left when the stream has ended.
+The events of teams have the same names with the prefix "Team". Each run of an agent or team within the turn is an
+AgentRun; the run without a parent is the main agent's. `feed` takes each event; `await_approval` and `finish_call` show
+the calls that a person decides about; `end` is called when the stream has ended.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from limelight.errors import AgentFailed
-from limelight.events import AgentStarted, FinalAnswer, RunCancelled, RunFinished, Status, TextDelta
-from limelight.sources.agno.agents import AgentRun, Call
-from limelight.sources.agno.citations import Citing
-from limelight.sources.agno.event_names import STATUS
-from limelight.sources.agno.fast_path import PIECES, PlainTexts
+from limelight.events import AgentStarted, AnyEvent, FinalAnswer, RunCancelled, RunFinished, Status
+from limelight.json_values import safe_text
+from limelight.sources.agno.agents import AgentIds, AgentRun, AgnoCall
 from limelight.sources.agno.files import Media
-from limelight.sources.agno.messages import Ids, thought_text
-from limelight.sources.agno.rejected_calls import Refusal
-from limelight.sources.agno.tasks import Tasks
-from limelight.sources.agno.tool_calls import Calling, error_among, spawning
+from limelight.sources.agno.messages import CONTENT_EVENTS, Citations, TextReader, reasoning_text
+from limelight.sources.agno.tool_calls import Rejection, ToolCalls, member_error, spawning_call
 from limelight.sources.base import Item
-from limelight.sources.resume_state import SoFar
-from limelight.sources.values import final_answer, safe_text
+from limelight.sources.messages import MessageIds
+from limelight.sources.resume_state import ResumeState
+from limelight.sources.values import final_answer
 
+STATUS = {
+    "MemoryUpdateStarted": "Updating the memory",
+    "SessionSummaryStarted": "Summing up the conversation",
+    "CompressionStarted": "Compressing the results of tools",
+    "CompactionStarted": "Compacting the conversation",
+    "ParserModelResponseStarted": "Bringing the answer into shape",
+    "OutputModelResponseStarted": "Writing the answer",
+    "FollowupsStarted": "Thinking of what to ask next",
+}
+"""Events that become a status, with its text."""
+DROPS = frozenset(
+    {
+        "RunContentCompleted",  # the end of the request or of the run says the same
+        "MemoryUpdateCompleted",
+        "SessionSummaryCompleted",
+        "CompressionCompleted",
+        "CompactionCompleted",
+        "ParserModelResponseCompleted",
+        "OutputModelResponseCompleted",
+        "FollowupsCompleted",
+        "PreHookStarted",
+        "PreHookCompleted",
+        "PostHookStarted",
+        "PostHookCompleted",
+        "ReasoningStarted",  # the first piece of the reasoning opens it
+        "TaskIterationCompleted",
+    }
+)
+"""Events that are not translated. A test compares STATUS, DROPS and `handled` with all of Agno's events."""
 ENDS = frozenset({"RunCompleted", "RunError", "RunCancelled", "RunPaused"})
-AFTER_A_REFUSAL = ENDS | {"ToolCallStarted", "ModelRequestStarted"}
-"""The events that may follow when calls were refused; others of the same request are older."""
-UNANSWERED = ("Connection error.", "Request timed out.")
-"""What the client of a model says if nobody answers."""
+AFTER_REJECTION = ENDS | {"ToolCallStarted", "ModelRequestStarted"}
+"""The events that can follow a rejected call; other events of the same request are older than the rejection."""
+NO_CONNECTION = ("Connection error.", "Request timed out.")
+"""The errors of a model's client that do not name the address."""
+REASONING_TOOLS = ("think", "analyze")
+"""Agno's tools whose arguments are the reasoning."""
 
 
 class AgnoTranslator:
-    """Follows one turn."""
+    """Translates one turn."""
 
     def __init__(self, max_steps: int | None = None, address: str = "") -> None:
-        """`address` is where the agent's model is: of an exception Agno tells the text only, without it."""
-        self.over = False
-        """True once the terminal event has been given."""
+        """`address` is the model's, for connection errors: Agno reports only the text of an exception."""
+        self.ended = False
+        """True once the terminal event was returned."""
+        self.rejections: list[Rejection] = []
+        """The rejected calls that were not shown yet; the models of the turn add to it."""
         self._max_steps = max_steps
         self._address = address
-        self._ids = Ids()
-        self._main = AgentRun("", self._ids)
+        self._message_ids = MessageIds()
+        self._agent_ids = AgentIds()
+        self._main = AgentRun("", self._message_ids)
         self._main_id = ""
         self._runs: dict[str, AgentRun] = {}
-        self._left: dict[str, AgentRun] = {}
-        """Members of a run whose server ended, whose ids in Agno are not known again yet."""
-        self._plain = PlainTexts()
+        """By Agno's run ids."""
+        self._restored: dict[str, AgentRun] = {}
+        """The members of a resumed run, by agent id: Agno's run ids of them are not known yet."""
+        self._text_reader = TextReader()
         self._media = Media()
-        self._calling = Calling(self._media)
-        self._citing = Citing()
-        self._tasks: dict[str, Tasks] = {}
+        self._calls = ToolCalls(self._media)
+        self._citations = Citations()
         self._content: Any = None
-        self.refusals: list[Refusal] = []
-        """What Agno has refused and nobody has been shown yet; the source lets the models write here."""
-        self._feeding: dict[str, Callable[[AgentRun, Any], list[Item]]] = {
-            "RunStarted": self._started,
-            "RunContinued": self._continued,
-            "RunContent": self._said,
-            "RunIntermediateContent": self._said,
-            "RunCompleted": self._completed,
-            "RunError": self._failed,
-            "RunCancelled": self._cancelled,
-            "RunPaused": self._paused,
-            "ModelRequestStarted": self._asked,
-            "ModelRequestCompleted": self._answered,
-            "ToolCallStarted": self._tool_started,
-            "ToolCallCompleted": self._calling.completed,
-            "ToolCallError": self._calling.failed,
-            "ReasoningContentDelta": self._thought,
-            "ReasoningStep": self._thought_step,
-            "ReasoningCompleted": self._thought_whole,
-            "TaskIterationStarted": self._round,
-            "TaskStateUpdated": self._planned,
-            "TaskCreated": self._planned,
-            "TaskUpdated": self._planned,
-            "CustomEvent": self._custom,
+        self._handlers: dict[str, Callable[[AgentRun, Any], list[Any]]] = {
+            "RunStarted": self._run_started,
+            "RunContinued": self._run_continued,
+            "RunContent": self._run_content,
+            "RunIntermediateContent": self._run_content,
+            "RunCompleted": self._run_completed,
+            "RunError": self._run_error,
+            "RunCancelled": self._run_cancelled,
+            "RunPaused": self._run_paused,
+            "ModelRequestStarted": self._request_started,
+            "ModelRequestCompleted": self._request_completed,
+            "ToolCallStarted": lambda run, event: self._calls.start(run, event.tool)[1],
+            "ToolCallCompleted": self._calls.complete,
+            "ToolCallError": self._calls.fail,
+            "ReasoningContentDelta": self._reasoning_delta,
+            "ReasoningStep": self._reasoning_step,
+            "ReasoningCompleted": self._reasoning_completed,
+            "TaskIterationStarted": self._iteration_started,
+            "TaskStateUpdated": AgentRun.update_plan,
+            "TaskCreated": AgentRun.update_plan,
+            "TaskUpdated": AgentRun.update_plan,
+            "CustomEvent": lambda run, event: self._calls.custom_event(run, event, self._runs.values()),
         }
 
-    def restore(self, so_far: SoFar, run_id: str) -> None:
-        """Be where the run was when its server ended: it waits for a person."""
+    def restore(self, state: ResumeState, run_id: str) -> None:
+        """Restore the state of a run that waited for a person when its server ended."""
         self._main_id = run_id
         self._runs[run_id] = self._main
-        self._ids.restore(len(so_far.message_ids), so_far.agent_ids)
-        self._left = {"": self._main}
-        for agent_id, started in so_far.agents.items():
-            member = self._left[agent_id] = AgentRun(agent_id, self._ids, self._left[started.parent_id])
-            member.name, member.begun, member.paused = started.name, True, True
-        self._calling.restore(so_far, self._left)
-        for agent_id, started in so_far.agents.items():
-            member = self._left[agent_id]
+        self._message_ids.count = len(state.message_ids)
+        self._agent_ids.reserve(state.agent_ids)
+        self._restored = {"": self._main}
+        for agent_id, started in state.agents.items():
+            parent = self._restored[started.parent_id]
+            member = self._restored[agent_id] = AgentRun(agent_id, self._message_ids, parent, name=started.name)
+            member.started = member.paused = True
+        self._calls.restore(state, self._restored)
+        for agent_id, started in state.agents.items():
+            member = self._restored[agent_id]
             member.spawned_by = (member.parent or self._main).calls.get(started.call_id)
             if member.spawned_by is not None:
                 member.spawned_by.members.append(member)
-        for agent_id, run in self._left.items():
-            run.restore_steps(so_far.step_numbers.get(agent_id, 0), agent_id in so_far.steps)
+        for agent_id, run in self._restored.items():
+            run.restore_steps(state.step_numbers.get(agent_id, 0), agent_id in state.steps)
 
     @property
     def handled(self) -> frozenset[str]:
-        """The names of all events that make a difference."""
-        return frozenset(self._feeding) | frozenset(STATUS)
+        """The names of all events that are translated."""
+        return frozenset(self._handlers) | frozenset(STATUS)
 
     @property
     def run_ids(self) -> frozenset[str]:
         """Agno's ids of all runs in this turn."""
         return frozenset(self._runs)
 
-    def agent_of(self, run_id: str) -> str:
-        """The agent whose run this is, by Agno's id of it; the main one if it is not known."""
+    def agent_id_of(self, run_id: str) -> str:
+        """The agent with this run of Agno's; the main agent if the run is not known."""
         run = self._runs.get(run_id)
         return "" if run is None else run.agent_id
 
     def feed(self, event: Any) -> list[Item]:
-        if self.over:
+        if self.ended:
             return []
-        if event.event in PIECES and (more := self._goes_on(event)) is not None:
-            return [more]
+        if event.event in CONTENT_EVENTS:  # most events are one more piece of an open text
+            run = self._runs.get(event.run_id)
+            if run is not None and not run.ended and (delta := run.messages.append(self._text_reader.read(event))):
+                return [delta]
         name = str(event.event).removeprefix("Team")
         run = self._run_of(event)
-        if run.over:
+        if run.ended:
             return []
-        before = self._missing_start(run, event) if name != "RunStarted" else []
-        if self.refusals and name in AFTER_A_REFUSAL:
-            before += self._refused(run, event.run_id, name)
+        before: list[Item] = [] if name == "RunStarted" or run is self._main else [*self._start(run)]
+        if self.rejections and name in AFTER_REJECTION:
+            before += self._show_rejections(run, event.run_id, name)
         if name in STATUS:
             return [*before, Status(agent_id=run.agent_id, text=STATUS[name])]
-        feeding = self._feeding.get(name)
-        return before if feeding is None else [*before, *feeding(run, event)]
-
-    def _goes_on(self, event: Any) -> TextDelta | None:
-        """One more plain piece of a message that is open."""
-        run = self._runs.get(event.run_id)
-        if run is None or run.over or not (text := self._plain.of(event)):
-            return None
-        return run.talk.goes_on(text)
+        handler = self._handlers.get(name)
+        return before if handler is None else [*before, *handler(run, event)]
 
     # Runs
 
@@ -145,173 +171,165 @@ class AgnoTranslator:
         if run_id in self._runs:
             return self._runs[run_id]
         parent = self._runs.get(parent_id, self._main)
-        if not run_id:  # some events of an output model do not say whose they are
-            children = [run for run in self._runs.values() if parent_id and run.parent is parent and not run.over]
+        if not run_id:  # some events of an output model have no run id
+            children = [run for run in self._runs.values() if parent_id and run.parent is parent and not run.ended]
             return children[-1] if children else parent
-        return self._member(run_id, parent, event)
+        return self._add_member(run_id, parent, event)
 
-    def _member(self, run_id: str, parent: AgentRun, event: Any) -> AgentRun:
+    def _add_member(self, run_id: str, parent: AgentRun, event: Any) -> AgentRun:
         member_id = getattr(event, "agent_id", None) or getattr(event, "team_id", None) or ""
         name = getattr(event, "agent_name", None) or getattr(event, "team_name", None) or member_id
-        left = next((r for r in self._left.values() if r.parent is parent and r.name == name), None)
-        if left is not None and left not in self._runs.values():
-            self._runs[run_id] = left
-            return left
-        call = spawning(parent, {member_id, name})
-        run = AgentRun(self._ids.agent(member_id or "agent"), self._ids, parent, call)
-        run.name = str(name or "agent")
-        self._runs[run_id] = run
+        restored = next((r for r in self._restored.values() if r.parent is parent and r.name == name), None)
+        if restored is not None and restored not in self._runs.values():
+            self._runs[run_id] = restored
+            return restored
+        call = spawning_call(parent, {member_id, name})
+        agent_id = self._agent_ids.assign(member_id or "agent")
+        run = self._runs[run_id] = AgentRun(agent_id, self._message_ids, parent, call, str(name or "agent"))
         return run
 
-    def _missing_start(self, run: AgentRun, event: Any) -> list[Item]:
-        return [] if run is self._main or run.begun else self._started(run, event)
-
-    def _started(self, run: AgentRun, _: Any) -> list[Item]:
-        if run is self._main or run.begun:  # begun before: Agno tries again after an error
-            return run.end_step()
-        run.begun = True
-        parent_id = run.parent.agent_id if run.parent else ""
+    def _start(self, run: AgentRun) -> list[AnyEvent]:
+        """Start a member, unless it has started."""
+        if run.started:
+            return []
+        run.started = True
         call = run.spawned_by
         if call is not None:
             call.members.append(run)
         started = AgentStarted(
-            agent_id=run.agent_id, name=run.name, parent_id=parent_id, call_id=call.call_id if call else ""
+            agent_id=run.agent_id,
+            name=run.name,
+            parent_id=run.parent.agent_id if run.parent else "",
+            call_id=call.call_id if call else "",
         )
         return [started]
 
-    def _continued(self, run: AgentRun, _: Any) -> list[Item]:
+    def _run_started(self, run: AgentRun, _: Any) -> list[AnyEvent]:
+        if run is self._main or run.started:  # Agno starts a run again after an error
+            return run.end_step()
+        return self._start(run)
+
+    def _run_continued(self, run: AgentRun, _: Any) -> list[AnyEvent]:
         run.paused = False
         return []
 
-    def _paused(self, run: AgentRun, _: Any) -> list[Item]:
+    def _run_paused(self, run: AgentRun, _: Any) -> list[AnyEvent]:
         run.paused = True
-        return run.talk.pause()
+        return run.messages.close()
 
-    def _completed(self, run: AgentRun, event: Any) -> list[Item]:
-        events = [*self._citing.of(event, run.agent_id), *self._media.of(event, run.agent_id)]
+    def _run_completed(self, run: AgentRun, event: Any) -> list[Item]:
+        events = [*self._citations.feed(event, run.agent_id), *self._media.feed(event, run.agent_id)]
         if run is self._main:
             self._content = getattr(event, "content", None)
             return [*events, *run.end_step()]
-        return [*events, *run.end(), *self._late_report(run)]
+        return [*events, *run.end(), *self._finish_held_call(run)]
 
-    def _failed(self, run: AgentRun, event: Any) -> list[Item]:
+    def _run_error(self, run: AgentRun, event: Any) -> list[Item]:
         message = safe_text(getattr(event, "content", None) or getattr(event, "error_type", None) or "Unknown error")
         if run is self._main:
-            unanswered = message in UNANSWERED and self._address
-            raise AgentFailed(f"{message.rstrip('.')}: {self._address}" if unanswered else message)
-        return [*run.end(message), *self._late_report(run)]
+            add_address = message in NO_CONNECTION and self._address
+            raise AgentFailed(f"{message.rstrip('.')}: {self._address}" if add_address else message)
+        return [*run.end(message), *self._finish_held_call(run)]
 
-    def _cancelled(self, run: AgentRun, event: Any) -> list[Item]:
+    def _run_cancelled(self, run: AgentRun, event: Any) -> list[Item]:
         reason = str(getattr(event, "reason", None) or "cancelled")
         if run is self._main:
-            self.over = True
+            self.ended = True
             return [RunCancelled(reason=reason)]
-        return [*run.end(reason), *self._late_report(run)]
+        return [*run.end(reason), *self._finish_held_call(run)]
 
-    def _late_report(self, run: AgentRun) -> list[Item]:
-        """The end of a call whose result had to wait because a member of it waited for a person."""
+    def _finish_held_call(self, run: AgentRun) -> list[Item]:
+        """Finish a call whose result was held back while one of its members waited for a person."""
         call = run.spawned_by
-        if call is None or not call.is_held or any(not member.over for member in call.members):
+        if call is None or not call.is_held or any(not member.ended for member in call.members):
             return []
-        texts = [f"{member.name}: {member.talk.last_text}" for member in call.members if member.talk.last_text]
+        texts = [f"{member.name}: {member.messages.last_text}" for member in call.members if member.messages.last_text]
         result = texts[0].partition(": ")[2] if len(texts) == 1 else "\n".join(texts)
-        parent = run.parent or self._main
-        return self._calling.finish(parent, call, result or call.held, error_among(call))
+        return self._calls.finish(run.parent or self._main, call, result or call.held_result, member_error(call))
 
-    # What is said and thought
+    # Messages and reasoning
 
-    def _asked(self, run: AgentRun, _: Any) -> list[Item]:
+    def _request_started(self, run: AgentRun, _: Any) -> list[Item]:
         if run is self._main and self._max_steps is not None and run.steps >= self._max_steps:
-            return [*run.end_step(), *self._final("max_steps")]
-        return run.begin_step()
+            return [*run.end_step(), *self._final_events("max_steps")]
+        return [*run.start_step()]
 
-    def _answered(self, run: AgentRun, event: Any) -> list[Item]:
-        return run.used(str(getattr(event, "model", None) or ""), event.input_tokens, event.output_tokens)
+    def _request_completed(self, run: AgentRun, event: Any) -> list[AnyEvent]:
+        return run.add_usage(str(getattr(event, "model", None) or ""), event.input_tokens, event.output_tokens)
 
-    def _said(self, run: AgentRun, event: Any) -> list[Item]:
+    def _run_content(self, run: AgentRun, event: Any) -> list[Item]:
         content = getattr(event, "content", None)
-        events = run.talk.think(getattr(event, "reasoning_content", None) or "")
+        events = run.messages.reasoning(getattr(event, "reasoning_content", None) or "")
         if isinstance(content, str):
-            events += run.talk.say(content)
+            events += run.messages.text(content)
         elif content is not None:
             run.answer = content
-        return [*events, *self._citing.of(event, run.agent_id), *self._media.of(event, run.agent_id)]
+        return [*events, *self._citations.feed(event, run.agent_id), *self._media.feed(event, run.agent_id)]
 
-    def _thought(self, run: AgentRun, event: Any) -> list[Item]:
-        run.thinks = True
-        return run.talk.think(event.reasoning_content or "")
+    def _reasoning_delta(self, run: AgentRun, event: Any) -> list[AnyEvent]:
+        run.reasoning_streamed = True
+        return run.messages.reasoning(event.reasoning_content or "")
 
-    def _thought_step(self, run: AgentRun, event: Any) -> list[Item]:
-        if run.last_tool in ("think", "analyze"):  # the arguments of the tool have it
+    def _reasoning_step(self, run: AgentRun, event: Any) -> list[AnyEvent]:
+        if run.last_tool in REASONING_TOOLS:
             return []
-        run.thinks = True
-        return run.talk.think(thought_text(event.content))
+        run.reasoning_streamed = True
+        return run.messages.reasoning(reasoning_text(event.content))
 
-    def _thought_whole(self, run: AgentRun, event: Any) -> list[Item]:
-        thinks, run.thinks = run.thinks, False
-        steps = getattr(event.content, "reasoning_steps", None) or ()
-        whole = "" if thinks or run.last_tool in ("think", "analyze") else "".join(thought_text(s) for s in steps)
-        return [*run.talk.think(whole), *run.talk.pause()]
+    def _reasoning_completed(self, run: AgentRun, event: Any) -> list[AnyEvent]:
+        is_known = run.reasoning_streamed or run.last_tool in REASONING_TOOLS
+        run.reasoning_streamed = False
+        steps = () if is_known else getattr(event.content, "reasoning_steps", None) or ()
+        text = "".join(reasoning_text(step) for step in steps)
+        return [*run.messages.reasoning(text), *run.messages.close()]
 
-    # Tools
-
-    def _tool_started(self, run: AgentRun, event: Any) -> list[Item]:
-        return self._calling.begin(run, event.tool)[1]
-
-    def _custom(self, run: AgentRun, event: Any) -> list[Item]:
-        owner, call = self._calling.owner(run, getattr(event, "tool_call_id", None) or "", self._runs.values())
-        return self._calling.custom(owner, call, event)
-
-    def _refused(self, run: AgentRun, run_id: str, name: str) -> list[Item]:
-        """What was refused in this run, by now: events may be on their way that are older than a refusal."""
-        ends = name in ENDS
-        due = [r for r in self.refusals if r.run_id == run_id and (ends or r.requests <= run.steps)]
-        self.refusals[:] = [refusal for refusal in self.refusals if refusal not in due]
-        return [item for refusal in due for item in self._calling.refused(run, refusal.call)]
-
-    def _shown(self, refusal: Refusal) -> list[Item]:
-        run = self._runs.get(refusal.run_id, self._main)
-        return self._calling.refused(self._main if run.over else run, refusal.call)
-
-    def pause(self, tool: Any, run_id: str | None) -> tuple[Call, AgentRun, list[Item]]:
-        """A call that waits for a person: Agno does not say that it has begun."""
-        run = self._runs.get(run_id or "") or self._left_with(tool.tool_call_id) or self._main
-        if run_id:
-            self._runs.setdefault(run_id, run)
-        call, events = self._calling.wait(run, tool)
-        return call, run, events
-
-    def _left_with(self, raw_id: str | None) -> AgentRun | None:
-        return next((run for run in self._left.values() if raw_id in run.calls), None)
-
-    def settle(self, run: AgentRun, call: Call, result: Any, error: str | None) -> list[Item]:
-        """A call that will not run any more, because a person has refused it or has given its result."""
-        return self._calling.finish(run, call, result, error)
-
-    # Plans
-
-    def _round(self, run: AgentRun, event: Any) -> list[Item]:
+    def _iteration_started(self, run: AgentRun, event: Any) -> list[AnyEvent]:
         return [Status(agent_id=run.agent_id, text=f"Round {event.iteration} of at most {event.max_iterations}")]
 
-    def _planned(self, run: AgentRun, event: Any) -> list[Item]:
-        return self._tasks.setdefault(run.agent_id, Tasks(run.agent_id)).feed(event)
+    # Tool calls
+
+    def _show_rejections(self, run: AgentRun, run_id: str, name: str) -> list[Item]:
+        """Show the rejected calls of a run. Events that Agno sent before a rejection may still arrive after it."""
+        at_end = name in ENDS
+        due = [r for r in self.rejections if r.run_id == run_id and (at_end or r.requests <= run.steps)]
+        self.rejections[:] = [rejection for rejection in self.rejections if rejection not in due]
+        return [item for rejection in due for item in self._calls.reject(run, rejection.call)]
+
+    def await_approval(self, tool: Any, run_id: str | None) -> tuple[AgnoCall, AgentRun, list[AnyEvent]]:
+        """Show a call that waits for a person: Agno does not report its start."""
+        run = self._runs.get(run_id or "") or self._restored_with(tool.tool_call_id) or self._main
+        if run_id:
+            self._runs.setdefault(run_id, run)
+        call, events = self._calls.await_approval(run, tool)
+        return call, run, events
+
+    def _restored_with(self, raw_id: str | None) -> AgentRun | None:
+        return next((run for run in self._restored.values() if raw_id in run.calls), None)
+
+    def finish_call(self, run: AgentRun, call: AgnoCall, result: Any, error: str | None) -> list[Item]:
+        """Finish a call that will not run, because a person has rejected it or has given its result."""
+        return self._calls.finish(run, call, result, error)
 
     # The end
 
     def end(self, output: Any = None) -> list[Item]:
-        """The stream has ended. `output` is what Agno keeps of the run; calls that were never shown are in it."""
-        if self.over:
+        """The stream has ended. `output` is Agno's record of the run, in which rejected calls may be found."""
+        if self.ended:
             return []
-        left = [item for refusal in self.refusals for item in self._shown(refusal)]
-        return [*left, *self._calling.never_shown(self._main, output), *self._main.end_step(), *self._final()]
+        events: list[Item] = []
+        for rejection in self.rejections:
+            run = self._runs.get(rejection.run_id, self._main)
+            events += self._calls.reject(self._main if run.ended else run, rejection.call)
+        events += self._calls.reject_missed(self._main, output)
+        return [*events, *self._main.end_step(), *self._final_events()]
 
-    def _final(self, code: str = "") -> list[Item]:
-        self.over = True
-        talk = self._main.talk
+    def _final_events(self, code: str = "") -> list[AnyEvent]:
+        self.ended = True
+        messages = self._main.messages
         if self._main.answer is not None:
             answer = final_answer(self._main.answer)
-        elif talk.last is not None:
-            answer = FinalAnswer(content=talk.last_text, message_id=talk.last)
+        elif messages.last_id is not None:
+            answer = FinalAnswer(content=messages.last_text, message_id=messages.last_id)
         else:
             answer = final_answer(self._content)
         return [answer, RunFinished(code=code)]

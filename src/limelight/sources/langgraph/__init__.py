@@ -1,4 +1,4 @@
-"""LangGraph as a source: any compiled graph, deepagents' among them."""
+"""Source for LangGraph graphs, which agents of LangChain and deepagents are."""
 
 from limelight.sources.langgraph.source import LangGraphSource
 

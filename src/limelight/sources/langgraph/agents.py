@@ -1,130 +1,207 @@
-"""Who acts: the places of a graph -> agents. Pure.
+"""The agents of a graph and their steps. Pure.
 
 A subgraph is a sub-agent. One that a tool call has started belongs to that call and ends with it; one that is a node of
-its parent ends with the task of that node.
+its parent ends with the task of that node. A step is one model call with the tools that follow it, or one node of any
+other graph.
 """
 
 from collections import Counter
 
 import msgspec
 
-from limelight.events import AgentFinished, AgentStarted, AnyEvent
+from limelight.events import AgentFinished, AgentStarted, AnyEvent, StepFinished, StepStarted, Usage
 from limelight.sources.langgraph.stream_parts import Namespace, node_of, task_of
-from limelight.sources.langgraph.tool_calls import Call, Calls
-from limelight.sources.resume_state import SoFar
+from limelight.sources.langgraph.tool_calls import GraphCall
+from limelight.sources.resume_state import ResumeState
 from limelight.sources.values import fields_of
 
+MODEL_NODES = frozenset({"model", "agent", "model_request", "call_model", "chatbot", "llm"})
+"""Nodes of an agent's loop, whose steps have the kind `action`; any other node is the kind of its step."""
+PLANNING = "planning"
+"""The kind of a step that has only a plan, which no node is, even if that is its name."""
 
-class Actor(msgspec.Struct):
-    """A sub-agent at work."""
+
+class SubAgent(msgspec.Struct):
+    """A sub-agent that has not ended."""
 
     agent_id: str
     ns: Namespace
-    call: Call | None
+    call: GraphCall | None
+    """The call that has started it."""
 
 
-class Actors:
-    """All agents of one run."""
+class SubAgents:
+    """The sub-agents of one run by namespace, and the calls that tasks execute."""
 
-    def __init__(self, calls: Calls) -> None:
-        self._calls = calls
-        self._open: dict[Namespace, Actor] = {}
-        self._tasks: dict[str, list[Call]] = {}
+    def __init__(self) -> None:
+        self._open: dict[Namespace, SubAgent] = {}
+        self._task_calls: dict[str, list[GraphCall]] = {}
         self._counts: dict[str, int] = {}
-        self._left: list[AgentStarted] = []
-        """Sub-agents of a run whose server ended, whose places are not known again yet."""
+        self._restored: list[AgentStarted] = []
+        """The sub-agents of a resumed run whose namespaces are not known yet."""
 
-    def restore(self, so_far: SoFar) -> None:
-        """Know again who was at work when the server of a run ended."""
-        self._left = list(so_far.agents.values())
-        self._counts = dict(Counter(so_far.agent_names))
+    def restore(self, state: ResumeState) -> None:
+        """Restore the sub-agents of a run whose server ended."""
+        self._restored = list(state.agents.values())
+        self._counts = dict(Counter(state.agent_names))
 
-    def task_runs(self, task_id: str, call: Call) -> None:
-        """Remember which call a task carries out, so that what happens in the task is known to be the call's."""
-        calls = self._tasks.setdefault(task_id, [])
+    # Calls of tasks
+
+    def add_task_call(self, task_id: str, call: GraphCall) -> None:
+        """Record that a task executes a call: what happens in the task belongs to the call."""
+        calls = self._task_calls.setdefault(task_id, [])
         if call not in calls:
             calls.append(call)
 
-    def call_of_task(self, task_id: str) -> Call | None:
-        """The call that a task carries out, if it is one; the first of several that is not over."""
-        return next(iter(self.calls_of_task(task_id)), None)
+    def task_call(self, task_id: str) -> GraphCall | None:
+        """The first open call that a task executes."""
+        return next(iter(self.task_calls(task_id)), None)
 
-    def calls_of_task(self, task_id: str) -> list[Call]:
-        return [call for call in self._tasks.get(task_id, ()) if not call.over]
+    def task_calls(self, task_id: str) -> list[GraphCall]:
+        return [call for call in self._task_calls.get(task_id, ()) if not call.finished]
 
-    def has_task(self, call: Call) -> bool:
-        return any(call in calls for calls in self._tasks.values())
+    def has_task(self, call: GraphCall) -> bool:
+        return any(call in calls for calls in self._task_calls.values())
 
-    def above(self, ns: Namespace) -> tuple[list[str], list[Call]]:
-        """The agents above a place, the nearest first, and the calls that have started those on the way."""
-        places = [ns[:depth] for depth in range(len(ns) - 1, -1, -1)]
-        on_the_way = [actor.call for place in (ns, *places) if (actor := self._open.get(place)) is not None]
-        return [self.agent_id(place) or "" for place in places], [call for call in on_the_way if call is not None]
+    # Agents by namespace
 
     def agent_id(self, ns: Namespace) -> str | None:
-        """The agent at a place, if it has begun."""
+        """The agent at a namespace; None if it has not started."""
         if not ns:
             return ""
-        actor = self._open.get(ns)
-        return None if actor is None else actor.agent_id
+        agent = self._open.get(ns)
+        return None if agent is None else agent.agent_id
 
-    def begin(self, ns: Namespace, name: str = "") -> list[AnyEvent]:
-        """Somebody acts at this place: start whoever it is, and those above."""
+    def ancestors(self, ns: Namespace) -> tuple[list[str], list[GraphCall]]:
+        """The agents above a namespace, the nearest first, and the calls that have started it and its ancestors."""
+        parents = [ns[:depth] for depth in range(len(ns) - 1, -1, -1)]
+        path = [agent.call for place in (ns, *parents) if (agent := self._open.get(place)) is not None]
+        return [self.agent_id(parent) or "" for parent in parents], [call for call in path if call is not None]
+
+    def start(self, ns: Namespace, name: str = "") -> list[AnyEvent]:
+        """Start the agent at a namespace and those above it, unless they have started."""
         if not ns or ns in self._open:
             return []
-        events = self.begin(ns[:-1])
+        events = self.start(ns[:-1])
         parent_id = self.agent_id(ns[:-1]) or ""
-        call = self._spawning(parent_id, task_of(ns[-1]))
-        left = self._left_at(parent_id, call)
-        if left is not None:
-            self._left.remove(left)
-            self._open[ns] = Actor(left.agent_id, ns, call)
-            return events
-        name = name or _named_by(call) or node_of(ns[-1])
-        number = self._counts[name] = self._counts.get(name, 0) + 1
-        actor = self._open[ns] = Actor(f"{name}-{number}", ns, call)
-        if call is not None:
-            events += self._calls.ready(call)
-        started = AgentStarted(
-            agent_id=actor.agent_id,
-            name=name,
-            parent_id=parent_id,
-            call_id=call.call_id if call else "",
-        )
-        return [*events, started]
-
-    def _left_at(self, parent_id: str, call: Call | None) -> AgentStarted | None:
+        call = self._spawning_call(parent_id, task_of(ns[-1]))
         call_id = "" if call is None else call.call_id
-        return next((left for left in self._left if (left.parent_id, left.call_id) == (parent_id, call_id)), None)
+        restored = next((a for a in self._restored if (a.parent_id, a.call_id) == (parent_id, call_id)), None)
+        if restored is not None:
+            self._restored.remove(restored)
+            self._open[ns] = SubAgent(restored.agent_id, ns, call)
+            return events
+        name = name or _name_in(call) or node_of(ns[-1])
+        number = self._counts[name] = self._counts.get(name, 0) + 1
+        agent = self._open[ns] = SubAgent(f"{name}-{number}", ns, call)
+        if call is not None:
+            events += call.ready()
+        return [*events, AgentStarted(agent_id=agent.agent_id, name=name, parent_id=parent_id, call_id=call_id)]
 
-    def _spawning(self, parent_id: str, task_id: str) -> Call | None:
-        """The call that has started an agent. Of several in one task it is one that has none yet, in their order."""
-        calls = [call for call in self.calls_of_task(task_id) if call.agent_id == parent_id]
-        busy = [actor.call for actor in self._open.values()]
+    def _spawning_call(self, parent_id: str, task_id: str) -> GraphCall | None:
+        """The call of a task that has started an agent: the first that has not started another, or else the first."""
+        calls = [call for call in self.task_calls(task_id) if call.agent_id == parent_id]
+        busy = [agent.call for agent in self._open.values()]
         return next((call for call in calls if call not in busy), calls[0] if calls else None)
 
-    def ending_with_call(self, call: Call) -> list[Actor]:
-        return self._inside_out([actor for actor in self._open.values() if actor.call is call])
+    # Their ends
 
-    def ending_with_task(self, ns: Namespace, task_id: str) -> list[Actor]:
-        """Agents that are nodes of their parent; those of calls wait for their call to end."""
-        mine = [a for a in self._open.values() if a.call is None and a.ns[:-1] == ns and task_of(a.ns[-1]) == task_id]
-        return self._inside_out(mine)
+    def ending_with_call(self, call: GraphCall) -> list[SubAgent]:
+        """The sub-agents that end with a call, the innermost first."""
+        return self._inside_out([agent for agent in self._open.values() if agent.call is call])
 
-    def all_open(self) -> list[Actor]:
+    def ending_with_task(self, ns: Namespace, task_id: str) -> list[SubAgent]:
+        """The sub-agents that end with a task, the innermost first: those that no call has started."""
+        nodes = [a for a in self._open.values() if a.call is None and a.ns[:-1] == ns and task_of(a.ns[-1]) == task_id]
+        return self._inside_out(nodes)
+
+    def all_open(self) -> list[SubAgent]:
         return self._inside_out(list(self._open.values()))
 
-    def _inside_out(self, ending: list[Actor]) -> list[Actor]:
-        """These and all below them, the innermost first."""
-        roots = [actor.ns for actor in ending]
-        below = [a for a in self._open.values() if any(a.ns[: len(root)] == root for root in roots)]
-        return sorted(below, key=lambda actor: -len(actor.ns))
+    def _inside_out(self, ending: list[SubAgent]) -> list[SubAgent]:
+        """These sub-agents and all inside of them, the innermost first."""
+        roots = [agent.ns for agent in ending]
+        inside = [a for a in self._open.values() if any(a.ns[: len(root)] == root for root in roots)]
+        return sorted(inside, key=lambda agent: -len(agent.ns))
 
-    def finish(self, actor: Actor, error: str | None) -> AgentFinished:
-        self._open.pop(actor.ns, None)
-        return AgentFinished(agent_id=actor.agent_id, error=error)
+    def finish(self, agent: SubAgent, error: str | None) -> AgentFinished:
+        self._open.pop(agent.ns, None)
+        return AgentFinished(agent_id=agent.agent_id, error=error)
 
 
-def _named_by(call: Call | None) -> str:
-    """How the call that spawned it calls the sub-agent."""
+def _name_in(call: GraphCall | None) -> str:
+    """The name of the sub-agent in the arguments of the call that has started it."""
     return str(fields_of(call.args if call is not None else {}).get("subagent_type") or "")
+
+
+class Step(msgspec.Struct):
+    """An open step."""
+
+    number: int
+    kind: str
+    task_id: str
+    running: bool = True
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+class Steps:
+    """The open step of each agent."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit_exceeded = False
+        """True once the main agent would start more steps than its limit."""
+        self._limit = limit
+        self._open: dict[str, Step] = {}
+        self._numbers: dict[str, int] = {}
+
+    def restore(self, state: ResumeState) -> None:
+        """Restore the steps of a run whose server ended."""
+        self._numbers = dict(state.step_numbers)
+        self._open = {a: Step(s.number, s.step_kind, "", running=False) for a, s in state.steps.items()}
+
+    def start(self, agent_id: str, node: str, task_id: str) -> list[AnyEvent]:
+        """Start a step with a node. A node that runs beside another belongs to the same step."""
+        current = self._open.get(agent_id)
+        if current is not None and (current.running or current.task_id == task_id):
+            return []
+        count = self._numbers.get(agent_id, 0)
+        if not agent_id and self._limit is not None and count >= self._limit:
+            self.limit_exceeded = True
+            return []
+        events = self.finish(agent_id)
+        self._numbers[agent_id] = count + 1
+        step = self._open[agent_id] = Step(count + 1, _step_kind(node), task_id)
+        return [*events, StepStarted(agent_id=agent_id, number=step.number, step_kind=step.kind)]
+
+    def end_task(self, agent_id: str, task_id: str) -> None:
+        """The node of a step has ended; the step lasts until the next node starts."""
+        step = self._open.get(agent_id)
+        if step is not None and step.task_id == task_id:
+            step.running = False
+
+    def add_usage(self, usage: Usage) -> None:
+        step = self._open.get(usage.agent_id)
+        if step is not None:
+            step.input_tokens = (step.input_tokens or 0) + usage.input_tokens
+            step.output_tokens = (step.output_tokens or 0) + usage.output_tokens
+
+    def finish(self, agent_id: str, error: str | None = None) -> list[AnyEvent]:
+        step = self._open.pop(agent_id, None)
+        if step is None:
+            return []
+        finished = StepFinished(
+            agent_id=agent_id,
+            number=step.number,
+            step_kind=step.kind,
+            input_tokens=step.input_tokens,
+            output_tokens=step.output_tokens,
+            error=error,
+        )
+        return [finished]
+
+
+def _step_kind(node: str) -> str:
+    if node in MODEL_NODES:
+        return "action"
+    return "plan" if node == PLANNING else node

@@ -1,11 +1,11 @@
-"""What a graph waits for, as questions to a person, and their answers as the graph wants them. Pure.
+"""Requests for approval out of a graph's interrupts, and the decisions in the graph's form. Pure.
 
-LangChain's middleware asks about tool calls; a graph may interrupt itself with any value. Both are approvals here: of
-the second kind `approve` resumes with True, `reject` with False, and `edit` with the value that was given: `{"value":
-42}` with 42, any other object with itself.
+LangChain's middleware asks about tool calls; a graph may interrupt itself with any value. For such a value `approve`
+resumes with True, `reject` with False, and `edit` with the given arguments: `{"value": 42}` with 42, any other object
+with itself.
 
-The middleware can also let a person answer in a tool's place (`respond`). Where that is offered and a rejection is not,
-`reject` does so, with its reason as the answer.
+The middleware can also let a person answer in place of a tool (`respond`). Where that is allowed and a rejection is
+not, `reject` does so, with its reason as the answer.
 """
 
 from collections.abc import Sequence
@@ -15,79 +15,82 @@ import msgspec
 
 from limelight.errors import AgentFailed
 from limelight.events import Decision
+from limelight.json_values import json_value
 from limelight.sources.base import DECISIONS, Approval
-from limelight.sources.langgraph.tool_calls import Call
-from limelight.sources.resume_state import SoFar
-from limelight.sources.values import args_value, fields_of, items_of, json_value
+from limelight.sources.langgraph.tool_calls import GraphCall
+from limelight.sources.resume_state import ResumeState
+from limelight.sources.values import args_value, fields_of, items_of
 
 NO_ANSWER = "Nobody has answered."
 
 
-class Question(msgspec.Struct, frozen=True):
-    """One thing that a person has to decide."""
+class ApprovalRequest(msgspec.Struct, frozen=True):
+    """One decision of a person."""
 
     name: str
     args: dict[str, Any]
     agent_id: str = ""
-    call: Call | None = None
+    call: GraphCall | None = None
     decisions: tuple[Decision, ...] = DECISIONS
     responds: bool = False
-    """Whether a rejection is told as the tool's answer."""
+    """Whether a rejection is passed as the tool's result."""
 
 
 class Interrupt(msgspec.Struct, frozen=True):
-    """One stop of the graph, with its questions in the order in which it wants the answers."""
+    """One interrupt of the graph, with its requests in the order in which it expects the decisions."""
 
     interrupt_id: str
-    questions: tuple[Question, ...]
+    requests: tuple[ApprovalRequest, ...]
     about_tools: bool
 
 
 def interrupt_of(
-    interrupt_id: str, value: Any, agent_id: str, open_calls: Sequence[Call], inside: Call | None = None
+    interrupt_id: str, value: Any, agent_id: str, open_calls: Sequence[GraphCall], inside: GraphCall | None = None
 ) -> Interrupt:
-    """What an interrupt asks: about some of the open calls, or anything, maybe from inside of a call."""
-    requests = [fields_of(request) for request in items_of(fields_of(value).get("action_requests"))]
-    if not requests:
+    """Convert an interrupt, which is about some of the open calls, or about any value, maybe `inside` of a call."""
+    actions = [fields_of(action) for action in items_of(fields_of(value).get("action_requests"))]
+    if not actions:
         call = inside if inside is not None and not inside.asked else None
         if call is not None:
             call.asked = True
-        return Interrupt(interrupt_id, (Question("interrupt", _value_args(value), agent_id, call),), about_tools=False)
+        request = ApprovalRequest("interrupt", _value_args(value), agent_id, call)
+        return Interrupt(interrupt_id, (request,), about_tools=False)
     reviews = [fields_of(config) for config in items_of(value.get("review_configs"))]
     allowed = {str(review.get("action_name")): review.get("allowed_decisions") for review in reviews}
-    questions = tuple(_question(request, allowed, agent_id, open_calls) for request in requests)
-    return Interrupt(interrupt_id, questions, about_tools=True)
+    requests = tuple(_request(action, allowed, agent_id, open_calls) for action in actions)
+    return Interrupt(interrupt_id, requests, about_tools=True)
 
 
-def interrupt_again(interrupt_id: str, value: Any, so_far: SoFar, open_calls: Sequence[Call]) -> Interrupt:
-    """An interrupt whose questions were asked before the server ended: the newest requests with the same words."""
-    made = interrupt_of(interrupt_id, value, "", open_calls)
-    requests = list(reversed(so_far.requests))
+def restored_interrupt(interrupt_id: str, value: Any, state: ResumeState, open_calls: Sequence[GraphCall]) -> Interrupt:
+    """Convert an interrupt from before the server ended: the log has its requests, the newest of which count."""
+    interrupt = interrupt_of(interrupt_id, value, "", open_calls)
+    logged = list(reversed(state.requests))
     calls = {call.call_id: call for call in open_calls}
-    questions: list[Question] = []
-    for question in made.questions:
-        about = [r for r in requests if (r.name, r.args) == (question.name, question.args)]
-        request = about[0] if about else None
-        if request is not None:
-            requests.remove(request)
-            call = calls.get(request.call_id)
-            question = msgspec.structs.replace(question, agent_id=request.agent_id, call=call)
-        questions.append(question)
-    return Interrupt(interrupt_id, tuple(questions), made.about_tools)
+    requests: list[ApprovalRequest] = []
+    for request in interrupt.requests:
+        same = next((r for r in logged if (r.name, r.args) == (request.name, request.args)), None)
+        if same is not None:
+            logged.remove(same)
+            call = calls.get(same.call_id)
+            request = msgspec.structs.replace(request, agent_id=same.agent_id, call=call)
+        requests.append(request)
+    return Interrupt(interrupt_id, tuple(requests), interrupt.about_tools)
 
 
-def _question(request: dict[str, Any], allowed: dict[str, Any], agent_id: str, open_calls: Sequence[Call]) -> Question:
-    name, args = str(request.get("name") or "unknown"), args_value(request.get("args"))
-    call = _asked_about(name, args, open_calls)
+def _request(
+    action: dict[str, Any], allowed: dict[str, Any], agent_id: str, open_calls: Sequence[GraphCall]
+) -> ApprovalRequest:
+    name, args = str(action.get("name") or "unknown"), args_value(action.get("args"))
+    call = _find_call(name, args, open_calls)
     offered = items_of(allowed.get(name)) or list(DECISIONS)
     responds = "respond" in offered and "reject" not in offered
     decisions: tuple[Decision, ...] = tuple(d for d in DECISIONS if d in offered or (d == "reject" and responds))
     shown = args if isinstance(args, dict) else {"arguments": args}
-    return Question(name, shown, agent_id, call, decisions or DECISIONS, responds)
+    return ApprovalRequest(name, shown, agent_id, call, decisions or DECISIONS, responds)
 
 
-def _asked_about(name: str, args: Any, open_calls: Sequence[Call]) -> Call | None:
-    """Requests name no call: it is the open one with that name and, unless they were repaired, those arguments."""
+def _find_call(name: str, args: Any, open_calls: Sequence[GraphCall]) -> GraphCall | None:
+    """The open call with this name and, unless the graph has repaired them, these arguments: an action has no id."""
     named = [call for call in open_calls if call.name == name and not call.asked]
     call = next((call for call in named if call.args == args), named[0] if named else None)
     if call is not None:
@@ -95,40 +98,40 @@ def _asked_about(name: str, args: Any, open_calls: Sequence[Call]) -> Call | Non
     return call
 
 
-def resume_value(interrupt: Interrupt, answers: Sequence[Approval]) -> Any:
-    """What the graph gets for an interrupt."""
+def resume_value(interrupt: Interrupt, approvals: Sequence[Approval]) -> Any:
+    """The value with which the graph resumes after an interrupt."""
     if interrupt.about_tools:
-        pairs = zip(interrupt.questions, answers, strict=True)
-        return {"decisions": [_decision(question, answer) for question, answer in pairs]}
-    answer = answers[0]
-    match answer.decision:
+        pairs = zip(interrupt.requests, approvals, strict=True)
+        return {"decisions": [_decision(request, approval) for request, approval in pairs]}
+    approval = approvals[0]
+    match approval.decision:
         case "approve":
             return True
         case "reject":
             return False
         case "edit":
-            return answer.args["value"] if answer.args.keys() == {"value"} else answer.args
+            return approval.args["value"] if approval.args.keys() == {"value"} else approval.args
 
 
-def _decision(question: Question, answer: Approval) -> dict[str, Any]:
-    match answer.decision:
+def _decision(request: ApprovalRequest, approval: Approval) -> dict[str, Any]:
+    match approval.decision:
         case "approve":
             return {"type": "approve"}
         case "edit":
-            return {"type": "edit", "edited_action": {"name": question.name, "args": answer.args}}
+            return {"type": "edit", "edited_action": {"name": request.name, "args": approval.args}}
         case "reject":
-            return _rejection(question, answer)
+            return _rejection(request, approval)
 
 
-def _rejection(question: Question, answer: Approval) -> dict[str, Any]:
-    """A no, which may also come from the clock where nobody can say it: then the graph has no way to go on."""
-    if question.responds:
-        return {"type": "respond", "message": answer.reason or NO_ANSWER}
-    if "reject" not in question.decisions:
-        raise AgentFailed(f"{question.name} was not approved ({answer.reason}), and this graph takes no rejection")
-    return {"type": "reject", **({"message": answer.reason} if answer.reason else {})}
+def _rejection(request: ApprovalRequest, approval: Approval) -> dict[str, Any]:
+    """A rejection, which an expired request is too: if the graph allows none, the run cannot continue."""
+    if request.responds:
+        return {"type": "respond", "message": approval.reason or NO_ANSWER}
+    if "reject" not in request.decisions:
+        raise AgentFailed(f"{request.name} was not approved ({approval.reason}), and this graph takes no rejection")
+    return {"type": "reject", **({"message": approval.reason} if approval.reason else {})}
 
 
 def _value_args(value: Any) -> dict[str, Any]:
-    made = json_value(value)
-    return made if isinstance(made, dict) else {"value": made}
+    converted = json_value(value)
+    return converted if isinstance(converted, dict) else {"value": converted}

@@ -1,34 +1,42 @@
-"""Where graphs that bring no checkpointer of their own keep their state: one SQLite file in the data folder.
+"""Checkpointers of graphs: the default one, and async methods for those that have none.
 
-Knows LangGraph's savers, so it is loaded only once there is a graph. All sources of a server share the file.
+A graph without a checkpointer keeps its state in a SQLite file in the data folder, which all graphs of a server share.
+This module imports LangGraph, so it is imported only when there is a graph.
 """
 
+import asyncio
+import copy
 import sqlite3
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import aiosqlite
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from limelight.errors import SetupError, TryLater
 
 FILE = "langgraph.db"
 LOCK_SECONDS = 30
 """How long a statement waits for another program that uses the file."""
-PASSING = {
+TEMPORARY_ERRORS = {
     sqlite3.SQLITE_BUSY: ("another program has locked the graph's database", "end the program that uses it"),
     sqlite3.SQLITE_LOCKED: ("another program has locked the graph's database", "end the program that uses it"),
     sqlite3.SQLITE_FULL: ("the disk of the graph's database is full", "make room on that disk"),
     sqlite3.SQLITE_IOERR: ("the disk of the graph's database fails", "see that its disk works and has room"),
 }
-"""What may be over in a while, by SQLite's number: in words for anybody, and what to do about it."""
+"""Errors that may pass, by SQLite's code: the reason, and what to do about it."""
+ASYNC_METHODS = ("aget_tuple", "aput", "aput_writes")
+"""The methods that `astream` needs."""
 
 
-async def open_saver(data: Path) -> AsyncSqliteSaver:
-    """A saver on the data folder's file. Several may be open at once; each has a connection of its own.
+async def open_saver(data: Path) -> Any:
+    """Open a saver on the file in the data folder. Several may be open, each with its own connection.
 
     Raises TryLater or SetupError, which name the file and the fix.
     """
+    import aiosqlite
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
     file = data / FILE
     connection = aiosqlite.connect(file, timeout=LOCK_SECONDS)
     try:
@@ -38,19 +46,48 @@ async def open_saver(data: Path) -> AsyncSqliteSaver:
         saver = AsyncSqliteSaver(connection)
         await saver.setup()
     except BaseException as error:
-        await connection.close()  # or its thread stays
+        await connection.close()  # otherwise its thread stays
         if isinstance(error, sqlite3.Error):
-            raise _meaning_of(error, file) from error
+            raise _setup_error(error, file) from error
         raise
     return saver
 
 
-def _meaning_of(error: sqlite3.Error, file: Path) -> SetupError:
-    words, fix = PASSING.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, ("", ""))
+def _setup_error(error: sqlite3.Error, file: Path) -> SetupError:
+    words, fix = TEMPORARY_ERRORS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, ("", ""))
     if words:
         return TryLater(f"{file} cannot be opened ({error}): {fix}", words=words)
     return SetupError(f"{file} cannot be opened ({error}): see that it is a database and that this user may write it")
 
 
-async def close_saver(saver: Any) -> None:
-    await saver.conn.close()
+def is_blocking(saver: Any) -> bool:
+    """Whether a checkpointer, such as `SqliteSaver`, lacks one of the async methods."""
+    kind: Any = saver.__class__
+    return any(getattr(kind, name, None) is getattr(BaseCheckpointSaver, name) for name in ASYNC_METHODS)
+
+
+def with_async_methods(saver: Any) -> Any:
+    """Return a copy of a checkpointer, on the same connection, whose async methods call the others in threads."""
+    threaded = copy.copy(saver)
+    methods = {name: method for name, method in vars(_AsyncMethods).items() if name.startswith("a")}
+    kind: Any = saver.__class__
+    threaded.__class__ = type(f"Awaitable{kind.__name__}", (kind,), methods)
+    return threaded
+
+
+class _AsyncMethods:
+    async def aget_tuple(self: Any, config: Any) -> Any:
+        return await asyncio.to_thread(self.get_tuple, config)
+
+    async def alist(self: Any, config: Any, **options: Any) -> AsyncIterator[Any]:
+        for item in await asyncio.to_thread(lambda: list(self.list(config, **options))):
+            yield item
+
+    async def aput(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return await asyncio.to_thread(self.put, *args, **kwargs)
+
+    async def aput_writes(self: Any, *args: Any, **kwargs: Any) -> None:
+        await asyncio.to_thread(self.put_writes, *args, **kwargs)
+
+    async def adelete_thread(self: Any, thread_id: str) -> None:
+        await asyncio.to_thread(self.delete_thread, thread_id)

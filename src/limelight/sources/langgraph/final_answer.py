@@ -1,6 +1,6 @@
-"""The answer that a graph has left in its state.
+"""The answer in the final state of a graph.
 
-Knows LangChain, so it is loaded only once there is a graph.
+This module imports LangChain, so it is imported only when there is a graph.
 """
 
 from typing import Any
@@ -13,23 +13,23 @@ from limelight.sources.langgraph.stream_parts import text_in
 from limelight.sources.values import fields_of
 
 ANSWER_KEYS = ("answer", "output", "result", "response", "final_answer", "report")
-"""Under which keys a graph without `messages` leaves its answer, the likeliest first."""
+"""The keys for the answer in a graph without `messages`, the most likely first."""
 
 
 def answer_in(graph: Any, state: Any) -> tuple[Any, str | None]:
-    """The answer, and the id of the message that it is, if it is one. None: the graph has left none."""
+    """The answer in a state, and the id of its message, if it is one. The answer is None if there is none."""
     values = fields_of(state)
     if values.get("structured_response") is not None:
         return values["structured_response"], None
     if messages := messages_of(state):
-        return _said(messages[-1])
+        return _message_answer(messages[-1])
     if not values or not input_keys(graph):
         return (None if state == {} else state), None
     return _output(graph, values), None
 
 
-def changed(before: Any, state: Any) -> Any:
-    """What a turn has written of a state with keys; any other state as it is."""
+def changed_values(before: Any, state: Any) -> Any:
+    """The keys of a state that a turn has changed; a state without keys is returned unchanged."""
     known, values = fields_of(before), fields_of(state)
     if not known or not values:
         return state
@@ -39,23 +39,23 @@ def changed(before: Any, state: Any) -> Any:
 def _is_same(before: Any, value: Any) -> bool:
     try:
         return bool(before == value)
-    except Exception:  # arrays, and whatever else does not want to be compared
+    except Exception:  # arrays, and other values that cannot be compared
         return before is value
 
 
-def _said(last: BaseMessage) -> tuple[str | None, str | None]:
-    """What the last message answers. The result of a tool does, if the graph has ended with it."""
+def _message_answer(last: BaseMessage) -> tuple[str | None, str | None]:
+    """The answer in the last message: a model's text, or the result of a tool with which the graph has ended."""
     if isinstance(last, AIMessage) and not last.tool_calls:
         return text_in(last.content), last.id
     return (text_in(last.content), None) if isinstance(last, ToolMessage) else (None, None)
 
 
 def _output(graph: Any, values: dict[str, Any]) -> Any:
-    """What the graph puts out beside what was put in; a single text, or one that is called so, is the answer."""
+    """The output besides the question: the text under a key for answers, a single text, or else all of it."""
     channels = graph.output_channels
-    asked = text_key(input_keys(graph))
+    question_key = text_key(input_keys(graph))
     wanted = [channels] if isinstance(channels, str) else list(channels)
-    outputs = {key: values[key] for key in wanted if values.get(key) is not None and key != asked}
+    outputs = {key: values[key] for key in wanted if values.get(key) is not None and key != question_key}
     named = next((outputs[key] for key in ANSWER_KEYS if isinstance(outputs.get(key), str)), None)
     if named is not None:
         return named

@@ -1,6 +1,8 @@
-"""A question in the form that a graph takes: as messages, as one text among its keys, or as a plain text.
+"""The input, config and context of a graph for one turn.
 
-Knows LangChain, so it is loaded only once there is a graph.
+The question is given as messages, as a text under one key, or as a plain value, depending on the graph. The ids of the
+run and of the user are in the config under `configurable`, and in the context if its schema has fields with these
+names. This module imports LangChain, so it is imported only when there is a graph.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,16 +13,17 @@ from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
 from limelight.errors import AgentFailed
 from limelight.messages import Message
+from limelight.sources.base import Context, Turn
 from limelight.sources.langgraph.history import INSTRUCTIONS
 
 TEXT_KEYS = ("input", "question", "query", "task", "prompt", "topic", "text", "message")
-"""Under which keys a graph without `messages` takes its question, the likeliest first."""
+"""The keys for the question in a graph without `messages`, the most likely first."""
 
 
 def graph_input(graph: Any, question: Message, before: Sequence[AnyMessage], instructions: str) -> Any:
-    """The input of this turn."""
-    told = [SystemMessage(instructions, id=f"{INSTRUCTIONS}{uuid4().hex}")] if instructions else []
-    messages = [*before, *told, HumanMessage(question.get("content") or "")]
+    """The input of a turn: the messages before it, the instructions and the question."""
+    system = [SystemMessage(instructions, id=f"{INSTRUCTIONS}{uuid4().hex}")] if instructions else []
+    messages = [*before, *system, HumanMessage(question.get("content") or "")]
     text = "\n\n".join(filter(None, (instructions, question.text)))
     keys = input_keys(graph)
     if not keys:
@@ -29,8 +32,8 @@ def graph_input(graph: Any, question: Message, before: Sequence[AnyMessage], ins
 
 
 def _function_input(graph: Any, messages: list[Any], text: str) -> Any:
-    """For a function with `@entrypoint`: in the type of its first parameter, and as text if it says none."""
-    kind = _parameter(graph)
+    """The input of an `@entrypoint` function, in the type of its first parameter; text if it has none."""
+    kind = _parameter_type(graph)
     if not isinstance(kind, type) or issubclass(kind, str):
         return text
     if kind is Sequence or issubclass(kind, list | tuple):
@@ -40,42 +43,38 @@ def _function_input(graph: Any, messages: list[Any], text: str) -> Any:
     return {"messages": messages} if issubclass(kind, Mapping) else text
 
 
-def _parameter(graph: Any) -> object:
+def _parameter_type(graph: Any) -> object:
     channel = graph.channels.get(graph.input_channels) if isinstance(graph.input_channels, str) else None
     kind = getattr(channel, "typ", None)
     if not isinstance(kind, str):
         return get_origin(kind) or kind
-    name = kind.partition("[")[0].rpartition(".")[2]  # written as text: what it begins with says enough
+    name = kind.partition("[")[0].rpartition(".")[2]  # an annotation as text: its beginning is enough
     return {"list": list, "List": list, "Sequence": list, "dict": dict, "Dict": dict}.get(name)
 
 
-def remembers(graph: Any) -> bool:
-    """Whether what is kept of a conversation reaches its next turn. A function has to ask for it, by `previous`."""
+def uses_state(graph: Any) -> bool:
+    """Whether the saved state of a conversation reaches its next turn. A function receives it as `previous`."""
     if input_keys(graph):
-        return _reducer(graph) != "LastValue"
+        return type(graph.channels.get("messages")).__name__ != "LastValue"
     nodes = getattr(graph, "nodes", {}).values()
     return any("previous" in (getattr(node.bound, "func_accepts", None) or ()) for node in nodes)
 
 
-def removes(graph: Any) -> bool:
-    """Whether messages can be taken out of what is kept: only LangGraph's own reducers know how."""
+def can_remove_messages(graph: Any) -> bool:
+    """Whether messages can be removed from the state, which only reducers of LangGraph and deepagents support."""
     channel = graph.channels.get("messages")
     reducer = getattr(channel, "reducer", None) or getattr(channel, "operator", None)
     return str(getattr(reducer, "__module__", "")).partition(".")[0] in ("langgraph", "deepagents")
 
 
-def _reducer(graph: Any) -> str:
-    return type(graph.channels.get("messages")).__name__
-
-
 def input_keys(graph: Any) -> dict[str, Any]:
-    """The keys of a graph's input with their types; none for a graph that takes a plain value."""
+    """The keys of a graph's input with their types; empty for a graph that takes a plain value."""
     builder = getattr(graph, "builder", None)
     return {} if builder is None else get_type_hints(builder.input_schema)
 
 
 def text_key(keys: dict[str, Any]) -> str:
-    """The key for the question, in a graph without `messages`."""
+    """The key for the question in a graph without `messages`. Raises AgentFailed if there is none."""
     texts = [key for key, kind in keys.items() if kind in (str, str | None)]
     key = next((key for key in TEXT_KEYS if key in texts), texts[0] if len(texts) == 1 else None)
     if key is None:
@@ -84,3 +83,25 @@ def text_key(keys: dict[str, Any]) -> str:
             f"of {', '.join(TEXT_KEYS)}; an async function can translate (see docs/your-own-agent.md)"
         )
     return key
+
+
+def graph_config(turn: Turn) -> dict[str, Any]:
+    """The config of a turn."""
+    return {"configurable": {"thread_id": turn.memory_key, **_run_fields(turn.context)}}
+
+
+def graph_context(schema: Any, context: Context) -> dict[str, str] | None:
+    """The context for a graph with a context schema; other fields of the schema need defaults."""
+    if not isinstance(schema, type):
+        return None
+    fields = get_type_hints(schema)
+    return {name: value for name, value in _run_fields(context).items() if name in fields}
+
+
+def _run_fields(context: Context) -> dict[str, str]:
+    return {
+        "session_id": context.session_id,
+        "run_id": context.run_id,
+        "user_id": context.user.user_id,
+        "user_name": context.user.name,
+    }

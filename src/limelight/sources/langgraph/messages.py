@@ -1,4 +1,8 @@
-"""What the agents of a graph say: chunks of messages -> text, reasoning and usage. Pure."""
+"""Chunks of messages as text, reasoning, citations and usage. Pure.
+
+LangGraph identifies messages by ids, and parallel nodes stream several messages of one agent at once. A message may
+contain reasoning and text in any order; the text stays open until the message ends.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,53 +12,54 @@ import msgspec
 from limelight.events import AnyEvent, ReasoningDelta, ReasoningFinished, SourceCited, TextDelta, TextFinished, Usage
 from limelight.grammar import args_of
 from limelight.sources.langgraph.stream_parts import reasoning_in, text_in
-from limelight.sources.resume_state import SoFar
+from limelight.sources.messages import MessageIds
 from limelight.sources.values import fields_of, items_of
 
 
-class Spoken(msgspec.Struct):
-    """A message on its way. `message_id` is ours: the framework's ids may come again in the same run."""
+class StreamedMessage(msgspec.Struct):
+    """A message of a model. `message_id` is assigned here, because raw ids may be repeated within a run."""
 
     agent_id: str
     message_id: str
     raw_id: str
     task_id: str
-    text: list[str] = []
-    thoughts: int = 0
+    pieces: list[str] = []
+    reasonings: int = 0
     text_open: bool = False
     reasoning_id: str = ""
-    """The thought that is open."""
-    over: bool = False
-    repeated: bool = False
-    """Whether its node has returned it, as another message."""
+    """The id of the open reasoning."""
+    ended: bool = False
+    returned: bool = False
+    """Whether its node has returned its text in another message."""
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
 
 
-class Speech:
-    """All messages of one run. An agent has one at a time, but for parallel nodes; each is known by its raw id."""
+class Messages:
+    """All messages of one run, by raw id."""
 
     def __init__(self) -> None:
-        self._messages: dict[str, Spoken] = {}
-        self._unfinished: dict[str, Spoken] = {}
-        self._main: list[Spoken] = []
+        self.ids = MessageIds()
+        self._messages: dict[str, StreamedMessage] = {}
+        self._open: dict[str, StreamedMessage] = {}
+        self._main: list[StreamedMessage] = []
         """Those of the main agent that have text."""
-        self._past: set[str] = set()
-        self._count = 0
+        self._earlier: set[str] = set()
+        """The raw ids of messages from before this run."""
 
-    def restore(self, so_far: SoFar) -> None:
-        """Count on from the messages that a run had before its server ended."""
-        self._count = len(so_far.message_ids)
+    def add_earlier(self, raw_ids: Iterable[str | None]) -> None:
+        """Register messages from before this run, which a graph may return again."""
+        self._earlier.update(raw_id for raw_id in raw_ids if raw_id)
 
-    def past(self, raw_ids: Iterable[str | None]) -> None:
-        """Messages that were said before this run: a graph may hand them over again."""
-        self._past.update(raw_id for raw_id in raw_ids if raw_id)
-
-    def goes_on(self, message: Any) -> TextDelta | None:
-        """One more plain piece of a message that has begun: nine chunks in ten, and nothing else is in them."""
-        spoken = self._unfinished.get(message.id)
+    def append(self, message: Any) -> TextDelta | None:
+        """Add a chunk that is only one more piece of an open text, as most are; None for any other chunk."""
+        streamed = self._open.get(message.id)
         if (
-            spoken is None
-            or not spoken.text_open
-            or spoken.reasoning_id
+            streamed is None
+            or not streamed.text_open
+            or streamed.reasoning_id
             or message.type != "AIMessageChunk"
             or message.tool_call_chunks
             or message.usage_metadata
@@ -65,116 +70,117 @@ class Speech:
         text = message.content
         if not text or type(text) is not str:
             return None
-        spoken.text.append(text)
-        return TextDelta(agent_id=spoken.agent_id, message_id=spoken.message_id, text=text)
+        streamed.pieces.append(text)
+        return TextDelta(agent_id=streamed.agent_id, message_id=streamed.message_id, text=text)
 
-    def chunk(self, agent_id: str, message: Any, task_id: str = "") -> list[AnyEvent]:
-        """One piece of a message, or a message that came whole."""
-        spoken = self._messages.get(message.id)
-        if spoken is None or spoken.over:
-            spoken = self._begin(agent_id, message.id, task_id)
+    def feed(self, agent_id: str, message: Any, task_id: str = "") -> list[AnyEvent]:
+        """Add any chunk, or a complete message."""
+        streamed = self._messages.get(message.id)
+        if streamed is None or streamed.ended:
+            streamed = StreamedMessage(agent_id, self.ids.next_text(), message.id, task_id)
+            self._messages[message.id] = self._open[message.id] = streamed
         events: list[AnyEvent] = []
         content = message.content
         if message.additional_kwargs or (content and not isinstance(content, str)):
-            events += self._reasoning(spoken, reasoning_in(message))
+            events += _add_reasoning(streamed, reasoning_in(message))
             events += _citations(agent_id, content)
             content = text_in(content)
         if content:
-            events += self._text(spoken, content)
+            events += self._add_text(streamed, content)
         return events
 
-    def _begin(self, agent_id: str, raw_id: str, task_id: str) -> Spoken:
-        self._count += 1
-        spoken = Spoken(agent_id, f"msg-{self._count}", raw_id, task_id)
-        self._messages[raw_id] = self._unfinished[raw_id] = spoken
-        return spoken
-
-    def _text(self, spoken: Spoken, text: str) -> list[AnyEvent]:
-        events = self._end_reasoning(spoken)
-        if not spoken.text and not spoken.agent_id:
-            self._main.append(spoken)
-        spoken.text_open = True
-        spoken.text.append(text)
-        return [*events, TextDelta(agent_id=spoken.agent_id, message_id=spoken.message_id, text=text)]
-
-    def _reasoning(self, spoken: Spoken, text: str) -> list[AnyEvent]:
-        if not text:
-            return []
-        if not spoken.reasoning_id:  # thinking that goes on after some text is another thought
-            spoken.thoughts += 1
-            number = f"-{spoken.thoughts}" if spoken.thoughts > 1 else ""
-            spoken.reasoning_id = f"{spoken.message_id}{number}"
-        return [ReasoningDelta(agent_id=spoken.agent_id, message_id=spoken.reasoning_id, text=text)]
-
-    def _end_reasoning(self, spoken: Spoken) -> list[AnyEvent]:
-        if not spoken.reasoning_id:
-            return []
-        finished = ReasoningFinished(agent_id=spoken.agent_id, message_id=spoken.reasoning_id)
-        spoken.reasoning_id = ""
-        return [finished]
+    def _add_text(self, streamed: StreamedMessage, text: str) -> list[AnyEvent]:
+        events = _end_reasoning(streamed)
+        if not streamed.pieces and not streamed.agent_id:
+            self._main.append(streamed)
+        streamed.text_open = True
+        streamed.pieces.append(text)
+        return [*events, TextDelta(agent_id=streamed.agent_id, message_id=streamed.message_id, text=text)]
 
     def finish(self, raw_id: str) -> list[AnyEvent]:
-        """The message is whole, or will stay as it is."""
-        spoken = self._unfinished.pop(raw_id, None)
-        if spoken is None:
+        """End a message."""
+        streamed = self._open.pop(raw_id, None)
+        if streamed is None:
             return []
-        spoken.over = True
-        events = self._end_reasoning(spoken)
-        if spoken.text_open:
-            events.append(TextFinished(agent_id=spoken.agent_id, message_id=spoken.message_id))
+        streamed.ended = True
+        events = _end_reasoning(streamed)
+        if streamed.text_open:
+            events.append(TextFinished(agent_id=streamed.agent_id, message_id=streamed.message_id))
         return events
 
     def finish_all(self, agent_id: str, task_id: str = "") -> list[AnyEvent]:
-        """The agent ends, or one of its tasks does: a model that was cut off has left its message open."""
-        mine = [m for m in self._unfinished.values() if m.agent_id == agent_id and task_id in ("", m.task_id)]
-        return [event for message in mine for event in self.finish(message.raw_id)]
+        """End the open messages of an agent, or of one of its tasks: those of models that were interrupted."""
+        own = [m for m in self._open.values() if m.agent_id == agent_id and task_id in ("", m.task_id)]
+        return [event for message in own for event in self.finish(message.raw_id)]
 
-    def knows(self, raw_id: str) -> bool:
-        """Whether a message was said already, in this run or before it."""
-        return raw_id in self._messages or raw_id in self._past
+    def is_known(self, raw_id: str) -> bool:
+        """Whether a message was shown, in this run or before it."""
+        return raw_id in self._messages or raw_id in self._earlier
 
-    def repeats(self, task_id: str, text: str) -> bool:
-        """Whether a node returns a text that a model has said in it: once for each time that it was said."""
-        said = (m for m in self._messages.values() if task_id and m.task_id == task_id and not m.repeated)
-        same = next((m for m in said if "".join(m.text).strip() == text.strip()), None)
+    def is_repeated(self, task_id: str, text: str) -> bool:
+        """Whether a task returns a text that a model has streamed in it. Each streamed text counts once."""
+        candidates = (m for m in self._messages.values() if task_id and m.task_id == task_id and not m.returned)
+        same = next((m for m in candidates if m.text.strip() == text.strip()), None)
         if same is not None:
-            same.repeated = True
+            same.returned = True
         return same is not None
 
     @property
-    def newest(self) -> tuple[str, str | None]:
-        """The newest text of the main agent, and its id."""
+    def last_text(self) -> tuple[str, str | None]:
+        """The last text of the main agent, and its message id."""
         last = self._main[-1] if self._main else None
-        return ("", None) if last is None else ("".join(last.text), last.message_id)
+        return ("", None) if last is None else (last.text, last.message_id)
 
-    def id_of(self, text: str, raw_id: str | None) -> str | None:
-        """Under which id the main agent has said this, if it has; by preference in the message that has this raw id."""
-        same = [spoken for spoken in reversed(self._main) if "".join(spoken.text) == text]
-        chosen = next((spoken for spoken in same if spoken.raw_id == raw_id), same[0] if same else None)
+    def find_text(self, text: str, raw_id: str | None) -> str | None:
+        """The id of a message of the main agent with this text, by preference the one with this raw id."""
+        same = [message for message in reversed(self._main) if message.text == text]
+        chosen = next((message for message in same if message.raw_id == raw_id), same[0] if same else None)
         return None if chosen is None else chosen.message_id
 
-    def id_of_object(self, value: Any) -> str | None:
-        """The same for an answer that is an object: a model may write it as JSON."""
-        text, message_id = self.newest
+    def find_object(self, value: Any) -> str | None:
+        """The id of the last message of the main agent, if its text is the JSON of this object."""
+        text, message_id = self.last_text
         return message_id if text and args_of(text) == value else None
 
 
+def _add_reasoning(streamed: StreamedMessage, text: str) -> list[AnyEvent]:
+    if not text:
+        return []
+    if not streamed.reasoning_id:  # reasoning after some text gets another id
+        streamed.reasonings += 1
+        number = f"-{streamed.reasonings}" if streamed.reasonings > 1 else ""
+        streamed.reasoning_id = f"{streamed.message_id}{number}"
+    return [ReasoningDelta(agent_id=streamed.agent_id, message_id=streamed.reasoning_id, text=text)]
+
+
+def _end_reasoning(streamed: StreamedMessage) -> list[AnyEvent]:
+    if not streamed.reasoning_id:
+        return []
+    finished = ReasoningFinished(agent_id=streamed.agent_id, message_id=streamed.reasoning_id)
+    streamed.reasoning_id = ""
+    return [finished]
+
+
 def usage_of(agent_id: str, message: Any, metadata: dict[str, Any]) -> Usage | None:
-    """What a chunk says about the cost of its message; one of them does."""
-    said = message.usage_metadata
-    if not said:
+    """The usage in a chunk; one chunk of each message has it."""
+    usage = message.usage_metadata
+    if not usage:
         return None
-    model = metadata.get("ls_model_name") or ""
-    return Usage(agent_id=agent_id, model=model, input_tokens=said["input_tokens"], output_tokens=said["output_tokens"])
+    return Usage(
+        agent_id=agent_id,
+        model=metadata.get("ls_model_name") or "",
+        input_tokens=usage["input_tokens"],
+        output_tokens=usage["output_tokens"],
+    )
 
 
 def _citations(agent_id: str, content: Any) -> list[AnyEvent]:
-    """Sources that a provider names beside its text."""
+    """The sources that a provider has annotated in the content."""
     if isinstance(content, str):
         return []
-    noted = [fields_of(note) for block in items_of(content) for note in items_of(fields_of(block).get("annotations"))]
+    notes = [fields_of(note) for block in items_of(content) for note in items_of(fields_of(block).get("annotations"))]
     return [
         SourceCited(agent_id=agent_id, title=str(note.get("title") or note["url"]), url=str(note.get("url") or ""))
-        for note in noted
+        for note in notes
         if note.get("url") or note.get("title")
     ]

@@ -1,7 +1,7 @@
-"""Messages that nodes return as dicts or tuples, in every form that LangChain takes for a message. Pure.
+"""Messages that nodes return as dicts or tuples, in every form that LangChain accepts. Pure.
 
-LangGraph streams the messages that are objects. The others appear only in the results of tasks, as the node wrote them.
-A result may also repeat messages: those of the state that the node was given, and those of a subgraph that ran in it.
+LangGraph streams message objects only. Other forms appear in the results of tasks. A result may also repeat messages:
+those in the input of the node, and those of a subgraph that ran in it.
 """
 
 from typing import Any, NamedTuple, cast
@@ -17,71 +17,73 @@ CLASSES = frozenset({"AIMessage", "AIMessageChunk", "ToolMessage"})
 """Their classes, in LangChain's serialized form."""
 MESSAGES = "messages"
 RETURN = "__return__"
-"""The key under which LangGraph keeps what a function with `@task` returns."""
+"""LangGraph's key for what an `@task` function returns."""
 PLAIN_KEYS = frozenset({RETURN, "__root__", "__end__"})
-"""The keys of results that are not part of a state with keys."""
+"""The keys of results that do not belong to a state with keys."""
 
 
-class Returned(NamedTuple):
+class ReturnedMessage(NamedTuple):
     """A message in the result of a task."""
 
     message: Any
-    is_said: bool
-    """Whether the key holds messages of the conversation. Other keys may hold prompts or examples."""
+    is_shown: bool
+    """Whether the key is for messages of the conversation. Other keys may have prompts or examples."""
 
 
 class RunningTask(msgspec.Struct):
+    """A task that has not ended."""
+
     ns: Namespace
     given: dict[str, list[Any]]
-    """The lists in its input, by key, as they were at its start."""
+    """The lists in its input by key, as they were at its start."""
     nested: list[Any]
-    """What tasks inside it have returned."""
-    nested_said: list[tuple[str, list[str]]]
-    """The messages of the assistant among that: their texts, and the ids of their calls."""
+    """The messages that tasks inside of it have returned."""
+    nested_replies: list[tuple[str, list[str]]]
+    """The assistant's messages among them: their texts, and the ids of their calls."""
 
 
-class NodeUpdates:
-    """Follows the tasks of one run."""
+class TaskResults:
+    """The tasks of one run, with the new messages in their results."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, RunningTask] = {}
 
-    def began(self, ns: Namespace, task_id: str, given: Any) -> None:
+    def start_task(self, ns: Namespace, task_id: str, given: Any) -> None:
         self._tasks[task_id] = RunningTask(ns, _lists_in(given), [], [])
 
-    def ended(self, ns: Namespace, task_id: str, result: Any) -> list[Returned]:
-        """The messages that the task returned as dicts or tuples, without those that are known already."""
+    def end_task(self, ns: Namespace, task_id: str, result: Any) -> list[ReturnedMessage]:
+        """The messages that a task has returned as dicts or tuples, without those that repeat others."""
         task = self._tasks.pop(task_id, None) or RunningTask(ns, {}, [], [])
-        returned: list[Returned] = []
+        returned: list[ReturnedMessage] = []
         for key, value in fields_of(result).items():
             known = [*task.given.get(key, ()), *task.nested]
-            new = [item for item in _items_in(value) if is_message_form(item) and not _taken(item, known)]
-            is_said = _is_conversation(key, task)
+            new = [item for item in _items_in(value) if is_message_form(item) and not _take_equal(item, known)]
+            is_shown = _is_conversation(key, task)
             messages = [(item, message) for item in new if (message := _converted(item)) is not None]
-            returned += [Returned(message, is_said) for _, message in messages]
-            self._note(ns, key, messages)
+            returned += [ReturnedMessage(message, is_shown) for _, message in messages]
+            self._add_nested(ns, key, messages)
         return returned
 
-    def repeats(self, task_id: str, message: Any) -> bool:
-        """Whether a message object is one that a task inside this task returned in another form."""
+    def is_repeated(self, task_id: str, message: Any) -> bool:
+        """Whether a task inside of this task has returned a message in another form. Each one counts once."""
         task = self._tasks.get(task_id)
-        said = _said(message)
-        if task is None or said not in task.nested_said:
+        reply = _text_and_calls(message)
+        if task is None or reply not in task.nested_replies:
             return False
-        task.nested_said.remove(said)
+        task.nested_replies.remove(reply)
         return True
 
-    def _note(self, ns: Namespace, key: str, messages: list[tuple[Any, Any]]) -> None:
-        """Record in the enclosing tasks which messages their results will repeat."""
+    def _add_nested(self, ns: Namespace, key: str, messages: list[tuple[Any, Any]]) -> None:
+        """Add messages to the enclosing tasks, whose results will repeat them."""
         for task_id, task in self._tasks.items():
             inside = ns[: len(task.ns)] == task.ns and len(ns) > len(task.ns) and task_of(ns[len(task.ns)]) == task_id
             if inside or (key == RETURN and ns == task.ns):
                 task.nested += [item for item, _ in messages]
-                task.nested_said += [_said(message) for _, message in messages if message.type == "ai"]
+                task.nested_replies += [_text_and_calls(message) for _, message in messages if message.type == "ai"]
 
 
 def is_message_form(item: Any) -> bool:
-    """Whether this is a message of the assistant or of a tool, as a dict or a pair."""
+    """Whether this is a message of the assistant or of a tool as a dict or a pair."""
     if isinstance(item, dict):
         fields = fields_of(cast("object", item))
         if fields.get("lc") == 1 and isinstance(fields.get("kwargs"), dict):
@@ -93,7 +95,7 @@ def is_message_form(item: Any) -> bool:
 
 
 def _converted(item: Any) -> Any:
-    """The message object; None if LangChain does not take it. A result may lack the id of its call: it is "" then."""
+    """The message object; None if LangChain does not accept it. The call id of a result is "" if it has none."""
     from langchain_core.messages import convert_to_messages
 
     if isinstance(item, tuple | list):
@@ -103,17 +105,17 @@ def _converted(item: Any) -> Any:
         item = {"tool_call_id": "", **item}
     try:
         (message,) = convert_to_messages([item])
-    except Exception:  # the graph meets the same error, where it uses the message
+    except Exception:  # the graph raises the same error where it uses the message
         return None
     return message
 
 
-def _said(message: Any) -> tuple[str, list[str]]:
+def _text_and_calls(message: Any) -> tuple[str, list[str]]:
     return text_in(message.content), [str(call.get("id") or "") for call in message.tool_calls]
 
 
 def _lists_in(given: Any) -> dict[str, list[Any]]:
-    """Copies of the lists: a node may change those of its state."""
+    """Copies of the lists in an input, because a node may change those of its state."""
     if items := items_of(given):
         return {key: list(items) for key in PLAIN_KEYS}
     state = fields_of(given) or getattr(given, "__dict__", {})
@@ -121,7 +123,7 @@ def _lists_in(given: Any) -> dict[str, list[Any]]:
 
 
 def _items_in(value: Any) -> list[Any]:
-    """What was written under a key, one by one. LangGraph joins several writes in one object."""
+    """The single writes under a key, of which LangGraph joins several in one object."""
     if type(value).__name__ == "Overwrite":
         return _items_in(value.value)
     fields = fields_of(value)
@@ -138,8 +140,8 @@ def _is_conversation(key: str, task: RunningTask) -> bool:
     return any(hasattr(item, "additional_kwargs") for item in task.given.get(key, ()))
 
 
-def _taken(item: Any, known: list[Any]) -> bool:
-    """Whether the item is among those that are known; it is taken out of them then."""
+def _take_equal(item: Any, known: list[Any]) -> bool:
+    """Whether an equal item is in the list, from which it is removed."""
     for at, other in enumerate(known):
         try:
             same = other is item or (type(other) is type(item) and bool(other == item))

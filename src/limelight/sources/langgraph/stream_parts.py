@@ -1,4 +1,4 @@
-"""The shapes in which LangGraph streams, by their names: this package's pure files know no framework class."""
+"""Reads LangGraph's stream parts by attribute and key, so that the translator needs no class of LangGraph. Pure."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
@@ -6,19 +6,20 @@ from typing import Any, NamedTuple, cast
 from limelight.sources.values import fields_of, items_of
 
 MODES = ("messages", "tools", "tasks", "custom")
-"""What is asked of `astream`; `dropped_parts.py` says why not the rest."""
+"""The stream modes of `astream`; `DROPS` in the translator has the reasons for leaving out the others."""
 
 HOOKS = (".before_agent", ".before_model", ".after_model", ".after_agent")
-"""How LangChain names the nodes of a middleware."""
+"""The suffixes of a middleware's nodes."""
 
 Namespace = tuple[str, ...]
+"""The path of a subgraph: for each level the node and its task, as `tools:1234`."""
 
 ID_KEYS = ("id", "tool_call_id", "call_id")
 ARGUMENT_KEYS = ("args", "arguments", "function")
-"""The keys of a call, by which it is found in the input of a task."""
+"""The keys by which a call in the input of a task is recognized."""
 MAX_DEPTH = 5
 MAX_VALUES = 200
-"""How far the input of a task is searched: levels, and values on each level."""
+"""Limits of the search in the input of a task: levels, and values on each level."""
 
 
 class Part(NamedTuple):
@@ -30,14 +31,14 @@ class Part(NamedTuple):
 
 
 def part_of(item: Any) -> Part:
-    """The item with its place in the graph."""
+    """Convert an item of the stream."""
     ns = item["ns"]
-    return Part(item["type"], _place(tuple(ns)) if ns else (), item["data"])
+    return Part(item["type"], _namespace(tuple(ns)) if ns else (), item["data"])
 
 
 @lru_cache(maxsize=256)
-def _place(ns: Namespace) -> Namespace:
-    """A task that runs several graphs numbers them from the second on: `tools:1234`, `1` -> `tools:1234:1`."""
+def _namespace(ns: Namespace) -> Namespace:
+    """Join the number that LangGraph adds for the second graph of a task: `tools:1234`, `1` -> `tools:1234:1`."""
     steps: list[str] = []
     for step in ns:
         if step.isdigit() and steps:
@@ -47,34 +48,34 @@ def _place(ns: Namespace) -> Namespace:
     return tuple(steps)
 
 
-def place_of(checkpoint_ns: str) -> Namespace:
-    """The place of the graph whose task runs under this name: `tools:1234|model:5` -> (`tools:1234`,)."""
-    return _place(tuple(checkpoint_ns.split("|")[:-1]))
+def parent_namespace(checkpoint_ns: str) -> Namespace:
+    """The namespace of the graph whose task has this name: `tools:1234|model:5` -> (`tools:1234`,)."""
+    return _namespace(tuple(checkpoint_ns.split("|")[:-1]))
 
 
 def node_of(step: str) -> str:
-    """`tools:1234` -> `tools`."""
+    """The node: `tools:1234` -> `tools`."""
     return step.partition(":")[0]
 
 
 def task_of(step: str) -> str:
-    """`tools:1234` and `tools:1234:1` -> `1234`, the id of the task that runs there."""
+    """The task id: `tools:1234` and `tools:1234:1` -> `1234`."""
     return step.partition(":")[2].partition(":")[0]
 
 
 def task_in(metadata: dict[str, Any]) -> str:
-    """The task in which a model was asked."""
-    place = metadata.get("langgraph_checkpoint_ns") or ""
-    return task_of(place.rpartition("|")[2])
+    """The id of the task in which a message was made."""
+    checkpoint_ns = metadata.get("langgraph_checkpoint_ns") or ""
+    return task_of(checkpoint_ns.rpartition("|")[2])
 
 
 def is_internal(metadata: dict[str, Any]) -> bool:
-    """A model was asked by a middleware for its own purposes: to sum up, to choose tools."""
+    """Whether a middleware has called the model for its own purpose, such as a summary."""
     return "lc_internal_call" in metadata or "lc_source" in metadata or is_hook(metadata.get("langgraph_node") or "")
 
 
 def is_model_run(metadata: dict[str, Any]) -> bool:
-    """A message comes from a model itself, and not from a node that returns it."""
+    """Whether a message comes from a model, and not from a node that returns it."""
     return "ls_model_type" in metadata or "ls_model_name" in metadata
 
 
@@ -83,13 +84,13 @@ def is_hook(node: str) -> bool:
 
 
 def calls_in(task_input: Any) -> list[dict[str, Any]]:
-    """The tool calls that a task of a tools node was given: a list of them, or one under `tool_call`."""
+    """The tool calls in the input of a tools node: a list of them, or one under `tool_call`."""
     calls = items_of(task_input) or [fields_of(task_input).get("tool_call")]
     return [fields for call in calls if _is_call(fields := fields_of(call))]
 
 
 def _is_call(fields: dict[str, Any]) -> bool:
-    """A call in LangChain's form. A graph may hand its nodes lists of anything, also of things with names and ids."""
+    """Whether this is a call in LangChain's form. Inputs may have anything, also things with names and ids."""
     return (
         isinstance(fields.get("id"), str)
         and isinstance(fields.get("name"), str)
@@ -98,8 +99,8 @@ def _is_call(fields: dict[str, Any]) -> bool:
     )
 
 
-def calls_before(task_input: Any) -> list[str]:
-    """The ids of the calls in the last messages of a state: what a node with tools carries out."""
+def last_call_ids(task_input: Any) -> list[str]:
+    """The ids of the calls in the last message of each list in a state, which a node with tools executes."""
     state = fields_of(task_input) or getattr(task_input, "__dict__", {})
     listed = [items for value in (task_input, *state.values()) if (items := items_of(value))]
     last = [items[-1] for items in listed]
@@ -108,9 +109,9 @@ def calls_before(task_input: Any) -> list[str]:
 
 
 def call_ids_in(task_input: Any) -> list[str]:
-    """The ids of the calls that a task was given one by one, as with `Send("worker", {"call": call})`.
+    """The ids of single calls in the input of a task, as with `Send("worker", {"call": call})`.
 
-    They are searched for in depth, within limits. Messages are left out: a state may hold all of a conversation.
+    The search is recursive, within limits. It leaves out messages, because a state may have a whole conversation.
     """
     found: list[str] = []
     level: list[Any] = [items_of(task_input) or fields_of(task_input) or getattr(task_input, "__dict__", None)]
@@ -126,7 +127,7 @@ def call_ids_in(task_input: Any) -> list[str]:
 
 
 def _call_id(fields: dict[str, Any]) -> str:
-    """The id of a call in LangChain's form, in OpenAI's, or in a similar form of the graph's own."""
+    """The id of a call in LangChain's form, in OpenAI's, or in a similar one."""
     if not any(key in fields for key in ARGUMENT_KEYS):
         return ""
     return next((value for key in ID_KEYS if isinstance(value := fields.get(key), str) and value), "")
@@ -137,7 +138,7 @@ def _is_message(fields: dict[str, Any]) -> bool:
 
 
 def messages_in(output: Any) -> list[Any]:
-    """The messages in what a tool or node returned: a message, a Command with some, or a list of these."""
+    """The messages in what a tool has returned: a message, a Command with some, or a list of these."""
     if several := items_of(output):
         return [message for one in several for message in messages_in(one)]
     if hasattr(output, "tool_call_id"):
@@ -146,12 +147,12 @@ def messages_in(output: Any) -> list[Any]:
 
 
 def is_command(output: Any) -> bool:
-    """What a tool returned changes the state, or says where to go on; the model gets nothing of it."""
+    """Whether a tool has returned a Command, which changes the state and of which the model gets nothing."""
     return hasattr(output, "goto") and hasattr(output, "update")
 
 
 def todos_in(output: Any) -> list[dict[str, Any]] | None:
-    """The plan that a tool has written into the state, if it has; `todos` of another form are the tool's own affair."""
+    """The plan that a tool has written to `todos` in the state; None if there is none, or in another form."""
     todos: object = fields_of(getattr(output, "update", None)).get("todos")
     if not isinstance(todos, list):
         return None
@@ -174,20 +175,20 @@ def _text_block(block: Any) -> str:
 
 
 def reasoning_in(message: Any) -> str:
-    """The thinking in a message, in the places where providers put it."""
-    kept = message.additional_kwargs.get("reasoning_content")
-    if isinstance(kept, str) and kept:
-        return kept
+    """The reasoning in a message, in the places where providers put it."""
+    reasoning = message.additional_kwargs.get("reasoning_content")
+    if isinstance(reasoning, str) and reasoning:
+        return reasoning
     if isinstance(message.content, str):
         return ""
-    return "".join(_thought(fields_of(block)) for block in message.content)
+    return "".join(_reasoning_block(fields_of(block)) for block in message.content)
 
 
-def _thought(block: dict[str, Any]) -> str:
+def _reasoning_block(block: dict[str, Any]) -> str:
     match block.get("type"):
         case "reasoning":
-            told = "".join(str(fields_of(part).get("text") or "") for part in items_of(block.get("summary")))
-            return told or str(block.get("reasoning") or "")
+            summary = "".join(str(fields_of(part).get("text") or "") for part in items_of(block.get("summary")))
+            return summary or str(block.get("reasoning") or "")
         case "thinking":
             return str(block.get("thinking") or "")
         case _:

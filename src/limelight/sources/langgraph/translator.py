@@ -1,102 +1,123 @@
-"""What a graph streams -> Events. Pure: no graph, no loop; the clock is passed in, and the source drives it.
+"""Translates what a graph streams into Events. Pure: no graph, no event loop; the clock is a parameter.
 
-Four streams come together here, each with the place in the graph where it arose: `messages` (what models say, piece by
-piece, and the results of tools), `tools` (calls that start, print, end or fail), `tasks` (nodes that start and end,
-with what they return and with interrupts) and `custom` (whatever the graph's own code writes).
+A graph streams four kinds of parts, each with its namespace: `messages` (chunks of models, and results of tools),
+`tools` (the start, output, end or error of a tool), `tasks` (the start of a node, and its end with its result and
+interrupts) and `custom` (anything that code of the graph writes).
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
 from typing import Any, cast
 
-from limelight.events import EVENT_TYPES, AnyEvent, FinalAnswer, Plan, RunFinished, Status, TextDelta, Todo
+from limelight.events import EVENT_TYPES, AnyEvent, FinalAnswer, Plan, RunFinished, Status, Todo
+from limelight.json_values import json_value, safe_text
 from limelight.sources.base import Item
-from limelight.sources.langgraph.agents import Actor, Actors
-from limelight.sources.langgraph.approvals import Interrupt, interrupt_again, interrupt_of
-from limelight.sources.langgraph.messages import Speech, usage_of
-from limelight.sources.langgraph.node_messages import NodeUpdates
-from limelight.sources.langgraph.steps import Steps
+from limelight.sources.langgraph.agents import Steps, SubAgent, SubAgents
+from limelight.sources.langgraph.approvals import Interrupt, interrupt_of, restored_interrupt
+from limelight.sources.langgraph.messages import Messages, usage_of
+from limelight.sources.langgraph.node_messages import TaskResults
 from limelight.sources.langgraph.stream_parts import (
     Namespace,
     Part,
     call_ids_in,
-    calls_before,
     calls_in,
     is_command,
     is_hook,
     is_internal,
     is_model_run,
+    last_call_ids,
     messages_in,
     task_in,
     text_in,
     todos_in,
 )
-from limelight.sources.langgraph.tool_calls import Call, Calls, NodeRun, take_same
-from limelight.sources.langgraph.tool_runs import RUN_ID, NodeRuns
-from limelight.sources.resume_state import SoFar
-from limelight.sources.values import fields_of, final_answer, json_value, safe_text
+from limelight.sources.langgraph.tool_calls import GraphCall, ToolCalls, ToolRun, take_equal
+from limelight.sources.langgraph.tool_runs import RUN_ID, ToolRuns, match_call, match_given_call
+from limelight.sources.resume_state import ResumeState
+from limelight.sources.values import fields_of, final_answer
 
 MAX_STATUS = 500
+"""The most characters of a status that a graph writes."""
 CUT_OFF = "cut off"
-"""What a call is that had no part in what ended it."""
-SPOKEN = ("AIMessageChunk", "ai")
-"""The types of messages that models say, in pieces and whole."""
+"""The beginning of the error of calls that were open when the graph raised."""
+MODEL_MESSAGES = ("AIMessageChunk", "ai")
+"""The types of messages that models make, in chunks and complete."""
+DROPS: Mapping[str, str] = {
+    "mode values": "the whole state at every step; only a graph without a checkpointer streams it, for its answer",
+    "mode updates": "repeats every message; interrupts are in `tasks` too",
+    "mode checkpoints": "the whole state, as it is stored",
+    "mode debug": "`tasks` and `checkpoints` in another form",
+    "message human": "the question, or a prompt of the graph for its models",
+    "message HumanMessageChunk": "as `human`",
+    "message system": "instructions",
+    "message SystemMessageChunk": "as `system`",
+    "message chat": "its role does not say who has written it",
+    "message ChatMessageChunk": "as `chat`",
+    "message function": "the result of a call in a form from before calls had ids",
+    "message FunctionMessageChunk": "as `function`",
+    "message ToolMessageChunk": "results are not streamed in chunks; output is",
+    "message remove": "an instruction to the state",
+    "message of a middleware": "a model's reply to a middleware, such as a summary; its usage is reported",
+    "message again": "the complete message after its chunks, or a message of an earlier turn",
+    "result of another turn": "of a call that this run has not made",
+}
+"""What LangGraph can stream and the translator ignores, with the reason. A test compares it with the framework."""
 
 
 class LangGraphTranslator:
-    """Translates one run, including its pauses for approvals. `dropped_parts.py` lists what is not translated."""
+    """Translates one run, including its pauses for approvals."""
 
     def __init__(self, max_steps: int | None = None, clock: Callable[[], float] = perf_counter) -> None:
-        self._clock = clock
-        self._calls = Calls()
-        self._actors = Actors(self._calls)
-        self._speech = Speech()
-        self._steps = Steps(max_steps)
         self.values: Any = None
-        """The newest state of the graph; streamed only by one that keeps none."""
-        self.began_with: Any = None
-        """What its state was before this turn, as far as that is known."""
+        """The last state of the graph; only a graph without a checkpointer streams it."""
+        self.initial_values: Any = None
+        """The state before this turn, if it is known."""
+        self._clock = clock
+        self._calls = ToolCalls()
+        self._agents = SubAgents()
+        self._messages = Messages()
+        self._steps = Steps(max_steps)
+        self._results = TaskResults()
+        self._tool_runs = ToolRuns()
         self._planned: set[str] = set()
         self._interrupts: dict[str, Interrupt] = {}
-        self._returns: Counter[tuple[Namespace, str]] = Counter()
-        """Results that tools have handed over and that will come again as messages, by place and raw id."""
-        self._running: dict[str, tuple[Namespace, Any]] = {}
-        """The tasks that run, each with its place and what it was given."""
+        self._expected_messages: Counter[tuple[Namespace, str]] = Counter()
+        """How often LangGraph will stream the result of a tool again as a message, by namespace and raw id."""
+        self._tasks: dict[str, tuple[Namespace, Any]] = {}
+        """The running tasks, each with its namespace and its input."""
         self._given_ids: dict[str, tuple[list[str], list[str]]] = {}
-        """The ids of calls in what they were given: of single calls, and of those in the last messages."""
-        self._began: dict[str, float] = {}
-        """When each of them began."""
-        self._updates = NodeUpdates()
-        self._node_runs = NodeRuns()
+        """The ids of calls in the inputs of tasks: of single calls, and of calls in the last messages."""
+        self._task_starts: dict[str, float] = {}
         self._tool_names: set[str] = set()
         """The names of the tools that have run."""
         self._returned_count = 0
-        self._loose: dict[Namespace, list[Call]] = {}
-        """Runs of tools without a call of a model, by place, while a task runs there: its message may follow."""
+        self._runs_without_call: dict[Namespace, list[GraphCall]] = {}
+        """Runs of tools without a model's call, while a task runs in their namespace: their messages may follow."""
+        self.append = self._messages.append
+        """Translates a message that is only one more piece of a text; returns None if `feed` has to translate it."""
+        self.add_earlier = self._messages.add_earlier
 
-    def restore(self, so_far: SoFar) -> None:
-        """Be where the run was when its server ended: it waits for a person."""
-        for part in (self._calls, self._actors, self._steps, self._speech):
-            part.restore(so_far)
-        self._planned = set(so_far.planned)
+    def restore(self, state: ResumeState) -> None:
+        """Restore the state of a run that waited for a person when its server ended."""
+        self._calls.restore(state)
+        self._agents.restore(state)
+        self._steps.restore(state)
+        self._messages.ids.count = len(state.message_ids)
+        self._planned = set(state.planned)
 
-    def waits_for(self, stops: Iterable[Any], so_far: SoFar) -> list[Interrupt]:
-        """What a graph waits for, by its state; whose questions these are, the log says."""
-        return [interrupt_again(stop.id, stop.value, so_far, self._calls.open) for stop in stops]
+    def restored_interrupts(self, interrupts: Iterable[Any], state: ResumeState) -> list[Interrupt]:
+        """The interrupts in a graph's state, with the agents and calls of their requests in the log."""
+        return [restored_interrupt(stop.id, stop.value, state, self._calls.open) for stop in interrupts]
 
     @property
-    def over_limit(self) -> bool:
-        """True once the main agent would need more rounds than it may have: time to stop the graph."""
-        return self._steps.exceeded
+    def limit_exceeded(self) -> bool:
+        """True once the main agent would start more steps than its limit: the graph has to be stopped."""
+        return self._steps.limit_exceeded
 
-    def agent_at(self, place: Namespace) -> str:
-        """The agent whose graph is at this place; the main one if it is not known."""
-        return self._actors.agent_id(place) or ""
-
-    def past(self, raw_ids: Iterable[str | None]) -> None:
-        """The ids of the messages that were there before."""
-        self._speech.past(raw_ids)
+    def agent_at(self, ns: Namespace) -> str:
+        """The agent at a namespace; the main agent if it is not known."""
+        return self._agents.agent_id(ns) or ""
 
     def feed(self, part: Part) -> list[Item]:
         match part.type:
@@ -105,7 +126,7 @@ class LangGraphTranslator:
             case "tools":
                 return self._tool(part)
             case "tasks":
-                return self._task(part)
+                return self._task_started(part) if "input" in part.data else self._task_ended(part.ns, part.data)
             case "custom":
                 return self._custom(part)
             case "values":
@@ -114,113 +135,108 @@ class LangGraphTranslator:
             case _:
                 return []
 
-    # What models say
-
-    def goes_on(self, message: Any) -> TextDelta | None:
-        """One more plain piece of a text; None if `feed` has to look at it."""
-        return self._speech.goes_on(message)
+    # Messages
 
     def _message(self, part: Part) -> list[Item]:
         message, metadata = part.data
         task_id = task_in(metadata)
         if message.type == "tool":
             return self._tool_message(part.ns, message, task_id)
-        if message.type not in SPOKEN:
+        if message.type not in MODEL_MESSAGES:
             return []
         if is_internal(metadata):
-            return [*self._cost(self._actors.agent_id(part.ns) or "", message, metadata)]
-        return self._said(part.ns, message, metadata, task_id)
+            return [*self._usage(self.agent_at(part.ns), message, metadata)]
+        return self._model_message(part.ns, message, metadata, task_id)
 
-    def _said(self, ns: Namespace, message: Any, metadata: dict[str, Any], task_id: str) -> list[Item]:
-        inside = self._actors.call_of_task(task_id)
-        if inside is not None:
-            return self._inside_tool(inside, message, metadata)
+    def _model_message(self, ns: Namespace, message: Any, metadata: dict[str, Any], task_id: str) -> list[Item]:
+        call = self._agents.task_call(task_id)
+        if call is not None:  # a tool asks a model: the reply is output of the tool, and not a message of the agent
+            usage = self._usage(call.agent_id, message, metadata)
+            return [*call.output_value(text_in(message.content)), *usage]
         if message.type == "ai":
-            return self._whole_message(ns, message, metadata, task_id)
-        events = self._speaker(ns, metadata)
-        agent_id = self._actors.agent_id(ns) or ""
-        events += self._settled_by_speech(task_id)
-        events += self._speech.chunk(agent_id, message, task_id)
-        events += [e for c in message.tool_call_chunks for e in self._calls.chunk(agent_id, message.id, c, task_id)]
-        events += self._cost(agent_id, message, metadata)
+            return self._complete_message(ns, message, metadata, task_id)
+        events: list[Item] = [*self._agents.start(ns, metadata.get("lc_agent_name") or "")]
+        agent_id = self.agent_at(ns)
+        events += self._finish_run_calls(task_id)
+        events += self._messages.feed(agent_id, message, task_id)
+        for chunk in message.tool_call_chunks:
+            events += self._calls.append_chunk(agent_id, message.id, chunk, task_id)
+        events += self._usage(agent_id, message, metadata)
         if message.chunk_position == "last":
-            events += self._speech.finish(message.id)
+            events += self._messages.finish(message.id)
         return events
 
-    def _speaker(self, ns: Namespace, metadata: dict[str, Any]) -> list[Item]:
-        if self._actors.agent_id(ns) is not None:
-            return []
-        return [*self._actors.begin(ns, metadata.get("lc_agent_name") or "")]
-
-    def _whole_message(self, ns: Namespace, message: Any, metadata: dict[str, Any], task_id: str) -> list[Item]:
-        """A message that comes whole: a model has made it, or a node returns it. The latter may repeat the former."""
-        if self._speech.knows(message.id):
+    def _complete_message(self, ns: Namespace, message: Any, metadata: dict[str, Any], task_id: str) -> list[Item]:
+        """Show a complete message of a model, or one that a node returns, unless that repeats another."""
+        if self._messages.is_known(message.id):
             return []
         is_returned = not is_model_run(metadata)
-        if is_returned and self._updates.repeats(task_id, message):
+        if is_returned and self._results.is_repeated(task_id, message):
             return []
-        events = self._speaker(ns, metadata)
-        agent_id = self._actors.agent_id(ns) or ""
+        events: list[Item] = [*self._agents.start(ns, metadata.get("lc_agent_name") or "")]
+        agent_id = self.agent_at(ns)
         if not is_returned:
-            events += self._settled_by_speech(task_id)
-        if not (is_returned and self._speech.repeats(task_id, text_in(message.content))):
-            events += self._speech.chunk(agent_id, message, task_id)
-        without_id = self._calls.open_with(agent_id, "")
+            events += self._finish_run_calls(task_id)
+        if not (is_returned and self._messages.is_repeated(task_id, text_in(message.content))):
+            events += self._messages.feed(agent_id, message, task_id)
+        without_id = self._calls.open_with_id(agent_id, "")
         for made in [*message.tool_calls, *message.invalid_tool_calls]:
             call = (agent_id, made["id"] or "", made["name"], made["args"])
             if is_returned and self._is_shown(ns, task_id, *call):
                 continue
             if made["id"]:
-                events += self._calls.whole(*call, task_id)
-            elif not (is_returned and take_same(without_id, made["name"], made["args"])):
-                events += self._calls.begin_whole(*call, task_id)
-        events += self._cost(agent_id, message, metadata)
-        return [*events, *self._speech.finish(message.id)]
+                events += self._calls.start(*call, task_id)
+            elif not (is_returned and take_equal(without_id, made["name"], made["args"])):
+                events += self._calls.start_new(*call, task_id)
+        events += self._usage(agent_id, message, metadata)
+        return [*events, *self._messages.finish(message.id)]
 
     def _is_shown(self, ns: Namespace, task_id: str, agent_id: str, raw_id: str, name: str, args: Any) -> bool:
-        """Whether a call in a message that a node returns was seen when a model made it, or when its tool ran."""
-        seen = self._calls.was_made_in(agent_id, raw_id, task_id)
-        return seen or self._calls.adopt(agent_id, raw_id, name, args, self._loose.get(ns, []))
+        """Whether a call in a returned message was shown, when a model made it or when its tool ran."""
+        if self._calls.was_made_in(agent_id, raw_id, task_id):
+            return True
+        return self._calls.assign_id(agent_id, raw_id, name, args, self._runs_without_call.get(ns, []))
 
-    def _cost(self, agent_id: str, message: Any, metadata: dict[str, Any]) -> list[AnyEvent]:
+    def _usage(self, agent_id: str, message: Any, metadata: dict[str, Any]) -> list[AnyEvent]:
         usage = usage_of(agent_id, message, metadata)
         if usage is None:
             return []
-        self._steps.add(usage)
+        self._steps.add_usage(usage)
         return [usage]
 
-    def _inside_tool(self, call: Call, message: Any, metadata: dict[str, Any]) -> list[Item]:
-        """A tool that asks a model itself: what that says is the tool's output, not the agent's."""
-        cost = self._cost(call.agent_id, message, metadata)
-        return [*self._calls.output(call, text_in(message.content)), *cost]
+    def _finish_run_calls(self, task_id: str) -> list[Item]:
+        """Finish the calls that a task has run when a model replies in it: the model has got their results, though no
+        message has shown them."""
+        ended = [call for call, run in self._tool_runs.in_task(task_id) if not run.live]
+        return [event for call in ended for event in call.finish_with_run()]
 
-    # What tools do
+    # Tools
 
     def _tool(self, part: Part) -> list[Item]:
         data = part.data
-        events: list[Item] = [*self._actors.begin(part.ns)]
+        events: list[Item] = [*self._agents.start(part.ns)]
         raw_id, name = data.get("tool_call_id") or "", data.get("tool_name")
-        call = self._node_runs.call(raw_id) or self._call(part.ns, raw_id, name)
+        call = self._tool_runs.call(raw_id) or self._call(part.ns, raw_id, name)
         if call is None and data["event"] == "tool-started":
-            call, replaced = self._run_by_node(part.ns, raw_id, data)
-            events += self._run_without_call(part.ns, replaced) if replaced is not None else []
+            call, replaced = self._match_run(part.ns, raw_id, data)
+            events += self._show_replaced_run(part.ns, replaced) if replaced is not None else []
             if call is None:
-                events += self._begin_loose(part.ns, raw_id, name or "", data.get("input"))
+                events += self._start_run_without_call(part.ns, raw_id, name or "", data.get("input"))
                 call = self._call(part.ns, raw_id)
         if data["event"] == "tool-started":
             self._tool_names.add(name or "")
         if call is None:
             return events
-        run = call.run if self._node_runs.call(raw_id) is call else None
+        run = call.run if self._tool_runs.call(raw_id) is call else None
         match data["event"]:
             case "tool-started":
                 call.error = ""
                 if run is None:
                     call.running = True
                     self._find_task(part.ns, call)
-                events += self._calls.ready(call, data.get("input"))
+                events += call.ready_with(data.get("input"))
             case "tool-output-delta":
-                events += self._calls.output(call, data.get("delta"))
+                events += call.output_value(data.get("delta"))
             case "tool-finished" if run is not None:
                 events += self._returned_to_node(part.ns, call, run, data.get("output"))
             case "tool-finished":
@@ -233,296 +249,287 @@ class LangGraphTranslator:
                 pass
         return events
 
-    def _call(self, ns: Namespace, raw_id: str, name: str | None = None) -> Call | None:
-        """The call with this id: of the agent at this place or, for a subgraph that runs tools, of one above it."""
-        own = self._calls.get(self._actors.agent_id(ns) or "", raw_id)
+    def _call(self, ns: Namespace, raw_id: str, name: str | None = None) -> GraphCall | None:
+        """The call with this id: of the agent at this namespace or, for a subgraph that runs tools, of an ancestor."""
+        own = self._calls.get(self.agent_at(ns), raw_id)
         if own is not None:
             return own
-        agents, spawning = self._actors.above(ns)
+        agents, spawning = self._agents.ancestors(ns)
         calls = [call for agent_id in agents if (call := self._calls.get(agent_id, raw_id)) is not None]
-        return next((c for c in calls if not c.over and c not in spawning and name in (None, c.name)), None)
+        return next((c for c in calls if not c.finished and c not in spawning and name in (None, c.name)), None)
 
-    def _begin_loose(self, ns: Namespace, run_id: str, name: str, args: Any) -> list[AnyEvent]:
-        """Start a row of its own for a run that no call of a model fits."""
-        agent_id = self._actors.agent_id(ns) or ""
-        events = self._calls.whole(agent_id, run_id, name, args)
+    def _start_run_without_call(self, ns: Namespace, run_id: str, name: str, args: Any) -> list[AnyEvent]:
+        """Show a run that matches no call of a model as a call of its own."""
+        agent_id = self.agent_at(ns)
+        events = self._calls.start(agent_id, run_id, name, args)
         call = self._calls.get(agent_id, run_id)
-        self._loose.setdefault(ns, []).extend([call] if call is not None else [])
+        self._runs_without_call.setdefault(ns, []).extend([call] if call is not None else [])
         return events
 
-    def _run_without_call(self, ns: Namespace, run: NodeRun) -> list[Item]:
-        """Give a run a row of its own after its call has got a run that fits better."""
-        events: list[Item] = [*self._begin_loose(ns, run.run_id, run.name, run.args)]
+    def _show_replaced_run(self, ns: Namespace, run: ToolRun) -> list[Item]:
+        """Show a run as a call of its own, after a better match has replaced it."""
+        events: list[Item] = [*self._start_run_without_call(ns, run.run_id, run.name, run.args)]
         call = self._call(ns, run.run_id)
         if call is not None and run.returned:
-            events += self._calls.returned(call, run.value, duration_ms=run.duration_ms)
+            events += call.finish_with_value(run.value, duration_ms=run.duration_ms)
         return events
 
-    def _run_by_node(self, ns: Namespace, run_id: str, data: dict[str, Any]) -> tuple[Call | None, NodeRun | None]:
-        """The call for which a node runs a tool without its id, and the run that the call had by mistake."""
+    def _match_run(self, ns: Namespace, run_id: str, data: dict[str, Any]) -> tuple[GraphCall | None, ToolRun | None]:
+        """The call for which a node runs a tool without its id, and the run that was matched to it by mistake."""
         if not RUN_ID.fullmatch(run_id):
             return None, None
-        agents, _ = self._actors.above(ns)
+        agents, _ = self._agents.ancestors(ns)
         name, given = data.get("tool_name") or "", data.get("input")
-        matches = (self._calls.match(agent_id, name, given) for agent_id in (self._actors.agent_id(ns) or "", *agents))
+        matches = (match_call(self._calls.open, agent_id, name, given) for agent_id in (self.agent_at(ns), *agents))
         matched = next((match for match in matches if match is not None), None)
-        running = {task_id: self._calls_given(task_id) for task_id, (place, _) in self._running.items() if place == ns}
-        call = matched or self._calls.match_given(list(running.values()), name, given, self._tool_names)
+        by_task = {task_id: self._calls_given(task_id) for task_id, (place, _) in self._tasks.items() if place == ns}
+        call = matched or match_given_call(list(by_task.values()), name, given, self._tool_names)
         if call is None:
             return None, None
-        task_id = _task_running(running, call)
-        run = NodeRun(run_id, name, given, task_id, ns, self._clock(), guessed=matched is None)
-        return call, self._node_runs.start(call, run)
+        task_id = _task_running(by_task, call)
+        run = ToolRun(run_id, name, given, task_id, ns, self._clock(), guessed=matched is None)
+        return call, self._tool_runs.start(call, run)
 
-    def _calls_given(self, task_id: str) -> list[Call]:
-        """The open calls that a task carries out: a model has made them in it, or they are in its input.
+    def _calls_given(self, task_id: str) -> list[GraphCall]:
+        """The open calls that a task executes: those that a model has made in it, or else those in its input.
 
         Single calls in the input come before those of its last messages, which each task of a fan-out may be given.
         """
-        ns, task_input = self._running.get(task_id, ((), None))
+        ns, task_input = self._tasks.get(task_id, ((), None))
         made_here = self._calls.open_made_in(task_id)
-        if made_here or task_id not in self._running:
+        if made_here or task_id not in self._tasks:
             return made_here
         if task_id not in self._given_ids:
-            self._given_ids[task_id] = (call_ids_in(task_input), calls_before(task_input))
-        alone, in_messages = self._given_ids[task_id]
-        return self._open_calls(ns, alone) or self._open_calls(ns, in_messages)
+            self._given_ids[task_id] = (call_ids_in(task_input), last_call_ids(task_input))
+        single, in_messages = self._given_ids[task_id]
+        return self._open_calls(ns, single) or self._open_calls(ns, in_messages)
 
-    def _open_calls(self, ns: Namespace, raw_ids: list[str]) -> list[Call]:
-        """The open calls with these ids, in their order. Models repeat and omit ids: each id means another call."""
-        calls: list[Call] = []
+    def _open_calls(self, ns: Namespace, raw_ids: list[str]) -> list[GraphCall]:
+        """The open calls with these ids, in their order. A repeated id means another call each time."""
+        calls: list[GraphCall] = []
         for raw_id in raw_ids:
             first = self._call(ns, raw_id)
-            same = [] if first is None else self._calls.open_with(first.agent_id, raw_id)
+            same = [] if first is None else self._calls.open_with_id(first.agent_id, raw_id)
             calls += [call for call in same if call not in calls][:1]
         return calls
 
-    def _returned_to_node(self, ns: Namespace, call: Call, run: NodeRun, output: Any) -> list[Item]:
-        """What the tool returned is kept, until the node has made a message of it or ends."""
+    def _find_task(self, ns: Namespace, call: GraphCall) -> None:
+        """Find the task that executes a call, which LangGraph does not say if a node takes calls out of the state."""
+        if self._agents.has_task(call):
+            return
+        for task_id, (place, _) in self._tasks.items():
+            if place == ns and call in self._calls_given(task_id):
+                self._agents.add_task_call(task_id, call)
+
+    def _returned_to_node(self, ns: Namespace, call: GraphCall, run: ToolRun, output: Any) -> list[Item]:
+        """Keep what a tool has returned until its node has made a message of it, or ends."""
         run.end(self._clock())
         run.returned = True
         run.value = None if is_command(output) else getattr(output, "content", output)
-        todos = todos_in(output)
-        events: list[Item] = [] if todos is None else [self._plan(call.agent_id, todos)]
+        events: list[Item] = [*self._plan(call.agent_id, output)]
         return [*events, *(event for message in messages_in(output) for event in self._result(ns, message))]
 
-    def _settled_by_speech(self, task_id: str) -> list[Item]:
-        """A model speaks in a task that has run tools: it has got their results, though no message has shown them."""
-        return [e for call, run in self._node_runs.in_task(task_id) if not run.live for e in self._calls.settle(call)]
-
-    def _find_task(self, ns: Namespace, call: Call) -> None:
-        """Which task runs a call is not said where a node takes several calls out of the state: look for it there."""
-        if self._actors.has_task(call):
-            return
-        for task_id, (place, _) in self._running.items():
-            if place == ns and call in self._calls_given(task_id):
-                self._actors.task_runs(task_id, call)
-
-    def _returned(self, ns: Namespace, call: Call, output: Any) -> list[Item]:
-        todos = todos_in(output)
-        events: list[Item] = [] if todos is None else [self._plan(call.agent_id, todos)]
+    def _returned(self, ns: Namespace, call: GraphCall, output: Any) -> list[Item]:
+        events: list[Item] = [*self._plan(call.agent_id, output)]
         messages = messages_in(output)
         for message in messages:
             events += self._result(ns, message)
-            self._returns[ns, getattr(message, "tool_call_id", "")] += 1
-        if messages or is_command(output):
-            return [*events, *self._end_call(call, None)]
-        return [*events, *self._end_call(call, output)]  # code of the graph has called the tool as a function
-
-    def _end_call(self, call: Call, value: Any) -> list[Item]:
-        return [*self._end_actors(self._actors.ending_with_call(call), None), *self._calls.returned(call, value)]
+            self._expected_messages[ns, getattr(message, "tool_call_id", "")] += 1
+        value = None if messages or is_command(output) else output  # a value, if code has called the tool as a function
+        events += self._end_agents(self._agents.ending_with_call(call), None)
+        return [*events, *call.finish_with_value(value)]
 
     def _tool_message(self, ns: Namespace, message: Any, task_id: str) -> list[Item]:
-        """The message of a result, which its tool has handed over already: of calls with one id it ends no other."""
-        returned = (ns, message.tool_call_id)
-        if self._returns[returned]:
-            self._returns[returned] -= 1
+        """A result as a message. If its tool has returned it before, it must not end another call with its id."""
+        expected = (ns, message.tool_call_id)
+        if self._expected_messages[expected]:
+            self._expected_messages[expected] -= 1
             return []
         return self._result(ns, message, task_id)
 
     def _result(self, ns: Namespace, message: Any, task_id: str = "") -> list[Item]:
         if getattr(message, "type", "") != "tool":
             return []
-        events: list[Item] = [*self._actors.begin(ns)]
-        call = self._call(ns, message.tool_call_id) if message.tool_call_id else self._next_call(ns, task_id)
+        events: list[Item] = [*self._agents.start(ns)]
+        if message.tool_call_id:
+            call = self._call(ns, message.tool_call_id)
+        else:  # the result of the first open call that the task was given
+            call = next(iter(self._calls_given(task_id)), None)
         if call is None:
             return events
-        self._node_runs.correct(call, task_id)
+        self._tool_runs.correct_match(call, task_id)
         failed = message.status == "error"
-        events += self._end_actors(self._actors.ending_with_call(call), text_in(message.content) if failed else None)
-        return [*events, *self._calls.finish(call, message, self._node_time(call, task_id))]
+        events += self._end_agents(self._agents.ending_with_call(call), text_in(message.content) if failed else None)
+        return [*events, *call.finish_with_message(message, self._task_duration(call, task_id))]
 
-    def _next_call(self, ns: Namespace, task_id: str) -> Call | None:
-        """The call of a result that does not name it: the first one that the task was given and that is open."""
-        return next(iter(self._calls_given(task_id)), None)
-
-    def _node_time(self, call: Call, task_id: str) -> int | None:
-        """How long a call took that no tool has run: as long as the node that returns its result."""
-        if call.running or call.run is not None or task_id not in self._began:
+    def _task_duration(self, call: GraphCall, task_id: str) -> int | None:
+        """The duration of a call that no tool has run: that of the node which returns its result."""
+        if call.running or call.run is not None or task_id not in self._task_starts:
             return None
-        return max(0, round((self._clock() - self._began[task_id]) * 1000))
+        return max(0, round((self._clock() - self._task_starts[task_id]) * 1000))
 
-    def _plan(self, agent_id: str, todos: list[dict[str, Any]]) -> Plan:
-        items = tuple(Todo(str(t.get("content") or ""), _status(t.get("status"))) for t in todos)
+    def _plan(self, agent_id: str, output: Any) -> list[AnyEvent]:
+        """The plan in what a tool has returned, if there is one."""
+        todos = todos_in(output)
+        if todos is None:
+            return []
+        items = tuple(Todo(str(t.get("content") or ""), _todo_status(t.get("status"))) for t in todos)
         update = agent_id in self._planned
         self._planned.add(agent_id)
-        return Plan(agent_id=agent_id, items=items, update=update)
+        return [Plan(agent_id=agent_id, items=items, update=update)]
 
-    # What nodes do
+    # Tasks
 
-    def _task(self, part: Part) -> list[Item]:
-        data = part.data
-        if "input" in data:
-            return self._task_began(part.ns, data)
-        return self._task_ended(part.ns, data)
-
-    def _task_began(self, ns: Namespace, data: dict[str, Any]) -> list[Item]:
+    def _task_started(self, part: Part) -> list[Item]:
+        ns, data = part.ns, part.data
         metadata = fields_of(data.get("metadata"))
-        events: list[Item] = [*self._actors.begin(ns, metadata.get("lc_agent_name") or "")]
-        agent_id = self._actors.agent_id(ns) or ""
+        events: list[Item] = [*self._agents.start(ns, metadata.get("lc_agent_name") or "")]
+        agent_id = self.agent_at(ns)
         calls = calls_in(data["input"])
-        self._running[data["id"]] = (ns, data["input"])
-        self._began[data["id"]] = self._clock()
-        self._updates.began(ns, data["id"], data["input"])
+        self._tasks[data["id"]] = (ns, data["input"])
+        self._task_starts[data["id"]] = self._clock()
+        self._results.start_task(ns, data["id"], data["input"])
         for made in calls:
-            events += self._calls.whole(agent_id, made["id"], made["name"], made.get("args"))
+            events += self._calls.start(agent_id, made["id"], made["name"], made.get("args"))
             call = self._calls.get(agent_id, made["id"])
             if call is not None:
-                events += self._calls.ready(call, made.get("args"))
-                self._actors.task_runs(data["id"], call)
+                events += call.ready_with(made.get("args"))
+                self._agents.add_task_call(data["id"], call)
         node = data["name"]
         if not calls and not is_hook(node) and node != "tools":
-            events += self._steps.begin(agent_id, node, data["id"])
+            events += self._steps.start(agent_id, node, data["id"])
         return events
 
     def _task_ended(self, ns: Namespace, data: dict[str, Any]) -> list[Item]:
-        task_id, agent_id = data["id"], self._actors.agent_id(ns)
+        task_id, agent_id = data["id"], self._agents.agent_id(ns)
         events = self._returned_messages(ns, data)
-        self._running.pop(task_id, None)
-        self._began.pop(task_id, None)
+        self._tasks.pop(task_id, None)
+        self._task_starts.pop(task_id, None)
         self._given_ids.pop(task_id, None)
-        is_last = ns not in [place for place, _ in self._running.values()]
+        is_last = ns not in [place for place, _ in self._tasks.values()]
         if is_last:
-            self._loose.pop(ns, None)
+            self._runs_without_call.pop(ns, None)
         if agent_id is None:
             return events
-        ended = self._node_runs.ending_with(ns, task_id, is_last=is_last)
-        events += [event for call, run in ended if run.returned for event in self._calls.settle(call)]
-        self._node_runs.task_ended(ns, task_id, self._clock(), is_last=is_last)
-        if stops := data.get("interrupts"):
-            return [*events, *(event for stop in stops for event in self._interrupted(agent_id, task_id, stop))]
-        self._steps.task_ended(agent_id, task_id)
+        ended = self._tool_runs.ending_with(ns, task_id, is_last=is_last)
+        events += [event for call, run in ended if run.returned for event in call.finish_with_run()]
+        self._tool_runs.end_task(ns, task_id, self._clock(), is_last=is_last)
+        if interrupts := data.get("interrupts"):
+            return [*events, *(event for stop in interrupts for event in self._interrupt(agent_id, task_id, stop))]
+        self._steps.end_task(agent_id, task_id)
         error = None if data.get("error") is None else safe_text(data["error"])
-        events += self._end_actors(self._actors.ending_with_task(ns, task_id), error)
-        return [*events, *self._speech.finish_all(agent_id, task_id), *self._failed(agent_id, task_id, ended)]
+        events += self._end_agents(self._agents.ending_with_task(ns, task_id), error)
+        events += self._messages.finish_all(agent_id, task_id)
+        return [*events, *self._fail_calls(agent_id, task_id, ended)]
 
     def _returned_messages(self, ns: Namespace, data: dict[str, Any]) -> list[Item]:
-        """The messages that a node has returned as dicts or tuples: LangGraph streams only those that are objects."""
+        """The messages that a node has returned as dicts or tuples: LangGraph streams only message objects."""
         task_id, events = data["id"], list[Item]()
-        for message, is_said in self._updates.ended(ns, task_id, data.get("result")):
+        for message, is_shown in self._results.end_task(ns, task_id, data.get("result")):
             if message.type == "tool":
                 events += self._tool_message(ns, message, task_id)
-            elif is_said and not is_hook(data["name"]):
+            elif is_shown and not is_hook(data["name"]):
                 self._returned_count += 1
                 message.id = message.id or f"returned-{self._returned_count}"
-                events += self._said(ns, message, {}, task_id)
+                events += self._model_message(ns, message, {}, task_id)
         return events
 
-    def _failed(self, agent_id: str, task_id: str, runs: list[tuple[Call, NodeRun]]) -> list[Item]:
-        """End the failed calls of a task that has ended, with the runs of its nodes: it does not try them again."""
-        mine = [c for c in self._calls.open if c.error and c.run is None and c.agent_id == agent_id]
-        ended = [c for c in mine if c in self._actors.calls_of_task(task_id) or not self._actors.has_task(c)]
+    def _fail_calls(self, agent_id: str, task_id: str, runs: list[tuple[GraphCall, ToolRun]]) -> list[Item]:
+        """End the failed calls of a task that has ended, which will not be retried."""
+        failed = [c for c in self._calls.open if c.error and c.run is None and c.agent_id == agent_id]
+        ended = [c for c in failed if c in self._agents.task_calls(task_id) or not self._agents.has_task(c)]
         ended += [call for call, _ in runs if call.error]
         events: list[Item] = []
         for call in ended:
-            events += self._end_actors(self._actors.ending_with_call(call), call.error)
-            events += self._calls.fail(call, call.error)
+            events += self._end_agents(self._agents.ending_with_call(call), call.error)
+            events += call.fail(call.error)
         return events
 
-    def _interrupted(self, agent_id: str, task_id: str, stop: dict[str, Any]) -> list[AnyEvent]:
-        """A stop is told at its own place first and then at all above it; the first time counts."""
+    def _interrupt(self, agent_id: str, task_id: str, stop: dict[str, Any]) -> list[AnyEvent]:
+        """Add an interrupt. LangGraph reports it in its own namespace first, and then in all above."""
         if stop["id"] in self._interrupts:
             return []
-        mine = [call for call in self._calls.open if call.agent_id == agent_id]
-        events = [event for call in mine for event in self._calls.ready(call)]
-        inside = self._actors.call_of_task(task_id)
-        self._interrupts[stop["id"]] = interrupt_of(stop["id"], stop["value"], agent_id, mine, inside)
+        own = [call for call in self._calls.open if call.agent_id == agent_id]
+        events = [event for call in own for event in call.ready()]
+        inside = self._agents.task_call(task_id)
+        self._interrupts[stop["id"]] = interrupt_of(stop["id"], stop["value"], agent_id, own, inside)
         return events
 
     def take_interrupts(self) -> list[Interrupt]:
-        """What the graph waits for at the end of its stream."""
-        waiting, self._interrupts = list(self._interrupts.values()), {}
+        """Return the interrupts at the end of a stream, and forget them."""
+        interrupts, self._interrupts = list(self._interrupts.values()), {}
         for call in self._calls.open:
             call.asked = False
-        return waiting
+        return interrupts
 
-    # What the graph's own code writes
+    # Custom data
 
     def _custom(self, part: Part) -> list[Item]:
-        events: list[Item] = [*self._actors.begin(part.ns)]
+        events: list[Item] = [*self._agents.start(part.ns)]
         data = part.data
         if isinstance(data, EVENT_TYPES):
             return [*events, cast("AnyEvent", data)]
         text = _status_text(data)[:MAX_STATUS]
-        return [*events, Status(agent_id=self._actors.agent_id(part.ns) or "", text=text)] if text else events
+        return [*events, Status(agent_id=self.agent_at(part.ns), text=text)] if text else events
 
-    # How it ends
+    # The end
 
-    def _end_actors(self, ending: list[Actor], error: str | None) -> list[Item]:
+    def _end_agents(self, ending: list[SubAgent], error: str | None) -> list[Item]:
         events: list[Item] = []
-        for actor in ending:
-            events += self._close(actor.agent_id, error)
-            events.append(self._actors.finish(actor, error))
+        for agent in ending:
+            events += self._close(agent.agent_id, error)
+            events.append(self._agents.finish(agent, error))
         return events
 
     def _close(self, agent_id: str, error: str | None) -> list[Item]:
-        events: list[Item] = [*self._speech.finish_all(agent_id)]
+        """End what an agent has open."""
+        events: list[Item] = [*self._messages.finish_all(agent_id)]
         for call in self._calls.open:
             if call.agent_id != agent_id:
                 continue
-            events += self._calls.settle(call)
-            events += self._calls.unseen(call) if error is None else self._calls.fail(call, f"{CUT_OFF}: {error}")
+            events += call.finish_with_run()
+            events += call.finish_unseen() if error is None else call.fail(f"{CUT_OFF}: {error}")
         return [*events, *self._steps.finish(agent_id, error)]
 
     def stopped(self) -> list[Item]:
-        """The run is stopped: what tools have returned to their nodes is known, though no message has shown it."""
-        return [event for call in self._calls.open if call.run is not None for event in self._calls.settle(call)]
+        """The run was stopped: show what tools have returned to their nodes, though no message has shown it."""
+        return [event for call in self._calls.open if call.run is not None for event in call.finish_with_run()]
 
-    def broken(self, error: str) -> list[Item]:
-        """The graph has raised: what failed ends with its own error, the rest with this one."""
-        return [*self._end_actors(self._actors.all_open(), error), *self._close("", error)]
+    def failed(self, error: str) -> list[Item]:
+        """The graph has raised: calls that failed end with their own error, the rest with this one."""
+        return [*self._end_agents(self._agents.all_open(), error), *self._close("", error)]
 
     def end(self, answer: Any, raw_id: str | None, code: str = "") -> list[Item]:
-        """The graph is through. `answer` is what its state says; `raw_id` names the message, if it is one."""
-        events = [*self._end_actors(self._actors.all_open(), None), *self._close("", None)]
+        """The graph has ended. `answer` is the one in its state; `raw_id` is the id of its message, if it is one."""
+        events = [*self._end_agents(self._agents.all_open(), None), *self._close("", None)]
         return [*events, self._answer(answer, raw_id), RunFinished(code=code)]
 
     def _answer(self, answer: Any, raw_id: str | None) -> FinalAnswer:
-        """An answer that was streamed names the text that it repeats, so that nobody shows it twice."""
+        """The answer, with the id of the message that has streamed it, so that clients do not show it twice."""
         if answer is None:
-            said, message_id = self._speech.newest
-            return FinalAnswer(content=said, message_id=message_id)
+            text, message_id = self._messages.last_text
+            return FinalAnswer(content=text, message_id=message_id)
         if not isinstance(answer, str):
-            return final_answer(answer, self._speech.id_of_object(json_value(answer)))
-        return FinalAnswer(content=answer, message_id=self._speech.id_of(answer, raw_id))
+            return final_answer(answer, self._messages.find_object(json_value(answer)))
+        return FinalAnswer(content=answer, message_id=self._messages.find_text(answer, raw_id))
 
 
-def _task_running(running: dict[str, list[Call]], call: Call) -> str:
-    """The task that runs a call: the only one that was given it, or the only one; empty if several can be meant."""
-    given_it = [task_id for task_id, calls in running.items() if call in calls]
-    meant = given_it or list(running)
-    return meant[0] if len(meant) == 1 else ""
+def _task_running(by_task: dict[str, list[GraphCall]], call: GraphCall) -> str:
+    """The task that runs a call: the only one that was given it, or the only one; "" if it may be one of several."""
+    given = [task_id for task_id, calls in by_task.items() if call in calls]
+    candidates = given or list(by_task)
+    return candidates[0] if len(candidates) == 1 else ""
 
 
 def _status_text(data: Any) -> str:
-    """What a graph writes for people, out of the forms that it may have."""
+    """The text in custom data: a field for people, or else all of it."""
     fields = fields_of(data)
     for key in ("status", "message", "text", "content", "progress"):
         if isinstance(fields.get(key), str):
             return fields[key]
-    made = json_value(data)
-    return made if isinstance(made, str) else safe_text(made)
+    value = json_value(data)
+    return value if isinstance(value, str) else safe_text(value)
 
 
-def _status(value: Any) -> Any:
+def _todo_status(value: Any) -> Any:
     return value if value in ("pending", "in_progress", "completed") else "pending"

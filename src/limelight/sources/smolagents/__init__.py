@@ -1,8 +1,8 @@
-"""smolagents as a source: CodeAgent and ToolCallingAgent, with the agents that they manage.
+"""Source for smolagents: CodeAgent and ToolCallingAgent, with their managed agents.
 
-A served agent is never the user's object: each conversation has a copy of it (`copying`), and each turn taps a clone of
-that (`tapping`), in a thread, as smolagents blocks. What the taps hear are signals (`signals`); the translator makes
-Events of them, and knows neither threads nor smolagents.
+Each conversation has a copy of the user's agent (`conversation`). Each turn runs an instrumented clone of the copy in a
+thread, because smolagents blocks (`instrument`). The clone emits signals (`signals`), which the translator turns into
+Events; it knows neither threads nor smolagents.
 """
 
 from limelight.sources.smolagents.source import SmolagentsSource

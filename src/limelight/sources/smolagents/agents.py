@@ -1,89 +1,68 @@
-"""One agent's part in a run: what its model says, its steps and the calls that it has open, as Events.
+"""One agent of a run: its reasoning, code, plans, steps and answer, as Events. Pure.
 
-Pure, like the translator that owns it. A model's first reply in a step is the agent's thought; what else the same model
-is asked meanwhile (by a check of the answer, say) is nobody's.
+The first reply of the model in a step is the agent's thought. Any other reply in the step, such as one to a check of
+the answer, is not shown.
 """
 
 import json
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import msgspec
 
-from limelight.events import (
-    Plan,
-    PlanDelta,
-    ReasoningDelta,
-    ReasoningFinished,
-    StepFinished,
-    StepStarted,
-    TextDelta,
-    TextFinished,
-)
+from limelight.events import AnyEvent, Plan, PlanDelta, StepFinished, StepStarted
+from limelight.grammar import args_of
 from limelight.sources.base import FileMade, Item
-from limelight.sources.smolagents.code_blocks import CodeBlocks, Piece
-from limelight.sources.smolagents.plan_text import PlanText, plan_of
-from limelight.sources.smolagents.signals import CODE, AgentBegan, CallMade, StepBegan
-from limelight.sources.smolagents.tool_calls import CallBook, OpenCalls
-from limelight.sources.values import Outcome, final_answer
+from limelight.sources.messages import AgentMessages, MessageIds
+from limelight.sources.smolagents.messages import CodeParser, Piece, PlanParser, content_text, plan_in
+from limelight.sources.smolagents.signals import CODE, AgentBegan, CallReady, StepBegan
+from limelight.sources.smolagents.tool_calls import AgentCalls, RunCalls
+from limelight.sources.values import ToolResult, fields_of, final_answer
 
 Mode = Literal["idle", "thinking", "planning", "answering"]
+"""How the next reply of the model is used."""
 
 
-class Shared:
-    """What the parts of a run have in common: ids are unique within a run."""
-
-    def __init__(self) -> None:
-        self.calls = CallBook()
-        self.messages = 0
-
-    def message_id(self, what: str) -> str:
-        self.messages += 1
-        return f"{what}-{self.messages}"
-
-
-class Part:
+class AgentRun:
     """One agent of a run."""
 
-    def __init__(self, began: AgentBegan, shared: Shared) -> None:
+    def __init__(self, began: AgentBegan, message_ids: MessageIds, run_calls: RunCalls) -> None:
         self.agent_id = began.agent_id
+        self.calls = AgentCalls(began.agent_id, run_calls)
+        self.limit_reached = False
+        self._messages = AgentMessages(began.agent_id, message_ids)
         self._tags = began.tags
         self._structured = began.structured
-        self._shared = shared
-        self.calls = OpenCalls(began.agent_id, shared.calls)
         self._mode: Mode = "idle"
         self._step: StepStarted | None = None
-        self._broke: str | None = None
+        self._step_error: str | None = None
         self._plans = 0
-        self._plan = PlanText()
-        self._message = ""
-        self._text: list[str] = []
-        self._blocks: CodeBlocks | None = None
-        self.limit_reached = False
+        self._plan_parser = PlanParser()
+        self._code_parser: CodeParser | None = None
 
     # Steps
 
-    def step_began(self, signal: StepBegan) -> list[Item]:
+    def start_step(self, signal: StepBegan) -> list[Item]:
         closed = self._close_step(None)
         self._mode = "planning" if signal.step_kind == "planning" else "thinking"
         self._step = StepStarted(agent_id=self.agent_id, number=signal.number, step_kind=signal.step_kind)
-        self._broke = None
-        self._plan = PlanText()
-        self.calls.next_reply()
-        self._blocks = CodeBlocks(self._tags) if self._tags and not self._structured else None
+        self._step_error = None
+        self._plan_parser = PlanParser()
+        self._code_parser = CodeParser(self._tags) if self._tags and not self._structured else None
+        self.calls.start_reply()
         return [*closed, self._step]
 
-    def step_broke(self, error: str) -> None:
-        self._broke = error
+    def fail_step(self, error: str) -> None:
+        self._step_error = error
 
-    def step_ended(self, step: Any) -> list[Item]:
-        """An ActionStep; one that came before is not told again."""
+    def end_step(self, step: Any) -> list[Item]:
+        """End the step with an ActionStep; one that was reported before is ignored."""
         return self._close_step(step)
 
-    def planned(self, step: Any) -> list[Item]:
-        """A PlanningStep."""
-        said = getattr(step.model_output_message, "content", None)
-        text = said if isinstance(said, str) and said.strip() else str(step.plan)
-        plan = Plan(agent_id=self.agent_id, text=plan_of(text), update=self._plans > 0)
+    def end_plan(self, step: Any) -> list[Item]:
+        """End the step with a PlanningStep."""
+        reply = getattr(step.model_output_message, "content", None)
+        text = reply if isinstance(reply, str) and reply.strip() else str(step.plan)
+        plan = Plan(agent_id=self.agent_id, text=plan_in(text), update=self._plans > 0)
         self._plans += 1
         return [plan, *self._close_step(step)]
 
@@ -91,141 +70,108 @@ class Part:
         if self._step is None:
             return []
         raised = getattr(record, "error", None)
-        error = self._broke or (None if raised is None else _message(raised))
-        finished = self._finished_step(self._step, record, error)
-        self._step, self._mode = None, "idle"
-        return [*self._finish_message(), *self.calls.close(error), finished]
-
-    def _finished_step(self, step: StepStarted, record: Any, error: str | None) -> StepFinished:
+        error = self._step_error or (None if raised is None else str(getattr(raised, "message", None) or raised))
         usage = getattr(record, "token_usage", None)
-        duration = getattr(getattr(record, "timing", None), "duration", None)
-        return StepFinished(
+        seconds = getattr(getattr(record, "timing", None), "duration", None)
+        finished = StepFinished(
             agent_id=self.agent_id,
-            number=step.number,
-            step_kind=step.step_kind,
+            number=self._step.number,
+            step_kind=self._step.step_kind,
             input_tokens=None if usage is None else usage.input_tokens,
             output_tokens=None if usage is None else usage.output_tokens,
-            duration_ms=None if duration is None else round(duration * 1000),
+            duration_ms=None if seconds is None else round(seconds * 1000),
             error=error,
         )
+        self._step, self._mode = None, "idle"
+        return [*self._messages.close(), *self.calls.close(error), finished]
 
-    def pictured(self, files: list[FileMade]) -> list[Item]:
+    def observe_images(self, files: list[FileMade]) -> list[Item]:
         return [msgspec.structs.replace(file, agent_id=self.agent_id) for file in files]
 
-    # What the model says
+    # Replies of the model
 
-    def limit(self) -> list[Item]:
+    def reach_limit(self) -> list[Item]:
         self.limit_reached = True
         self._mode = "answering"
         return []
 
-    def said(self, delta: Any) -> list[Item]:
+    def feed(self, delta: Any) -> list[AnyEvent]:
+        """Add a delta of a streamed reply."""
         if self._mode == "thinking":
-            items = self._thought(delta.content) if delta.content else []
+            events = self._add_thought(delta.content) if delta.content else []
             for call in delta.tool_calls or ():
-                items += self._call_streamed(call)
-            return items
+                events += self._stream_call(call)
+            return events
         if self._mode == "planning" and delta.content:
-            return self._plan_said(self._plan.feed(delta.content))
+            return self._plan_delta(self._plan_parser.feed(delta.content))
         if self._mode == "answering" and not self.agent_id and delta.content:
-            return [self._delta(TextDelta, "answer", delta.content)]
+            return self._messages.text(delta.content)
         return []
 
-    def replied(self, message: Any, streamed: bool) -> list[Item]:
-        mode = self._mode
+    def end_reply(self, message: Any, streamed: bool) -> list[AnyEvent]:
+        """The reply is complete. If it was not streamed, all of it is shown now."""
+        mode, text = self._mode, content_text(message.content)
         if mode == "thinking":
             self._mode = "idle"
-            items = [] if streamed else self._thought(_text(message.content))
-            return [*items, *self._end_of_thought(_text(message.content))]
+            events = [] if streamed else self._add_thought(text)
+            return [*events, *self._end_thought(text)]
         if mode == "planning":
             self._mode = "idle"
-            return self._plan_said(self._plan.rest()) if streamed else []
+            return self._plan_delta(self._plan_parser.end()) if streamed else []
         if mode == "answering" and not streamed and not self.agent_id:
-            return [self._delta(TextDelta, "answer", text)] if (text := _text(message.content)) else []
+            return self._messages.text(text)
         return []
 
-    def _plan_said(self, text: str) -> list[Item]:
+    def _plan_delta(self, text: str) -> list[AnyEvent]:
         return [PlanDelta(agent_id=self.agent_id, text=text, update=self._plans > 0)] if text else []
 
-    def _thought(self, text: str) -> list[Item]:
-        if self._structured or not text:
+    def _add_thought(self, text: str) -> list[AnyEvent]:
+        if self._structured:  # shown when the JSON is complete
             return []
-        if self._blocks is not None:
-            return [item for piece in self._blocks.feed(text) for item in self._piece(piece)]
-        if not self._message and not text.strip():
+        if self._code_parser is not None:
+            return [event for piece in self._code_parser.feed(text) for event in self._add_piece(piece)]
+        if self._messages.reasoning_id is None and not text.strip():
             return []
-        return [self._delta(ReasoningDelta, "thought", text)]
+        return self._messages.reasoning(text)
 
-    def _end_of_thought(self, whole: str) -> list[Item]:
-        items: list[Item] = []
+    def _end_thought(self, reply: str) -> list[AnyEvent]:
+        events: list[AnyEvent] = []
         if self._structured:
-            thought = _object(whole).get("thought")
-            items += [self._delta(ReasoningDelta, "thought", thought)] if isinstance(thought, str) and thought else []
-        if self._blocks is not None:
-            items += [item for piece in self._blocks.end() for item in self._piece(piece)]
-            items += self.calls.write(0, '"}')
-        return [*items, *self._finish_message()]
+            thought = fields_of(args_of(reply)).get("thought")
+            events += self._messages.reasoning(thought) if isinstance(thought, str) else []
+        if self._code_parser is not None:
+            events += [event for piece in self._code_parser.end() for event in self._add_piece(piece)]
+            events += self.calls.append_args(0, '"}')
+        return [*events, *self._messages.close()]
 
-    def _piece(self, piece: Piece) -> list[Item]:
+    def _add_piece(self, piece: Piece) -> list[AnyEvent]:
         if piece.kind == "thought":
-            return [self._delta(ReasoningDelta, "thought", piece.text)]
-        items: list[Item] = []
-        if not self.calls.has_begun(0):
-            items += self._finish_message()
-            items += self.calls.begin(0, CODE, f"{self.agent_id or 'main'}-code")
-            items += self.calls.write(0, '{"code": "')
-        return [*items, *self.calls.write(0, json.dumps(piece.text, ensure_ascii=False)[1:-1])]
+            return self._messages.reasoning(piece.text)
+        events: list[AnyEvent] = []
+        if not self.calls.is_streamed(0):
+            events += self._messages.close()
+            events += self.calls.stream(0, CODE, f"{self.agent_id or 'main'}-code")
+            events += self.calls.append_args(0, '{"code": "')
+        return [*events, *self.calls.append_args(0, json.dumps(piece.text, ensure_ascii=False)[1:-1])]
 
-    def _call_streamed(self, call: Any) -> list[Item]:
+    def _stream_call(self, call: Any) -> list[AnyEvent]:
         name = getattr(call.function, "name", None) or ""
         text = getattr(call.function, "arguments", None)
-        begun = self.calls.begin(call.index, name, call.id or "")
-        written = self.calls.write(call.index, text) if isinstance(text, str) else []
-        return [*self._finish_message(), *begun, *written]
+        started = self.calls.stream(call.index, name, call.id or "")
+        args = self.calls.append_args(call.index, text) if isinstance(text, str) else []
+        return [*self._messages.close(), *started, *args]
 
-    def _delta(self, kind: type[TextDelta] | type[ReasoningDelta], what: str, text: str) -> Item:
-        if not self._message:
-            self._message, self._text = self._shared.message_id(what), []
-        self._text.append(text)
-        return kind(agent_id=self.agent_id, message_id=self._message, text=text)
-
-    def _finish_message(self) -> list[Item]:
-        message_id, self._message = self._message, ""
-        return [ReasoningFinished(agent_id=self.agent_id, message_id=message_id)] if message_id else []
-
-    def call_made(self, signal: CallMade) -> list[Item]:
+    def ready_call(self, signal: CallReady) -> list[Item]:
         is_code = self._tags and signal.name == CODE and isinstance(signal.args, str)
         args: Any = {"code": signal.args} if is_code else signal.args
-        return [*self._finish_message(), *self.calls.made(signal, args)]
+        return [*self._messages.close(), *self.calls.ready(signal, args)]
 
     # The end
 
-    def answer(self, outcome: Outcome) -> list[Item]:
-        """The main agent's answer. At the limit of steps it was streamed; otherwise nobody has seen it yet."""
-        message_id, text = self._message, "".join(self._text)
-        if not message_id:
-            return [*outcome.files, final_answer(outcome.result)]
-        self._message = ""
-        answer = final_answer(outcome.result, message_id)
-        if answer.content != text:
+    def answer(self, result: ToolResult) -> list[Item]:
+        """The main agent's answer. It was streamed only if the step limit was reached."""
+        closed = self._messages.close()
+        answer = final_answer(result.value, self._messages.last_id)
+        if answer.content != self._messages.last_text:
             answer = msgspec.structs.replace(answer, message_id=None)
-        return [TextFinished(message_id=message_id), *outcome.files, answer]
-
-
-def _text(content: Any) -> str:
-    """The text of a message, whatever the form of its content."""
-    if isinstance(content, list):
-        blocks = [cast("dict[str, Any]", part) for part in cast("list[Any]", content) if isinstance(part, dict)]
-        return "\n".join(str(block.get("text") or "") for block in blocks)
-    return content if isinstance(content, str) else ""
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(text, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return {}
-
-
-def _message(error: Any) -> str:
-    return str(getattr(error, "message", None) or error)
+        return [*closed, *result.files, answer]

@@ -1,73 +1,143 @@
-"""An agent's copy in one conversation, between its turns: what it remembers, and how a broken-off turn is mended."""
+"""The copy of an agent that a conversation has between its turns.
+
+Memory, monitor, state, executor and managed agents belong to the copy; model and tools are shared with the original,
+which is not changed. The copy prints nothing.
+"""
+
+# pyright: reportMissingTypeStubs=false
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from types import MethodType
+from typing import Any, cast
 
+from rich.console import Console
+from smolagents.local_python_executor import LocalPythonExecutor
+from smolagents.monitoring import AgentLogger, LogLevel
+
+from limelight.errors import SetupError
 from limelight.messages import Message
-from limelight.sources.smolagents.agent_copy import copy_of
-from limelight.sources.smolagents.executor_state import WatchedState
-from limelight.sources.smolagents.history import marked, steps_of
+from limelight.sources.smolagents.executor import ObservedState
+from limelight.sources.smolagents.history import note_step, steps_of
 
-BROKEN_OFF = "This task was broken off here, before it was finished."
-"""What the agent's memory says of a turn that was stopped or failed."""
+CUT_OFF = "This task was broken off here, before it was finished."
+"""The note in the agent's memory about a turn that was stopped or failed."""
 
 
 class Conversation:
-    """One conversation with an agent. Copies take their time, so they are made in the thread of a turn."""
+    """One conversation with an agent. Created in the thread of a turn, because copies take time."""
 
     def __init__(self, target: Any, history: Sequence[Message] = ()) -> None:
         self._target = target
-        self._agent = copy_of(target)
+        self._agent = copy_agent(target)
         self._abandoned: Any = None
         if history:
             self._agent.memory.steps = steps_of(history, getattr(target, "code_block_tags", None))
 
     def agent(self) -> Any:
-        """In the thread of a turn: the agent that plays it."""
+        """The agent for the next turn. Called in the thread of the turn."""
         if self._abandoned is not None:
             old, self._abandoned = self._abandoned, None
-            steps, self._agent = self._agent.memory.steps, copy_of(self._target)
+            steps, self._agent = self._agent.memory.steps, copy_agent(self._target)
             self._agent.memory.steps = steps
-            _hand_over(old, self._agent)
+            _copy_variables(old, self._agent)
         return self._agent
 
-    def mend(self) -> None:
-        """After a turn without an answer: no call is left without its result, and the agent knows what happened."""
+    def repair(self) -> None:
+        """After a turn without an answer: remove a call without a result, and add a note to the agent's memory."""
         steps = self._agent.memory.steps
         last = steps[-1] if steps else None
         if last is None:
             return
-        said = None
+        output = None
         if type(last).__name__ == "ActionStep" and last.error is None and last.observations is None:
             steps.pop()
-            said = last.model_output
-        steps.append(marked(BROKEN_OFF, said, len(steps)))
+            output = last.model_output
+        steps.append(note_step(CUT_OFF, output, len(steps)))
 
     def abandon(self) -> None:
-        """As `mend`, if a thread is still at work on the agent: that one is left to it, and another one goes on."""
+        """After a turn whose thread still runs: leave the agent to the thread, and continue with another copy."""
         self._abandoned, self._agent = self._agent, copy.copy(self._agent)
         self._agent.memory = copy.copy(self._agent.memory)
         self._agent.memory.steps = list(self._agent.memory.steps)
-        self.mend()
+        self.repair()
 
     def close(self) -> None:
-        """Give back what the copy holds outside of this process: an executor's container, say."""
-        _clean(self._agent)
+        """Release resources outside of this process, such as an executor's container."""
+        _clean_up(self._agent)
 
 
-def _hand_over(old: Any, new: Any) -> None:
-    """State, and the variables of code. Functions that code has defined stay behind: they belong to the old state."""
+def _copy_variables(old: Any, new: Any) -> None:
+    """Copy the state and the variables of code, but not its functions, which refer to the old state."""
     new.state.update(old.state)
     variables = getattr(getattr(old, "python_executor", None), "state", None)
-    if isinstance(variables, WatchedState):
+    if isinstance(variables, ObservedState):
         values = {name: value for name, value in dict(variables).items() if not callable(value)}
         new.python_executor.state.update(values)
 
 
-def _clean(agent: Any) -> None:
+def _clean_up(agent: Any) -> None:
     cleanup = getattr(getattr(agent, "python_executor", None), "cleanup", None)
     if callable(cleanup):
         cleanup()
     for managed in agent.managed_agents.values():
-        _clean(managed)
+        _clean_up(managed)
+
+
+def copy_agent(agent: Any, copies: dict[int, Any] | None = None) -> Any:
+    """Copy an agent, with an empty memory. `copies` has the copies so far, because agents may share a managed agent."""
+    copies = {} if copies is None else copies
+    if id(agent) in copies:
+        return copies[id(agent)]
+    copied = copies[id(agent)] = copy.copy(agent)
+    attributes = cast("dict[str, Any]", vars(agent))
+    for name, value in attributes.items():  # also those of subclasses
+        if type(value) in (dict, list, set):
+            setattr(copied, name, copy.copy(value))
+    copied.logger = AgentLogger(level=LogLevel.OFF, console=Console(quiet=True))
+    copied.memory = copy.copy(agent.memory)
+    copied.memory.steps = []
+    copied.monitor = copy.copy(agent.monitor)
+    copied.monitor.logger = copied.logger
+    copied.monitor.reset()
+    copied.step_callbacks = _copy_callbacks(agent, copied)
+    copied.managed_agents = {name: copy_agent(managed, copies) for name, managed in agent.managed_agents.items()}
+    if getattr(agent, "python_executor", None) is not None:
+        copied.python_executor = _copy_executor(agent, copied)
+    return copied
+
+
+def _copy_callbacks(agent: Any, copied: Any) -> Any:
+    """The same callbacks; methods of the agent or of its monitor are bound to the copies."""
+    owners = {id(agent): copied, id(agent.monitor): copied.monitor}
+    registry = copy.copy(agent.step_callbacks)
+    registry._callbacks = {
+        kind: [_rebound(callback, owners) for callback in callbacks]
+        for kind, callbacks in agent.step_callbacks._callbacks.items()
+    }
+    return registry
+
+
+def _rebound(callback: Any, owners: dict[int, Any]) -> Any:
+    owner = owners.get(id(getattr(callback, "__self__", None)))
+    return callback if owner is None else MethodType(callback.__func__, owner)
+
+
+def _copy_executor(agent: Any, copied: Any) -> Any:
+    executor = agent.python_executor
+    if isinstance(executor, LocalPythonExecutor):
+        fresh = copy.copy(executor)
+        fresh.state = ObservedState({"__name__": "__main__"})
+        fresh.custom_tools = {}
+        fresh.static_tools = None
+        return fresh
+    if agent.executor_type != "local":
+        return copied.create_python_executor()
+    try:
+        return copy.deepcopy(executor)
+    except Exception as error:
+        kind = type(executor).__name__
+        raise SetupError(
+            f"each conversation needs an executor of its own, and a {kind} cannot be copied ({error}): "
+            f"give {kind} a __deepcopy__, or use executor_type"
+        ) from error

@@ -1,7 +1,7 @@
-"""Code that runs, listened to: what it prints, the tools that it calls, its end.
+"""Observes code that an agent runs: its output, the tools that it calls, and its end.
 
-The interpreter runs code in a thread to which it passes no context, so the context of the call is carried along here.
-Where the interpreter is another one than smolagents' own (in a container, say), only the end is heard.
+The interpreter runs code in a thread without the caller's contextvars, so the context is passed on here. Of an executor
+other than smolagents' own, such as one in a container, only the end is observed.
 """
 
 # pyright: reportMissingTypeStubs=false
@@ -13,35 +13,93 @@ from contextlib import contextmanager
 from contextvars import Context, copy_context
 from typing import Any
 
-from smolagents.local_python_executor import LocalPythonExecutor
+from smolagents.local_python_executor import LocalPythonExecutor, PrintContainer
 
-from limelight.sources.smolagents.approvals import ANSWER, CODE, Rejected
-from limelight.sources.smolagents.error_text import named, told
-from limelight.sources.smolagents.executor_state import WatchedState
-from limelight.sources.smolagents.managed_agents import SPAWNING
-from limelight.sources.smolagents.observer import Observer
-from limelight.sources.smolagents.outputs import outcome_of, sendable
-from limelight.sources.smolagents.signals import NOTHING, CallEnded, CallMade, CallPrinted
-from limelight.sources.threads import Left
-from limelight.sources.values import Outcome
+from limelight.sources.smolagents.files import result_of
+from limelight.sources.smolagents.model import encodable
+from limelight.sources.smolagents.signals import (
+    ANSWER,
+    CODE,
+    CURRENT_CALL,
+    NO_RESULT,
+    ApprovalRejected,
+    CallEnded,
+    CallOutput,
+    CallReady,
+    Observer,
+    error_text,
+    named_error_text,
+)
+from limelight.sources.threads import ThreadCancelled
+from limelight.sources.values import ToolResult
 
-ABOUT = ("name", "description", "inputs", "output_type")
-"""What code may know of a tool."""
+TOOL_ATTRIBUTES = ("name", "description", "inputs", "output_type")
+"""The attributes of a tool that code may read."""
 
 
-class HeardExecutor:
-    """Stands before an agent's executor for one turn."""
+class ObservedState(dict[str, Any]):
+    """The variables of a LocalPythonExecutor, which report prints and let a stopped run end between two operations.
 
-    def __init__(self, executor: Any, observer: Observer, agent_id: str, begins: Callable[[str], int]) -> None:
+    smolagents keeps the printed text and the count of operations among the variables and sets both anew for each piece
+    of code; that is where they are replaced. Functions that code defines refer to this dict, so it lives as long as the
+    conversation.
+    """
+
+    _before_operation: Callable[[], None] | None = None
+    _on_print: Callable[[str], None] | None = None
+
+    def observe(self, before_operation: Callable[[], None], on_print: Callable[[str], None]) -> None:
+        """Call these functions from now on, before every operation and with each printed text."""
+        self._before_operation, self._on_print = before_operation, on_print
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name == "_print_outputs" and type(value) is PrintContainer and self._on_print is not None:
+            value = _ObservedPrints(self._on_print)
+        elif name == "_operations_count" and type(value) is dict and self._before_operation is not None:
+            value = _ObservedCount(self._before_operation)
+        super().__setitem__(name, value)
+
+
+class _ObservedPrints(PrintContainer):
+    """The text that code has printed."""
+
+    def __init__(self, on_print: Callable[[str], None]) -> None:
+        super().__init__()
+        self.value: str = ""
+        self._on_print = on_print
+
+    def __iadd__(self, other: object) -> "_ObservedPrints":
+        self.value += str(other)
+        self._on_print(str(other))
+        return self
+
+
+class _ObservedCount(dict[str, int]):
+    """The count of operations."""
+
+    def __init__(self, before_operation: Callable[[], None]) -> None:
+        super().__init__(counter=0)
+        self._before_operation = before_operation
+
+    def __setitem__(self, name: str, value: int) -> None:
+        self._before_operation()
+        super().__setitem__(name, value)
+
+
+class ObservedExecutor:
+    """Wraps an agent's executor for one turn."""
+
+    def __init__(self, executor: Any, observer: Observer, agent_id: str, find_call: Callable[[str], int]) -> None:
+        """`find_call` returns the call number of a piece of code that starts to run."""
         self._executor = executor
         self._observer = observer
         self._agent_id = agent_id
-        self._begins = begins
+        self._find_call = find_call
         self._context: Context = copy_context()
-        self._ticket = 0
+        self._call_number = 0
         self._printed = False
         self._may_wait = False
-        """Whether code may call a tool that somebody has to be asked about."""
+        """Whether code may call a tool that needs an approval."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_executor":
@@ -50,107 +108,108 @@ class HeardExecutor:
 
     def send_tools(self, tools: dict[str, Any]) -> None:
         if isinstance(self._executor, LocalPythonExecutor):
-            self._may_wait = self._observer.asks_before(tools)
-            tools = {
-                name: tool if name == ANSWER else called_from_code(tool, name, self) for name, tool in tools.items()
-            }
+            self._may_wait = self._observer.needs_approval(tools)
+            tools = {name: tool if name == ANSWER else tool_for_code(tool, name, self) for name, tool in tools.items()}
         self._executor.send_tools(tools)
 
     def __call__(self, code: str) -> Any:
-        self._observer.check()
-        self._ticket, self._printed = self._begins(code), False
+        """Run a piece of code."""
+        self._observer.check_cancelled()
+        self._call_number, self._printed = self._find_call(code), False
         self._context = copy_context()
-        if isinstance(state := getattr(self._executor, "state", None), WatchedState):
-            state.watch(self._observer.check, self._hear)
-        code = self._permitted(code)
-        begun = time.perf_counter()
+        if isinstance(state := getattr(self._executor, "state", None), ObservedState):
+            state.observe(self._observer.check_cancelled, self._emit_output)
+        code = self._approved_code(code)
+        started = time.perf_counter()
         try:
-            with self._observer.works(CODE), self._without_clock():
+            with self._observer.running(CODE), self._without_timeout():
                 output = self._executor(code)
-        except Left:
+        except ThreadCancelled:
             raise
-        except BaseException as error:  # also of a tool that exits
-            self._end(begun, error=told(error))
+        except BaseException as error:  # a tool may also exit
+            self._emit_end(started, error=error_text(error))
             raise
         if output.logs and not self._printed:
-            self._hear(output.logs)
-        self._end(begun, NOTHING if output.is_final_answer else outcome_of(output.output, "output"))
+            self._emit_output(output.logs)
+        self._emit_end(started, NO_RESULT if output.is_final_answer else result_of(output.output, "output"))
         return output
 
     def call(self, tool: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A tool that the running code calls."""
+        """Call a tool from the running code."""
         return self._context.copy().run(self._call, tool, name, args, kwargs)
 
     def _call(self, tool: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        ticket = self._observer.ticket()
-        given = _named(tool, args, kwargs)
-        self._observer.tell(CallMade(self._agent_id, ticket, name, given, inner=True))
-        SPAWNING.set(ticket)
-        begun = time.perf_counter()
+        number = self._observer.next_call_number()
+        given = _named_arguments(tool, args, kwargs)
+        self._observer.emit(CallReady(self._agent_id, number, name, given, inner=True))
+        CURRENT_CALL.set(number)
+        started = time.perf_counter()
         try:
-            allowed = self._observer.permitted(self._agent_id, ticket, name, given)
-            if allowed is not given:
-                args, kwargs = (), allowed
-            begun = time.perf_counter()
-            with self._observer.works(name, caller=CODE):
-                output = sendable(tool(*args, **kwargs))
-        except Left:
+            approved = self._observer.approved_args(self._agent_id, number, name, given)
+            if approved is not given:
+                args, kwargs = (), approved
+            started = time.perf_counter()
+            with self._observer.running(name, caller=CODE):
+                output = encodable(tool(*args, **kwargs))
+        except ThreadCancelled:
             raise
         except BaseException as error:
-            self._end(begun, error=str(error) if isinstance(error, Rejected) else named(error), ticket=ticket)
+            text = str(error) if isinstance(error, ApprovalRejected) else named_error_text(error)
+            self._emit_end(started, error=text, call_number=number)
             raise
-        self._end(begun, outcome_of(output, name), ticket=ticket)
+        self._emit_end(started, result_of(output, name), call_number=number)
         return output
 
     @contextmanager
-    def _without_clock(self) -> Generator[None]:
-        """The interpreter stops code after half a minute. People take longer, and what they allow is done by then."""
+    def _without_timeout(self) -> Generator[None]:
+        """Disable the timeout of the interpreter, half a minute, while a tool may wait for a person."""
         if not self._may_wait:
             yield
             return
-        clock, self._executor.timeout_seconds = self._executor.timeout_seconds, None
+        timeout, self._executor.timeout_seconds = self._executor.timeout_seconds, None
         try:
             yield
         finally:
-            self._executor.timeout_seconds = clock
+            self._executor.timeout_seconds = timeout
 
-    def _permitted(self, code: str) -> str:
+    def _approved_code(self, code: str) -> str:
         given = {"code": code}
         try:
-            allowed = self._observer.permitted(self._agent_id, self._ticket, CODE, given)
-        except Rejected as rejected:
-            self._end(time.perf_counter(), error=str(rejected))
+            approved = self._observer.approved_args(self._agent_id, self._call_number, CODE, given)
+        except ApprovalRejected as rejected:
+            self._emit_end(time.perf_counter(), error=str(rejected))
             raise
-        return code if allowed is given else str(allowed.get("code", code))
+        return code if approved is given else str(approved.get("code", code))
 
-    def _hear(self, text: str) -> None:
+    def _emit_output(self, text: str) -> None:
         self._printed = True
-        self._observer.tell(CallPrinted(self._agent_id, self._ticket, text))
+        self._observer.emit(CallOutput(self._agent_id, self._call_number, text))
 
-    def _end(self, begun: float, outcome: Outcome = NOTHING, error: str | None = None, ticket: int = 0) -> None:
-        seconds = time.perf_counter() - begun
-        self._observer.tell(CallEnded(self._agent_id, ticket or self._ticket, outcome, error, seconds))
+    def _emit_end(
+        self, started: float, result: ToolResult = NO_RESULT, error: str | None = None, call_number: int = 0
+    ) -> None:
+        seconds = time.perf_counter() - started
+        self._observer.emit(CallEnded(self._agent_id, call_number or self._call_number, result, error, seconds))
 
 
-def called_from_code(tool: Any, name: str, executor: HeardExecutor) -> Callable[..., Any]:
-    """A tool, or a managed agent, in the hands of code.
+def tool_for_code(tool: Any, name: str, executor: ObservedExecutor) -> Callable[..., Any]:
+    """A tool, or a managed agent, that code can call.
 
-    A function and no object: code may look at what belongs to an object, and would get at the tool itself, past whoever
-    is to be asked before it runs.
+    It is a function, because code could read the attributes of an object and so call the tool without an approval.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return executor.call(tool, name, args, kwargs)
 
     call.__name__ = name
-    for about in ABOUT:
-        if hasattr(tool, about):
-            setattr(call, about, copy.deepcopy(getattr(tool, about)))
+    for attribute in TOOL_ATTRIBUTES:
+        if hasattr(tool, attribute):
+            setattr(call, attribute, copy.deepcopy(getattr(tool, attribute)))
     return call
 
 
-def _named(tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Arguments by their names; those that have none by their place."""
+def _named_arguments(tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by name; those without a name by position."""
     names = list(getattr(tool, "inputs", None) or ())
     names += [f"argument_{number}" for number in range(len(names) + 1, len(args) + 1)]
     return dict(zip(names, args, strict=False)) | kwargs

@@ -1,39 +1,95 @@
-"""The pictures of a message, as smolagents wants them: Pillow's images. Other files it cannot take."""
+"""Files between smolagents and Limelight: results of tools with their files, and images that the user sends.
 
+`result_of` is called in the agent's thread, because reading and encoding files takes time.
+"""
+
+import base64
 import io
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 from PIL import Image
 
+from limelight.json_values import safe_text
 from limelight.messages import InlineFile, Message, files_of
+from limelight.sources.base import FileMade
+from limelight.sources.values import ToolResult, tool_result
 
 
-class Pictures(NamedTuple):
-    """What came with a message."""
+def result_of(output: Any, name: str) -> ToolResult:
+    """Convert what a tool has returned. `name` is for files without a name.
+
+    Images are encoded at once, because the agent may continue to draw in them.
+    """
+    value, files = tool_result(_plain(output), name=name)
+    return ToolResult(value, [encoded for file in files if (encoded := _encoded(file)) is not None])
+
+
+def _encoded(file: FileMade) -> FileMade | None:
+    if isinstance(file.data, bytes):
+        return file
+    try:
+        return msgspec.structs.replace(file, data=file.data())
+    except Exception:  # a broken image
+        return None
+
+
+def _plain(output: Any) -> Any:
+    """Unwrap smolagents' types for texts, images and audio."""
+    match type(output).__name__:
+        case "AgentText":
+            return str.__str__(output)
+        case "AgentImage":
+            return _image_of(output)
+        case "AgentAudio":
+            return _audio_block(output)
+        case _:
+            return output
+
+
+def _image_of(output: Any) -> Any:
+    try:
+        return output.to_raw()
+    except Exception:  # the image is not on this machine
+        return safe_text(output)
+
+
+def _audio_block(output: Any) -> Any:
+    try:
+        data = Path(output.to_string()).read_bytes()
+    except Exception:  # a library is missing, or the audio is not on this machine
+        return safe_text(output)
+    return {"type": "audio", "data": base64.b64encode(data).decode(), "mime_type": "audio/wav"}
+
+
+class SentFiles(NamedTuple):
+    """The files of a user's message."""
 
     images: list[Any]
-    left_out: list[str]
-    """The names of what cannot be passed on."""
+    """Pillow's images, which are all that smolagents accepts."""
+    others: list[str]
+    """The names of the other files."""
 
 
-def pictures_of(message: Message) -> Pictures:
-    """Sort what came with a message."""
-    pictures = Pictures([], [])
+def sent_files(message: Message) -> SentFiles:
+    """The images and the other files of a message."""
+    files = SentFiles([], [])
     for file in files_of(message):
-        image = _image(file)
+        image = _decoded(file)
         if image is None:
-            pictures.left_out.append(file.name)
+            files.others.append(file.name)
         else:
-            pictures.images.append(image)
-    return pictures
+            files.images.append(image)
+    return files
 
 
-def _image(file: InlineFile) -> Any:
+def _decoded(file: InlineFile) -> Any:
     if file.data is None:
         return None
     try:
         image = Image.open(io.BytesIO(file.data))
         image.load()
-    except Exception:  # whatever a broken picture makes its decoder raise
+    except Exception:  # decoders raise anything for a broken image
         return None
     return image

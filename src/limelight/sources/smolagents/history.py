@@ -1,7 +1,6 @@
-"""A conversation in OpenAI's form, as the steps of an agent's memory, so that the model sees it as its own past.
+"""A history in OpenAI's form as the steps of an agent's memory, in the form that the agent itself would have recorded.
 
-The past is put in the form in which the agent would have lived it: an answer is a call of `final_answer`, or code that
-makes one.
+An answer is a call of `final_answer`, or code with such a call.
 """
 
 # pyright: reportMissingTypeStubs=false
@@ -15,55 +14,54 @@ from smolagents.memory import ActionStep, TaskStep, ToolCall
 from smolagents.monitoring import Timing
 
 from limelight.messages import Message
-from limelight.sources.smolagents.files import pictures_of
+from limelight.sources.smolagents.files import sent_files
 from limelight.sources.smolagents.signals import ANSWER, CODE
+from limelight.sources.values import fields_of, items_of
 
 
 def steps_of(history: Sequence[Message], tags: tuple[str, str] | None) -> list[Any]:
-    """The steps of this past, for an agent that puts its code between these tags, or calls tools if it has none."""
-    inner = tags is not None and any(call["function"]["name"] == CODE for m in history for call in _calls(m))
+    """Convert a history for an agent that writes code between these tags, or for one that calls tools if None."""
+    has_code = tags is not None and any(call["function"]["name"] == CODE for m in history for call in _calls(m))
     steps: list[Any] = []
     for message in history:
         match message.role:
             case "user":
-                steps.append(TaskStep(task=message.text, task_images=pictures_of(message).images or None))
+                steps.append(TaskStep(task=message.text, task_images=sent_files(message).images or None))
             case "assistant" if calls := _calls(message):
-                calls = [call for call in calls if not inner or call["function"]["name"] == CODE]
-                if calls:  # what code has called is in the code
-                    steps.append(_acted(message.text, calls, tags, len(steps)))
-            case "assistant" if steps and _answers_by_code(steps[-1]):
+                calls = [call for call in calls if not has_code or call["function"]["name"] == CODE]
+                if calls:  # calls that code has made are in the code
+                    steps.append(_action_step(message.text, calls, tags, len(steps)))
+            case "assistant" if steps and _has_answer_code(steps[-1]):
                 steps[-1].is_final_answer, steps[-1].action_output = True, message.text
                 steps[-1].observations = _logs(steps[-1].observations, message.text)
             case "assistant":
-                steps.append(_answered(message.text, tags, len(steps)))
+                steps.append(_answer_step(message.text, tags, len(steps)))
             case "tool":
-                _observed(steps, message)
+                _add_result(steps, message)
             case _:
                 pass
     return steps
 
 
-def marked(text: str, model_output: Any = None, number: int = 1) -> Any:
-    """A step that says what became of a turn that was broken off."""
+def note_step(text: str, model_output: Any = None, number: int = 1) -> Any:
+    """A step with a note about a turn that was cut off."""
     return ActionStep(step_number=number, timing=Timing(0.0, 0.0), model_output=model_output, observations=text)
 
 
 def _calls(message: Message) -> list[dict[str, Any]]:
-    calls: Any = message.get("tool_calls")
-    found = cast("list[Any]", calls) if isinstance(calls, list) else []
-    made = [cast("dict[str, Any]", call) for call in found if isinstance(call, dict)]
-    return [call for call in made if isinstance(call.get("function"), dict)]
+    calls = [fields_of(call) for call in items_of(message.get("tool_calls"))]
+    return [call for call in calls if isinstance(call.get("function"), dict)]
 
 
-def _acted(text: str, calls: list[dict[str, Any]], tags: tuple[str, str] | None, number: int) -> Any:
-    made = [_call(call, f"call_{number}_{at}") for at, call in enumerate(calls, 1)]
-    said: str | None = text or None
-    if tags is not None and said is None and made[0].name == CODE:
-        said = _block(str(made[0].arguments), tags)
-    return ActionStep(step_number=number, timing=Timing(0.0, 0.0), model_output=said, tool_calls=made)
+def _action_step(text: str, calls: list[dict[str, Any]], tags: tuple[str, str] | None, number: int) -> Any:
+    tool_calls = [_tool_call(call, f"call_{number}_{at}") for at, call in enumerate(calls, 1)]
+    output: str | None = text or None
+    if tags is not None and output is None and tool_calls[0].name == CODE:
+        output = _block(str(tool_calls[0].arguments), tags)
+    return ActionStep(step_number=number, timing=Timing(0.0, 0.0), model_output=output, tool_calls=tool_calls)
 
 
-def _call(call: dict[str, Any], made_up: str) -> ToolCall:
+def _tool_call(call: dict[str, Any], default_id: str) -> ToolCall:
     name = str(call["function"].get("name") or "unknown")
     arguments = call["function"].get("arguments")
     if isinstance(arguments, str):
@@ -71,10 +69,10 @@ def _call(call: dict[str, Any], made_up: str) -> ToolCall:
             arguments = msgspec.json.decode(arguments)
     if name == CODE and isinstance(arguments, dict) and "code" in arguments:
         arguments = cast("dict[str, Any]", arguments)["code"]
-    return ToolCall(name=name, arguments=arguments, id=str(call.get("id") or made_up))
+    return ToolCall(name=name, arguments=arguments, id=str(call.get("id") or default_id))
 
 
-def _answered(text: str, tags: tuple[str, str] | None, number: int) -> Any:
+def _answer_step(text: str, tags: tuple[str, str] | None, number: int) -> Any:
     step = ActionStep(step_number=number, timing=Timing(0.0, 0.0), is_final_answer=True, action_output=text)
     if tags is None:
         step.tool_calls = [ToolCall(name=ANSWER, arguments={"answer": text}, id=f"call_{number}")]
@@ -87,14 +85,14 @@ def _answered(text: str, tags: tuple[str, str] | None, number: int) -> Any:
     return step
 
 
-def _answers_by_code(step: Any) -> bool:
-    """True for code that gives the answer itself: the answer is then its outcome, and no step of its own."""
+def _has_answer_code(step: Any) -> bool:
+    """Whether the code of a step gives the answer: then the answer is its result, and not a step of its own."""
     calls = getattr(step, "tool_calls", None) or ()
     return any(call.name == CODE and "final_answer(" in str(call.arguments) for call in calls)
 
 
 def _logs(printed: str | None, text: str) -> str:
-    """As smolagents tells a model what its code has done."""
+    """The observation of code in smolagents' form."""
     return f"Execution logs:\n{printed or ''}\nLast output from code snippet:\n{text}".replace(":\n\n", ":\n", 1)
 
 
@@ -102,8 +100,8 @@ def _block(code: str, tags: tuple[str, str]) -> str:
     return f"{tags[0]}\n{code}\n{tags[1]}"
 
 
-def _observed(steps: list[Any], message: Message) -> None:
-    """A result goes to the step whose call it answers; one that answers nothing was never asked for."""
+def _add_result(steps: list[Any], message: Message) -> None:
+    """Add a result to the step with its call; a result without a call is left out."""
     call_id = message.get("tool_call_id")
     for step in reversed(steps):
         calls = getattr(step, "tool_calls", None) or ()

@@ -1,40 +1,49 @@
-"""Taps on an agent: a clone for one turn that behaves as the agent does, and tells what it does.
+"""Runs a turn with an instrumented clone of an agent, which behaves as the agent does and emits signals.
 
-The clone shares memory, state and executor with the agent of the conversation; only what is listened to is replaced,
-and thrown away with it. The methods are smolagents' own, `_step_stream` and the like included: an extra pins the
-version. Nothing is told from where `_run_stream` could not be left: an exception has to come up from inside a step, or
-between two.
+The clone shares memory, state and executor with the agent of the conversation; only the observed attributes are
+replaced, and discarded with the clone. The replaced methods are smolagents' own, private ones included, so the extra
+pins the version. A signal is emitted only inside of a step or between two, because ThreadCancelled has to propagate out
+of `_run_stream`.
 """
 
+import asyncio
 import copy
+import functools
+import inspect
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock
 from typing import Any, cast
 
-from limelight.sources.smolagents.approvals import Rejected
-from limelight.sources.smolagents.async_tools import awaited
-from limelight.sources.smolagents.current_call import Calls
-from limelight.sources.smolagents.error_text import told
-from limelight.sources.smolagents.executor import HeardExecutor
-from limelight.sources.smolagents.managed_agents import SPAWNING, ManagedAgent
-from limelight.sources.smolagents.model import listened_to
-from limelight.sources.smolagents.observer import Observer
-from limelight.sources.smolagents.outputs import outcome_of, sendable
+from limelight.events import Status
+from limelight.messages import Message
+from limelight.sources.base import CURRENT_AGENT_ID, Options, Turn
+from limelight.sources.smolagents.conversation import Conversation, copy_agent
+from limelight.sources.smolagents.executor import ObservedExecutor
+from limelight.sources.smolagents.files import result_of, sent_files
+from limelight.sources.smolagents.model import encodable, observed_model
 from limelight.sources.smolagents.signals import (
     CODE,
-    NOTHING,
-    Answered,
+    CURRENT_CALL,
+    NO_RESULT,
+    AgentBegan,
+    AgentEnded,
+    AnswerAccepted,
+    ApprovalRejected,
     CallEnded,
-    CallMade,
-    LimitReached,
-    Pictured,
-    Planned,
+    CallReady,
+    ImagesObserved,
+    Observer,
+    PlanEnded,
     StepBegan,
-    StepBroke,
     StepEnded,
+    StepFailed,
+    StepLimitReached,
+    error_text,
 )
-from limelight.sources.threads import Left
-from limelight.sources.values import Outcome
+from limelight.sources.threads import ThreadBridge, ThreadCancelled
+from limelight.sources.values import ToolResult
 
 REPLACED = frozenset(
     {
@@ -52,47 +61,104 @@ REPLACED = frozenset(
         "execute_tool_call",
     }
 )
-"""The attributes of a clone that are not the agent's own."""
-
-HEARD = frozenset({"ToolCall", "ToolOutput", "ActionStep", "PlanningStep", "FinalAnswerStep"})
-"""What smolagents yields and is told."""
+"""The attributes of a clone that are not the agent's."""
+OBSERVED = frozenset({"ToolCall", "ToolOutput", "ActionStep", "PlanningStep", "FinalAnswerStep"})
+"""The classes of smolagents' stream items that become signals."""
 DROPS = {
     "ActionOutput": "the end of the call, the step and the answer say the same",
-    "ChatMessageStreamDelta": "the model is listened to directly, so the agent's own streaming is off",
+    "ChatMessageStreamDelta": "the model is observed directly, so the agent's own streaming is off",
     "ChatMessageToolCall": "smolagents names it among its events and never sends it",
 }
-"""What smolagents yields and nobody needs, with the reason. A model's `reasoning_content` never gets this far:
-smolagents drops it."""
+"""The other classes, with the reason. A model's `reasoning_content` is dropped by smolagents itself."""
+POLL_SECONDS = 0.05
+"""How often a running coroutine is checked for a cancellation."""
 
 
-def tapped(agent: Any, observer: Observer, agent_id: str = "") -> Any:
-    """A clone of the agent that tells the observer what it does."""
+class AgentTurn:
+    """One turn of an agent in its thread. `conversation` is the one to continue; a new one is created if it is None."""
+
+    def __init__(
+        self,
+        target: Any,
+        options: Options,
+        turn: Turn,
+        conversation: Conversation | None,
+        history: Sequence[Message],
+    ) -> None:
+        self.conversation = conversation
+        self._target = target
+        self._options = options
+        self._turn = turn
+        self._history = history
+        self._observer: Observer | None = None
+
+    @property
+    def running_tools(self) -> list[str]:
+        return self._observer.running_tools if self._observer is not None else []
+
+    def run(self, bridge: ThreadBridge[Any]) -> None:
+        """Run the turn. Called in the thread."""
+        observer = self._observer = Observer(bridge, self._options.approve)
+        if self.conversation is None:
+            self.conversation = Conversation(self._target, self._history)
+        agent = self.conversation.agent()
+        clone = self._configure(instrument(agent, observer))
+        observer.emit(agent_began(clone))
+        images = self._images(observer)
+        steps = clone.run(
+            self._turn.question.text,
+            stream=True,
+            reset=False,
+            images=images or None,
+            max_steps=self._turn.max_steps or self._options.max_steps,
+        )
+        for _ in steps:  # the instrumented methods emit the signals
+            pass
+        copy_back(clone, agent)
+
+    def _images(self, observer: Observer) -> list[Any]:
+        images, others = sent_files(self._turn.question)
+        if others:
+            self._turn.context.emit(Status(text=f"Left out, as this agent takes pictures only: {', '.join(others)}"))
+        return observer.new_images(images)
+
+    def _configure(self, clone: Any) -> Any:
+        """Apply the instructions of the request and the options."""
+        if self._turn.instructions:
+            clone.instructions = "\n\n".join(filter(None, (clone.instructions, self._turn.instructions)))
+        if self._options.planning_interval is not None:
+            clone.planning_interval = self._options.planning_interval
+        return clone
+
+
+def instrument(agent: Any, observer: Observer, agent_id: str = "") -> Any:
+    """Clone an agent; the clone emits signals."""
     clone = copy.copy(agent)
-    clone.model = listened_to(agent.model, observer, agent_id, keep_empty=agent.stream_outputs)
+    clone.model = observed_model(agent.model, observer, agent_id, keep_empty=agent.stream_outputs)
     clone.stream_outputs = False
-    clone.tools = {name: awaited(tool, observer) for name, tool in agent.tools.items()}
+    clone.tools = {name: _sync_tool(tool, observer) for name, tool in agent.tools.items()}
     clone.managed_agents = {
-        name: ManagedAgent(managed, observer, agent_id, tapped) for name, managed in agent.managed_agents.items()
+        name: ManagedAgent(managed, observer, agent_id) for name, managed in agent.managed_agents.items()
     }
-    AgentTap(clone, observer, agent_id)
+    ObservedMethods(clone, observer, agent_id)
     return clone
 
 
-def settle(clone: Any, agent: Any) -> None:
-    """After a turn: what the clone has learned about itself stays with the agent."""
+def copy_back(clone: Any, agent: Any) -> None:
+    """Copy the attributes that a turn has changed from the clone to the agent."""
     attributes = cast("dict[str, Any]", vars(clone))
     for name, value in attributes.items():
         if name not in REPLACED:
             setattr(agent, name, value)
 
 
-class AgentTap:
-    """Replaces methods of a clone by ones that call them and tell about it."""
+class ObservedMethods:
+    """Methods of a clone that call the original ones and emit signals."""
 
     def __init__(self, clone: Any, observer: Observer, agent_id: str) -> None:
         self._observer = observer
         self._agent_id = agent_id
-        self._calls = Calls(observer)
+        self._calls = StepCalls(observer)
         self._run_stream = clone._run_stream
         self._step_stream = clone._step_stream
         self._plan_stream = clone._generate_planning_step
@@ -105,95 +171,214 @@ class AgentTap:
             self._execute = clone.execute_tool_call
             clone.execute_tool_call = self.execute
         if getattr(clone, "python_executor", None) is not None:
-            clone.python_executor = HeardExecutor(clone.python_executor, observer, agent_id, self._code_begins)
+            clone.python_executor = ObservedExecutor(clone.python_executor, observer, agent_id, self._start_code)
 
     def run_stream(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
         for item in self._run_stream(*args, **kwargs):
             match type(item).__name__:
                 case "ActionStep":
-                    self._pictured(item)
-                    self._observer.tell(StepEnded(self._agent_id, item))
+                    self._emit_images(item)
+                    self._observer.emit(StepEnded(self._agent_id, item))
                 case "FinalAnswerStep":
-                    self._observer.tell(Answered(self._agent_id, outcome_of(item.output, "answer")))
+                    self._observer.emit(AnswerAccepted(self._agent_id, result_of(item.output, "answer")))
                 case _:
                     pass
             yield item
 
     def plan_stream(self, task: str, is_first_step: bool, step: int) -> Iterator[Any]:
-        self._observer.tell(StepBegan(self._agent_id, step, "planning"))
-        try:
+        self._observer.emit(StepBegan(self._agent_id, step, "planning"))
+        with self._failure_signal():
             for item in self._plan_stream(task, is_first_step=is_first_step, step=step):
                 if type(item).__name__ == "PlanningStep":
-                    self._observer.tell(Planned(self._agent_id, item))
+                    self._observer.emit(PlanEnded(self._agent_id, item))
                 yield item
-        except (Left, GeneratorExit):
-            raise
-        except BaseException as error:
-            self._observer.tell(StepBroke(self._agent_id, told(error)))
-            raise
 
     def step_stream(self, memory_step: Any) -> Iterator[Any]:
-        self._calls = Calls(self._observer)
-        self._observer.tell(StepBegan(self._agent_id, memory_step.step_number))
-        try:
+        self._calls = StepCalls(self._observer)
+        self._observer.emit(StepBegan(self._agent_id, memory_step.step_number))
+        with self._failure_signal():
             for item in self._step_stream(memory_step):
-                self._hear(item)
+                self._emit_call(item)
                 yield item
-        except (Left, GeneratorExit):
+
+    @contextmanager
+    def _failure_signal(self) -> Generator[None]:
+        """Emit a signal if the step raises."""
+        try:
+            yield
+        except (ThreadCancelled, GeneratorExit):
             raise
         except BaseException as error:
-            self._observer.tell(StepBroke(self._agent_id, told(error)))
+            self._observer.emit(StepFailed(self._agent_id, error_text(error)))
             raise
 
     def answer(self, task: str) -> Any:
-        self._observer.tell(LimitReached(self._agent_id))
+        self._observer.emit(StepLimitReached(self._agent_id))
         return self._answer(task)
 
     def execute(self, tool_name: str, arguments: Any) -> Any:
-        """One tool call, in whatever thread. Its end is told at once, also if smolagents drops it."""
-        self._observer.check()
-        ticket = self._calls.begins(tool_name, arguments)
+        """Execute a tool call in any thread. Its end is emitted at once, also if smolagents drops the result."""
+        self._observer.check_cancelled()
+        number = self._calls.start(tool_name, arguments)
         try:
-            arguments = self._observer.permitted(self._agent_id, ticket, tool_name, arguments)
-        except Rejected as rejected:  # raised, it would take the calls beside it along
-            self._ended(ticket, time.perf_counter(), error=str(rejected))
+            arguments = self._observer.approved_args(self._agent_id, number, tool_name, arguments)
+        except ApprovalRejected as rejected:  # if it were raised, the calls beside it would fail too
+            self._emit_end(number, time.perf_counter(), error=str(rejected))
             return str(rejected)
-        spawning = SPAWNING.set(ticket)
-        begun = time.perf_counter()
+        token = CURRENT_CALL.set(number)
+        started = time.perf_counter()
         try:
-            with self._observer.works(tool_name):
-                output = sendable(self._execute(tool_name, arguments))
-        except Left:
+            with self._observer.running(tool_name):
+                output = encodable(self._execute(tool_name, arguments))
+        except ThreadCancelled:
             raise
-        except BaseException as error:  # also of a tool that exits
-            self._ended(ticket, begun, error=told(error))
+        except BaseException as error:  # a tool may also exit
+            self._emit_end(number, started, error=error_text(error))
             raise
         finally:
-            SPAWNING.reset(spawning)
-        self._ended(ticket, begun, outcome_of(output, tool_name))
+            CURRENT_CALL.reset(token)
+        self._emit_end(number, started, result_of(output, tool_name))
         return output
 
-    def _ended(self, ticket: int, begun: float, outcome: Outcome = NOTHING, error: str | None = None) -> None:
-        seconds = time.perf_counter() - begun
-        self._observer.tell(CallEnded(self._agent_id, ticket, outcome, error, seconds))
+    def _emit_end(self, number: int, started: float, result: ToolResult = NO_RESULT, error: str | None = None) -> None:
+        seconds = time.perf_counter() - started
+        self._observer.emit(CallEnded(self._agent_id, number, result, error, seconds))
 
-    def _hear(self, item: Any) -> None:
+    def _emit_call(self, item: Any) -> None:
         match type(item).__name__:
             case "ToolCall":
-                ticket = self._calls.made(item)
-                self._observer.tell(CallMade(self._agent_id, ticket, item.name, item.arguments, item.id or ""))
-            case "ToolOutput":  # told before, unless an agent runs its calls in a way of its own
-                if ticket := self._calls.unheard(item.tool_call):
-                    outcome = outcome_of(item.output, item.tool_call.name)
-                    self._observer.tell(CallEnded(self._agent_id, ticket, outcome))
+                number = self._calls.add(item)
+                self._observer.emit(CallReady(self._agent_id, number, item.name, item.arguments, item.id or ""))
+            case "ToolOutput":  # `execute` has emitted it, unless a subclass executes calls in another way
+                if number := self._calls.not_started(item.tool_call):
+                    result = result_of(item.output, item.tool_call.name)
+                    self._observer.emit(CallEnded(self._agent_id, number, result))
             case _:
                 pass
 
-    def _pictured(self, step: Any) -> None:
-        images = self._observer.new_pictures(step.observations_images or ())
-        files = [file for image in images for file in outcome_of(image, f"observation-{step.step_number}").files]
+    def _emit_images(self, step: Any) -> None:
+        images = self._observer.new_images(step.observations_images or ())
+        files = [file for image in images for file in result_of(image, f"observation-{step.step_number}").files]
         if files:
-            self._observer.tell(Pictured(self._agent_id, files))
+            self._observer.emit(ImagesObserved(self._agent_id, files))
 
-    def _code_begins(self, code: str) -> int:
-        return self._calls.begins(CODE, code)
+    def _start_code(self, code: str) -> int:
+        return self._calls.start(CODE, code)
+
+
+class StepCalls:
+    """The tool calls of one step that have not started, with their numbers.
+
+    smolagents executes a call by name and arguments, without its id. The arguments are the same object as in the call,
+    by which it is found; calls with equal arguments may be swapped.
+    """
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._waiting: list[tuple[int, Any]] = []
+        self._lock = Lock()
+
+    def add(self, call: Any) -> int:
+        """Add a call of the model, and return its number."""
+        number = self._observer.next_call_number()
+        self._waiting.append((number, call))
+        return number
+
+    def not_started(self, call: Any) -> int:
+        """The number of a call that has not started; 0 if it has."""
+        return next((number for number, other in self._waiting if other is call), 0)
+
+    def start(self, name: str, arguments: Any) -> int:
+        """The number of the call that starts now; 0 if the model has not made it."""
+        with self._lock:
+            named = [(number, call) for number, call in self._waiting if call.name == name]
+            same = [(number, call) for number, call in named if call.arguments is arguments]
+            for number, call in same or named:
+                self._waiting.remove((number, call))
+                return number
+        return 0
+
+
+class ManagedAgent:
+    """Wraps a managed agent for its manager. Each call is a sub-agent of its own.
+
+    smolagents would run two calls at once on one object, whose memory they would share. Here the second call gets a
+    copy; calls one after the other use the same agent.
+    """
+
+    def __init__(self, agent: Any, observer: Observer, parent_id: str) -> None:
+        self._agent = agent
+        self._observer = observer
+        self._parent_id = parent_id
+        self._busy = Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_agent":
+            raise AttributeError(name)
+        return getattr(self._agent, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self._observer.check_cancelled()
+        acquired = self._busy.acquire(blocking=False)
+        try:
+            return self._run(self._agent if acquired else copy_agent(self._agent), args, kwargs)
+        finally:
+            if acquired:
+                self._busy.release()
+
+    def _run(self, agent: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        name = str(agent.name)
+        agent_id = self._observer.new_agent_id(name)
+        clone = instrument(agent, self._observer, agent_id)
+        self._observer.emit(agent_began(clone, agent_id, name, self._parent_id, CURRENT_CALL.get()))
+        token = CURRENT_AGENT_ID.set(lambda: agent_id)
+        try:
+            report = clone(*args, **kwargs)
+        except ThreadCancelled:
+            raise
+        except BaseException as error:
+            self._observer.emit(AgentEnded(agent_id, error_text(error)))
+            raise
+        finally:
+            CURRENT_AGENT_ID.reset(token)
+        self._observer.emit(AgentEnded(agent_id))
+        return report
+
+
+def agent_began(
+    agent: Any, agent_id: str = "", name: str = "", parent_id: str = "", call_number: int = 0
+) -> AgentBegan:
+    """The signal for the start of an agent, with the form of its replies."""
+    tags = getattr(agent, "code_block_tags", None)
+    structured = bool(getattr(agent, "_use_structured_outputs_internally", False))
+    return AgentBegan(agent_id, name, parent_id, call_number, tuple(tags) if tags else None, structured)
+
+
+def _sync_tool(tool: Any, observer: Observer) -> Any:
+    """The tool, or a copy that runs the tool's coroutine: smolagents would take the coroutine for the result.
+
+    It runs in an event loop of its own in the thread of the call, so that a tool that blocks does not block others.
+    Unlike other tools, it can be cancelled.
+    """
+    forward = getattr(tool, "forward", None)
+    if not inspect.iscoroutinefunction(forward):
+        return tool
+
+    @functools.wraps(forward)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return asyncio.run(_until_cancelled(forward(*args, **kwargs), observer))
+
+    copied = copy.copy(tool)
+    copied.forward = run
+    return copied
+
+
+async def _until_cancelled(work: Coroutine[Any, Any, Any], observer: Observer) -> Any:
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        await asyncio.wait({task}, timeout=POLL_SECONDS)
+        if observer.cancelled and not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+            raise ThreadCancelled
+    return task.result()

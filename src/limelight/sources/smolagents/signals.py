@@ -1,21 +1,38 @@
-"""What the taps on an agent hear, as values: the vocabulary between the thread that runs it and the translator.
+"""Signals, which the threads of an agent send to the translator, and the Observer that sends them.
 
-smolagents' own objects travel in them as they are (`Any`). `agent_id` says whose tap it was; "" is the main agent. A
-`ticket` numbers a tool call within a run, because the ids that models give repeat. 0 is no call at all.
+Signals carry objects of smolagents unchanged (`Any`). `agent_id` is the agent that has sent the signal; "" is the main
+agent. `call_number` identifies a tool call within a run, because models repeat call ids; 0 means no call.
 """
 
-from typing import Any
+import itertools
+from collections import Counter
+from collections.abc import Collection, Generator, Iterable
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Lock
+from typing import Any, cast
 
 import msgspec
 
-from limelight.sources.base import FileMade
-from limelight.sources.values import Outcome
+from limelight.json_values import safe_text
+from limelight.sources.base import Approval, FileMade
+from limelight.sources.threads import ThreadBridge, ThreadCancelled
+from limelight.sources.values import ToolResult
 
-NOTHING = Outcome("", [])
+NO_RESULT = ToolResult("", [])
 CODE = "python_interpreter"
 """smolagents' name for a call that is a piece of code."""
 ANSWER = "final_answer"
-"""Its name for the call that ends a run."""
+"""smolagents' name for the call that ends a run."""
+ARGUMENTS = "arguments"
+"""The name under which arguments that are not an object are shown in a request for approval."""
+POLL_SECONDS = 0.5
+"""How often a thread that waits for an approval checks whether the run was stopped."""
+WRAPPERS = {"AgentGenerationError", "AgentToolExecutionError"}
+"""Errors of smolagents that only add advice for the model to their cause."""
+CURRENT_CALL: ContextVar[int] = ContextVar("limelight_smolagents_call", default=0)
+"""The number of the tool call that the current code belongs to."""
 
 
 class Signal(msgspec.Struct, frozen=True, gc=False):
@@ -25,99 +42,226 @@ class Signal(msgspec.Struct, frozen=True, gc=False):
 
 
 class AgentBegan(Signal, frozen=True, gc=False):
-    """An agent got a task: the main one from the user, a managed one by the call with this ticket."""
+    """An agent has got a task: the main agent from the user, a managed agent by a call."""
 
     name: str = ""
     parent_id: str = ""
-    ticket: int = 0
+    call_number: int = 0
     tags: tuple[str, str] | None = None
-    """What a code agent puts around its code; None for an agent that writes no code."""
+    """The tags around the code of a code agent; None for an agent that writes no code."""
     structured: bool = False
-    """Whether a code agent answers with a JSON object of thought and code in place of tags."""
+    """Whether a code agent replies with a JSON object of thought and code instead of tags."""
 
 
 class AgentEnded(Signal, frozen=True, gc=False):
-    """A managed agent has reported, or failed."""
+    """A managed agent has returned, or failed."""
 
     error: str | None = None
 
 
 class StepBegan(Signal, frozen=True, gc=False):
-    """A round of the loop: kind `action` or `planning`."""
+    """A step has started, of the kind `action` or `planning`."""
 
     number: int
     step_kind: str = "action"
 
 
-class StepBroke(Signal, frozen=True, gc=False):
-    """The step raised, which its own record does not always say."""
+class StepFailed(Signal, frozen=True, gc=False):
+    """A step has raised, which its record does not always contain."""
 
     error: str
 
 
-class LimitReached(Signal, frozen=True, gc=False):
-    """No steps are left: what the model says now is the answer."""
+class StepLimitReached(Signal, frozen=True, gc=False):
+    """No steps are left: the next reply of the model is the answer."""
 
 
-class ModelSaid(Signal, frozen=True, gc=False):
-    """One delta of the model's stream."""
+class ModelDelta(Signal, frozen=True, gc=False):
+    """A delta of the model's stream."""
 
     delta: Any
 
 
 class ModelReplied(Signal, frozen=True, gc=False):
-    """The model's reply is whole. If it was not streamed, this is the first that is heard of it."""
+    """A reply of the model is complete. If it was not streamed, this is the first signal of it."""
 
     message: Any
     model: str = ""
     streamed: bool = True
 
 
-class CallMade(Signal, frozen=True, gc=False):
-    """The arguments of a tool call are whole. `inner` calls are made by code, not by the model."""
+class CallReady(Signal, frozen=True, gc=False):
+    """The arguments of a tool call are complete. Code makes `inner` calls, the model makes the others."""
 
-    ticket: int
+    call_number: int
     name: str
     args: Any = None
     raw_id: str = ""
     inner: bool = False
 
 
-class CallPrinted(Signal, frozen=True, gc=False):
-    """Running code printed something."""
+class CallOutput(Signal, frozen=True, gc=False):
+    """Running code has printed something."""
 
-    ticket: int
+    call_number: int
     text: str
 
 
 class CallEnded(Signal, frozen=True, gc=False):
-    """A tool, or code, returned or raised."""
+    """A tool, or code, has returned or raised."""
 
-    ticket: int
-    outcome: Outcome = NOTHING
+    call_number: int
+    result: ToolResult = NO_RESULT
     error: str | None = None
     seconds: float | None = None
 
 
-class Pictured(Signal, frozen=True, gc=False):
-    """Pictures were put before the agent's eyes: a screenshot, say."""
+class ApprovalNeeded(Signal, frozen=True):
+    """A tool waits for the approval of a person."""
+
+    call_number: int
+    name: str
+    args: dict[str, Any]
+    approval: "Future[Approval]" = msgspec.field(default_factory=Future)
+
+
+class ImagesObserved(Signal, frozen=True, gc=False):
+    """The observations of a step contain images, such as a screenshot."""
 
     files: list[FileMade]
 
 
 class StepEnded(Signal, frozen=True, gc=False):
-    """An ActionStep is over. At the limit of steps the last one comes twice."""
+    """An ActionStep has ended. At the step limit smolagents reports the last one twice."""
 
     step: Any
 
 
-class Planned(Signal, frozen=True, gc=False):
-    """A PlanningStep is over."""
+class PlanEnded(Signal, frozen=True, gc=False):
+    """A PlanningStep has ended."""
 
     step: Any
 
 
-class Answered(Signal, frozen=True, gc=False):
-    """The agent's answer was accepted."""
+class AnswerAccepted(Signal, frozen=True, gc=False):
+    """smolagents has accepted the agent's answer."""
 
-    outcome: Outcome
+    result: ToolResult
+
+
+class ApprovalRejected(Exception):
+    """A person has rejected a call, or the request has expired. The agent gets the message."""
+
+    def __init__(self, approval: Approval) -> None:
+        reason = f": {approval.reason}" if approval.reason else ""
+        super().__init__(f"rejected by {approval.by or 'a person'}{reason}")
+
+
+class Observer:
+    """Sends the signals of one run, assigns ids, and requests approvals.
+
+    The thread of the agent uses it, and those that smolagents starts for parallel tools. Once the run is stopped, its
+    methods raise ThreadCancelled, which ends the thread wherever it is.
+    """
+
+    def __init__(self, bridge: ThreadBridge[Signal], approve: Collection[str] = ()) -> None:
+        """`approve` has the names of the tools that need an approval."""
+        self.emit = bridge.put
+        """Send a signal. Raises ThreadCancelled if the run was stopped."""
+        self._bridge = bridge
+        self._call_numbers = itertools.count(1)
+        self._agents: Counter[str] = Counter()
+        self._lock = Lock()
+        self._images: dict[int, Any] = {}
+        self._running: Counter[str] = Counter()
+        self._approve = frozenset(approve)
+
+    @property
+    def cancelled(self) -> bool:
+        """True once the run is stopped."""
+        return self._bridge.cancelled
+
+    def check_cancelled(self) -> None:
+        """Raise ThreadCancelled if the run was stopped. Called before anything that costs time or money."""
+        if self._bridge.cancelled:
+            raise ThreadCancelled
+
+    def next_call_number(self) -> int:
+        return next(self._call_numbers)
+
+    def new_agent_id(self, name: str) -> str:
+        """Assign an id to a managed agent, such as `helper-1`."""
+        with self._lock:
+            self._agents[name] += 1
+            return f"{name}-{self._agents[name]}"
+
+    def new_images(self, images: Iterable[Any]) -> list[Any]:
+        """The images that were not passed before. They are kept, so that their `id()` is not used again."""
+        new = {id(image): image for image in images if id(image) not in self._images}
+        self._images |= new
+        return list(new.values())
+
+    # Approvals
+
+    def needs_approval(self, tools: Collection[str]) -> bool:
+        """Whether one of these tools needs an approval."""
+        return not self._approve.isdisjoint(tools)
+
+    def approved_args(self, agent_id: str, call_number: int, tool: str, args: Any) -> Any:
+        """The arguments with which a tool may run, after an approval if it needs one. Raises ApprovalRejected."""
+        if tool not in self._approve:
+            return args
+        is_object = isinstance(args, dict)
+        shown = cast("dict[str, Any]", args) if is_object else {ARGUMENTS: args}
+        request = ApprovalNeeded(agent_id, call_number, tool, shown)
+        self.emit(request)
+        approval = self._wait(request)
+        if not approval:
+            raise ApprovalRejected(approval)
+        if approval.decision != "edit":
+            return args
+        return approval.args if is_object else approval.args.get(ARGUMENTS, args)
+
+    def _wait(self, request: ApprovalNeeded) -> Approval:
+        """Wait for the decision. A request that was still in the bridge when the run was stopped gets none."""
+        while True:
+            try:
+                return request.approval.result(timeout=POLL_SECONDS)
+            except TimeoutError:
+                self.check_cancelled()
+
+    # Running tools
+
+    @contextmanager
+    def running(self, tool: str, caller: str = "") -> Generator[None]:
+        """Count a tool as running. Its `caller`, such as code, waits for it and does not count."""
+        with self._lock:
+            self._running.update({tool: 1, caller: -1})
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running.update({tool: -1, caller: 1})
+
+    @property
+    def running_tools(self) -> list[str]:
+        with self._lock:
+            return [tool for tool in +self._running if tool]
+
+
+def error_text(error: BaseException) -> str:
+    """The message of an error without smolagents' advice for the model."""
+    cause = error.__cause__
+    if type(error).__name__ in WRAPPERS and cause is not None:
+        return error_text(cause) if type(cause).__name__ in WRAPPERS else f"{type(cause).__name__}: {safe_text(cause)}"
+    message = getattr(error, "message", None)
+    text = message if isinstance(message, str) and message else safe_text(error)
+    if not isinstance(error, Exception):  # the message of an exit says little: `SystemExit: 1`
+        text = f"{type(error).__name__}: {text}" if text else ""
+    return text or type(error).__name__
+
+
+def named_error_text(error: BaseException) -> str:
+    """The same with the name of the error, as in `KeyError: 'size'`."""
+    has_name = type(error).__name__ in WRAPPERS or not isinstance(error, Exception)
+    return error_text(error) if has_name else f"{type(error).__name__}: {error_text(error)}"

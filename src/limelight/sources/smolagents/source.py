@@ -1,7 +1,7 @@
-"""The source for smolagents. It imports smolagents only when an agent runs, as it is loaded to ask who takes a target.
+"""Runs an agent of smolagents in a thread, because smolagents blocks, and keeps a copy of it for each conversation.
 
-A turn runs in a thread of its own, because smolagents blocks. The copy of the agent that a conversation has is kept
-in memory; who comes back later gets a new one, which is told what was said before.
+The copies are in memory. A conversation that continues without one gets a new copy with the history. This module must
+not import smolagents, because it is loaded to choose the source of a target.
 """
 
 import asyncio
@@ -12,10 +12,10 @@ from limelight.errors import AgentFailed, LimelightError
 from limelight.events import Status
 from limelight.messages import Message
 from limelight.sources.base import NO_OPTIONS, Feature, Item, Options, Source, Turn, first_line
-from limelight.sources.running_threads import unstoppable
-from limelight.sources.smolagents.approvals import Asked, Questions, check_names
-from limelight.sources.smolagents.error_text import named
-from limelight.sources.smolagents.translator import AnySignal, Translator
+from limelight.sources.running_threads import still_running_text
+from limelight.sources.smolagents.approvals import ApprovalRequests, check_tool_names
+from limelight.sources.smolagents.signals import ApprovalNeeded, named_error_text
+from limelight.sources.smolagents.translator import AnySignal, SmolagentsTranslator
 from limelight.sources.threads import ThreadBridge
 
 
@@ -26,17 +26,17 @@ class SmolagentsSource(Source):
     keeps_memory: ClassVar[bool] = True
     OPTIONS: ClassVar[frozenset[str]] = frozenset({"max_steps", "planning_interval", "approve"})
     LACKS: ClassVar[Mapping[Feature, str]] = {
-        "approvals": "an agent cannot ask by itself; `approve` in its table holds up the tools that are named there",
-        "output_deltas": "a tool says nothing before it returns; code that prints is heard",
-        "stop_in_a_sync_tool": "it runs in a thread, which cannot be broken off; async tools can, code between lines",
-        "memory_after_restart": "steps live in this process; after a restart the log tells the conversation",
+        "approvals": "an agent cannot ask by itself; the setting `approve` names tools that need an approval",
+        "output_deltas": "a tool has no output before it returns; output of code is streamed",
+        "stop_in_a_sync_tool": "it runs in a thread, which cannot be interrupted; async tools and code can",
+        "memory_after_restart": "steps are kept in this process; after a restart the log has the conversation",
     }
 
     def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
         self._target: Any = target
         self._options = options
         if options.approve:
-            check_names(target, options.approve)
+            check_tool_names(target, options.approve)
         self._conversations: dict[str, Any] = {}
 
     @classmethod
@@ -63,43 +63,45 @@ class SmolagentsSource(Source):
         await self.rest(memory_key)
 
     async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
-        from limelight.sources.smolagents.turn import Performance
+        from limelight.sources.smolagents.instrument import AgentTurn
 
-        known = self._conversations.get(turn.memory_key) if turn.memory_key else None
-        history: Sequence[Message] = () if known is not None else await turn.history()
-        performance = Performance(self._target, self._options, turn, known, history)
-        translator = Translator()
-        questions = Questions(turn.context)
-        bridge: ThreadBridge[AnySignal | Asked] = ThreadBridge(performance.play, f"limelight-{turn.context.run_id}")
+        conversation = self._conversations.get(turn.memory_key) if turn.memory_key else None
+        history: Sequence[Message] = () if conversation is not None else await turn.history()
+        agent_turn = AgentTurn(self._target, self._options, turn, conversation, history)
+        translator = SmolagentsTranslator()
+        requests = ApprovalRequests(turn.context)
+        bridge: ThreadBridge[AnySignal | ApprovalNeeded] = ThreadBridge(
+            agent_turn.run, f"limelight-{turn.context.run_id}"
+        )
         try:
             async for signal in bridge.items():
-                if isinstance(signal, Asked):
-                    questions.ask(signal, translator.call_id(signal.ticket))
+                if isinstance(signal, ApprovalNeeded):
+                    requests.add(signal, translator.call_id(signal.call_number))
                     continue
                 for item in translator.feed(signal):
                     yield item
         except LimelightError:
             raise
         except Exception as error:
-            raise AgentFailed(named(error)) from error
+            raise AgentFailed(named_error_text(error)) from error
         finally:
-            questions.close()
-            gone = await bridge.leave()
-            await self._keep(turn.memory_key, performance.conversation, translator.answered, gone)
-            if not gone:
-                turn.context.emit(Status(text=unstoppable(performance.at_work)))
+            requests.cancel()
+            thread_ended = await bridge.cancel()
+            await self._keep(turn.memory_key, agent_turn.conversation, translator.answered, thread_ended)
+            if not thread_ended:
+                turn.context.emit(Status(text=still_running_text(agent_turn.running_tools)))
         for item in translator.end():
             yield item
 
-    async def _keep(self, key: str, conversation: Any, answered: bool, gone: bool) -> None:
-        """What the next turn starts from. `gone`: nobody works on it any more."""
+    async def _keep(self, key: str, conversation: Any, answered: bool, thread_ended: bool) -> None:
+        """Keep the conversation for the next turn, in a state from which it can continue."""
         if conversation is None:
             return
-        if not gone:
+        if not thread_ended:
             conversation.abandon()
         elif not answered:
-            conversation.mend()
+            conversation.repair()
         if key:
             self._conversations[key] = conversation
-        elif gone:
+        elif thread_ended:
             await asyncio.to_thread(conversation.close)

@@ -1,98 +1,95 @@
-"""The tool calls of one agent, as Events: begun by the model or by code, run, ended once.
+"""The tool calls of one agent, as Events. Pure.
 
-Pure. A call is begun when the model starts to write it, and made when its arguments are whole; the calls of a reply are
-made in the order in which they were begun. Calls of `final_answer` are not shown.
+The model streams a call, its arguments are complete when smolagents reports it, and the calls of a reply are reported
+in their order. Calls of `final_answer` are not shown.
 """
 
 from typing import Any
 
 import msgspec
 
-from limelight.events import ToolArgsDelta, ToolFinished, ToolOutputDelta, ToolReady, ToolStarted
-from limelight.sources.base import CallIds, Item
-from limelight.sources.smolagents.signals import ANSWER, CallEnded, CallMade, CallPrinted
+from limelight.events import AnyEvent
+from limelight.sources.base import Item
+from limelight.sources.smolagents.signals import ANSWER, CallEnded, CallOutput, CallReady
+from limelight.sources.tool_calls import CallIds, ToolCall
 from limelight.sources.values import args_value
 
 NEVER_RAN = "the call was never run"
 
 
-class CallBook:
-    """The calls of a whole run: their ids are unique in it, and known by ticket."""
+class RunCalls:
+    """The calls of all agents of a run, by call number."""
 
     def __init__(self) -> None:
         self.ids = CallIds()
-        self.by_ticket: dict[int, str] = {}
+        self.by_number: dict[int, ToolCall] = {}
 
 
-class OpenCalls:
+class AgentCalls:
     """The calls of one agent."""
 
-    def __init__(self, agent_id: str, book: CallBook) -> None:
+    def __init__(self, agent_id: str, run_calls: RunCalls) -> None:
         self._agent_id = agent_id
-        self._book = book
-        self._begun: dict[int, str] = {}
-        """Calls that the model has begun to write, by their index in the reply; "" is one that is not shown (yet)."""
-        self._open: list[str] = []
+        self._run_calls = run_calls
+        self._streamed: dict[int, ToolCall | None] = {}
+        """The calls that the model streams, by index in the reply; None for one that is not shown (yet)."""
+        self._open: list[ToolCall] = []
 
-    def next_reply(self) -> None:
-        """What was begun before is past."""
-        self._begun = {}
+    def start_reply(self) -> None:
+        """A reply of the model starts: its calls are numbered anew."""
+        self._streamed = {}
 
-    def has_begun(self, index: int) -> bool:
-        """Whether a call with this index in the reply is shown."""
-        return bool(self._begun.get(index))
+    def is_streamed(self, index: int) -> bool:
+        """Whether the call with this index is shown."""
+        return self._streamed.get(index) is not None
 
-    def begin(self, index: int, name: str, raw_id: str) -> list[Item]:
-        """The model writes a call. Without a name it only takes its place among the others."""
-        self._begun.setdefault(index, "")
-        if not name or name == ANSWER or self._begun[index]:
+    def stream(self, index: int, name: str, raw_id: str) -> list[AnyEvent]:
+        """The model streams a call. Without a name it only takes its place among the others."""
+        self._streamed.setdefault(index, None)
+        if not name or name == ANSWER or self._streamed[index] is not None:
             return []
-        call_id = self._begun[index] = self._book.ids.start(raw_id)
-        self._open.append(call_id)
-        return [ToolStarted(agent_id=self._agent_id, call_id=call_id, name=name)]
+        call = self._streamed[index] = self._add(raw_id, name)
+        return call.start()
 
-    def write(self, index: int, text: str) -> list[Item]:
-        """A piece of the arguments of a call."""
-        call_id = self._begun.get(index)
-        return [ToolArgsDelta(agent_id=self._agent_id, call_id=call_id, text=text)] if call_id and text else []
+    def append_args(self, index: int, text: str) -> list[AnyEvent]:
+        """Add a piece of the arguments of a streamed call."""
+        call = self._streamed.get(index)
+        return [] if call is None else call.append_args(text)
 
-    def made(self, signal: CallMade, args: Any) -> list[Item]:
-        """The arguments are whole: it runs now."""
-        place = None if signal.inner else next(iter(self._begun), None)
-        call_id = "" if place is None else self._begun.pop(place)
+    def ready(self, signal: CallReady, args: Any) -> list[Item]:
+        """The arguments of a call are complete: those of the next streamed call, or of a new one."""
+        index = None if signal.inner else next(iter(self._streamed), None)
+        call = None if index is None else self._streamed.pop(index)
         if signal.name == ANSWER:
-            return self._failed(call_id, NEVER_RAN) if call_id else []
-        if call_id:
-            self._book.by_ticket[signal.ticket] = call_id
-            return [ToolReady(agent_id=self._agent_id, call_id=call_id, args=args_value(args))]
-        call_id = self._book.by_ticket[signal.ticket] = self._book.ids.start(signal.raw_id)
-        self._open.append(call_id)
-        return [ToolStarted(agent_id=self._agent_id, call_id=call_id, name=signal.name, args=args_value(args))]
+            return [] if call is None else call.finish(error=NEVER_RAN)
+        if call is not None:
+            self._run_calls.by_number[signal.call_number] = call
+            return [*call.ready(args_value(args))]
+        call = self._run_calls.by_number[signal.call_number] = self._add(signal.raw_id, signal.name, args_value(args))
+        return [*call.start()]
 
-    def printed(self, signal: CallPrinted) -> list[Item]:
-        call_id = self._book.by_ticket.get(signal.ticket, "")
-        if call_id not in self._open:
-            return []
-        return [ToolOutputDelta(agent_id=self._agent_id, call_id=call_id, text=signal.text)]
+    def output(self, signal: CallOutput) -> list[AnyEvent]:
+        call = self._run_calls.by_number.get(signal.call_number)
+        return [] if call is None else call.output(signal.text)
 
-    def ended(self, signal: CallEnded) -> list[Item]:
-        call_id = self._book.by_ticket.get(signal.ticket, "")
-        if call_id not in self._open:
+    def end(self, signal: CallEnded) -> list[Item]:
+        call = self._run_calls.by_number.get(signal.call_number)
+        if call is None:
             return []
-        duration = None if signal.seconds is None else round(signal.seconds * 1000)
-        if signal.error is not None:
-            return self._failed(call_id, signal.error, duration)
-        self._open.remove(call_id)
-        result, made = signal.outcome
-        files = [msgspec.structs.replace(file, call_id=call_id, agent_id=self._agent_id) for file in made]
-        finished = ToolFinished(agent_id=self._agent_id, call_id=call_id, result=result, duration_ms=duration)
-        return [*files, finished]
+        owner = {"call_id": call.call_id, "agent_id": self._agent_id}
+        return call.finish(
+            signal.result.value,
+            error=signal.error,
+            duration_ms=None if signal.seconds is None else round(signal.seconds * 1000),
+            files=[msgspec.structs.replace(file, **owner) for file in signal.result.files],
+        )
 
     def close(self, error: str | None) -> list[Item]:
-        """The step is over: what is still open has come to nothing. Calls of code are closed before the code."""
-        return [item for call_id in reversed(self._open.copy()) for item in self._failed(call_id, error or NEVER_RAN)]
+        """The step has ended: fail the calls that are open. Calls that code has made end before the code."""
+        calls, self._open = self._open, []
+        return [item for call in reversed(calls) for item in call.finish(error=error or NEVER_RAN)]
 
-    def _failed(self, call_id: str, error: str, duration: int | None = None) -> list[Item]:
-        self._open.remove(call_id)
-        told = f"Error: {error}"
-        return [ToolFinished(agent_id=self._agent_id, call_id=call_id, result=told, error=error, duration_ms=duration)]
+    def _add(self, raw_id: str, name: str, args: dict[str, Any] | str | None = None) -> ToolCall:
+        call = ToolCall(self._agent_id, self._run_calls.ids.start(raw_id), name, args)
+        self._open.append(call)
+        return call

@@ -1,126 +1,127 @@
-"""What the taps hear -> Events. Pure: no threads, no clock, and nothing of smolagents but the objects that it is fed.
+"""Translates signals into Events. Pure: no threads, no clock, and nothing of smolagents but objects in signals.
 
-Each agent of the run has a Part of its own, so that any number of them may be heard at once. `final_answer` is no tool
-call to the viewer: its value is the answer, and only when smolagents has accepted it.
+Each agent of the run has its own AgentRun, so that several agents may run at once. `final_answer` is not shown as a
+tool call: its value is the answer, once smolagents has accepted it.
 """
 
+from collections.abc import Sequence
 from typing import assert_never
 
-from limelight.events import AgentFinished, AgentStarted, RunFinished, Usage
+from limelight.events import AgentFinished, AgentStarted, AnyEvent, RunFinished, Usage
 from limelight.sources.base import Item
-from limelight.sources.smolagents.agents import Part, Shared
+from limelight.sources.messages import MessageIds
+from limelight.sources.smolagents.agents import AgentRun
 from limelight.sources.smolagents.signals import (
     AgentBegan,
     AgentEnded,
-    Answered,
+    AnswerAccepted,
     CallEnded,
-    CallMade,
-    CallPrinted,
-    LimitReached,
+    CallOutput,
+    CallReady,
+    ImagesObserved,
+    ModelDelta,
     ModelReplied,
-    ModelSaid,
-    Pictured,
-    Planned,
+    PlanEnded,
     StepBegan,
-    StepBroke,
     StepEnded,
+    StepFailed,
+    StepLimitReached,
 )
+from limelight.sources.smolagents.tool_calls import RunCalls
 
 AnySignal = (
     AgentBegan
     | AgentEnded
     | StepBegan
-    | StepBroke
-    | LimitReached
-    | ModelSaid
+    | StepFailed
+    | StepLimitReached
+    | ModelDelta
     | ModelReplied
-    | CallMade
-    | CallPrinted
+    | CallReady
+    | CallOutput
     | CallEnded
-    | Pictured
+    | ImagesObserved
     | StepEnded
-    | Planned
-    | Answered
+    | PlanEnded
+    | AnswerAccepted
 )
 
 
-class Translator:
-    """Follows one run."""
+class SmolagentsTranslator:
+    """Translates one run."""
 
     def __init__(self) -> None:
-        self._shared = Shared()
-        self._parts: dict[str, Part] = {}
-        self._answered = False
-
-    @property
-    def answered(self) -> bool:
+        self.answered = False
         """True once the main agent has given its answer."""
-        return self._answered
+        self._message_ids = MessageIds(text="answer", reasoning="thought")
+        self._calls = RunCalls()
+        self._agents: dict[str, AgentRun] = {}
 
-    def call_id(self, ticket: int) -> str:
-        """Under which id the viewer knows a call; "" if it does not."""
-        return self._shared.calls.by_ticket.get(ticket, "")
+    def call_id(self, call_number: int) -> str:
+        """The id of a call; "" if the call is not shown."""
+        call = self._calls.by_number.get(call_number)
+        return "" if call is None else call.call_id
 
-    def feed(self, signal: AnySignal) -> list[Item]:
-        if type(signal) is ModelSaid:  # nine in ten
-            return self._parts[signal.agent_id].said(signal.delta)
+    def feed(self, signal: AnySignal) -> Sequence[Item]:
+        if type(signal) is ModelDelta:  # most signals
+            return self._agents[signal.agent_id].feed(signal.delta)
         if isinstance(signal, AgentBegan):
-            return self._began(signal)
-        part = self._parts[signal.agent_id]
+            return self._start_agent(signal)
+        agent = self._agents[signal.agent_id]
         match signal:
             case ModelReplied():
-                return [*part.replied(signal.message, signal.streamed), *_usage(signal)]
+                return [*agent.end_reply(signal.message, signal.streamed), *_usage(signal)]
             case StepBegan():
-                return part.step_began(signal)
-            case StepBroke():
-                part.step_broke(signal.error)
+                return agent.start_step(signal)
+            case StepFailed():
+                agent.fail_step(signal.error)
                 return []
-            case LimitReached():
-                return part.limit()
-            case CallMade():
-                return part.call_made(signal)
-            case CallPrinted():
-                return part.calls.printed(signal)
+            case StepLimitReached():
+                return agent.reach_limit()
+            case CallReady():
+                return agent.ready_call(signal)
+            case CallOutput():
+                return agent.calls.output(signal)
             case CallEnded():
-                return part.calls.ended(signal)
+                return agent.calls.end(signal)
             case StepEnded():
-                return part.step_ended(signal.step)
-            case Planned():
-                return part.planned(signal.step)
-            case Pictured():
-                return part.pictured(signal.files)
-            case Answered():
-                return self._answer(part, signal)
+                return agent.end_step(signal.step)
+            case PlanEnded():
+                return agent.end_plan(signal.step)
+            case ImagesObserved():
+                return agent.observe_images(signal.files)
+            case AnswerAccepted():
+                return self._answer(agent, signal)
             case AgentEnded():
                 return [AgentFinished(agent_id=signal.agent_id, error=signal.error)]
-            case ModelSaid():
-                return part.said(signal.delta)
+            case ModelDelta():
+                return agent.feed(signal.delta)
             case _:
                 assert_never(signal)
 
     def end(self) -> list[Item]:
-        """The agent's stream is over. Without an answer there is nothing to say, and the engine will notice."""
-        if not self._answered:
+        """The agent's thread has ended. Without an answer there is no terminal event, and the engine fails the run."""
+        if not self.answered:
             return []
-        return [RunFinished(code="max_steps" if self._parts[""].limit_reached else "")]
+        return [RunFinished(code="max_steps" if self._agents[""].limit_reached else "")]
 
-    def _began(self, signal: AgentBegan) -> list[Item]:
-        self._parts[signal.agent_id] = Part(signal, self._shared)
+    def _start_agent(self, signal: AgentBegan) -> list[AnyEvent]:
+        self._agents[signal.agent_id] = AgentRun(signal, self._message_ids, self._calls)
         if not signal.agent_id:
             return []
-        call_id = self.call_id(signal.ticket)
+        call_id = self.call_id(signal.call_number)
         started = AgentStarted(agent_id=signal.agent_id, name=signal.name, parent_id=signal.parent_id, call_id=call_id)
         return [started]
 
-    def _answer(self, part: Part, signal: Answered) -> list[Item]:
-        """A managed agent's answer is the result of the call that spawned it."""
-        if part.agent_id or self._answered:
+    def _answer(self, agent: AgentRun, signal: AnswerAccepted) -> list[Item]:
+        """The answer of the main agent; that of a managed agent is the result of the call that has started it."""
+        if agent.agent_id or self.answered:
             return []
-        self._answered = True
-        return part.answer(signal.outcome)
+        self.answered = True
+        return agent.answer(signal.result)
 
 
-def _usage(signal: ModelReplied) -> list[Item]:
+def _usage(signal: ModelReplied) -> list[AnyEvent]:
     usage = signal.message.token_usage
     if usage is None or not (usage.input_tokens or usage.output_tokens):
         return []

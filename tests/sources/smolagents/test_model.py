@@ -1,13 +1,13 @@
-"""The line to a provider: what came over it is closed, and the model is otherwise the one that was given."""
+"""smolagents: responses of a provider are closed, and copies of a model share its state."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from limelight.sources.smolagents.http_abort import Lines
+from limelight.sources.smolagents.model import AbortableModel
 
 
 class Answer:
-    """What a client gives for a request."""
+    """A response of a client."""
 
     def __init__(self) -> None:
         self.closed = 0
@@ -17,14 +17,14 @@ class Answer:
 
 
 class Wrapped:
-    """As LiteLLM has it: the stream is inside, and cannot be closed from here."""
+    """As LiteLLM's: the stream is inside, and there is no method to close it."""
 
     def __init__(self, inner: Answer) -> None:
         self.completion_stream = inner
 
 
 class Broken(Answer):
-    """It cannot be closed any more."""
+    """A response that raises when it is closed."""
 
     def close(self) -> None:
         super().close()
@@ -41,7 +41,7 @@ class Patient:
 
 
 class Model:
-    """What a model made for smolagents may look like."""
+    """A model for smolagents."""
 
     def __init__(self, answer: Any) -> None:
         self.retryer = Patient()
@@ -54,30 +54,30 @@ class Model:
         yield text
 
 
-def test_what_the_provider_sends_is_closed() -> None:
+def test_close_closes_the_responses_of_the_provider() -> None:
     inner, broken = Answer(), Broken()
     for answer in (Answer(), inner, broken):
-        speaking, line = Lines(Model(Wrapped(answer) if answer is inner else answer)).open()
-        assert list(speaking.generate_stream("hello")) == ["hello"]
+        streaming, responses = AbortableModel(Model(Wrapped(answer) if answer is inner else answer)).start_reply()
+        assert list(streaming.generate_stream("hello")) == ["hello"]
         assert answer.closed == 0
-        line.hang_up()
+        responses.close()
         assert answer.closed == 1
 
 
-def test_what_a_model_counts_is_counted_by_the_one_that_was_given() -> None:
+def test_copies_of_a_model_share_its_state() -> None:
     model = Model(Answer())
-    lines = Lines(model)
+    abortable = AbortableModel(model)
     for _ in range(2):
-        speaking, line = lines.open()
-        assert isinstance(speaking, Model) and type(speaking).__name__ == "Model"
-        list(speaking.generate_stream("hello"))
-        assert line.max_attempts == 3
+        streaming, responses = abortable.start_reply()
+        assert isinstance(streaming, Model) and type(streaming).__name__ == "Model"
+        list(streaming.generate_stream("hello"))
+        assert responses.max_attempts == 3
     assert model.asked == 2
     assert type(model.retryer) is Patient
 
 
-def test_a_model_without_a_retryer_is_left_alone() -> None:
+def test_model_without_a_retryer_is_not_copied() -> None:
     model = object()
-    speaking, line = Lines(model).open()
-    assert speaking is model
-    line.hang_up()
+    streaming, responses = AbortableModel(model).start_reply()
+    assert streaming is model
+    responses.close()

@@ -1,0 +1,87 @@
+"""Converts any Python value to JSON that the log can hold, or to text. Pure."""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from limelight.events import JsonValue
+
+MAX_DEPTH = 200
+"""How deep a value may be nested; parsers of JSON have different limits, all of which are higher."""
+_ITEMS: dict[type, Callable[[Any], Iterable[Any]]] = {dict: dict[Any, Any].values, list: iter, tuple: iter}
+
+
+def json_value(value: object) -> JsonValue:
+    """Convert a value to JSON, or to text if that is not possible; None becomes "".
+
+    An object inside of the value that JSON has no form for becomes a dict, if it is a model of pydantic, or else text.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    try:
+        encoded = _encode(value)
+        decoded = msgspec.json.decode(encoded)
+    except Exception:  # the methods of an object may raise anything
+        return safe_text(value)
+    return encoded.decode() if is_too_deep(decoded) else decoded
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether a JSON value is nested deeper than MAX_DEPTH."""
+    level, depth = [value], 0
+    while level and depth <= MAX_DEPTH:
+        level = [inner for outer in level if type(outer) in _ITEMS for inner in _ITEMS[type(outer)](outer)]
+        depth += 1
+    return bool(level)
+
+
+def clean_text(text: str) -> str:
+    """Replace halves of surrogate pairs: two that belong together by their character, others by U+FFFD."""
+    try:
+        text.encode()
+        return text
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def safe_text(value: object) -> str:
+    """Return `str(value)`, or the names of its type and of the error if `__str__` raises."""
+    try:
+        return clean_text(str(value))
+    except Exception as error:
+        return f"<{type(value).__name__}: {type(error).__name__}>"
+
+
+def _encode(value: object) -> bytes:
+    try:
+        return msgspec.json.encode(value, enc_hook=_convert)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_clean(msgspec.to_builtins(value, str_keys=True, enc_hook=_convert)))
+
+
+def _convert(value: Any) -> Any:
+    """Convert an object that msgspec does not know."""
+    dump = getattr(value, "model_dump", None) or getattr(value, "to_dict", None)
+    if callable(dump) and not isinstance(value, type):
+        try:
+            return dump()
+        except Exception:
+            return safe_text(value)
+    return safe_text(value)
+
+
+def _clean(value: Any) -> Any:
+    """The same JSON value with texts and keys that can be encoded."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {clean_text(str(k)): _clean(v) for k, v in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if isinstance(value, list | tuple):
+        return [_clean(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
+    return value

@@ -1,0 +1,85 @@
+"""Text and reasoning messages of one agent. Pure; shared by the sources.
+
+The first piece of a text opens a message; whatever the agent does next ends it.
+"""
+
+from limelight.events import AnyEvent, ReasoningDelta, ReasoningFinished, TextDelta, TextFinished
+
+
+class MessageIds:
+    """Numbers the messages of one run. Its agents share the counter, so that no id is used twice."""
+
+    def __init__(self, text: str = "msg", reasoning: str = "msg") -> None:
+        """`text` and `reasoning` are the prefixes of the ids."""
+        self.count = 0
+        self._text = text
+        self._reasoning = reasoning
+
+    def next_text(self) -> str:
+        self.count += 1
+        return f"{self._text}-{self.count}"
+
+    def next_reasoning(self) -> str:
+        self.count += 1
+        return f"{self._reasoning}-{self.count}"
+
+
+class AgentMessages:
+    """The open text and the open reasoning of one agent, of which at most one is open, and its last text."""
+
+    def __init__(self, agent_id: str, ids: MessageIds) -> None:
+        self.agent_id = agent_id
+        self.last_id: str | None = None
+        """The id of the last text."""
+        self.last_pieces: list[str] = []
+        self._ids = ids
+        self._text_id: str | None = None
+        self.reasoning_id: str | None = None
+        """The id of the open reasoning."""
+
+    @property
+    def last_text(self) -> str:
+        return "".join(self.last_pieces)
+
+    def append(self, text: str) -> TextDelta | None:
+        """Add a piece to the open text; None if no text is open. Most tokens take this path."""
+        if self._text_id is None or not text:
+            return None
+        self.last_pieces.append(text)
+        return TextDelta(agent_id=self.agent_id, message_id=self._text_id, text=text)
+
+    def text(self, text: str) -> list[AnyEvent]:
+        """Add a piece to the open text, or begin a text with it."""
+        if not text:
+            return []
+        events: list[AnyEvent] = []
+        if self._text_id is None:
+            events = self._end_reasoning()
+            self._text_id = self.last_id = self._ids.next_text()
+            self.last_pieces = []
+        self.last_pieces.append(text)
+        events.append(TextDelta(agent_id=self.agent_id, message_id=self._text_id, text=text))
+        return events
+
+    def reasoning(self, text: str) -> list[AnyEvent]:
+        """Add a piece to the open reasoning, or begin one with it."""
+        if not text:
+            return []
+        events: list[AnyEvent] = []
+        if self.reasoning_id is None:
+            events = self._end_text()
+            self.reasoning_id = self._ids.next_reasoning()
+        events.append(ReasoningDelta(agent_id=self.agent_id, message_id=self.reasoning_id, text=text))
+        return events
+
+    def close(self) -> list[AnyEvent]:
+        """End what is open."""
+        return [*self._end_reasoning(), *self._end_text()]
+
+    def _end_text(self) -> list[AnyEvent]:
+        text_id, self._text_id = self._text_id, None
+        return [] if text_id is None else [TextFinished(agent_id=self.agent_id, message_id=text_id)]
+
+    def _end_reasoning(self) -> list[AnyEvent]:
+        reasoning_id, self.reasoning_id = self.reasoning_id, None
+        return [] if reasoning_id is None else [ReasoningFinished(agent_id=self.agent_id, message_id=reasoning_id)]
