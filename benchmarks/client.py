@@ -8,13 +8,13 @@ from typing import Literal, Self
 
 import msgspec
 
-from benchmarks.server import PYTHONPATH, ROOT, pin
+from benchmarks.server import ROOT, pin, python_path
 
 
 class Job(msgspec.Struct, kw_only=True):
     """What to do: `runs` requests at `path`, `streams` at a time (or `streams` viewers of one run)."""
 
-    kind: Literal["streams", "viewers", "idle", "reply"]
+    kind: Literal["streams", "viewers", "sockets", "idle", "reply"]
     port: int
     path: str
     mode: str
@@ -45,7 +45,7 @@ class Client:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.load"],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": PYTHONPATH},
+            env={**os.environ, "PYTHONPATH": python_path(ROOT)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

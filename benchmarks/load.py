@@ -11,12 +11,14 @@ import time
 
 import msgspec
 import uvloop
+from websockets.asyncio.client import ClientConnection, connect
 
 from benchmarks.client import Job, Outcome
 from benchmarks.stream import FRAME, STREAM_SECONDS, Incomplete, Stream, open_stream
 from benchmarks.workload import IDLE_TOKENS, TOKEN
 
 _RUN_ID = re.compile(rb"x-run-id: (\S+)")
+_SESSION_ID = re.compile(rb"x-session-id: (\S+)")
 _APPROVAL_ID = re.compile(rb'"approval_id":"([^"]+)"')
 
 
@@ -51,9 +53,7 @@ async def reply(job: Job) -> Outcome:
 
 async def viewers(job: Job, go: "asyncio.Queue[bytes]") -> Outcome:
     """Several viewers of one run of Limelight, which begins when all of them are there."""
-    asker = await ask(job)
-    await asker.until(b'"approval"')
-    run_id, approval_id = (found[1].decode() for p in (_RUN_ID, _APPROVAL_ID) if (found := p.search(asker.body)))
+    asker, run_id, approval_id = await ask_and_wait(job)
     opening = [open_stream(job.port, "GET", f"/runs/{run_id}/stream") for _ in range(job.streams - 1)]
     watching = [asker, *await asyncio.gather(*opening)]
     await asyncio.gather(*(stream.until(b'"approval"') for stream in watching))
@@ -61,6 +61,41 @@ async def viewers(job: Job, go: "asyncio.Queue[bytes]") -> Outcome:
     await go.get()
     await open_stream(job.port, "POST", f"/runs/{run_id}/approvals/{approval_id}", {"decision": "approve"})
     return Outcome(frames=sum(await asyncio.gather(*(stream.whole(job.tokens) for stream in watching))))
+
+
+async def ask_and_wait(job: Job) -> tuple[Stream, str, str]:
+    """Start a run that waits for an approval. Returns its stream, its id and the id of the approval."""
+    asker = await ask(job)
+    await asker.until(b'"approval"')
+    run_id, approval_id = (found[1].decode() for p in (_RUN_ID, _APPROVAL_ID) if (found := p.search(asker.body)))
+    return asker, run_id, approval_id
+
+
+async def sockets(job: Job, go: "asyncio.Queue[bytes]") -> Outcome:
+    """Several WebSockets that show the session of one run of Limelight, which begins when all of them are there."""
+    asker, run_id, approval_id = await ask_and_wait(job)
+    session_id = _SESSION_ID.search(asker.body)
+    if session_id is None:
+        raise Incomplete("the stream does not name its session")
+    url = f"ws://127.0.0.1:{job.port}/api/v2/ws/{session_id[1].decode()}?agent_type={job.mode}"
+    opened = await asyncio.gather(*(connect(url, proxy=None, max_size=None) for _ in range(job.streams)))
+    await asyncio.gather(*(_read_until(socket, '"approval"') for socket in opened))
+    say(Outcome(ready=True))
+    await go.get()
+    await open_stream(job.port, "POST", f"/runs/{run_id}/approvals/{approval_id}", {"decision": "approve"})
+    frames = sum(await asyncio.gather(*(_read_until(socket, '"state":"completed"') for socket in opened)))
+    for socket in opened:
+        socket.transport.abort()
+    return Outcome(frames=frames)
+
+
+async def _read_until(socket: ClientConnection, text: str) -> int:
+    """Read a socket up to the message that contains this text. Returns the number of messages."""
+    count = 0
+    async with asyncio.timeout(STREAM_SECONDS):
+        while text not in str(await socket.recv()):
+            count += 1
+    return count
 
 
 async def idle(job: Job, go: "asyncio.Queue[bytes]") -> Outcome:
@@ -105,6 +140,8 @@ async def main() -> None:
                     say(await reply(job))
                 case "viewers":
                     say(await viewers(job, lines))
+                case "sockets":
+                    say(await sockets(job, lines))
                 case "idle":
                     say(await idle(job, lines))
         except (Incomplete, OSError, TimeoutError, ValueError) as error:

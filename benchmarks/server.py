@@ -17,9 +17,7 @@ import psutil
 START_SECONDS = 120
 STOP_SECONDS = 10
 ROOT = Path(__file__).parent.parent
-PYTHONPATH = os.pathsep.join([str(ROOT), str(ROOT / "src")])
-"""What is measured is the Limelight beside us, whichever one is installed."""
-AGENTS = ROOT / "benchmarks" / "servers" / "limelight_agent.py"
+AGENTS = Path("benchmarks") / "servers" / "limelight_agent.py"
 MODES = ("turn", "burst", "short", "watched", "idle")
 
 LIMELIGHT, BARE, SSE_STARLETTE = "limelight", "bare", "sse-starlette"
@@ -29,12 +27,20 @@ NAMES = (LIMELIGHT, BARE, SSE_STARLETTE)
 class Server:
     """Use as `with`: started, pinned to a core and ready inside, gone afterwards."""
 
-    def __init__(self, name: str, core: int | None = None, tokens: int | None = None) -> None:
+    def __init__(
+        self, name: str, core: int | None = None, tokens: int | None = None, checkout: Path | None = None
+    ) -> None:
+        """`checkout` is the folder of another version of Limelight, to be measured instead of this one."""
         self.name = name
+        self._checkout = checkout or ROOT
         self.port = _free_port()
         self._core = core
         self._environ = {k: v for k, v in os.environ.items() if not k.startswith("LIMELIGHT_")}
-        self._environ |= {"PYTHONPATH": PYTHONPATH, "LIMELIGHT_LOG": "ERROR", "LIMELIGHT_UNDERSTUDY_PACE_MS": "0"}
+        self._environ |= {
+            "PYTHONPATH": python_path(self._checkout),
+            "LIMELIGHT_LOG": "ERROR",
+            "LIMELIGHT_UNDERSTUDY_PACE_MS": "0",
+        }
         if tokens is not None:
             self._environ["BENCH_TOKENS"] = str(tokens)
 
@@ -56,7 +62,7 @@ class Server:
 
     def _command(self) -> list[str]:
         if self.name == LIMELIGHT:
-            targets = [f"{AGENTS}:{mode}" for mode in MODES]
+            targets = [f"{self._checkout / AGENTS}:{mode}" for mode in MODES]
             port = ["--port", str(self.port), "--data", self._folder.name]
             return [sys.executable, "-m", "limelight", "serve", *targets, *port]
         module = {BARE: "bare", SSE_STARLETTE: "sse_starlette_server"}[self.name]
@@ -95,6 +101,11 @@ class Server:
             self._process.kill()
             self._process.wait()
         self._folder.cleanup()
+
+
+def python_path(checkout: Path) -> str:
+    """The module path for a process that uses the code of this folder, even if another version is installed."""
+    return os.pathsep.join([str(checkout), str(checkout / "src")])
 
 
 def cores() -> tuple[int | None, int | None]:

@@ -13,7 +13,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from benchmarks.noisy_neighbour.agents import MODES
 from benchmarks.noisy_neighbour.protocol import Kind, Order, Report
-from benchmarks.server import PYTHONPATH, ROOT, Server, pin
+from benchmarks.server import ROOT, Server, pin, python_path
 from limelight.auth.key_file import Keyring
 from limelight.config.schema import LimitSettings
 
@@ -76,7 +76,7 @@ class Process:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.noisy_neighbour.load"],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": PYTHONPATH},
+            env={**os.environ, "PYTHONPATH": python_path(ROOT)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

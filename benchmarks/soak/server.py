@@ -13,7 +13,7 @@ from typing import Self
 import msgspec
 import psutil
 
-from benchmarks.server import PYTHONPATH, ROOT, Server, pin
+from benchmarks.server import ROOT, Server, pin, python_path
 from benchmarks.soak.protocol import Order, Second
 
 AGENT = ROOT / "benchmarks" / "soak" / "agents.py"
@@ -69,7 +69,7 @@ class LoadProcess:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.soak.load"],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": PYTHONPATH},
+            env={**os.environ, "PYTHONPATH": python_path(ROOT)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

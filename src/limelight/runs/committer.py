@@ -1,10 +1,12 @@
 """Commits the Records of all live runs, and delivers them afterwards.
 
-The Records that live runs have appended since the last commit become one batch; viewers get it when the store has
-committed it, and not before. A commit costs far more than an event. So events after a pause are committed at once,
-deltas that keep coming are committed at the pace at which viewers are woken, and other events do not wait. If the
-store fails, the batch is retried: nothing is skipped and nothing is delivered. No error of a run or a viewer ends the
-task. A run with a large result takes long to commit, so it is committed separately.
+The Records that runs have appended since their last commit become one batch; viewers get it when the store has
+committed it, and not before. If the store fails, the batch is retried: nothing is skipped and nothing is delivered. No
+error of a run or a viewer ends the task. A run with a large result takes long to commit, so it is committed separately.
+
+The committer alone decides the pace of commits, of deliveries and of the writes to viewers that follow them, because
+each costs far more than an event. Deltas are committed once per INTERVAL, together for all runs, and at once after a
+pause. Other events are committed at once, with the deltas that their run has appended before them.
 """
 
 import asyncio
@@ -17,15 +19,13 @@ from limelight.errors import LeaseLost, StoreError
 from limelight.events import Record
 from limelight.log_context import ids
 from limelight.models import Append, Result, SessionRef
-from limelight.runs.hub import INTERVAL
 from limelight.runs.metrics import NO_METRICS, RunMetrics, commit
 from limelight.runs.retry import is_logged, pause_before_retry
 from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
-CROWD = 16
-PAUSE_SECONDS = 0.005
-"""Pause after a commit of at least CROWD runs, because each run in a commit costs more than an event."""
+INTERVAL = 0.025
+"""Seconds between two commits of deltas: a text that grows forty times per second looks continuous."""
 LARGE = 256 * 1024
 """Bytes of results above which a run is committed separately."""
 
@@ -61,9 +61,13 @@ class Committer:
         self._store = store
         self._metrics = metrics
         self._publish = publish
+        self._urgent: dict[int, CommittedRun] = {}
+        """Runs to commit at once."""
         self._waiting: dict[int, CommittedRun] = {}
+        """Runs that have appended deltas only, to commit when the interval is over."""
+        self._interval_ends_at = 0.0
         self._scheduled = asyncio.Event()
-        self._urgent = asyncio.Event()
+        """Set when the task has to look what is due."""
         self._task: asyncio.Task[None] | None = None
         self.failing = False
         """Whether the last attempt to commit has failed."""
@@ -83,28 +87,44 @@ class Committer:
             await asyncio.wait(tasks)
 
     def schedule(self, run: CommittedRun, *, can_wait: bool = False) -> None:
-        """Commit this run: at once, or if it `can_wait`, not sooner than one interval after the last commit."""
+        """Commit this run at once, or if it `can_wait`, when the current interval is over."""
         if id(run) in self._separate:
             self._again[id(run)] = run
             return
-        self._waiting[id(run)] = run
+        if can_wait:
+            self._waiting[id(run)] = run
+        else:
+            self._urgent[id(run)] = run
         self._scheduled.set()
-        if not can_wait:
-            self._urgent.set()
 
     async def _run(self) -> None:
         while True:
-            await self._scheduled.wait()
-            runs = list(self._waiting.values())
-            self._waiting = {}
-            self._scheduled.clear()
-            self._urgent.clear()
-            work = [part for run in runs for part in _taken(run)]
+            work = [part for run in await self._due_runs() for part in _taken(run)]
             for run, append in work:
                 if is_large(append.results):
                     self._separate[id(run)] = asyncio.create_task(self._commit_separately(run, append))
             await self._commit([(run, append) for run, append in work if id(run) not in self._separate])
-            await self._pause(len(runs))
+
+    async def _due_runs(self) -> list[CommittedRun]:
+        """Wait until a commit is due, and return its runs."""
+        loop = asyncio.get_running_loop()
+        while not self._urgent:
+            delay = self._interval_ends_at - loop.time()
+            if self._waiting and delay <= 0:
+                break
+            self._scheduled.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(delay if self._waiting else None):
+                    await self._scheduled.wait()
+        runs, self._urgent = self._urgent, {}
+        for key in runs:
+            self._waiting.pop(key, None)
+        now = loop.time()
+        if now >= self._interval_ends_at or not self._waiting:
+            runs |= self._waiting
+            self._waiting = {}
+            self._interval_ends_at = now + INTERVAL
+        return list(runs.values())
 
     async def _commit_separately(self, run: CommittedRun, append: Append) -> None:
         """Commit one run separately. What it appends in the meantime is committed after that, so that order is kept."""
@@ -112,14 +132,6 @@ class Committer:
         del self._separate[id(run)]
         if self._again.pop(id(run), None) is not None:
             self.schedule(run)
-
-    async def _pause(self, runs: int) -> None:
-        if runs >= CROWD:
-            await asyncio.sleep(PAUSE_SECONDS)
-            return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(INTERVAL):
-                await self._urgent.wait()
 
     async def _commit(self, work: list[tuple[CommittedRun, Append]]) -> None:
         if not work:

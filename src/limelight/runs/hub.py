@@ -2,9 +2,8 @@
 
 A channel exists while a session has viewers. In it each format has one frame buffer: frames are encoded once, kept
 for a short while, and shared by all viewers of the format, who only hold a position. A viewer that falls behind the
-buffer reads from the store again, so it costs the run nothing. Records that come after a pause are delivered at once;
-while more keep coming, viewers are woken at intervals, because a wake-up and a write cost far more than an event.
-Everything here runs on the event loop; `runs/viewer.py` is the reading side.
+buffer reads from the store again, so it costs the run nothing. Each publication wakes all viewers of the session; the
+committer decides how often it publishes. Everything here runs on the event loop; `runs/viewer.py` is the reading side.
 """
 
 import asyncio
@@ -21,10 +20,6 @@ from limelight.models import SessionRef
 BUFFER_RECORDS = 256
 BUFFER_BYTES = 256 * 1024
 """Size of a frame buffer, for viewers that are a little behind."""
-INTERVAL = 0.025
-"""Seconds between two wake-ups of a session's viewers while events keep coming: forty per second look continuous."""
-HELD_BACK = 128
-"""Records after which viewers are woken before the interval is over."""
 
 T = TypeVar("T")
 
@@ -72,11 +67,12 @@ class FrameBuffer:
         self._bytes = 0
         self._batch: tuple[int, int, FrameBatch] = (0, 0, FrameBatch(()))
 
-    def feed(self, records: Sequence[Record], shown: int) -> bool:
+    def feed(self, records: Sequence[Record]) -> bool:
         """Encode new Records of a run. False if one is missing before them, which makes the buffer useless.
 
-        Records after `shown`, for which viewers were not woken yet, are kept unless they are too large.
+        These Records are kept, unless they are too large, because no viewer has read them yet.
         """
+        unread = self.head + 1
         for record in records:
             if record.seq <= self.head:
                 continue
@@ -93,13 +89,13 @@ class FrameBuffer:
             if isinstance(record.event, TERMINAL_TYPES):
                 self.ends.append(record.seq)
         if len(self._frames) > BUFFER_RECORDS or self._bytes > BUFFER_BYTES:
-            self._trim(shown)
+            self._trim(unread)
         return True
 
-    def _trim(self, shown: int) -> None:
+    def _trim(self, unread: int) -> None:
         """Drop the older half, or more if that is still too much, so that this happens rarely."""
         count = len(self._frames)
-        dropped = max(0, min(max(count // 2, count - BUFFER_RECORDS), shown + 1 - self.base))
+        dropped = max(0, min(max(count // 2, count - BUFFER_RECORDS), unread - self.base))
         while dropped < count and sum(self._sizes[dropped:]) > BUFFER_BYTES:
             dropped += max(1, (count - dropped) // 2)
         self._bytes -= sum(self._sizes[:dropped])
@@ -129,30 +125,17 @@ class Channel:
         self.viewers = 0
         self.deleted = False
         """Whether the session was deleted."""
-        self._shown = 0
-        """The newest Record for which viewers were woken."""
-        self._next_wake = 0.0
         self._waiting: list[asyncio.Future[None]] = []
         self._watchers: dict[str, int] = {}
 
     def publish(self, records: Sequence[Record]) -> None:
+        """Encode the Records for all formats and wake the viewers."""
         self.published = max(self.published, records[-1].seq)
-        for name in [name for name, buffer in self.buffers.items() if not buffer.feed(records, self._shown)]:
+        for name in [name for name, buffer in self.buffers.items() if not buffer.feed(records)]:
             del self.buffers[name]
-        if isinstance(records[-1].event, TERMINAL_TYPES):
-            self._next_wake = 0.0
+        self.wake()
 
-    @property
-    def holds_back(self) -> bool:
-        return self.published > self._shown
-
-    def due(self, now: float) -> bool:
-        """Whether viewers are woken now: after a pause, at the end of a run, or if many Records were held back."""
-        return now >= self._next_wake or self.published - self._shown >= HELD_BACK
-
-    def wake(self, now: float) -> None:
-        self._shown = self.published
-        self._next_wake = now + INTERVAL
+    def wake(self) -> None:
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             if not future.done():
@@ -182,29 +165,13 @@ class Hub:
 
     def __init__(self) -> None:
         self._channels: dict[SessionRef, Channel] = {}
-        self._held_back: set[Channel] = set()
         self._owners: Counter[str] = Counter()
 
     def publish(self, ref: SessionRef, records: Sequence[Record]) -> None:
         """Deliver committed Records, in order."""
         channel = self._channels.get(ref)
-        if channel is None or not records:
-            return
-        channel.publish(records)
-        loop = asyncio.get_running_loop()
-        if channel.due(now := loop.time()):
-            channel.wake(now)
-            return
-        if not self._held_back:
-            loop.call_later(INTERVAL, self._wake_held_back)
-        self._held_back.add(channel)
-
-    def _wake_held_back(self) -> None:
-        channels, self._held_back = self._held_back, set()
-        now = asyncio.get_running_loop().time()
-        for channel in channels:
-            if channel.holds_back:
-                channel.wake(now)
+        if channel is not None and records:
+            channel.publish(records)
 
     def enter(self, ref: SessionRef, format_: str) -> Channel:
         channel = self._channels.get(ref)
@@ -239,7 +206,7 @@ class Hub:
         channel = self._channels.pop(ref, None)
         if channel is not None:
             channel.deleted = True
-            channel.wake(asyncio.get_running_loop().time())
+            channel.wake()
 
     def viewers_of(self, owner: str) -> int:
         """The streams and sockets that an owner has open here, or is about to open."""

@@ -1,0 +1,125 @@
+"""`python -m benchmarks.compare OLD`: compare two versions of Limelight on this machine, in one run.
+
+OLD is a checkout of another version, for example made by `git worktree add ../old v0.1.0`. Both servers run side by
+side and take turns cell by cell, so that the noise of the machine meets both. The result is the median of the ratios
+within each repeat: CPU per event at 1 and 100 streams, per additional viewer, and per additional socket.
+"""
+
+import argparse
+import statistics
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.client import Client, Job
+from benchmarks.measure import OTHER_EVENTS
+from benchmarks.server import LIMELIGHT, ROOT, Server, cores
+
+Cell = Callable[[Server, Client], float]
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """How much is measured."""
+
+    repeats: int = 8
+    tokens: int = 1000
+    runs: int = 20
+    """Runs of the cell with one stream."""
+    streams: int = 100
+    viewers: int = 100
+    sockets: int = 30
+
+
+class Comparison(msgspec.Struct):
+    """The figures of one cell: microseconds of the old and of the new version, one pair per repeat."""
+
+    name: str
+    pairs: list[tuple[float, float]] = []
+
+    @property
+    def ratio(self) -> float:
+        """The median of new / old."""
+        return statistics.median(new / old for old, new in self.pairs)
+
+    def row(self) -> str:
+        """A line of a table."""
+        old, new = (statistics.median(side) for side in zip(*self.pairs, strict=True))
+        ratios = sorted(new / old for old, new in self.pairs)
+        return f"{self.name:34} {old:9.1f} {new:9.1f}   {self.ratio:5.2f}  [{ratios[0]:.2f} - {ratios[-1]:.2f}]"
+
+
+def compare(old: Path, new: Path, plan: Plan, say: Callable[[str], None]) -> list[Comparison]:
+    """Measure both versions, alternating which of them comes first."""
+    server_core, client_core = cores()
+    cells: dict[str, Cell] = {
+        "CPU per event, 1 stream": lambda server, client: _streams(server, client, plan, streams=1, runs=plan.runs),
+        f"CPU per event, {plan.streams} streams": lambda server, client: _streams(
+            server, client, plan, streams=plan.streams, runs=1
+        ),
+        "CPU per event and extra viewer": lambda server, client: _per_extra(
+            server, client, plan, "viewers", plan.viewers
+        ),
+        "CPU per event and extra socket": lambda server, client: _per_extra(
+            server, client, plan, "sockets", plan.sockets
+        ),
+    }
+    comparisons = {name: Comparison(name) for name in cells}
+    with ExitStack() as stack:
+        client = stack.enter_context(Client(client_core))
+        servers = [
+            stack.enter_context(Server(LIMELIGHT, server_core, plan.tokens, checkout)) for checkout in (old, new)
+        ]
+        for server in servers:
+            _streams(server, client, plan, streams=4, runs=1)
+        for repeat in range(plan.repeats):
+            for name, cell in cells.items():
+                order = servers if repeat % 2 == 0 else servers[::-1]
+                figures = {server.port: cell(server, client) for server in order}
+                comparisons[name].pairs.append((figures[servers[0].port], figures[servers[1].port]))
+            say(f"repeat {repeat + 1} of {plan.repeats}")
+    return list(comparisons.values())
+
+
+def _streams(server: Server, client: Client, plan: Plan, *, streams: int, runs: int) -> float:
+    before = server.cpu()
+    client.do(_job(server, plan, "streams", "turn", streams, runs))
+    return (server.cpu() - before) / (streams * runs * (plan.tokens + OTHER_EVENTS)) * 1e6
+
+
+def _per_extra(server: Server, client: Client, plan: Plan, kind: str, count: int) -> float:
+    """CPU per event of each viewer or socket after the first one."""
+    costs: list[float] = []
+    for viewers in (1, count):
+        client.do(_job(server, plan, kind, "watched", viewers, 1))
+        before = server.cpu()
+        client.go()
+        costs.append(server.cpu() - before)
+    return (costs[1] - costs[0]) / (count - 1) / (plan.tokens + OTHER_EVENTS) * 1e6
+
+
+def _job(server: Server, plan: Plan, kind: str, mode: str, streams: int, runs: int) -> Job:
+    fields = {"kind": kind, "port": server.port, "path": server.path(mode), "mode": mode, "tokens": plan.tokens}
+    return msgspec.convert({**fields, "streams": streams, "runs": runs}, Job)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description="Compare two versions.")
+    parser.add_argument("old", type=Path, help="the folder of a checkout of the older version")
+    parser.add_argument("--new", type=Path, default=ROOT, help="the folder of the newer version; by default this one")
+    parser.add_argument("--repeats", type=int, default=Plan().repeats, metavar="N")
+    options = parser.parse_args()
+    for folder in (options.old, options.new):
+        if not (folder / "src" / "limelight").is_dir():
+            parser.error(f"{folder} is not a checkout of Limelight")
+    plan = Plan(repeats=options.repeats)
+    comparisons = compare(options.old.resolve(), options.new.resolve(), plan, lambda line: print(line, file=sys.stderr))
+    print(f"{'µs, median':34} {'old':>9} {'new':>9}   ratio")
+    for comparison in comparisons:
+        print(comparison.row())
+
+
+if __name__ == "__main__":
+    main()
