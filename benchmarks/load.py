@@ -79,7 +79,7 @@ async def sockets(job: Job, go: "asyncio.Queue[bytes]") -> Outcome:
         raise Incomplete("the stream does not name its session")
     url = f"ws://127.0.0.1:{job.port}/api/v2/ws/{session_id[1].decode()}?agent_type={job.mode}"
     opened = await asyncio.gather(*(connect(url, proxy=None, max_size=None) for _ in range(job.streams)))
-    await asyncio.gather(*(_read_until(socket, '"approval"') for socket in opened))
+    await asyncio.gather(*(_read_until(socket, '"approval_request"') for socket in opened))
     say(Outcome(ready=True))
     await go.get()
     await open_stream(job.port, "POST", f"/runs/{run_id}/approvals/{approval_id}", {"decision": "approve"})

@@ -4,28 +4,30 @@ The Records that runs have appended since their last commit become one batch; vi
 committed it, and not before. If the store fails, the batch is retried: nothing is skipped and nothing is delivered. No
 error of a run or a viewer ends the task. A run with a large result takes long to commit, so it is committed separately.
 
-The committer alone decides the pace of commits, of deliveries and of the writes to viewers that follow them, because
-each costs far more than an event. Deltas are committed once per INTERVAL, together for all runs, and at once after a
-pause. Other events are committed at once, with the deltas that their run has appended before them.
+The committer alone decides the pace, because a commit, a wake-up of viewers and a write each cost far more than an
+event. Time is divided into intervals. Deltas are committed at the end of an interval, for all runs together. Another
+event is committed at once, unless its run was committed in the same interval. The viewers of a session are woken once
+per interval, and at the end of a run. After a pause everything is committed and delivered at once.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import Protocol
 
 from limelight.errors import LeaseLost, StoreError
 from limelight.events import Record
 from limelight.log_context import ids
-from limelight.models import Append, Result, SessionRef
+from limelight.models import ENDED_STATES, Append, Result, SessionRef
 from limelight.runs.metrics import NO_METRICS, RunMetrics, commit
 from limelight.runs.retry import is_logged, pause_before_retry
 from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
 INTERVAL = 0.025
-"""Seconds between two commits of deltas: a text that grows forty times per second looks continuous."""
+"""Seconds between two deliveries of a session: a text that grows forty times per second looks continuous."""
 LARGE = 256 * 1024
 """Bytes of results above which a run is committed separately."""
 
@@ -56,16 +58,25 @@ class Committer:
         self,
         store: Store,
         publish: Callable[[SessionRef, Sequence[Record]], None],
+        wake: Callable[[SessionRef], None],
         metrics: RunMetrics = NO_METRICS,
     ) -> None:
+        """`publish` hands committed Records to viewers; `wake` makes the viewers of a session send them."""
         self._store = store
         self._metrics = metrics
         self._publish = publish
+        self._wake = wake
         self._urgent: dict[int, CommittedRun] = {}
         """Runs to commit at once."""
         self._waiting: dict[int, CommittedRun] = {}
-        """Runs that have appended deltas only, to commit when the interval is over."""
+        """Runs to commit at the end of the interval."""
         self._interval_ends_at = 0.0
+        self._committed: set[int] = set()
+        """Runs that were committed in this interval."""
+        self._woken: set[SessionRef] = set()
+        """Sessions whose viewers were woken in this interval."""
+        self._unwoken: set[SessionRef] = set()
+        """Sessions with published Records for which viewers were not woken yet."""
         self._scheduled = asyncio.Event()
         """Set when the task has to look what is due."""
         self._task: asyncio.Task[None] | None = None
@@ -86,15 +97,17 @@ class Committer:
                 task.cancel()
             await asyncio.wait(tasks)
 
-    def schedule(self, run: CommittedRun, *, can_wait: bool = False) -> None:
-        """Commit this run at once, or if it `can_wait`, when the current interval is over."""
-        if id(run) in self._separate:
-            self._again[id(run)] = run
+    def schedule(self, run: CommittedRun, *, can_wait: bool = False, must_not_wait: bool = False) -> None:
+        """Commit this run: at the end of the interval if it `can_wait`, or if it was committed in this interval and
+        it is not the case that it `must_not_wait`; otherwise at once."""
+        key = id(run)
+        if key in self._separate:
+            self._again[key] = run
             return
-        if can_wait:
-            self._waiting[id(run)] = run
+        if must_not_wait or not (can_wait or key in self._committed):
+            self._urgent[key] = run
         else:
-            self._urgent[id(run)] = run
+            self._waiting[key] = run
         self._scheduled.set()
 
     async def _run(self) -> None:
@@ -106,25 +119,30 @@ class Committer:
             await self._commit([(run, append) for run, append in work if id(run) not in self._separate])
 
     async def _due_runs(self) -> list[CommittedRun]:
-        """Wait until a commit is due, and return its runs."""
+        """Wait until a commit or a wake-up is due, and return the runs to commit."""
         loop = asyncio.get_running_loop()
-        while not self._urgent:
-            delay = self._interval_ends_at - loop.time()
-            if self._waiting and delay <= 0:
-                break
+        while not self._urgent and not (self._interval_ends_at <= loop.time() and (self._waiting or self._unwoken)):
             self._scheduled.clear()
+            is_idle = not self._waiting and not self._unwoken
             with suppress(TimeoutError):
-                async with asyncio.timeout(delay if self._waiting else None):
+                async with asyncio.timeout_at(None if is_idle else self._interval_ends_at):
                     await self._scheduled.wait()
+        if self._interval_ends_at <= loop.time():
+            self._start_interval(loop.time())
         runs, self._urgent = self._urgent, {}
         for key in runs:
             self._waiting.pop(key, None)
-        now = loop.time()
-        if now >= self._interval_ends_at or not self._waiting:
-            runs |= self._waiting
-            self._waiting = {}
-            self._interval_ends_at = now + INTERVAL
+        self._committed.update(runs)
         return list(runs.values())
+
+    def _start_interval(self, now: float) -> None:
+        self._interval_ends_at = now + INTERVAL
+        self._urgent |= self._waiting
+        self._waiting = {}
+        self._committed.clear()
+        self._woken.clear()
+        due = {run.ref for run in self._urgent.values()}
+        self._wake_viewers(self._unwoken - due)  # the others are woken after the commit that is due
 
     async def _commit_separately(self, run: CommittedRun, append: Append) -> None:
         """Commit one run separately. What it appends in the meantime is committed after that, so that order is kept."""
@@ -149,20 +167,30 @@ class Committer:
                     odd = not isinstance(error, StoreError)
                     log.error("the log cannot be written, trying again: %s", error, exc_info=odd)
                 self.failing = True
+                self._wake_viewers(self._unwoken)  # what was published before does not wait for the store
                 await pause_before_retry(tries)
                 tries += 1
         self.failing = False
         for run, append in work:
-            self.deliver(run.ref, append.records)
+            self.deliver(run.ref, append.records, is_end=append.state in ENDED_STATES)
             _notify(append, lambda run=run, append=append: run.committed(append))
 
-    def deliver(self, ref: SessionRef, records: Sequence[Record]) -> None:
-        """Publish committed Records to viewers."""
+    def deliver(self, ref: SessionRef, records: Sequence[Record], *, is_end: bool) -> None:
+        """Publish committed Records, and wake the viewers unless they were woken in this interval."""
         try:
             self._publish(ref, records)
         except Exception:  # an error of a dialect ends the streams of its viewers, not the run
             about = ids(session_id=ref.session_id)
             log.exception("Records of session %s cannot be shown", ref.session_id, extra=about)
+        self._unwoken.add(ref)
+        if is_end or ref not in self._woken:
+            self._wake_viewers({ref})
+
+    def _wake_viewers(self, refs: AbstractSet[SessionRef]) -> None:
+        for ref in refs:
+            self._wake(ref)
+        self._woken |= refs
+        self._unwoken -= refs
 
     async def _commit_one_by_one(self, work: list[tuple[CommittedRun, Append]]) -> None:
         """Commit the runs one by one, to find the one whose lease was lost."""

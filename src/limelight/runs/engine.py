@@ -349,7 +349,7 @@ class Execution:
         self._results += fitted.results
         self._byte_budget.spend(fitted.size)
         if not self._buffer or not can_wait:
-            self._committer.schedule(self, can_wait=can_wait)
+            self._committer.schedule(self, can_wait=can_wait, must_not_wait=self.grammar.terminal is not None)
         self._buffer.append(fitted.events)
 
     def _on_full(self) -> None:
@@ -404,7 +404,7 @@ class Execution:
     async def _wait_for_room(self) -> None:
         while self._is_ahead:
             if self._buffer:
-                self._committer.schedule(self)
+                self._committer.schedule(self, must_not_wait=True)
             await self._next_commit()
 
     async def _next_commit(self) -> None:

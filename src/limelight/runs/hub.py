@@ -2,8 +2,7 @@
 
 A channel exists while a session has viewers. In it each format has one frame buffer: frames are encoded once, kept
 for a short while, and shared by all viewers of the format, who only hold a position. A viewer that falls behind the
-buffer reads from the store again, so it costs the run nothing. Each publication wakes all viewers of the session; the
-committer decides how often it publishes. Everything here runs on the event loop; `runs/viewer.py` is the reading side.
+buffer reads from the store again, so it costs the run nothing. The committer decides when viewers are woken. Everything here runs on the event loop; `runs/viewer.py` is the reading side.
 """
 
 import asyncio
@@ -67,12 +66,11 @@ class FrameBuffer:
         self._bytes = 0
         self._batch: tuple[int, int, FrameBatch] = (0, 0, FrameBatch(()))
 
-    def feed(self, records: Sequence[Record]) -> bool:
+    def feed(self, records: Sequence[Record], shown: int) -> bool:
         """Encode new Records of a run. False if one is missing before them, which makes the buffer useless.
 
-        These Records are kept, unless they are too large, because no viewer has read them yet.
+        Records after `shown`, for which viewers were not woken yet, are kept unless they are too large.
         """
-        unread = self.head + 1
         for record in records:
             if record.seq <= self.head:
                 continue
@@ -89,13 +87,13 @@ class FrameBuffer:
             if isinstance(record.event, TERMINAL_TYPES):
                 self.ends.append(record.seq)
         if len(self._frames) > BUFFER_RECORDS or self._bytes > BUFFER_BYTES:
-            self._trim(unread)
+            self._trim(shown)
         return True
 
-    def _trim(self, unread: int) -> None:
+    def _trim(self, shown: int) -> None:
         """Drop the older half, or more if that is still too much, so that this happens rarely."""
         count = len(self._frames)
-        dropped = max(0, min(max(count // 2, count - BUFFER_RECORDS), unread - self.base))
+        dropped = max(0, min(max(count // 2, count - BUFFER_RECORDS), shown + 1 - self.base))
         while dropped < count and sum(self._sizes[dropped:]) > BUFFER_BYTES:
             dropped += max(1, (count - dropped) // 2)
         self._bytes -= sum(self._sizes[:dropped])
@@ -125,17 +123,20 @@ class Channel:
         self.viewers = 0
         self.deleted = False
         """Whether the session was deleted."""
+        self._shown = 0
+        """The newest Record for which viewers were woken."""
         self._waiting: list[asyncio.Future[None]] = []
         self._watchers: dict[str, int] = {}
 
     def publish(self, records: Sequence[Record]) -> None:
-        """Encode the Records for all formats and wake the viewers."""
+        """Encode the Records for all formats."""
         self.published = max(self.published, records[-1].seq)
-        for name in [name for name, buffer in self.buffers.items() if not buffer.feed(records)]:
+        for name in [name for name, buffer in self.buffers.items() if not buffer.feed(records, self._shown)]:
             del self.buffers[name]
-        self.wake()
 
     def wake(self) -> None:
+        """Let all viewers read what was published."""
+        self._shown = self.published
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             if not future.done():
@@ -172,6 +173,12 @@ class Hub:
         channel = self._channels.get(ref)
         if channel is not None and records:
             channel.publish(records)
+
+    def wake(self, ref: SessionRef) -> None:
+        """Wake the viewers of a session."""
+        channel = self._channels.get(ref)
+        if channel is not None:
+            channel.wake()
 
     def enter(self, ref: SessionRef, format_: str) -> Channel:
         channel = self._channels.get(ref)

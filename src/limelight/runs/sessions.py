@@ -327,7 +327,7 @@ class Sessions:
         records = await seal(self._store, run, terminal, self._limits.result_max, self._metrics)
         if records is None:
             return False
-        self._committer.deliver(run.ref, records)
+        self._committer.deliver(run.ref, records, is_end=True)
         self._next_turn(run.ref)
         return True
 

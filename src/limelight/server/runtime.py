@@ -88,7 +88,7 @@ class Parts:
         self.metrics = Metrics(__version__, [agent.name for agent in agents])
         self._tracing = tracing_of(settings, store)
         publish = self.hub.publish if self._tracing is None else self._tracing.after(self.hub.publish)
-        self._committer = Committer(store, publish, self.metrics)
+        self._committer = Committer(store, publish, self.hub.wake, self.metrics)
         workspaces = Workspaces(Path(settings.store.data) / "workspaces")
         memories = Memories(store, agents, settings.store.expiry_seconds)
         hiding = hiding_of(settings)
