@@ -257,6 +257,11 @@ class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
     reason: str
     by: str = ""
 
+    @property
+    def key(self) -> str:
+        """Identifies what a run takes once."""
+        return "cancel"
+
 
 class Decide(msgspec.Struct, frozen=True, tag="decide"):
     """A user's decision on an approval."""
@@ -268,5 +273,12 @@ class Decide(msgspec.Struct, frozen=True, tag="decide"):
     reason: str = ""
     by: str = ""
 
+    @property
+    def key(self) -> str:
+        """Identifies what a run takes once."""
+        return self.approval_id
+
 
 Signal = Cancel | Decide
+SignalOutcome = Literal["sent", "duplicate", "unowned", "ended"]
+"""What became of a signal; `Store.signal` explains the values."""

@@ -1,12 +1,11 @@
 """Cases of the store suite: a store's own implementations return what the defaults of `Store` return."""
 
-from collections.abc import AsyncIterator
 from random import Random
 
 from limelight.events import Record, ToolFinished, ToolStarted
-from limelight.models import Cancel, NewSession, SessionRef, Signal
+from limelight.models import Cancel, NewSession, SessionRef
 from limelight.stores.base import Store
-from tests.stores.operations import FAR, RunWriter, begin, complete_run, new_run, tokens
+from tests.stores.operations import FAR, RunWriter, begin, new_run, tokens
 
 OWNERS = ("ann", "bob", "cleo")
 
@@ -59,14 +58,12 @@ class DefaultCases:
             assert await store.retention_counts(at) == await Store.retention_counts(store, at)
 
     async def test_default_signals_stay_in_the_process(self, store: Store) -> None:
-        await complete_run(store, "r1")
+        await begin(store, "r1")
         sent = Cancel("r1", "stop")
-        await Store.signal(store, sent)
-        assert await first(Store.signals(store)) == sent
+        assert await Store.signal(store, sent, now=1000) == "sent"
+        assert await Store.signal(store, sent, now=1000) == "duplicate"
+        assert (await anext(Store.wakes(store)), await Store.signals(store, "r1")) == ("r1", [sent])
+        assert await Store.signal(store, Cancel("none", "stop"), now=1000) == "ended"
 
     async def test_defaults_of_a_store_without_files_and_faults(self, store: Store) -> None:
         assert (await Store.ping(store), await Store.examine(store)) == (None, "not checked")
-
-
-async def first(signals: AsyncIterator[Signal]) -> Signal:
-    return await anext(aiter(signals))

@@ -1,5 +1,7 @@
 """Cases of the store suite: artifacts, leases, signals, retention and ping."""
 
+import asyncio
+
 import pytest
 
 from limelight.errors import LeaseLost
@@ -56,22 +58,49 @@ class MaintenanceCases:
 
     # Signals
 
-    async def test_signals_arrive_in_order(self, store: Store) -> None:
+    async def test_signal_is_stored_and_wakes_the_owner(self, store: Store) -> None:
         await begin(store, "r1")
         await begin(store, "r2", S2)
-        sent: list[Signal] = [
-            Decide("r1", "ap1", "edit", {"x": [1, None]}, "because", "ann"),
-            Cancel("r2", "stop", "ann"),
-            *(Cancel("r1", f"again {n}") for n in range(20)),
-        ]
-        for signal in sent:
-            await store.signal(signal)
-        received: list[Signal] = []
-        async for signal in store.signals():
-            received.append(signal)
-            if len(received) == len(sent):
-                break
-        assert received == sent
+        decide = Decide("r1", "ap1", "edit", {"x": [1, None]}, "because", "ann")
+        signals: list[Signal] = [decide, Cancel("r2", "stop", "ann"), Cancel("r1", "stop")]
+        assert [await store.signal(signal, now=1000) for signal in signals] == ["sent"] * 3
+        wakes = store.wakes()
+        assert [await anext(wakes) for _ in signals] == ["r1", "r2", "r1"]
+        assert await store.signals("r1") == [decide, Cancel("r1", "stop")]
+        assert await store.signals("r2") == [Cancel("r2", "stop", "ann")]
+
+    async def test_second_signal_for_the_same_thing_is_a_duplicate_and_the_first_stays(self, store: Store) -> None:
+        await begin(store, "r1")
+        first = Decide("r1", "ap1", "approve", by="ann")
+        assert await store.signal(first, now=1000) == "sent"
+        for again in (first, Decide("r1", "ap1", "reject", by="bob")):
+            assert await store.signal(again, now=1000) == "duplicate"
+        assert await store.signal(Decide("r1", "ap2", "reject"), now=1000) == "sent"
+        assert await store.signals("r1") == [first, Decide("r1", "ap2", "reject")]
+
+    async def test_of_many_deciders_at_once_exactly_one_wins(self, store: Store) -> None:
+        await begin(store, "r1")
+        deciders = [store.signal(Decide("r1", "ap1", "approve", by=f"user {n}"), now=1000) for n in range(20)]
+        assert sorted(await asyncio.gather(*deciders)) == ["duplicate"] * 19 + ["sent"]
+        assert len(await store.signals("r1")) == 1
+
+    async def test_signal_to_a_run_that_has_ended_is_not_stored(self, store: Store) -> None:
+        run = await begin(store, "r1")
+        assert await store.signal(Cancel("r1", "stop"), now=1000) == "sent"
+        await run.end()
+        assert await store.signals("r1") == []
+        for run_id in ("r1", "none"):
+            assert await store.signal(Cancel(run_id, "stop"), now=1000) == "ended"
+            assert await store.signals(run_id) == []
+
+    async def test_signal_to_a_run_whose_process_is_gone_is_unowned(self, make_store: MakeStore) -> None:
+        async with opened(make_store) as store:
+            await begin(store, "r1")
+        async with opened(make_store) as store:
+            assert await store.signal(Cancel("r1", "stop"), now=FAR + 1) == "unowned"
+            assert await store.signals("r1") == []
+            assert await store.take_over("r1", until=2 * FAR, now=FAR + 1)
+            assert await store.signal(Cancel("r1", "stop"), now=FAR + 1) == "sent"
 
     # Retention
 

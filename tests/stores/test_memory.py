@@ -46,8 +46,9 @@ async def test_note_messages_is_read_back() -> None:
 async def test_signal_reaches_the_process_that_holds_the_run(database: MemoryDatabase) -> None:
     holder, other = MemoryStore(database), MemoryStore(database)
     await begin(holder, "r1")
-    await other.signal(Cancel("r1", "stop"))
-    assert await anext(aiter(holder.signals())) == Cancel("r1", "stop")
+    assert await other.signal(Cancel("r1", "stop"), now=1000) == "sent"
+    assert await anext(holder.wakes()) == "r1"
+    assert await holder.signals("r1") == await other.signals("r1") == [Cancel("r1", "stop")]
 
 
 async def test_run_with_an_expired_lease_is_taken_over_by_another_process(database: MemoryDatabase) -> None:

@@ -2,7 +2,8 @@
 
 A channel exists while a session has viewers. In it each format has one frame buffer: frames are encoded once, kept
 for a short while, and shared by all viewers of the format, who only hold a position. A viewer that falls behind the
-buffer reads from the store again, so it costs the run nothing. The committer decides when viewers are woken. Everything here runs on the event loop; `runs/viewer.py` is the reading side.
+buffer reads from the store again, so it costs the run nothing. The committer decides when viewers are
+woken. Everything here runs on the event loop; `runs/viewer.py` is the reading side.
 """
 
 import asyncio

@@ -36,6 +36,7 @@ from limelight.models import (
     Session,
     SessionRef,
     Signal,
+    SignalOutcome,
     Swept,
     fault_of,
     refers_to,
@@ -64,6 +65,7 @@ __all__ = [
     "Session",
     "SessionRef",
     "Signal",
+    "SignalOutcome",
     "Store",
     "Swept",
     "check_not_busy",
@@ -91,12 +93,13 @@ class Store(ABC):
     compares overrides with the defaults.
 
     A store object stands for one process: it owns the runs that it began or took over. A store that several processes
-    share also overrides `signal` and `signals`, whose defaults stay within the process. While a store cannot work, it
+    share also overrides `signal`, `signals` and `wakes`, whose defaults stay within the process. While a store cannot work, it
     raises StoreUnavailable; if that error has `words`, the store itself logs when the problem begins and when it ends.
     """
 
     def __init__(self) -> None:
-        self._signals: asyncio.Queue[Signal] = asyncio.Queue()
+        self._signals: dict[str, dict[str, Signal]] = {}
+        self._wakes: asyncio.Queue[str] = asyncio.Queue()
 
     # Opening and closing
 
@@ -271,14 +274,43 @@ class Store(ABC):
     async def take_over(self, run_id: str, *, until: int, now: int) -> bool:
         """Lease an orphan. Return False if it is not one, for example because another process took it."""
 
-    async def signal(self, signal: Signal) -> None:
-        """Deliver a signal to the process that owns the run."""
-        self._signals.put_nowait(signal)
+    async def signal(self, signal: Signal, *, now: int) -> SignalOutcome:
+        """Store a signal for a live run, and wake the process that owns the run.
 
-    async def signals(self) -> AsyncIterator[Signal]:
-        """Yield the signals to runs that this process owns, without end."""
+        This is a compare-and-set: a run takes one Cancel, and an approval one Decide. The outcome is `sent`;
+        `duplicate` if there is such a signal already; `unowned` if the lease of the run has expired, so that no process
+        would receive it; or `ended`. Nothing is stored except for `sent`.
+        """
+        run = await self.run(signal.run_id)
+        if run is None or not run.live:
+            return "ended"
+        if any(orphan.run_id == run.run_id for orphan in await self.orphans(now)):
+            return "unowned"
+        return self._send(signal)
+
+    async def signals(self, run_id: str) -> list[Signal]:
+        """Return the signals of a live run, oldest first."""
+        return list(self._signals.get(run_id, {}).values())
+
+    async def wakes(self) -> AsyncIterator[str]:
+        """Yield the ids of runs that this process owns and that have a new signal, without end."""
         while True:
-            yield await self._signals.get()
+            yield await self._wakes.get()
+
+    def _send(self, signal: Signal) -> SignalOutcome:
+        """Store a signal for a run that this process owns. For stores of one process."""
+        signals = self._signals.setdefault(signal.run_id, {})
+        if signal.key in signals:
+            return "duplicate"
+        signals[signal.key] = signal
+        self._wakes.put_nowait(signal.run_id)
+        return "sent"
+
+    def _drop_signals(self, batch: Sequence[Append]) -> None:
+        """Delete the signals of runs that have ended. For stores of one process, after a commit."""
+        for append in batch:
+            if append.state in ENDED_STATES:
+                self._signals.pop(append.run_id, None)
 
     # Retention
 

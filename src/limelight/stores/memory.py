@@ -28,6 +28,7 @@ from limelight.models import (
     Session,
     SessionRef,
     Signal,
+    SignalOutcome,
     Swept,
     fault_of,
 )
@@ -47,6 +48,7 @@ class StoredRun:
     records: list[Record] = field(default_factory=list[Record])
     results: dict[str, Result] = field(default_factory=dict[str, Result])
     artifacts: list[Artifact] = field(default_factory=list[Artifact])
+    signals: dict[str, Signal] = field(default_factory=dict[str, Signal])
 
     @property
     def size(self) -> int:
@@ -253,6 +255,7 @@ class MemoryStore(Store):
             stored.run = replace(stored.run, ended_at=last.at, error=fault_of(last))
             stored_session.session = replace(stored_session.session, active_at=last.at)
             stored.holder, stored.log_bytes = None, len(pack(stored.records))
+            stored.signals.clear()
 
     async def records(self, ref: SessionRef, *, after: int, limit: int) -> list[Record]:
         await asyncio.sleep(0)
@@ -316,10 +319,23 @@ class MemoryStore(Store):
         stored.holder, stored.lease_until = self, until
         return True
 
-    async def signal(self, signal: Signal) -> None:
+    async def signal(self, signal: Signal, *, now: int) -> SignalOutcome:
+        await asyncio.sleep(0)
         stored = self._database.runs.get(signal.run_id)
-        holder = self if stored is None or stored.holder is None else stored.holder
-        holder._signals.put_nowait(signal)
+        if stored is None or not stored.run.live:
+            return "ended"
+        if stored.holder is None or stored.is_orphan_for(self, now):
+            return "unowned"
+        if signal.key in stored.signals:
+            return "duplicate"
+        stored.signals[signal.key] = signal
+        stored.holder._wakes.put_nowait(signal.run_id)
+        return "sent"
+
+    async def signals(self, run_id: str) -> list[Signal]:
+        await asyncio.sleep(0)
+        stored = self._database.runs.get(run_id)
+        return [] if stored is None else list(stored.signals.values())
 
     # Retention
 

@@ -31,6 +31,8 @@ from limelight.models import (
     Run,
     Session,
     SessionRef,
+    Signal,
+    SignalOutcome,
     Swept,
 )
 from limelight.stores.base import EXIT_LOCK, Store
@@ -245,6 +247,7 @@ class SqliteStore(Store):
 
         runs = [append.run_id for append in batch]
         await self._writer.do(work, lambda: apply(), runs, retried_by=runs)
+        self._drop_signals(batch)
 
     async def _put_parts(self, run_id: str, result: Result) -> None:
         """Write each part of a large result in its own transaction, so that other commits come in between."""
@@ -319,6 +322,13 @@ class SqliteStore(Store):
                 live.held, live.lease_until = True, until
 
         return await self._writer.do(work, hold, [run_id])
+
+    async def signal(self, signal: Signal, *, now: int) -> SignalOutcome:
+        """Use what is in memory, so that a run can be stopped while the database cannot be read."""
+        live = self._journal.live.get(signal.run_id)
+        if live is None:
+            return "ended"
+        return "unowned" if _is_orphan(live, now) else self._send(signal)
 
 
 def _is_orphan(live: LiveRun, now: int) -> bool:
