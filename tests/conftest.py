@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import openai
 import pytest
 
 from tests.support import agents
+from tests.support.clock import Clock, ManualLoop
 from tests.support.server import Served, serving
 
 # The stand-in model of a server takes its time for those who watch; nobody watches here.
@@ -49,6 +50,19 @@ async def served(tmp_path: Path) -> AsyncGenerator[Served]:
     async with serving(*usual, data=tmp_path / "data") as live:
         yield live
     agents.stubborn_may_end.set()
+
+
+def pytest_asyncio_loop_factories(item: pytest.Function) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Give tests with the fixture `clock` a loop whose clock stands still."""
+    return {"loop": ManualLoop if "clock" in item.fixturenames else asyncio.new_event_loop}
+
+
+@pytest.fixture
+async def clock() -> Clock:
+    """The clock of the test's event loop, which stands still until the test moves it."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, ManualLoop)
+    return Clock(loop)
 
 
 class QuickAsyncio:

@@ -17,7 +17,7 @@ from limelight.events import Record
 from limelight.messages import Message
 from limelight.models import SessionRef
 from limelight.runs.queries import records_of
-from limelight.runs.sessions import Request
+from limelight.runs.sessions import QueuedRun, Request
 from limelight.server.app import create_app
 from limelight.server.runtime import Parts
 from limelight.sources.base import User
@@ -36,8 +36,8 @@ async def real_run() -> list[Record]:
             user=User("local"),
             messages=[Message(role="user", content=QUESTION)],
         )
-        begun = await parts.sessions.begin(parts.sessions.place(request))
-        live = parts.sessions.live(begun.run.run_id)
+        begun = await parts.sessions.begin(QueuedRun.of(request))
+        live = parts.control.live_run(begun.run.run_id)
         if live is not None:
             await live.task
         run = await parts.store.run(begun.run.run_id)

@@ -2,7 +2,6 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,6 +20,7 @@ from limelight.client import (
 )
 from limelight.client.socket import QUEUE_SIZE
 from limelight.events import Record
+from limelight.models import SessionRef
 from tests.client.agents import burst
 from tests.client.cutting_proxy import assert_complete, response, scripted_responses
 from tests.client.socket_helpers import (
@@ -203,16 +203,15 @@ async def test_cancel_with_a_request_id_removes_a_queued_query(client: Client) -
 
 
 async def test_send_raises_when_its_queued_query_is_stopped(served: Served, client: Client) -> None:
-    def waiting() -> list[Any]:
-        return [place for queue in served.parts.sessions._queues.values() for place in queue]  # pyright: ignore[reportPrivateUsage]
-
     async with client.connect("s", agent="patient") as socket:
         await socket.send("one")
         two = asyncio.create_task(socket.send("two", if_busy="wait", request_id="two"))
-        await eventually(lambda: len(waiting()) == 1)
+        await eventually(lambda: len(served.parts.queues) == 1)
         three = asyncio.create_task(socket.send("three", if_busy="wait", request_id="three"))
-        await eventually(lambda: len(waiting()) == 2)
-        waiting()[1].stop("not now")
+        await eventually(lambda: len(served.parts.queues) == 2)
+        queued = served.parts.queues.find_request(SessionRef("local", "s"), "three")
+        assert queued is not None
+        queued.stop("not now")
         with pytest.raises(Busy, match="stopped while it waited"):
             await asyncio.wait_for(three, SECONDS)
         assert not two.done()
@@ -257,7 +256,7 @@ async def test_commands_are_answered_while_the_queue_is_full(tmp_path: Path) -> 
     ):
         async with client.connect("s", agent="burst", format="records") as socket:
             run_id = await socket.send("go")
-            await eventually(lambda: not served.parts.sessions.live(run_id))
+            await eventually(lambda: not served.parts.control.live_run(run_id))
             assert await socket.ping() < SECONDS
             with pytest.raises(ClientError, match="not processing"):
                 await socket.cancel()

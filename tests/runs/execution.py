@@ -5,9 +5,9 @@ from typing import Any, cast
 from limelight.models import Run, SessionRef
 from limelight.redaction.rules import NOTHING_HIDDEN, Hiding
 from limelight.runs.committer import Committer
-from limelight.runs.engine import Execution
+from limelight.runs.engine import Engine, Execution
 from limelight.runs.limits import RunLimits
-from limelight.stores.base import Store
+from limelight.stores.memory import MemoryStore
 
 
 class Marks:
@@ -15,11 +15,11 @@ class Marks:
 
     failing = False
 
-    def schedule(self, run: Any, *, can_wait: bool = False) -> None:
+    def schedule(self, run: Any, *, can_wait: bool = False, must_not_wait: bool = False) -> None:
         """Nothing is committed before the test does so."""
 
 
-def execution(hiding: Hiding = NOTHING_HIDDEN) -> Execution:
+def execution(hiding: Hiding = NOTHING_HIDDEN, limits: RunLimits | None = None) -> Execution:
     ref = SessionRef("ann", "s")
     run = Run(
         run_id="run_1",
@@ -32,4 +32,5 @@ def execution(hiding: Hiding = NOTHING_HIDDEN) -> Execution:
         first_seq=1,
         last_seq=0,
     )
-    return Execution(run, cast("Store", None), cast("Committer", Marks()), RunLimits(), hiding=hiding)
+    engine = Engine(MemoryStore(), cast("Committer", Marks()), limits or RunLimits(), hiding)
+    return Execution(engine, run)

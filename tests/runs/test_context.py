@@ -35,7 +35,7 @@ async def test_a_stop_that_comes_together_with_the_answer_is_not_lost(turns: int
     run = execution()
     ctx, task = asking(run)
     await eventually(lambda: run.grammar.approvals)
-    ctx.decide(Decide("run_1", next(iter(run.grammar.approvals)), "approve"))
+    ctx.resolve(Decide("run_1", next(iter(run.grammar.approvals)), "approve"))
     for _ in range(turns):
         await asyncio.sleep(0)
     task.cancel()
@@ -44,13 +44,12 @@ async def test_a_stop_that_comes_together_with_the_answer_is_not_lost(turns: int
     assert done and task.cancelled()
 
 
-async def test_an_answer_in_the_last_moment_is_the_only_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = execution()
-    monkeypatch.setattr(run, "limits", RunLimits(approval_seconds=0.4))
+async def test_an_answer_in_the_last_moment_is_the_only_one() -> None:
+    run = execution(limits=RunLimits(approval_seconds=0.4))
     ctx, task = asking(run)
     await eventually(lambda: run.grammar.approvals)
     approval_id = next(iter(run.grammar.approvals))
-    asyncio.get_running_loop().call_soon(ctx.decide, Decide("run_1", approval_id, "approve"))
+    asyncio.get_running_loop().call_soon(ctx.resolve, Decide("run_1", approval_id, "approve"))
     time.sleep(0.5)  # noqa: ASYNC251 - so that the answer and the end of the time are both due when the loop goes on
     for _ in range(6):
         await asyncio.sleep(0)

@@ -106,7 +106,7 @@ async def test_calls_that_are_decided_on_together_run_after_the_last_answer(cloc
     await eventually(lambda: len(run.grammar.approvals) == 2)
     for seconds, approval_id in zip((10, 40), list(run.grammar.approvals), strict=True):
         clock.now = 100 + seconds
-        ctx.decide(Decide("run_1", approval_id, "approve"))
+        ctx.resolve(Decide("run_1", approval_id, "approve"))
         await eventually(lambda approval_id=approval_id: approval_id not in run.grammar.approvals)
     await asking
     clock.now += 1

@@ -1,9 +1,7 @@
-"""The hub: frame buffers that are bounded and shared, and channels that exist only while somebody watches."""
+"""The hub: frame buffers are bounded and shared, and channels exist only while they have viewers."""
 
-import asyncio
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +10,7 @@ from limelight.dialects.encoder import FrameEncoder
 from limelight.dialects.records import RecordsDialect
 from limelight.events import AnyEvent, Record, RunFinished, Status
 from limelight.models import SessionRef
-from limelight.runs.hub import BUFFER_BYTES, BUFFER_RECORDS, HELD_BACK, FrameBuffer, Hub
+from limelight.runs.hub import BUFFER_BYTES, BUFFER_RECORDS, FrameBuffer, Hub
 from tests.support.strategies import as_records
 
 REF = SessionRef("local", "s")
@@ -44,7 +42,7 @@ def size(frames: Sequence[Frame]) -> int:
 
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(1, 700), st.sampled_from(["", "x" * 900, "x" * 50_000])), max_size=6))
-def test_a_buffer_keeps_the_newest_frames_within_its_bounds(batches: list[tuple[int, str]]) -> None:
+def test_buffer_keeps_the_newest_frames_within_its_bounds(batches: list[tuple[int, str]]) -> None:
     buffer, records = new_buffer(), list[Record]()
     for count, text in batches:
         shown = len(records)
@@ -76,7 +74,7 @@ def test_trimming_by_size_drops_half_too() -> None:
     assert len(bases) <= 1000 // (BUFFER_BYTES // 4100 // 2) + 1
 
 
-def test_what_viewers_were_not_woken_for_is_kept() -> None:
+def test_trimming_keeps_records_for_which_viewers_were_not_woken() -> None:
     buffer = new_buffer()
     buffer.feed(statuses(BUFFER_RECORDS), shown=0)
     buffer.feed(statuses(BUFFER_RECORDS, first_seq=BUFFER_RECORDS + 1), shown=10)
@@ -85,7 +83,7 @@ def test_what_viewers_were_not_woken_for_is_kept() -> None:
     assert buffer.base > 11
 
 
-def test_a_frame_that_is_larger_than_the_buffer_empties_it() -> None:
+def test_frame_larger_than_the_buffer_empties_it() -> None:
     buffer = new_buffer()
     assert buffer.feed(statuses(1, text="x" * (BUFFER_BYTES + 1)), shown=0)
     assert (buffer.base, buffer.head, kept(buffer)) == (2, 1, [])
@@ -93,7 +91,7 @@ def test_a_frame_that_is_larger_than_the_buffer_empties_it() -> None:
     assert kept(buffer) == encoded(statuses(1, first_seq=2))
 
 
-def test_viewers_side_by_side_get_the_same_batch() -> None:
+def test_viewers_at_the_same_position_get_the_same_batch() -> None:
     buffer = new_buffer()
     buffer.feed(statuses(5), shown=0)
     assert buffer.since(1, 5) is buffer.since(1, 5)
@@ -101,7 +99,7 @@ def test_viewers_side_by_side_get_the_same_batch() -> None:
     assert buffer.since(5, 5).frames == []
 
 
-def test_a_slice_is_not_mixed_up_after_more_has_come() -> None:
+def test_batch_is_correct_after_the_buffer_was_trimmed() -> None:
     buffer = new_buffer()
     buffer.feed(statuses(2), shown=0)
     assert buffer.since(0, 2).frames == encoded(statuses(2))
@@ -109,19 +107,19 @@ def test_a_slice_is_not_mixed_up_after_more_has_come() -> None:
     assert buffer.since(600, 602).frames == encoded(statuses(2, first_seq=601))
 
 
-def test_what_the_buffer_has_already_is_not_taken_twice() -> None:
+def test_feed_skips_records_that_the_buffer_has() -> None:
     buffer = new_buffer(head=3)
     assert buffer.feed(statuses(5), shown=3)
     assert (buffer.base, buffer.head, kept(buffer)) == (4, 5, encoded(statuses(2, first_seq=4)))
 
 
-def test_a_hole_makes_a_buffer_useless() -> None:
+def test_feed_reports_a_missing_record() -> None:
     buffer = new_buffer(head=3)
     assert not buffer.feed(statuses(2, first_seq=5), shown=3)
     assert not buffer.feed([*statuses(1, first_seq=4), *statuses(1, first_seq=6)], shown=3)
 
 
-def test_a_buffer_knows_where_runs_ended_as_far_as_it_reaches() -> None:
+def test_end_after_finds_ends_of_runs_within_the_buffer() -> None:
     buffer = new_buffer()
     run: list[AnyEvent] = [Status(text="x"), RunFinished()]
     buffer.feed(as_records(run * 3), shown=0)
@@ -135,66 +133,28 @@ def test_a_buffer_knows_where_runs_ended_as_far_as_it_reaches() -> None:
 # Channels
 
 
-async def test_publishing_wakes_those_who_wait() -> None:
+async def test_wake_wakes_the_waiting_viewers_of_one_session() -> None:
     hub = Hub()
     channel = hub.enter(REF, "records")
     waits = [channel.wait(), channel.wait()]
-    hub.publish(SessionRef("local", "other"), statuses(1))
-    assert not any(wait.done() for wait in waits)
     hub.publish(REF, statuses(3))
-    assert all(wait.done() for wait in waits)
+    hub.wake(SessionRef("local", "other"))
     assert channel.published == 3
+    assert not any(wait.done() for wait in waits)
+    hub.wake(REF)
+    assert all(wait.done() for wait in waits)
 
 
-@pytest.fixture
-def long_interval(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So long that what is held back stays there."""
-    monkeypatch.setattr("limelight.runs.hub.INTERVAL", 3600)
-
-
-async def test_what_comes_on_the_heels_of_another_is_shown_a_little_later() -> None:
+async def test_wake_skips_a_viewer_that_no_longer_waits() -> None:
     hub = Hub()
     channel = hub.enter(REF, "records")
-    hub.publish(REF, statuses(1))
-    held = channel.wait()
-    hub.publish(REF, statuses(1, first_seq=2))
-    await asyncio.wait_for(held, 5)
-    assert not channel.holds_back
+    cancelled, waiting = channel.wait(), channel.wait()
+    cancelled.cancel()
+    hub.wake(REF)
+    assert waiting.done()
 
 
-@pytest.mark.usefixtures("long_interval")
-async def test_viewers_are_not_woken_for_each_event_but_for_the_end_of_a_run() -> None:
-    hub = Hub()
-    channel = hub.enter(REF, "records")
-    hub.publish(REF, statuses(1))
-    held = channel.wait()
-    hub.publish(REF, statuses(1, first_seq=2))
-    assert not held.done()
-    end: list[AnyEvent] = [RunFinished()]
-    hub.publish(REF, as_records(end, first_seq=3))
-    assert held.done()
-
-
-@pytest.mark.usefixtures("long_interval")
-async def test_much_is_not_held_back() -> None:
-    hub = Hub()
-    channel = hub.enter(REF, "records")
-    hub.publish(REF, statuses(1))
-    held = channel.wait()
-    hub.publish(REF, statuses(HELD_BACK, first_seq=2))
-    assert held.done()
-
-
-async def test_one_who_waits_no_more_does_not_trouble_the_others() -> None:
-    hub = Hub()
-    channel = hub.enter(REF, "records")
-    gone, there = channel.wait(), channel.wait()
-    gone.cancel()
-    hub.publish(REF, statuses(1))
-    assert there.done()
-
-
-async def test_a_session_that_is_gone_sends_its_viewers_away() -> None:
+async def test_forget_wakes_the_viewers_and_ends_the_channel() -> None:
     hub = Hub()
     channel = hub.enter(REF, "records")
     waiting = channel.wait()
@@ -207,20 +167,20 @@ async def test_a_session_that_is_gone_sends_its_viewers_away() -> None:
     assert hub.enter(REF, "records") is successor
 
 
-async def test_publishing_to_nobody_costs_nothing_and_keeps_nothing() -> None:
+async def test_publish_without_viewers_keeps_nothing() -> None:
     hub = Hub()
     hub.publish(REF, statuses(3))
     assert hub.enter(REF, "records").published == 0
 
 
-async def test_publishing_nothing_is_allowed() -> None:
+async def test_publish_of_no_records_does_nothing() -> None:
     hub = Hub()
     channel = hub.enter(REF, "records")
     hub.publish(REF, [])
     assert channel.published == 0
 
 
-def test_a_buffer_goes_with_the_last_viewer_of_its_format() -> None:
+def test_buffer_is_removed_with_the_last_viewer_of_its_format() -> None:
     hub = Hub()
     channel = hub.enter(REF, "records")
     assert hub.enter(REF, "records") is channel
@@ -234,7 +194,7 @@ def test_a_buffer_goes_with_the_last_viewer_of_its_format() -> None:
     assert set(channel.buffers) == {"typed"}
 
 
-def test_a_channel_goes_with_its_last_viewer() -> None:
+def test_channel_is_removed_with_its_last_viewer() -> None:
     hub = Hub()
     first = hub.enter(REF, "records")
     hub.leave(REF, first, "records")
@@ -242,7 +202,7 @@ def test_a_channel_goes_with_its_last_viewer() -> None:
     assert hub.enter(REF, "records") is not first
 
 
-async def test_a_hole_removes_the_buffer_so_that_viewers_read_again() -> None:
+async def test_publish_with_a_missing_record_removes_the_buffer() -> None:
     hub = Hub()
     channel = hub.enter(REF, "records")
     channel.buffers["records"] = new_buffer()

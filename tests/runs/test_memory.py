@@ -58,11 +58,11 @@ class Session:
         self.memories = Memories(store, Agents([self.agent]), idle_seconds)
         self.turns = 0
 
-    async def key(self, *said: str, ref: SessionRef = S1, goes_on: bool = True) -> str:
+    async def key(self, *said: str, ref: SessionRef = S1, continues_session: bool = True) -> str:
         """The memory that a request with these messages gets; user and assistant take turns."""
         self.turns += 1
         messages = [message(("user", "assistant")[n % 2], text) for n, text in enumerate(said)]
-        return (await self.memories.recall(self.agent, ref, f"r{self.turns}", messages, goes_on)).key
+        return (await self.memories.recall(self.agent, ref, f"r{self.turns}", messages, continues_session)).key
 
 
 def message(role: str, content: Any) -> Message:
@@ -76,21 +76,21 @@ async def session(tmp_path: Path) -> AsyncGenerator[Session]:
         yield Session(store)
 
 
-async def test_a_client_without_a_past_goes_on(session: Session) -> None:
+async def test_request_with_one_message_continues_the_session(session: Session) -> None:
     first = await session.key("one")
     assert await session.key("two") == first
     assert await session.key("one") == first
 
 
 async def test_a_chat_without_a_past_starts_afresh(session: Session) -> None:
-    first = await session.key("one", goes_on=False)
-    assert await session.key("two", goes_on=False) != first
+    first = await session.key("one", continues_session=False)
+    assert await session.key("two", continues_session=False) != first
 
 
-async def test_the_same_past_goes_on_whatever_the_answers_look_like(session: Session) -> None:
+async def test_same_user_messages_continue_the_session_whatever_the_answers_are(session: Session) -> None:
     first = await session.key("one")
     assert await session.key("one", "answer", "two") == first
-    assert await session.key("one", "ANSWER, cut", "two", "…", "three", goes_on=False) == first
+    assert await session.key("one", "ANSWER, cut", "two", "…", "three", continues_session=False) == first
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ async def test_sessions_and_owners_never_share(session: Session) -> None:
 
 
 async def test_what_nobody_will_use_again_is_forgotten(session: Session) -> None:
-    first = await session.key("one", goes_on=False)
-    second = await session.key("other", goes_on=False)
+    first = await session.key("one", continues_session=False)
+    second = await session.key("other", continues_session=False)
     await session.memories.tidy()
     assert session.source.forgotten == [first]
     assert await session.key("other", "a", "next") == second
@@ -130,8 +130,8 @@ async def test_what_nobody_will_use_again_is_forgotten(session: Session) -> None
 
 async def test_a_framework_that_cannot_forget_is_asked_once(session: Session) -> None:
     session.source.fails = True
-    first = await session.key("one", goes_on=False)
-    await session.key("other", goes_on=False)
+    first = await session.key("one", continues_session=False)
+    await session.key("other", continues_session=False)
     await session.memories.tidy()
     await session.memories.tidy()
     assert session.source.forgotten == [first]
@@ -167,7 +167,7 @@ def test_messages_that_say_the_same_have_the_same_fingerprint() -> None:
 async def test_the_history_is_what_the_client_sends_if_it_sends_one(session: Session) -> None:
     await session.key("one")
     messages = [message("user", "one"), message("assistant", "A."), message("system", "x"), message("user", "two")]
-    recalled = await session.memories.recall(session.agent, S1, "r9", messages, goes_on=True)
+    recalled = await session.memories.recall(session.agent, S1, "r9", messages, continues_session=True)
     assert await recalled.history() == messages[:2]
 
 
@@ -183,7 +183,9 @@ async def test_otherwise_it_is_what_the_log_has(session: Session) -> None:
     )
     await run.end()
     await session.key("How many?")
-    recalled = await session.memories.recall(session.agent, S1, "r2", [message("user", "Sure?")], goes_on=True)
+    recalled = await session.memories.recall(
+        session.agent, S1, "r2", [message("user", "Sure?")], continues_session=True
+    )
     history = await recalled.history()
     assert [(m.role, m.text) for m in history] == [
         ("user", "How many?"),

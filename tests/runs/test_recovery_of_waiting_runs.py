@@ -10,7 +10,7 @@ from limelight.events import AnyEvent, FinalAnswer, RunFinished
 from limelight.messages import Message
 from limelight.models import SessionRef
 from limelight.runs.agents import Agent
-from limelight.runs.queue import Request
+from limelight.runs.queue import QueuedRun, Request
 from limelight.sources.base import NO_OPTIONS, Item, Options, Source, Turn, User
 from tests.support.server import Served, serving
 from tests.support.wait import eventually
@@ -50,10 +50,10 @@ def patient(source: Patient) -> Agent:
 
 async def wait_for(served: Served, agent: Agent, messages: list[Message], user: User, **more: Any) -> str:
     """Begin a run; returns once it waits."""
-    sessions = served.parts.sessions
+    parts = served.parts
     request = Request(agent=agent, ref=SessionRef(user.user_id, "s"), user=user, messages=messages, **more)
-    run = (await sessions.begin(sessions.place(request))).run
-    await eventually(lambda: (live := sessions.live(run.run_id)) and live.execution.grammar.waiting)
+    run = (await parts.sessions.begin(QueuedRun.of(request))).run
+    await eventually(lambda: (live := parts.control.live_run(run.run_id)) and live.execution.grammar.waiting)
     return run.run_id
 
 

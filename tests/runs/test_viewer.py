@@ -118,7 +118,7 @@ async def test_the_log_may_be_ahead_of_the_hub() -> None:
         assert ids(await read_to(viewer, "6")) == [str(n) for n in range(1, 7)]
         task = asyncio.create_task(soon(viewer))
         assert await is_waiting(task)
-        stage.hub.publish(REF, records)
+        stage.publish(records)
         assert await is_waiting(task)
         stage.play(statuses(1, first_seq=7))
         assert ids(await task or []) == ["7"]
@@ -136,7 +136,7 @@ async def test_one_that_read_ahead_of_anothers_buffer_waits_for_the_frame_buffer
         assert ids(await read_to(late, "9")) == [str(n) for n in range(1, 10)]
         task = asyncio.create_task(soon(late))
         assert await is_waiting(task)
-        stage.hub.publish(REF, records[6:])
+        stage.publish(records[6:])
         assert ids(await read_to(early, "9")) == ["7", "8", "9"]
         assert not task.done()
         stage.play(statuses(1, first_seq=10))

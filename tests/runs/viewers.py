@@ -78,7 +78,11 @@ class Stage:
 
     def play(self, records: Sequence[Record]) -> None:
         self.commit(records)
+        self.publish(records)
+
+    def publish(self, records: Sequence[Record]) -> None:
         self.hub.publish(REF, records)
+        self.hub.wake(REF)
 
     @asynccontextmanager
     async def viewer(self, format_: str = "records", batch: int = BATCH) -> AsyncGenerator[Viewer]:

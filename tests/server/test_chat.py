@@ -189,7 +189,7 @@ async def test_requests_that_wait_get_their_turn_in_order(served: Served) -> Non
         body = asking(f"number {number}", session_id="s", if_busy="wait", agent="echo")
         waiting.append(asyncio.create_task(collect(served.stream("POST", "/chat/stream", json=body))))
         queued = number + 1
-        await eventually(lambda queued=queued: sum(map(len, served.parts.sessions._queues.values())) == queued)  # pyright: ignore[reportPrivateUsage]
+        await eventually(lambda queued=queued: len(served.parts.queues) == queued)
     problem = await served.problem("POST", "/chat/stream", json=asking("6", session_id="s", if_busy="wait"))
     assert (problem["status"], problem["code"]) == (409, "queue_full")
     await served.http.post(f"/runs/{run_id}/cancel")
@@ -224,11 +224,11 @@ async def test_a_stopped_place_in_the_queue_is_passed_on(served: Served) -> None
     first = (await served.http.get("/sessions/s")).json()["run_id"]
     async with served.http.stream("POST", "/chat/stream", json=asking("x", session_id="s", if_busy="wait")) as gone:
         queued = gone.headers["x-run-id"]
-        waiting = served.parts.sessions.waiting(queued)
+        waiting = served.parts.queues.find(queued)
         assert waiting is not None
         last = asyncio.create_task(collect(served.ask("y", session_id="s", if_busy="wait")))
         await eventually(lambda: served.parts.hub.viewers == 3)
-        waiting.go()
+        waiting.wake()
         waiting.stop("just when its turn came")
         await served.http.post(f"/runs/{first}/cancel")
         assert text_of(await last) == "The quick brown fox jümps 🦊 over."

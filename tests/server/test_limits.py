@@ -178,7 +178,7 @@ async def test_repeated_stops_of_a_live_run_are_answered_and_send_one_signal(
         ann = Users(served, tmp_path).ann
         body = asking("hi", session_id="s", agent="deaf")
         await anext(served.stream("POST", "/chat/stream", json=body, headers=ann))
-        (live,) = served.parts.sessions.runs
+        (live,) = served.parts.control.live_runs
         signals: list[object] = []
         monkeypatch.setattr(served.parts.store, "signal", signalled(served, signals))
         path = f"/runs/{live.execution.run.run_id}/cancel"
@@ -189,13 +189,13 @@ async def test_repeated_stops_of_a_live_run_are_answered_and_send_one_signal(
         assert len(signals) == 1
 
 
-def signalled(served: Served, signals: list[object]) -> Callable[[Any], Awaitable[None]]:
+def signalled(served: Served, signals: list[object]) -> Callable[..., Awaitable[Any]]:
     """The store's `signal`, which also keeps what it is given."""
     send = served.parts.store.signal
 
-    async def signal(one: Any) -> None:
+    async def signal(one: Any, *, now: int) -> Any:
         signals.append(one)
-        await send(one)
+        return await send(one, now=now)
 
     return signal
 
@@ -403,7 +403,7 @@ async def test_what_requests_hold_is_let_go_when_their_run_begins_or_never_will(
         twins = [asyncio.create_task(ask(request_id="one")) for _ in range(9)]
         await eventually(lambda: parts.hub.viewers_of("ann") == 10 and parts.loads.held("ann") == 0)
         waits = [asyncio.create_task(ask(request_id="two", if_busy="wait"))]
-        await eventually(lambda: parts.sessions.queued == 1)
+        await eventually(lambda: len(parts.queues) == 1)
         waits += [asyncio.create_task(ask(request_id="two", if_busy="wait")) for _ in range(2)]
         await eventually(lambda: parts.hub.viewers_of("ann") == 13)
         await eventually(lambda: 50_000 < parts.loads.held("ann") < 60_000)  # the others are the same request

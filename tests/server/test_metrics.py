@@ -133,7 +133,7 @@ async def test_what_waits_in_the_queue_waits_since_it_was_asked(tmp_path: Path) 
         first = asyncio.create_task(collect(served.ask("one", session_id="s")))
         await eventually(lambda: served.parts.sessions.count == 1)
         second = asyncio.create_task(collect(served.ask("two", session_id="s", if_busy="wait")))
-        await eventually(lambda: served.parts.sessions.queued == 1)
+        await eventually(lambda: len(served.parts.queues) == 1)
         queued_at, meter = perf_counter(), Meter(served)
         await asyncio.sleep(0.3)  # longer than anything that comes after its turn
         for _ in range(2):
@@ -165,7 +165,7 @@ async def test_what_waits_for_a_person_and_what_waits_for_a_session(house: House
     assert await meter.changed(*levels) == expected
     body = asking("go", session_id="s", agent="echo", if_busy="wait")
     queued = [asyncio.create_task(house.served.http.post("/chat", json=body, headers=ann)) for _ in range(2)]
-    await eventually(lambda: house.served.parts.sessions.queued == 2)
+    await eventually(lambda: len(house.served.parts.queues) == 2)
     assert await meter.changed(*levels) == {"limelight_requests_queued": 2}
     path = f"/runs/{names['run_id']}/approvals/{names['approval_id']}"
     assert (await house.served.http.post(path, json={"decision": "approve"}, headers=ann)).status_code == 200

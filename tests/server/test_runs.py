@@ -339,7 +339,7 @@ async def test_emitting_without_end_is_refused_before_memory_runs_out(tmp_path: 
 
 async def test_an_ordinary_generator_can_ask_too(served: Served) -> None:
     run_id = await start(served, "thread_asker")
-    await eventually(lambda: served.parts.sessions.live(run_id).execution.grammar.waiting)  # pyright: ignore[reportOptionalMemberAccess]
+    await eventually(lambda: served.parts.control.live_run(run_id).execution.grammar.waiting)  # pyright: ignore[reportOptionalMemberAccess]
     (approval,) = (await served.http.get(f"/runs/{run_id}")).json()["approvals"]
     await served.http.post(f"/runs/{run_id}/approvals/{approval['approval_id']}", json={"decision": "approve"})
     found = await collect(served.stream("GET", f"/runs/{run_id}/stream"))

@@ -112,7 +112,7 @@ async def test_deleting_stops_the_run_and_removes_everything(served: Served) -> 
     stream = served.ask("go", agent="patient", session_id="s")
     await anext(stream)
     run_id = (await served.http.get("/sessions/s")).json()["run_id"]
-    live = served.parts.sessions.live(run_id)
+    live = served.parts.control.live_run(run_id)
     assert live is not None
     workspace = live.context.workspace
     assert (await served.http.delete("/sessions/s")).status_code == 204

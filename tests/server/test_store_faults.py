@@ -119,7 +119,7 @@ async def test_an_agent_that_is_ahead_has_to_wait(served: Served, database: Path
     await eventually(lambda: len(found) > 20)
     aside = move(database, database.with_name("aside.db"))
     run_id = found[0].data["run_id"]
-    live = served.parts.sessions.live(run_id)
+    live = served.parts.control.live_run(run_id)
     assert live is not None
     buffer = live.execution._buffer  # pyright: ignore[reportPrivateUsage]
     await eventually(lambda: buffer.uncommitted >= 256)

@@ -138,6 +138,22 @@ def is_hidden_in(value: Any) -> bool:
     return HIDDEN.encode() in msgspec.json.encode(value)
 
 
+def keeps_placeholders(edited: Any, shown: Any) -> bool:
+    """Whether each text with a placeholder in `edited` is unchanged from `shown`, so that it can be restored."""
+    if edited == shown:
+        return True
+    if isinstance(edited, list) and isinstance(shown, list):
+        pairs = zip_longest(cast("list[Any]", edited), cast("list[Any]", shown)[: len(cast("list[Any]", edited))])
+        return all(keeps_placeholders(one, before) for one, before in pairs)
+    if isinstance(edited, dict) and isinstance(shown, dict):
+        before = cast("dict[str, Any]", shown)
+        return all(
+            keeps_placeholders(value, before[name]) if name in before else not is_hidden_in({name: value})
+            for name, value in cast("dict[str, Any]", edited).items()
+        )
+    return not is_hidden_in(edited)
+
+
 def _places(secret: str, text: str) -> Iterator[Span]:
     at = text.find(secret)
     while at >= 0:

@@ -8,12 +8,12 @@ from typing import Any, Unpack
 
 import msgspec
 
-from limelight.errors import AlreadyDecided, InvalidBody
 from limelight.events import AnyEvent, ApprovalRequested, ApprovalResolved, Decision
 from limelight.ids import now_ms, sortable_id
 from limelight.models import Decide
-from limelight.redaction.rules import HIDDEN, Hiding, is_hidden_in, restored
+from limelight.redaction.rules import Hiding, is_hidden_in, restored
 from limelight.runs.engine import Execution
+from limelight.runs.retry import retry_while_unavailable
 from limelight.sources.base import DECISIONS, Approval, ApprovalOptions, User
 
 
@@ -108,7 +108,7 @@ class RunContext:
         return answers
 
     async def _approve(self, question: Question) -> Approval:
-        hiding = self._execution.hiding
+        hiding = self._execution.engine.hiding
         asked = next((asked for asked in reversed(self._asked) if asked.is_for(question, hiding)), None)
         if asked is not None:  # before a restart; the log has the question, and perhaps the answer
             self._asked.remove(asked)
@@ -132,61 +132,63 @@ class RunContext:
             args=question.args,
             call_id=question.call_id,
             decisions=tuple(question.decisions),
-            expires_at=now_ms() + round(self._execution.limits.approval_seconds * 1000),
+            expires_at=now_ms() + round(self._execution.engine.limits.approval_seconds * 1000),
         )
         self._decisions[request.approval_id] = self._loop.create_future()
         self.emit(request)
         return request
 
     async def _answer_to(self, request: ApprovalRequested) -> ApprovalResolved:
-        """Wait for a person; when the time runs out, that is a no.
+        """Wait for a decision. An approval that expires is rejected, unless a decision came first.
 
-        `wait_for` would lose a Stop that comes together with the answer, before Python 3.12; `timeout` the answer that
-        comes in the last moment.
+        `wait_for` would lose a Stop that comes together with the decision, before Python 3.12; `timeout` would lose the
+        decision that comes in the last moment.
         """
         waiting = self._decisions.setdefault(request.approval_id, self._loop.create_future())
         seconds = None if request.expires_at is None else max(0, request.expires_at - now_ms()) / 1000
         try:
             await asyncio.wait([waiting], timeout=seconds)
-            if waiting.done():
-                return waiting.result()
-            return self._resolve(Decide(self.run_id, request.approval_id, "reject", reason="expired", by="system"))
+            if not waiting.done():
+                await self._expire(request)
+            return waiting.result()
         finally:
             del self._decisions[request.approval_id]
             self._questions.pop(request.approval_id, None)
 
-    def _resolve(self, said: Decide) -> ApprovalResolved:
-        """Write it down, at once: whoever decided is told that it counts."""
-        request = self._execution.grammar.approvals.get(said.approval_id)
+    async def _expire(self, request: ApprovalRequested) -> None:
+        """Reject an approval in the name of the system, by the same compare-and-set as a person's decision."""
+        store = self._execution.engine.store
+        expired = Decide(self.run_id, request.approval_id, "reject", reason="expired", by="system")
+        await retry_while_unavailable(lambda: store.signal(expired, now=now_ms()))
+        for signal in await retry_while_unavailable(lambda: store.signals(self.run_id)):
+            if isinstance(signal, Decide):
+                self.resolve(signal)
+        self.resolve(expired)  # without effect unless the store has no signal, because the run is not its own any more
+
+    def resolve(self, decision: Decide) -> None:
+        """Apply a decision. Does nothing if no approval waits for it (any more)."""
+        waiting = self._decisions.get(decision.approval_id)
+        if waiting is None or waiting.done():
+            return
+        request = self._execution.grammar.approvals.get(decision.approval_id)
         resolved = ApprovalResolved(
             agent_id=request.agent_id if request is not None else "",
-            approval_id=said.approval_id,
-            decision=said.decision,
-            args=said.args if said.decision == "edit" else None,
-            reason=said.reason,
-            by=said.by,
+            approval_id=decision.approval_id,
+            decision=decision.decision,
+            args=self._restored_args(decision) if decision.decision == "edit" else None,
+            reason=decision.reason,
+            by=decision.by,
         )
         self.emit(resolved)
-        return resolved
+        waiting.set_result(resolved)
 
-    def decide(self, signal: Decide) -> None:
-        """Somebody has answered. Raises AlreadyDecided if nothing waits for it (any more)."""
-        waiting = self._decisions.get(signal.approval_id)
-        if waiting is None or waiting.done():
-            raise AlreadyDecided("nothing waits for this decision", run_id=self.run_id)
-        waiting.set_result(self._resolve(self._restored(signal)))
-
-    def _restored(self, signal: Decide) -> Decide:
-        """With what was hidden from the person who decided, where they have left it alone."""
-        question = self._questions.get(signal.approval_id)
-        if question is None or signal.args is None:
-            return signal
-        args = restored(signal.args, question.args, self._execution.hiding)
-        if is_hidden_in(args) and not is_hidden_in(question.args):
-            told = f"{HIDDEN} stands for what is hidden: leave the whole text that it is in as it is, or replace it"
-            raise InvalidBody(told, path="args", run_id=self.run_id)
-        return msgspec.structs.replace(signal, args=args)
+    def _restored_args(self, decision: Decide) -> dict[str, Any] | None:
+        """The edited arguments, with the hidden values that the person has left alone."""
+        question = self._questions.get(decision.approval_id)
+        if question is None or decision.args is None:
+            return decision.args
+        return restored(decision.args, question.args, self._execution.engine.hiding)
 
 
 Life = Callable[[Execution, RunContext], Coroutine[Any, Any, None]]
-"""What a run does from now on: from its beginning, or from where it waits."""
+"""The work of a live run: from its start, or from where it waits for a decision."""

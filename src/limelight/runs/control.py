@@ -1,38 +1,71 @@
-"""Control: what people say to a run that goes on. Stop, and the answers to its questions.
+"""Control of runs by their users: Stop, and decisions on approvals.
 
-A signal goes through the store, so that it reaches the process that holds the run, wherever it was said.
+Both take one path, whichever process owns the run. The signal is stored, which is a compare-and-set: the first one
+counts. The store wakes the process that owns the run, and that process applies the signals that are stored for it. A
+signal that no process would receive is refused with an error.
 """
 
 import asyncio
 import logging
+from collections.abc import Collection
 from typing import NamedTuple
 
-from limelight.errors import AgentNotServed, AlreadyDecided, ApprovalExpired, ApprovalNotFound, NotOffered, RequestError
+import msgspec
+
+from limelight.errors import AgentNotServed, AlreadyDecided, ApprovalExpired, ApprovalNotFound, InvalidBody, NotOffered
 from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled
 from limelight.ids import now_ms
 from limelight.models import Cancel, Decide, Run, SessionRef
+from limelight.redaction.rules import HIDDEN, keeps_placeholders
 from limelight.runs.agents import Agents
-from limelight.runs.queries import records_of
-from limelight.runs.sessions import Sessions
+from limelight.runs.context import RunContext
+from limelight.runs.engine import Execution
+from limelight.runs.queries import records_of, whole_value
+from limelight.runs.queue import SessionQueues
+from limelight.runs.recovery import Recovery
 from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
 
+POLL_SECONDS = 0.05
+"""How often `end` looks whether a run of another process is over."""
 
-class Answered(NamedTuple):
-    """The answer to an approval, and when it was given."""
+
+class LiveRun(msgspec.Struct, frozen=True):
+    """A run that this process executes."""
+
+    execution: Execution
+    context: RunContext
+    task: "asyncio.Task[None]"
+    is_resumable: bool
+    """Whether another process can resume it while it waits for a decision."""
+
+    @property
+    def run(self) -> Run:
+        return self.execution.run
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether it waits for a decision and could be resumed from the store: it does not count as work then."""
+        return self.is_resumable and bool(self.execution.grammar.waiting)
+
+
+class DecidedAt(NamedTuple):
+    """The decision on an approval, and the time of the decision."""
 
     event: ApprovalResolved
     at: int
 
 
 class Control:
-    """Sends signals, and carries out those that arrive for the runs of this process."""
+    """Knows the live runs of this process, sends signals to runs, and applies signals to its own."""
 
-    def __init__(self, store: Store, sessions: Sessions, agents: Agents) -> None:
+    def __init__(self, store: Store, queues: SessionQueues, agents: Agents, recovery: Recovery) -> None:
         self._store = store
-        self._sessions = sessions
+        self._queues = queues
         self._agents = agents
+        self._recovery = recovery
+        self._live: dict[str, LiveRun] = {}
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -43,68 +76,110 @@ class Control:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    async def cancel(self, run_id: str, reason: str, by: str) -> None:
-        """Stop a run, also one that still waits for its turn, or for a server with its agent."""
-        waiting, live = self._sessions.waiting(run_id), self._sessions.live(run_id)
-        if live is not None and live.execution.stopping:
+    # Live runs
+
+    @property
+    def live_runs(self) -> Collection[LiveRun]:
+        return self._live.values()
+
+    def live_run(self, run_id: str) -> LiveRun | None:
+        return self._live.get(run_id)
+
+    def add(self, live: LiveRun) -> None:
+        self._live[live.run.run_id] = live
+
+    def remove(self, run_id: str) -> None:
+        del self._live[run_id]
+
+    # Stop
+
+    async def cancel(self, run_id: str, reason: str, by: str = "") -> None:
+        """Stop a run: one that waits in a queue, one that a process owns, or one that waits for a server with its
+        agent. Does nothing if the run has ended."""
+        queued = self._queues.find(run_id)
+        if queued is not None:
+            queued.stop(reason)
             return
-        if waiting is not None:
-            waiting.stop(reason)
-        elif live is not None or not await self._sessions.end_orphan(run_id, reason):
-            await self._store.signal(Cancel(run_id, reason, by))
+        if await self._store.signal(Cancel(run_id, reason, by), now=now_ms()) == "unowned":
+            run = await self._store.run(run_id)
+            if run is not None and run.live:
+                await self._recovery.seal(run, RunCancelled(reason=reason))
+
+    async def end(self, run_id: str, reason: str) -> None:
+        """Stop a run and wait for its end, or a moment if another process owns it."""
+        await self.cancel(run_id, reason)
+        live = self._live.get(run_id)
+        if live is not None:
+            await asyncio.wait({live.task})
+        else:
+            await asyncio.sleep(POLL_SECONDS)
+
+    # Approvals
 
     async def decide(self, run: Run, decision: Decide) -> None:
-        """Answer an approval. Raises if there is none, if it is too late, or if that answer was not offered."""
-        requested, answered = await self.approval(run, decision.approval_id)
-        resolved = None if answered is None else answered.event
-        expired = resolved is not None and (resolved.by, resolved.reason) == ("system", "expired")
-        if expired or (resolved is None and requested.expires_at is not None and requested.expires_at < now_ms()):
+        """Decide on an approval. Raises if there is no such approval, if it was decided or has expired, if the
+        decision was not offered, or if no process can take it."""
+        requested, decided = await self.approval(run, decision.approval_id)
+        event = None if decided is None else decided.event
+        expired = event is not None and (event.by, event.reason) == ("system", "expired")
+        if expired or (event is None and requested.expires_at is not None and requested.expires_at < now_ms()):
             raise ApprovalExpired(f"the time to decide on {requested.name} ran out", run_id=run.run_id)
-        if resolved is not None or not run.live:
-            raise AlreadyDecided(f"{requested.name} was decided already", run_id=run.run_id)
+        already = AlreadyDecided(f"{requested.name} was decided already", run_id=run.run_id)
+        if event is not None or not run.live:
+            raise already
         if decision.decision not in requested.decisions:
             raise NotOffered(f"{requested.name} can be answered with {', '.join(requested.decisions)}", path="decision")
-        live = self._sessions.live(run.run_id)
-        if live is not None:  # at once, so that of two people who decide only one is told that it counted
-            live.context.decide(decision)
-            return
-        if run.agent not in self._agents and await self._is_orphan(run):
+        await self._check_args(run, requested, decision)
+        outcome = await self._store.signal(decision, now=now_ms())
+        if outcome == "unowned" and run.agent in self._agents:
+            await self._recovery.recover()  # this process can take the run over
+            outcome = await self._store.signal(decision, now=now_ms())
+        if outcome == "unowned":
             raise AgentNotServed(
                 f"agent {run.agent!r} is not served here, so no answer can reach it and the question stays open: "
                 "start a server with that agent, or stop the run",
                 run_id=run.run_id,
             )
-        await self._store.signal(decision)
+        if outcome != "sent":
+            raise already
 
-    async def _is_orphan(self, run: Run) -> bool:
-        return any(orphan.run_id == run.run_id for orphan in await self._store.orphans(now_ms()))
+    async def _check_args(self, run: Run, requested: ApprovalRequested, decision: Decide) -> None:
+        """Raise InvalidBody if edited arguments contain a placeholder of redaction that cannot be restored."""
+        if decision.args is None:
+            return
+        shown = await whole_value(
+            self._store, run, "approval", requested.approval_id, requested.args, requested.truncated
+        )
+        if not keeps_placeholders(decision.args, shown):
+            told = f"{HIDDEN} stands for what is hidden: leave the whole text that it is in as it is, or replace it"
+            raise InvalidBody(told, path="args", run_id=run.run_id)
 
     async def open_approvals(self, run: Run) -> list[ApprovalRequested]:
-        """What a run waits for. If nobody goes on with it here, its log tells."""
-        live = self._sessions.live(run.run_id)
+        """The approvals that a run waits for; from its log if another process owns it."""
+        live = self._live.get(run.run_id)
         if live is not None:
             return list(live.execution.grammar.approvals.values())
-        asked: dict[str, ApprovalRequested] = {}
+        requests: dict[str, ApprovalRequested] = {}
         if run.state == "waiting":
             async for record in records_of(self._store, run):
                 match record.event:
                     case ApprovalRequested() as request:
-                        asked[request.approval_id] = request
-                    case ApprovalResolved() as answer:
-                        asked.pop(answer.approval_id, None)
+                        requests[request.approval_id] = request
+                    case ApprovalResolved() as resolved:
+                        requests.pop(resolved.approval_id, None)
                     case _:
                         pass
-        return list(asked.values())
+        return list(requests.values())
 
     def asking(self, ref: SessionRef, approval_id: str) -> Run | None:
-        """The run of this session that goes on here and waits for this answer. Nothing is read for it."""
-        live = (live for live in self._sessions.runs if live.execution.ref == ref)
-        return next((one.execution.run for one in live if approval_id in one.execution.grammar.approvals), None)
+        """The live run of this session in this process that waits for this decision. Reads nothing."""
+        runs = (live.execution for live in self._live.values() if live.execution.ref == ref)
+        return next((execution.run for execution in runs if approval_id in execution.grammar.approvals), None)
 
-    async def approval(self, run: Run, approval_id: str) -> tuple[ApprovalRequested, Answered | None]:
-        """What was asked, and what was answered if it was."""
-        live = self._sessions.live(run.run_id)
-        if live is not None and approval_id in live.execution.grammar.approvals:  # perhaps not in the log yet
+    async def approval(self, run: Run, approval_id: str) -> tuple[ApprovalRequested, DecidedAt | None]:
+        """An approval of a run, and the decision if there is one. Raises ApprovalNotFound."""
+        live = self._live.get(run.run_id)
+        if live is not None and approval_id in live.execution.grammar.approvals:  # the log may not have it yet
             return live.execution.grammar.approvals[approval_id], None
         requested: ApprovalRequested | None = None
         for record in await self._store.records_naming(run, approval_id):
@@ -112,21 +187,28 @@ class Control:
             if isinstance(event, ApprovalRequested) and event.approval_id == approval_id:
                 requested = event
             if isinstance(event, ApprovalResolved) and event.approval_id == approval_id and requested is not None:
-                return requested, Answered(event, record.at)
+                return requested, DecidedAt(event, record.at)
         if requested is None:
             raise ApprovalNotFound(f"run {run.run_id} has no approval {approval_id[:100]!r}")
         return requested, None
 
+    # Signals to the runs of this process
+
     async def _listen(self) -> None:
-        async for signal in self._store.signals():
-            live = self._sessions.live(signal.run_id)
+        async for run_id in self._store.wakes():
+            try:
+                await self.apply_signals(run_id)
+            except Exception:  # the task listens for all runs
+                log.exception("a signal to run %s could not be applied", run_id)
+
+    async def apply_signals(self, run_id: str) -> None:
+        """Apply the signals that are stored for a run. A signal that was applied before changes nothing."""
+        for signal in await self._store.signals(run_id):
+            live = self._live.get(run_id)
             if live is None:
-                continue  # it ended meanwhile
+                return  # it has ended
             match signal:
                 case Cancel():
                     live.execution.stop(RunCancelled(reason=signal.reason))
                 case Decide():
-                    try:
-                        live.context.decide(signal)
-                    except RequestError as error:
-                        log.info("the decision on approval %s does not count: %s", signal.approval_id, error)
+                    live.context.resolve(signal)

@@ -11,6 +11,8 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from time import perf_counter
 
+import msgspec
+
 from limelight.deltas import Delta
 from limelight.errors import AgentFailed, BadEvent, EndedEarly, LimelightError, LogFull, StoreUnavailable
 from limelight.events import (
@@ -61,34 +63,40 @@ MAX_EMITTED = 50 * MAX_UNCOMMITTED
 Play = Callable[[Turn], AsyncGenerator[Item, None]]
 
 
+class Engine(msgspec.Struct, frozen=True):
+    """What all executions in this process share."""
+
+    store: Store
+    committer: Committer
+    limits: RunLimits
+    hiding: Hiding = NOTHING_HIDDEN
+    metrics: RunMetrics = NO_METRICS
+
+
 class Execution:
     """A live run in this process."""
 
     def __init__(
         self,
+        engine: Engine,
         run: Run,
-        store: Store,
-        committer: Committer,
-        limits: RunLimits,
         *,
         status: Mapping[str, str] = {},
         streams: bool = True,
-        hiding: Hiding = NOTHING_HIDDEN,
         session_bytes: int = 0,
-        metrics: RunMetrics = NO_METRICS,
     ) -> None:
+        """`status` maps names of tools to a status that is shown when the tool starts. `session_bytes` is the size of
+        the session when the run begins."""
+        self.engine = engine
         self.run = run
-        self.limits = limits
-        self.timer = RunTimer(run.agent, metrics)
+        self.timer = RunTimer(run.agent, engine.metrics)
         self._status = status
-        self._byte_budget = ByteBudget(limits.session_max - session_bytes, self._on_full)
+        self._byte_budget = ByteBudget(engine.limits.session_max - session_bytes, self._on_full)
         self._unstreamed = None if streams else WholeTexts()
-        self.hiding = hiding
-        self._redaction = Redaction(hiding)
+        self._redaction = Redaction(engine.hiding)
         self._redacts_text = self._redaction.listens
         self.grammar = Grammar()
-        self._store = store
-        self._committer = committer
+        self._committer = engine.committer
         self._loop = asyncio.get_running_loop()
         self._buffer = WriteBuffer(run.run_id, run.last_seq, run.started_at)
         self._results: list[Result] = []
@@ -101,8 +109,8 @@ class Execution:
         self._suspended: asyncio.Future[None] = self._loop.create_future()
         self._written: asyncio.Future[None] = self._loop.create_future()
         self._watchdog = Watchdog(
-            limits.run_seconds,
-            limits.silence_seconds,
+            engine.limits.run_seconds,
+            engine.limits.silence_seconds,
             busy=lambda: self.grammar.busy or self._waits_for_store,
             on_timeout=lambda error: self.stop(self.failure(error)),
         )
@@ -183,7 +191,7 @@ class Execution:
         artifact = Artifact(artifact_id=artifact_id, ref=self.ref, name=name, media_type=media_type, body=data)
         if self._byte_budget.allows(size):  # otherwise the run ends with this file
             self._storing = True
-            await retry_while_unavailable(lambda: self._store.put_artifact(artifact, self.run.run_id))
+            await retry_while_unavailable(lambda: self.engine.store.put_artifact(artifact, self.run.run_id))
             self._storing = False
         self._byte_budget.spend(size)
         self.emit(
@@ -343,7 +351,7 @@ class Execution:
         can_wait = isinstance(event, Delta)
         if not can_wait:
             event = self._durations.timed(event, perf_counter())
-        fitted = fit(event, self.run.run_id, self.limits.result_max, self._redaction.whole)
+        fitted = fit(event, self.run.run_id, self.engine.limits.result_max, self._redaction.whole)
         for part in fitted.events:  # as the log will have them, so that the two never differ
             self.grammar.check(part)
         self._results += fitted.results
@@ -355,7 +363,7 @@ class Execution:
     def _on_full(self) -> None:
         """End the run because its session is full. The terminal event always fits."""
         if not self.stopping:
-            limit = f"{self.limits.session_max:,} bytes"
+            limit = f"{self.engine.limits.session_max:,} bytes"
             self.stop(self.failure(LogFull(f"more than {limit} would be kept of this session: begin a new one")))
 
     def _plain_delta(self, event: AnyEvent) -> TextDelta | ReasoningDelta | None:

@@ -45,14 +45,14 @@ class Memories:
         """The keys of runs that go on, by run."""
 
     async def recall(
-        self, agent: Agent, ref: SessionRef, run_id: str, messages: Sequence[Message], goes_on: bool
+        self, agent: Agent, ref: SessionRef, run_id: str, messages: Sequence[Message], continues_session: bool
     ) -> Recalled:
-        """The memory for this turn. `goes_on`: a request without a past of its own continues the session's."""
+        """The memory for this turn. With `continues_session`, a request with one message continues the session."""
         known = await retry_while_unavailable(lambda: self._store.memory(ref, agent.name))
         past = before_question(messages)
         asked = fingerprint(question_of(messages))
         earlier = [fingerprint(message) for message in past if message.role == "user"]
-        if known is not None and continues(known, earlier, past, goes_on):
+        if known is not None and continues(known, earlier, past, continues_session):
             told: Sequence[Message] = ()
             memory = Memory(key=known.key, agent=agent.name, turns=(*known.turns, MemoryTurn(asked, run_id)))
         else:
@@ -97,10 +97,10 @@ class Memories:
         await self._store.drop_memory(memory.key)
 
 
-def continues(known: Memory, earlier: Sequence[str], past: Sequence[Message], goes_on: bool) -> bool:
+def continues(known: Memory, earlier: Sequence[str], past: Sequence[Message], continues_session: bool) -> bool:
     """Whether a request fits a memory. The user's messages decide: what clients send back of the answers varies."""
     if not past:
-        return goes_on
+        return continues_session
     return [turn.asked for turn in known.turns] == list(earlier)
 
 

@@ -1,24 +1,29 @@
-"""What somebody asks for: a turn, and its place until its run has begun."""
+"""Requests for runs, and the queue of each session in which they wait until the session is free."""
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from time import perf_counter
-from typing import Literal
+from typing import Literal, Self
 
 import msgspec
 
-from limelight.errors import LimelightError
+from limelight.errors import LimelightError, QueueFull
+from limelight.ids import sortable_id
 from limelight.messages import Message
 from limelight.models import SessionRef
 from limelight.runs.agents import Agent
 from limelight.sources.base import User
 
+MAX_WAITING = 5
+"""Requests that may wait for one session."""
+
 IfBusy = Literal["error", "cancel", "wait"]
-"""What a request wants if its session is at work."""
+"""What happens to a request whose session has a live run: it is refused, it stops that run, or it waits."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn that somebody asks for."""
+    """A user's request for a turn."""
 
     agent: Agent
     ref: SessionRef
@@ -26,60 +31,131 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     messages: Sequence[Message]
     if_busy: IfBusy = "error"
     request_id: str = ""
-    goes_on: bool = True
-    """Whether a request without a past of its own continues the session's conversation."""
+    continues_session: bool = True
+    """Whether a request with one message continues the conversation of its session."""
     max_steps: int | None = None
-    """In place of the agent's own."""
-    makes_session: bool = True
-    """False: it is refused if its session is gone meanwhile."""
+    """Overrides the step limit of the agent."""
+    creates_session: bool = True
+    """False: the request is refused if its session does not exist."""
     traceparent: str = ""
-    """The client's span, if it has one."""
+    """The client's span, if it sent one."""
     asked_at: float = msgspec.field(default_factory=perf_counter)
-    """By the clock that durations are measured with."""
+    """When the request came, by the clock of durations."""
 
 
 class StoppedInQueue(Exception):
     """The request was stopped before its run began: there is no run, and no log of it."""
 
 
-class Waiting(msgspec.Struct):
-    """A request on its way to becoming a run, which may mean waiting until its session is free."""
+class QueuedRun(msgspec.Struct):
+    """A request with the id that its run will have. It may have to wait until its session is free."""
 
     run_id: str
     request: Request
     queued: asyncio.Future[None]
-    """Done once it has to wait."""
-    over: asyncio.Future[None]
-    """Done once the run has begun, or never will."""
-    let_go: asyncio.Future[None]
-    """Done once its messages are kept here no longer."""
+    """Done when the request has to wait."""
+    settled: asyncio.Future[None]
+    """Done when the run has begun, or never will."""
+    released: asyncio.Future[None]
+    """Done when this object no longer keeps the messages in memory."""
     turn: asyncio.Future[None] | None = None
-    """Done when it is this one's turn; None while it does not wait."""
-    stopped: str | None = None
-    """Why it was stopped before it began."""
-    refused: LimelightError | None = None
-    """Why it could not begin."""
+    """Done when the request may try again; None if it has not waited."""
+    stop_reason: str | None = None
+    """Why the request was stopped before its run began."""
+    refusal: LimelightError | None = None
+    """Why the run could not begin."""
     is_identified: bool = False
-    """Whether `run_id` is final. Until then it may turn out that the request was sent before, and has a run."""
+    """Whether `run_id` is final. Before that, the request may turn out to be one that was sent before."""
+
+    @classmethod
+    def of(cls, request: Request) -> Self:
+        """Return the request with a new run id. To be called on the event loop."""
+        future = asyncio.get_running_loop().create_future
+        return cls(sortable_id("run_"), request, queued=future(), settled=future(), released=future())
 
     @property
     def ref(self) -> SessionRef:
         return self.request.ref
 
-    def drop_messages(self) -> None:
-        """The run has them, or nobody needs them: whoever waits for its end does not keep them until then."""
+    def release_messages(self) -> None:
+        """Drop the messages: the run has them, or will not need them."""
         self.request = msgspec.structs.replace(self.request, messages=())
-        if not self.let_go.done():
-            self.let_go.set_result(None)
+        if not self.released.done():
+            self.released.set_result(None)
 
-    def go(self) -> None:
+    def wake(self) -> None:
+        """Let a waiting request try again."""
         if self.turn is not None and not self.turn.done():
             self.turn.set_result(None)
 
-    def never_began(self) -> Exception:
-        """Why there is no run, for another request that waited for it."""
-        return self.refused or StoppedInQueue(self.stopped or "the request before it was refused")
-
     def stop(self, reason: str) -> None:
-        self.stopped = reason
-        self.go()
+        """Remove a waiting request from its queue: `wait` raises StoppedInQueue."""
+        self.stop_reason = reason
+        self.wake()
+
+    def refusal_for_duplicate(self) -> Exception:
+        """Why there is no run, for a duplicate of this request that waited for it."""
+        return self.refusal or StoppedInQueue(self.stop_reason or "the request before it was refused")
+
+
+class SessionQueues:
+    """The queues of all sessions, first in, first out."""
+
+    def __init__(self) -> None:
+        self._queues: dict[SessionRef, deque[QueuedRun]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._queues.values()))
+
+    def of(self, ref: SessionRef) -> Sequence[QueuedRun]:
+        """The requests that wait for a session."""
+        return self._queues.get(ref, ())
+
+    def find(self, run_id: str) -> QueuedRun | None:
+        """The waiting request with this run id."""
+        return next((queued for queue in self._queues.values() for queued in queue if queued.run_id == run_id), None)
+
+    def find_request(self, ref: SessionRef, request_id: str) -> QueuedRun | None:
+        """The waiting request with this request id."""
+        return next((queued for queued in self.of(ref) if queued.request.request_id == request_id), None)
+
+    async def wait(self, queued: QueuedRun) -> None:
+        """Wait until the session may be free. A request whose turn came too late keeps its place at the front.
+
+        Raises QueueFull, or StoppedInQueue if the request is stopped.
+        """
+        queue = self._queues.setdefault(queued.ref, deque())
+        if queued.turn is not None:
+            queue.appendleft(queued)
+        elif len(queue) < MAX_WAITING:
+            queue.append(queued)
+        else:
+            raise QueueFull(f"{MAX_WAITING} requests wait for session {queued.ref.session_id} already")
+        queued.turn = asyncio.get_running_loop().create_future()
+        if not queued.queued.done():
+            queued.queued.set_result(None)
+        try:
+            await queued.turn
+        finally:
+            queue.remove(queued)
+            if not queue:
+                self._queues.pop(queued.ref, None)
+        if queued.stop_reason is not None:
+            raise StoppedInQueue(queued.stop_reason)
+
+    def wake_next(self, ref: SessionRef) -> None:
+        """Let the first request of a session try again, because the session may be free."""
+        queue = self._queues.get(ref)
+        if queue:
+            queue[0].wake()
+
+    def wake_all(self) -> None:
+        """Let all requests try again."""
+        for queue in list(self._queues.values()):
+            for queued in queue:
+                queued.wake()
+
+    def stop_all(self, ref: SessionRef, reason: str) -> None:
+        """Stop all requests that wait for a session."""
+        for queued in list(self.of(ref)):
+            queued.stop(reason)

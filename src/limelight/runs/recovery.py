@@ -6,7 +6,7 @@ continues to wait, and resumes with the decision.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -30,9 +30,10 @@ from limelight.messages import Message
 from limelight.models import Append, Run, RunOptions, state_after
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.context import Asked, Life, RunContext
-from limelight.runs.engine import Execution
-from limelight.runs.metrics import NO_METRICS, RunMetrics, RunTimer, commit
+from limelight.runs.engine import Engine, Execution
+from limelight.runs.metrics import RunTimer, commit
 from limelight.runs.queries import records_of, whole_value
+from limelight.runs.queue import SessionQueues
 from limelight.runs.retry import retry_while_unavailable
 from limelight.runs.run_options import load_options
 from limelight.runs.truncation import fit
@@ -44,8 +45,6 @@ log = logging.getLogger(__name__)
 LEASE_MS = 30_000
 """Time after which the runs of a silent process are taken over."""
 INTERRUPTED = "the server stopped while the run was going on"
-Seal = Callable[[Run, Terminal], Awaitable[bool]]
-"""Ends a run that no process holds. False if a process holds it."""
 Reopen = Callable[[Agent, Run, User, Life, Sequence[Asked]], None]
 """Continues a run that this process holds."""
 
@@ -53,10 +52,11 @@ Reopen = Callable[[Agent, Run, User, Life, Sequence[Asked]], None]
 class Recovery:
     """Seals or reopens the runs that no process holds."""
 
-    def __init__(self, store: Store, agents: Agents, seal: Seal, reopen: Reopen) -> None:
-        self._store = store
+    def __init__(self, engine: Engine, queues: SessionQueues, agents: Agents, reopen: Reopen) -> None:
+        self._engine = engine
+        self._store = engine.store
+        self._queues = queues
         self._agents = agents
-        self._seal = seal
         self._reopen = reopen
 
     async def recover(self) -> int:
@@ -66,11 +66,20 @@ class Recovery:
             if run.state == "waiting" and await self._keep_waiting(run):
                 continue
             error_id = sortable_id("err_")
-            if await self._seal(run, RunFailed(code=Interrupted.code, message=INTERRUPTED, error_id=error_id)):
+            if await self.seal(run, RunFailed(code=Interrupted.code, message=INTERRUPTED, error_id=error_id)):
                 sealed += 1
                 about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent, error_id=error_id)
                 log.warning("run %s was interrupted, %s; its log is sealed", run.run_id, error_id, extra=about)
         return sealed
+
+    async def seal(self, run: Run, terminal: Terminal) -> bool:
+        """End a run that no process holds, and tell its viewers and its queue. False if a process holds it."""
+        records = await seal(self._engine, run, terminal)
+        if records is None:
+            return False
+        self._engine.committer.deliver(run.ref, records, is_end=True)
+        self._queues.wake_next(run.ref)
+        return True
 
     async def _keep_waiting(self, run: Run) -> bool:
         """Reopen a run that waits for a decision, or leave it to another server. False if it has to be sealed."""
@@ -169,18 +178,16 @@ def _input_of(events: Sequence[AnyEvent]) -> str:
     return next((event.input for event in events if isinstance(event, RunStarted)), "")
 
 
-async def seal(
-    store: Store, run: Run, terminal: Terminal, result_max: int, metrics: RunMetrics = NO_METRICS
-) -> Sequence[Record] | None:
+async def seal(engine: Engine, run: Run, terminal: Terminal) -> Sequence[Record] | None:
     """Take over a run that no process holds and end it. Returns what was written, None if a process holds the run."""
-    now = now_ms()
+    store, now = engine.store, now_ms()
     if not await store.take_over(run.run_id, until=now + LEASE_MS, now=now):
         return None
 
     async def write() -> Sequence[Record]:
-        append = await _ending(store, run, terminal, result_max)
-        await commit(store, [append], metrics)
-        RunTimer(run.agent, metrics).committed(append)
+        append = await _ending(store, run, terminal, engine.limits.result_max)
+        await commit(store, [append], engine.metrics)
+        RunTimer(run.agent, engine.metrics).committed(append)
         return append.records
 
     return await retry_while_unavailable(write)  # this process has the lease now, so no other one would do it

@@ -29,7 +29,7 @@ from limelight.errors import (
 )
 from limelight.ids import now_ms
 from limelight.models import Run, Session, SessionRef
-from limelight.runs.queue import Waiting
+from limelight.runs.queue import QueuedRun
 from limelight.runs.viewer import Format
 from limelight.server.auth.authenticator import Caller
 from limelight.server.middleware.root_path import root_of
@@ -95,7 +95,7 @@ class Call:
 
     async def _state_of(self, run_id: str) -> tuple[bool, bool]:
         """Whether the caller has a run of this id, or a request that waits for its turn: a live one, an ended one."""
-        waiting, live = self.parts.sessions.waiting(run_id), self.parts.sessions.live(run_id)
+        waiting, live = self.parts.queues.find(run_id), self.parts.control.live_run(run_id)
         ref = waiting.ref if waiting is not None else live.execution.ref if live is not None else None
         if ref is not None:
             return ref.owner == self.user.user_id, False
@@ -104,10 +104,10 @@ class Call:
             return False, False
         return run.live, now_ms() - (run.ended_at or 0) < RECENT_MS
 
-    def hand_over(self, place: Waiting) -> None:
+    def hand_over(self, place: QueuedRun) -> None:
         """Let the place hold what the body holds, until it is done with it. To be called when it is about to begin."""
         load, self.load = self.load, self.parts.loads.of(place.ref.owner)
-        place.let_go.add_done_callback(lambda _: load.release())
+        place.released.add_done_callback(lambda _: load.release())
 
     async def still_holds(self) -> bool:
         """Whether what let the caller in would do so now."""

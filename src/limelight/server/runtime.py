@@ -21,10 +21,12 @@ from limelight.redaction.settings import hiding_of
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.committer import Committer
 from limelight.runs.control import Control
+from limelight.runs.engine import Engine
 from limelight.runs.hub import Hub
 from limelight.runs.limits import Quota, RunLimits, TokenBuckets
 from limelight.runs.maintenance import Maintenance
 from limelight.runs.memory import Memories
+from limelight.runs.queue import SessionQueues
 from limelight.runs.recovery import Recovery
 from limelight.runs.retention_guard import RetentionGuard
 from limelight.runs.sessions import Sessions
@@ -92,18 +94,23 @@ class Parts:
         workspaces = Workspaces(Path(settings.store.data) / "workspaces")
         memories = Memories(store, agents, settings.store.expiry_seconds)
         hiding = hiding_of(settings)
-        self.sessions = Sessions(
-            store, self._committer, limits, self.hub, workspaces, memories, self.quota, hiding, self.metrics
+        engine = Engine(store, self._committer, limits, hiding, self.metrics)
+        self.queues = SessionQueues()
+        self._recovery = Recovery(
+            engine,
+            self.queues,
+            agents,
+            reopen=lambda agent, run, user, life, asked: self.sessions.play(agent, run, user, life, asked),
         )
+        self.control = Control(store, self.queues, agents, self._recovery)
+        self.sessions = Sessions(engine, self.control, self.queues, self.quota, self.hub, workspaces, memories)
         self.retention = RetentionGuard(Path(settings.store.data), settings.store.retention_max_gap_days)
-        self.metrics.registry.register(Levels(store, self.sessions, self.pulse, self.retention, dialects))
-        self.control = Control(store, self.sessions, agents)
-        self._recover = Recovery(store, agents, self.sessions.seal, self.sessions.play).recover
+        self.metrics.registry.register(Levels(store, self.control, self.queues, self.pulse, self.retention, dialects))
         self._maintenance = Maintenance(
             store,
             self.sessions.forget,
             memories.tidy,
-            self._recover,
+            self._recovery.recover,
             retention_days=settings.store.retention_days,
             guard=self.retention,
         )
@@ -130,7 +137,7 @@ class Parts:
                 await self.retention.open(self.store)  # before recovery, which writes records by the clock of now
                 self._home = self._settled_home()
                 await self._open_agents(self._home)
-                await self._recover()
+                await self._recovery.recover()
             except BaseException:
                 await self._close_agents()
                 await self._committer.stop()

@@ -93,8 +93,9 @@ class Store(ABC):
     compares overrides with the defaults.
 
     A store object stands for one process: it owns the runs that it began or took over. A store that several processes
-    share also overrides `signal`, `signals` and `wakes`, whose defaults stay within the process. While a store cannot work, it
-    raises StoreUnavailable; if that error has `words`, the store itself logs when the problem begins and when it ends.
+    share also overrides `signal`, `signals` and `wakes`, whose defaults stay within the process. While a store cannot
+    work, it raises StoreUnavailable; if that error has `words`, the store itself logs when the problem begins and when
+    it ends.
     """
 
     def __init__(self) -> None:

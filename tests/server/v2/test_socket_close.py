@@ -12,8 +12,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from limelight.errors import StoreCorrupt, StoreUnavailable, TooManyRequests
 from limelight.messages import Message
 from limelight.models import Begun, Session, SessionRef
-from limelight.runs.queue import Waiting
-from limelight.runs.sessions import MAX_WAITING
+from limelight.runs.queue import MAX_WAITING, QueuedRun
 from limelight.sources.base import Context
 from tests.server.v2.socket_client import socket, states, whole
 from tests.support import agents
@@ -37,7 +36,7 @@ async def test_a_query_never_brings_a_deleted_session_back(tmp_path: Path) -> No
     async with serving(agents.talker, data=tmp_path) as served:
         begin = served.parts.sessions.begin
 
-        async def begin_late(place: Waiting) -> Begun:
+        async def begin_late(place: QueuedRun) -> Begun:
             await served.http.delete("/api/v2/sessions/s")
             return await begin(place)
 

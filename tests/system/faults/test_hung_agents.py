@@ -90,8 +90,8 @@ def hung() -> Iterator[None]:
 async def begin(served: Served, agent: str) -> "tuple[str, asyncio.Task[Any]]":
     watching = asyncio.create_task(collect(served.ask("go", agent=agent, session_id=agent)))
     await eventually(lambda: served.parts.sessions.count == 1)
-    (run_id,) = served.parts.sessions._live  # pyright: ignore[reportPrivateUsage]
-    return run_id, watching
+    (live,) = served.parts.control.live_runs
+    return live.run.run_id, watching
 
 
 @pytest.mark.parametrize("agent", HANGING)

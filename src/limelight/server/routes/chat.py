@@ -37,7 +37,7 @@ from limelight.links import result_url
 from limelight.messages import Message
 from limelight.models import Run, SessionRef
 from limelight.runs.queries import read_story, whole_value
-from limelight.runs.queue import Request, StoppedInQueue, Waiting
+from limelight.runs.queue import QueuedRun, Request, StoppedInQueue
 from limelight.runs.viewer import Format
 from limelight.server.endpoint import Call, Endpoint, check_session_id, shaped
 from limelight.server.request_body import gone
@@ -78,14 +78,14 @@ async def chat(call: Call) -> ChatView:
     return await _whole(call, place)
 
 
-async def _asked(call: Call) -> tuple[Waiting, bool]:
+async def _asked(call: Call) -> tuple[QueuedRun, bool]:
     """A place for what the body asks for, which alone keeps it; and whether the answer is wanted as a whole."""
     raw = await call.raw_json()
     body = shaped(raw, ChatBody)
     user = _user(call, body)
     await call.count(user.user_id)
     call.load.belong_to(user.user_id)
-    return call.parts.sessions.place(_request(call, raw, body, user)), body.stream is False
+    return QueuedRun.of(_request(call, raw, body, user)), body.stream is False
 
 
 def _request(call: Call, raw: Any, body: ChatBody, user: User) -> Request:
@@ -108,7 +108,7 @@ def _request(call: Call, raw: Any, body: ChatBody, user: User) -> Request:
         messages=[Message(message) for message in raw["messages"]],
         if_busy=body.if_busy,
         request_id=body.request_id or "",
-        goes_on=not body.chat_id or bool(body.session_id),
+        continues_session=not body.chat_id or bool(body.session_id),
         traceparent=usable(call.request.headers.get(HEADER)),
     )
 
@@ -124,7 +124,7 @@ def _user(call: Call, body: ChatBody) -> User:
     return User(user_id)
 
 
-async def _stream(call: Call, place: Waiting, format_: Format) -> EventStream:
+async def _stream(call: Call, place: QueuedRun, format_: Format) -> EventStream:
     """Begin the run and follow it. If it waits for its turn or takes long to begin, the response starts before it."""
     parts = call.parts
     viewer = parts.stream_viewer(place.ref, format_).__enter__()
@@ -159,7 +159,7 @@ async def _stream(call: Call, place: Waiting, format_: Format) -> EventStream:
         raise _refusal(error) from error
 
 
-async def _whole(call: Call, place: Waiting) -> ChatView:
+async def _whole(call: Call, place: QueuedRun) -> ChatView:
     """Who waits for an answer is one who watches."""
     with call.parts.stream_place(place.ref.owner):
         run_id = await _ended(call, place)
@@ -168,13 +168,13 @@ async def _whole(call: Call, place: Waiting) -> ChatView:
         return await _answer(call, run_id)
 
 
-async def _ended(call: Call, place: Waiting) -> str:
+async def _ended(call: Call, place: QueuedRun) -> str:
     """The run that is begun, when it is over. Nobody waits here for a client that has left."""
     parts = call.parts
 
     async def begin_and_end() -> str:
         begun = await parts.sessions.begin(place)
-        live = parts.sessions.live(begun.run.run_id)
+        live = parts.control.live_run(begun.run.run_id)
         if live is not None:
             await asyncio.wait({live.task})
         return begun.run.run_id

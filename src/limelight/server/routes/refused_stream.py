@@ -6,14 +6,14 @@ from limelight.errors import LimelightError
 from limelight.events import Record, RunCancelled, RunFailed, RunStarted, Terminal
 from limelight.ids import sortable_id
 from limelight.log_context import ids
-from limelight.runs.queue import StoppedInQueue, Waiting
+from limelight.runs.queue import QueuedRun, StoppedInQueue
 from limelight.runs.viewer import Format
 from limelight.server.sse import sse_framing
 
 log = logging.getLogger(__name__)
 
 
-def refusal_frames(format_: Format, waiting: Waiting, error: BaseException) -> bytes:
+def refusal_frames(format_: Format, waiting: QueuedRun, error: BaseException) -> bytes:
     """The frames of a complete stream that ends with the error. They have no ids, because no log has them."""
     encoder = format_.encoder()
     events = (RunStarted(agent=waiting.request.agent.name), _terminal(waiting, error))
@@ -21,7 +21,7 @@ def refusal_frames(format_: Format, waiting: Waiting, error: BaseException) -> b
     return sse_framing(format_.event_name).without_ids(payloads)
 
 
-def _terminal(waiting: Waiting, error: BaseException) -> Terminal:
+def _terminal(waiting: QueuedRun, error: BaseException) -> Terminal:
     match error:
         case StoppedInQueue():
             return RunCancelled(reason=str(error))

@@ -25,7 +25,7 @@ from limelight.errors import (
 from limelight.links import link
 from limelight.models import Decide, Run
 from limelight.runs.queries import input_of, read_answer, read_call, whole_body, whole_value
-from limelight.runs.queue import Waiting
+from limelight.runs.queue import QueuedRun
 from limelight.runs.viewer import Format
 from limelight.server.endpoint import Call, Endpoint, Param, shaped
 from limelight.server.request_schemas import MAX_REASON, CancelBody, DecisionBody
@@ -97,22 +97,22 @@ async def stream_run(call: Call) -> EventStream | Response:
     return EventStream(viewer, call.parts.pulse, headers, call.still_holds)
 
 
-def _own_waiting(call: Call) -> Waiting | None:
+def _own_waiting(call: Call) -> QueuedRun | None:
     """The request of the path that still waits for its turn, if it is the caller's."""
-    waiting = call.parts.sessions.waiting(call.path("run_id"))
+    waiting = call.parts.queues.find(call.path("run_id"))
     return waiting if waiting is not None and waiting.ref.owner == call.user.user_id else None
 
 
-def _stream_when_begun(call: Call, waiting: Waiting, format_: Format) -> EventStream:
+def _stream_when_begun(call: Call, waiting: QueuedRun, format_: Format) -> EventStream:
     """Signs of life until the run begins, then the run."""
     parts = call.parts
     viewer = parts.stream_viewer(waiting.ref, format_).__enter__()
 
     async def begin() -> None:
-        await asyncio.wait({waiting.over})
+        await asyncio.wait({waiting.settled})
         run = await parts.store.run(waiting.run_id)
         if run is None:
-            raise waiting.never_began()
+            raise waiting.refusal_for_duplicate()
         viewer.start(Cursor(run.first_seq - 1), only_run=True)
 
     headers = {"x-run-id": waiting.run_id, "x-session-id": waiting.ref.session_id}
@@ -138,7 +138,7 @@ async def cancel_run(call: Call) -> StateView:
         await call.parts.control.cancel(run_id, reason, call.user.user_id)
         return StateView(run_id=run_id, state="cancelled")
     run = await call.run()
-    live = call.parts.sessions.live(run_id)
+    live = call.parts.control.live_run(run_id)
     if run.live:
         await call.parts.control.cancel(run_id, reason, call.user.user_id)
     if live is not None:

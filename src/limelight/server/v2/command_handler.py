@@ -10,8 +10,7 @@ from limelight.errors import ApprovalNotFound, NotProcessing, QueueFull, Request
 from limelight.messages import Message
 from limelight.models import Decide, Run, SessionRef
 from limelight.runs.hub import FrameBatch
-from limelight.runs.queue import Request, Waiting
-from limelight.runs.sessions import MAX_WAITING
+from limelight.runs.queue import MAX_WAITING, QueuedRun, Request
 from limelight.runs.viewer import Format
 from limelight.server.request_schemas import MAX_REASON, MAX_REQUEST_ID
 from limelight.server.runtime import Parts
@@ -115,9 +114,9 @@ class Answering:
     async def _cancelled(self, command: Cancel) -> str:
         """The run that is to be stopped, which may not have begun."""
         if command.request_id:
-            waiting = self._parts.sessions.waiting_request(self._ref, command.request_id)
+            waiting = self._parts.queues.find_request(self._ref, command.request_id)
             run = waiting or await self._parts.store.requested(self._ref, command.request_id)
-            if isinstance(run, Waiting) or (run is not None and run.live):
+            if isinstance(run, QueuedRun) or (run is not None and run.live):
                 return run.run_id
             raise NotProcessing("Session is not processing that query")
         return (await self._live_run()).run_id
@@ -140,18 +139,18 @@ class Answering:
             if_busy=command.if_busy,
             request_id=command.request_id,
             max_steps=steps_of(self._parts, session),
-            makes_session=False,
+            creates_session=False,
         )
         if self._beginning >= MAX_WAITING:
             raise QueueFull(f"{MAX_WAITING} queries of this socket wait already")
         load = self._parts.loads.of(self._ref.owner)
         load.carry(len(command.query))
-        place = self._parts.sessions.place(request)
-        place.let_go.add_done_callback(lambda _: load.release())
+        place = QueuedRun.of(request)
+        place.released.add_done_callback(lambda _: load.release())
         beginning = self._parts.spawn(self._begin(place, command))
         await asyncio.wait({beginning, place.queued}, return_when=asyncio.FIRST_COMPLETED)
 
-    async def _begin(self, place: Waiting, command: Query) -> None:
+    async def _begin(self, place: QueuedRun, command: Query) -> None:
         self._beginning += 1
         try:
             begun = await self._parts.sessions.begin(place)
