@@ -53,12 +53,12 @@ async def served(tmp_path: Path) -> AsyncGenerator[Served]:
 
 
 def pytest_asyncio_loop_factories(item: pytest.Function) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Give tests with the fixture `clock` a loop whose clock stands still."""
-    return {"loop": ManualLoop if "clock" in item.fixturenames else asyncio.new_event_loop}
+    """Give tests with the fixture `loop_clock` a loop whose clock stands still."""
+    return {"loop": ManualLoop if "loop_clock" in item.fixturenames else asyncio.new_event_loop}
 
 
 @pytest.fixture
-async def clock() -> Clock:
+async def loop_clock() -> Clock:
     """The clock of the test's event loop, which stands still until the test moves it."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, ManualLoop)

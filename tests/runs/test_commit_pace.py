@@ -68,103 +68,103 @@ class Stage:
 
 
 @pytest.fixture
-async def stage(clock: Clock) -> AsyncGenerator[Stage]:
+async def stage(loop_clock: Clock) -> AsyncGenerator[Stage]:
     stage = Stage()
     stage.committer.start()
-    await clock.settle()
+    await loop_clock.settle()
     yield stage
     await stage.committer.stop()
 
 
-async def test_first_event_after_a_pause_is_committed_and_delivered_at_once(stage: Stage, clock: Clock) -> None:
+async def test_first_event_after_a_pause_is_committed_and_delivered_at_once(stage: Stage, loop_clock: Clock) -> None:
     run = await stage.run("r1")
     run.delta()
-    await clock.settle()
+    await loop_clock.settle()
     assert (run.commits, stage.wakes) == ([1], ["r1"])
 
 
-async def test_deltas_that_follow_are_committed_once_per_interval(stage: Stage, clock: Clock) -> None:
+async def test_deltas_that_follow_are_committed_once_per_interval(stage: Stage, loop_clock: Clock) -> None:
     run = await stage.run("r1")
     run.delta()
-    await clock.settle()
+    await loop_clock.settle()
     for _ in range(4):
         run.delta()
-        await clock.advance(INTERVAL / 5)
+        await loop_clock.advance(INTERVAL / 5)
     assert run.commits == [1]
-    await clock.advance(INTERVAL / 5)
+    await loop_clock.advance(INTERVAL / 5)
     assert (run.commits, stage.wakes) == ([1, 4], ["r1", "r1"])
 
 
-async def test_event_waits_if_its_run_was_committed_in_this_interval(stage: Stage, clock: Clock) -> None:
+async def test_event_waits_if_its_run_was_committed_in_this_interval(stage: Stage, loop_clock: Clock) -> None:
     run = await stage.run("r1")
     run.emit()
-    await clock.settle()
+    await loop_clock.settle()
     run.emit()
-    await clock.advance(HALF)
+    await loop_clock.advance(HALF)
     assert run.commits == [1]
-    await clock.advance(HALF)
+    await loop_clock.advance(HALF)
     assert (run.commits, stage.wakes) == ([1, 1], ["r1", "r1"])
 
 
-async def test_event_of_another_run_does_not_wait_for_the_interval(stage: Stage, clock: Clock) -> None:
+async def test_event_of_another_run_does_not_wait_for_the_interval(stage: Stage, loop_clock: Clock) -> None:
     run, other = await stage.run("r1"), await stage.run("r2")
     run.delta()
-    await clock.settle()
+    await loop_clock.settle()
     run.delta()
     other.emit()
-    await clock.settle()
+    await loop_clock.settle()
     assert (run.commits, other.commits, stage.wakes) == ([1], [1], ["r1", "r2"])
 
 
-async def test_delta_of_another_run_waits_for_the_interval(stage: Stage, clock: Clock) -> None:
+async def test_delta_of_another_run_waits_for_the_interval(stage: Stage, loop_clock: Clock) -> None:
     run, other = await stage.run("r1"), await stage.run("r2")
     run.delta()
-    await clock.settle()
+    await loop_clock.settle()
     other.delta()
-    await clock.settle()
+    await loop_clock.settle()
     assert other.commits == []
-    await clock.advance(INTERVAL)
+    await loop_clock.advance(INTERVAL)
     assert other.commits == [1]
 
 
-async def test_commit_for_a_source_that_is_ahead_does_not_wake_viewers_again(stage: Stage, clock: Clock) -> None:
+async def test_commit_for_a_source_that_is_ahead_does_not_wake_viewers_again(stage: Stage, loop_clock: Clock) -> None:
     run = await stage.run("r1")
     run.delta()
-    await clock.settle()
+    await loop_clock.settle()
     for _ in range(3):
         run.emit(must_not_wait=True)
-        await clock.settle()
+        await loop_clock.settle()
     assert (run.commits, stage.published, stage.wakes) == ([1, 1, 1, 1], ["r1"] * 4, ["r1"])
-    await clock.advance(INTERVAL)
+    await loop_clock.advance(INTERVAL)
     assert stage.wakes == ["r1", "r1"]
 
 
-async def test_end_of_a_run_is_delivered_at_once(stage: Stage, clock: Clock) -> None:
+async def test_end_of_a_run_is_delivered_at_once(stage: Stage, loop_clock: Clock) -> None:
     run = await stage.run("r1")
     run.emit()
-    await clock.settle()
+    await loop_clock.settle()
     run.delta()
     run.end()
-    await clock.settle()
+    await loop_clock.settle()
     assert (run.commits, stage.wakes) == ([1, 2], ["r1", "r1"])
 
 
-async def test_idle_committer_wakes_nobody(stage: Stage, clock: Clock) -> None:
+async def test_idle_committer_wakes_nobody(stage: Stage, loop_clock: Clock) -> None:
     run = await stage.run("r1")
     run.emit()
     for _ in range(5):
-        await clock.advance(INTERVAL)
+        await loop_clock.advance(INTERVAL)
     assert (run.commits, stage.wakes) == ([1], ["r1"])
 
 
 async def test_published_records_are_delivered_while_the_store_fails(
-    stage: Stage, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, loop_clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = await stage.run("r1")
     run.emit()
-    await clock.settle()
+    await loop_clock.settle()
     run.emit(must_not_wait=True)
-    await clock.settle()
+    await loop_clock.settle()
     assert stage.wakes == ["r1"]
 
     async def fail(batch: Sequence[Append]) -> None:
@@ -172,5 +172,5 @@ async def test_published_records_are_delivered_while_the_store_fails(
 
     monkeypatch.setattr(stage.store, "append", fail)
     run.delta()
-    await clock.advance(INTERVAL)
+    await loop_clock.advance(INTERVAL)
     assert (stage.wakes, stage.committer.failing) == (["r1", "r1"], True)

@@ -190,12 +190,14 @@ async def test_repeated_stops_of_a_live_run_are_answered_and_send_one_signal(
 
 
 def signalled(served: Served, signals: list[object]) -> Callable[..., Awaitable[Any]]:
-    """The store's `signal`, which also keeps what it is given."""
+    """The store's `signal`, which also keeps the signals that it stores."""
     send = served.parts.store.signal
 
     async def signal(one: Any, *, now: int) -> Any:
-        signals.append(one)
-        return await send(one, now=now)
+        outcome = await send(one, now=now)
+        if outcome == "sent":
+            signals.append(one)
+        return outcome
 
     return signal
 

@@ -1,7 +1,7 @@
 """An event loop whose clock stands still until the test moves it.
 
-A test that has the fixture `clock` runs on such a loop. It must not wait for threads, sockets or timers, because no
-timer of the loop is due before the test moves the clock.
+A test that has the fixture `loop_clock` runs on such a loop. It must not wait for threads, sockets or timers, because
+no timer of the loop is due before the test moves the clock.
 """
 
 import asyncio
